@@ -1,0 +1,61 @@
+# Everything there is to do with a checkout. Needs Python >= 3.11 with pip, and make; the rest is set up in .venv.
+
+PYTHON ?=
+BIN = .venv/bin
+# Tests run on every core; `make test PYTEST="-n 0 -x -k words"` gives pytest other arguments.
+PYTEST ?= -n auto
+FILES = src tests scripts benchmarks
+DOCS = docs/commands.md docs/schema.md
+
+.PHONY: run test check lint types layers docs-check docs test-all cover bench bench-peers clean
+
+run: .venv/ready-run  ## archive the agents' history of this machine (or a sample) into .everturn/ and say what to try
+	@EVERTURN_HOME="$(CURDIR)/.everturn" $(BIN)/everturn
+	@echo
+	@echo "For this shell:  export EVERTURN_HOME=$(CURDIR)/.everturn PATH=$(CURDIR)/.venv/bin:\$$PATH"
+
+test: .venv/ready-dev  ## the tests, without the slow ones
+	@$(BIN)/python -m pytest -q -m "not slow" $(PYTEST)
+
+check: lint types layers docs-check test-all  ## everything CI runs
+	@echo "all checks passed"
+
+lint: .venv/ready-dev
+	@$(BIN)/ruff check $(FILES)
+	@$(BIN)/ruff format --check $(FILES)
+
+types: .venv/ready-dev
+	@$(BIN)/mypy
+
+layers: .venv/ready-dev
+	@PYTHONPATH=src $(BIN)/lint-imports
+
+docs-check: .venv/ready-dev
+	@PYTHONPATH=src:. $(BIN)/cog --check --check-fail-msg="docs are out of date: run \`make docs\`" $(DOCS)
+
+test-all: .venv/ready-dev
+	@$(BIN)/python -m pytest -q -rs $(PYTEST)
+
+docs: .venv/ready-dev  ## write docs/commands.md anew
+	@PYTHONPATH=src:. $(BIN)/cog -r $(DOCS)
+
+cover: .venv/ready-dev  ## the tests with branch coverage
+	@$(BIN)/python -m pytest -q $(PYTEST) --cov --cov-branch --cov-report=term
+
+bench: .venv/ready-dev  ## print what everturn promises to reach, measured here
+	@PYTHONPATH=src $(BIN)/python -m benchmarks
+
+bench-peers: .venv/ready-dev  ## install other archivers, run them beside ours and print the ratio
+	@PYTHONPATH=src $(BIN)/python -m benchmarks.peers
+
+clean:  ## remove what was made here, except the archive in .everturn/
+	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.*
+	find $(FILES) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/ready-run: pyproject.toml uv.lock scripts/setup
+	@PYTHON="$(PYTHON)" scripts/setup run
+	@touch $@
+
+.venv/ready-dev: pyproject.toml uv.lock scripts/setup
+	@PYTHON="$(PYTHON)" scripts/setup dev
+	@touch .venv/ready-run $@

@@ -1,0 +1,101 @@
+"""Really erases a session: bytes, rows, index, copies of its messages in forks, and keeps it from coming back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from everturn.model.archive import MessageRow, Session, Tombstone
+from everturn.store import Store
+
+
+@dataclass
+class Forgotten:
+    """What was erased."""
+
+    sessions: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    still_there: list[str] = field(default_factory=list)  # source files that still exist on disk
+    forked_messages: int = 0
+    kept_in: list[str] = field(default_factory=list)  # sessions with the same messages that stay
+
+
+def plan(store: Store, session: Session) -> list[Session]:
+    """The session in every version, with its subagents and outputs: what `forget` would erase."""
+    found: dict[int, Session] = {}
+    waiting = list(store.sessions_of(session.agent, session.native_id))
+    while waiting:
+        one = waiting.pop()
+        if one.id in found:
+            continue
+        found[one.id] = one
+        waiting += store.sessions_in(one.version)
+        for link in store.links_to(one.native_id):
+            if link.relation in ("subagent_of", "output_of", "about"):
+                waiting.append(store.session(link.session)[0])
+    return sorted(found.values(), key=lambda row: row.id)
+
+
+def forget(
+    store: Store, session: Session, clock: Callable[[], int], keep_forks: bool = False, scrub: bool = True
+) -> Forgotten:
+    """Erase a session for good."""
+    doomed = plan(store, session)
+    done = Forgotten(sorted({row.native_id for row in doomed}))
+    now = clock()
+    with store.write():
+        store.bury([Tombstone("session", row.agent, row.native_id, now) for row in doomed])
+        if keep_forks:
+            done.kept_in = _forks(store, doomed)
+        else:
+            done.forked_messages = _erase_in_forks(store, doomed, now)
+        files = {store.version(row.version).source for row in doomed}
+        for source in sorted(files):
+            done.files.append(store.file_by_id(source)[0].path)
+            store.delete_file(source)
+    if scrub:
+        store.scrub()
+    return done
+
+
+def _fork_sessions(store: Store, doomed: list[Session]) -> list[Session]:
+    ids = {row.id for row in doomed}
+    links = [link for row in doomed for link in store.links_to(row.native_id) if link.relation == "forked_from"]
+    forks = {link.session for link in links} - ids
+    return [store.session(fork)[0] for fork in sorted(forks)]
+
+
+def _forks(store: Store, doomed: list[Session]) -> list[str]:
+    return [row.native_id for row in _fork_sessions(store, doomed)]
+
+
+def _erase_in_forks(store: Store, doomed: list[Session], now: int) -> int:
+    marks = {row.fingerprint for one in doomed for row in store.messages(one.id)} - {None}
+    agent = doomed[0].agent
+    erased: set[int] = set()
+    for fork in _fork_sessions(store, doomed):
+        copies = [row for row in store.messages(fork.id) if row.inherited and row.fingerprint in marks]
+        _blank(store, fork, copies)
+        erased |= {row.fingerprint for row in copies if row.fingerprint is not None}
+    store.bury([Tombstone("message", agent, str(mark), now) for mark in sorted(erased)])
+    return len(erased)
+
+
+def _blank(store: Store, fork: Session, copies: list[MessageRow]) -> None:
+    """Overwrite byte ranges with blanks of the same length and take the words out of the index."""
+    version = store.version(fork.version)
+    changed: list[tuple[int, bytes]] = []
+    for chunk in store.chunks(fork.version):
+        end = chunk.start + chunk.size
+        inside = [row for row in copies if row.start < end and row.start + row.size > chunk.start]
+        if not inside:
+            continue
+        data = bytearray(store.read_chunk(chunk.digest))
+        for row in inside:
+            first, last = max(row.start - chunk.start, 0), min(row.start + row.size - chunk.start, chunk.size)
+            data[first:last] = b" " * (last - first)
+        changed.append((chunk.start, bytes(data)))
+    if changed:
+        store.put_chunks(fork.version, changed)
+        store.set_version(fork.version, erased=version.erased + sum(row.size for row in copies))
+    store.blank_index(fork.id, [row.seq for row in copies])

@@ -1,0 +1,213 @@
+"""Reads what is new in one file, piece by piece, and says what each piece means. Writes nothing.
+
+A piece is at most a few megabytes, or one line if that is longer, so memory follows the longest line. Bytes before the
+cursor are not read again when a file has only grown: a hash of its first and of its last kilobyte before the cursor tells
+a grown file from a rewritten one. In every doubtful case (another inode, same size, smaller) the whole file is compared.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from hashlib import blake2b, sha256
+from typing import BinaryIO
+
+from everturn.capture.scan import Candidate, stat_columns
+from everturn.model.archive import Version
+from everturn.model.conversation import Reading
+from everturn.sources import Reader
+from everturn.store import Store
+
+BATCH = 4 << 20
+PROBE = 1024
+
+#: Makes one line fit to be stored, for mode `redacted`.
+Redact = Callable[[bytes], bytes]
+
+
+@dataclass
+class Piece:
+    """Some new bytes of one file, read but not yet written."""
+
+    intake: Intake
+    stored: bytes  # to be appended to the raw layer
+    at: int  # where in the stored stream
+    reading: Reading
+    offset: int  # cursor before
+    changes: dict[str, int | bytes]  # columns of the version afterwards
+    last: bool
+    failed: str = ""  # the reader broke on it: keep the bytes only
+
+
+@dataclass
+class Intake:
+    """The reading of one file. `version` is filled in by the writer once the row exists."""
+
+    candidate: Candidate
+    mode: str
+    version: Version
+    reason: str = ""  # why a new version starts; "" to go on with the one there is
+    shared: int = 0  # bytes that the new version has in common with the old one
+    old_version: int = 0
+    pieces_written: int = 0
+    bytes_read: int = field(default=0)
+
+
+def begin(store: Store, candidate: Candidate, mode: str, file: BinaryIO) -> Intake:
+    """Decide whether the file goes on where the cursor is, or starts a new version."""
+    version, known = candidate.version, candidate.known
+    if version is None or known is None or version.id == 0:
+        return Intake(candidate, mode, _fresh(0), reason="first")
+    if known.mode != mode:
+        return Intake(candidate, mode, _fresh(version.number), reason="mode", old_version=version.id)
+    reason, common = _compare(store, version, mode, file)
+    if not reason:
+        return Intake(candidate, mode, version)
+    return Intake(candidate, mode, _fresh(version.number), reason, common if mode == "full" else 0, version.id)
+
+
+def pieces(store: Store, intake: Intake, file: BinaryIO, redact: Redact | None = None) -> Iterator[Piece]:
+    """Every piece up to the size the file has now. Each must be written before the next is asked for."""
+    info = os.fstat(file.fileno())
+    version, source, whole = intake.version, intake.candidate.source, intake.mode == "full"
+    reader = _start_reader(intake)
+    unread = store.read_raw(version.id, version.parsed, version.size - version.parsed) if whole and version.id else b""
+    parsed, size, offset, last = version.parsed, version.size, version.offset, False
+    while not last:
+        file.seek(offset)
+        taken = _take(file, info.st_size - offset)
+        intake.bytes_read += len(taken)
+        last = offset + len(taken) >= info.st_size or not taken
+        if not (whole or last):
+            taken = taken[: taken.rfind(b"\n") + 1]
+        stored = _redacted(taken, redact)
+        data = unread + stored if unread else stored
+        reading, failed = _feed(reader, data, parsed, last)
+        reader = None if failed else reader
+        advance = len(taken)
+        if not whole and reading.consumed < len(data):
+            # Half a line of a file that is being written: only mode `full` stores it before it is whole.
+            stored = data = data[: reading.consumed]
+            advance = _source_length(taken, reading.consumed, redact)
+        before, offset = offset, offset + advance
+        parsed, unread = parsed + reading.consumed, data[reading.consumed :]
+        at, size = size, size + len(stored)
+        changes: dict[str, int | bytes] = {
+            "offset": offset,
+            "size": size,
+            "parsed": parsed,
+            "parser": -1 if failed else source.parser if reader is not None else version.parser,
+            "state": reader.state() if reader is not None else version.state,
+            **probes(file, offset),
+            **(stat_columns(info) if last else {"mtime_ns": 0}),
+        }
+        yield Piece(intake, stored, at, reading, before, changes, last, failed)
+
+
+def probes(file: BinaryIO, offset: int) -> dict[str, bytes]:
+    """Hashes of the first and the last bytes before the cursor."""
+    here = file.tell()
+    file.seek(0)
+    head = file.read(min(PROBE, offset))
+    file.seek(max(offset - PROBE, 0))
+    tail = file.read(min(PROBE, offset))
+    file.seek(here)
+    return {"head": _hash(head), "tail": _hash(tail)}
+
+
+def common_bytes(store: Store, version: int, file: BinaryIO) -> int:
+    """How many bytes, in whole chunks, the file has in common with what is stored."""
+    same = 0
+    file.seek(0)
+    for chunk in store.chunks(version):
+        if sha256(file.read(chunk.size)).digest() != chunk.digest:
+            break
+        same += chunk.size
+    return same
+
+
+def nothing(consumed: int = 0) -> Reading:
+    """A reading that found nothing."""
+    return Reading(consumed, [], [], [])
+
+
+def _fresh(number: int) -> Version:
+    return Version(number=number + 1)
+
+
+def _compare(store: Store, version: Version, mode: str, file: BinaryIO) -> tuple[str, int]:
+    """("", …) when the file still begins with what was taken in; else the reason and the bytes in common."""
+    info = os.fstat(file.fileno())
+    columns = stat_columns(info)
+    same_file = (columns["device"], columns["inode"]) == (version.device, version.inode)
+    if info.st_size >= version.offset and _probes_fit(version, file):
+        if (same_file and info.st_size > version.offset) or mode != "full" or version.erased:
+            return "", 0
+        common = common_bytes(store, version.id, file)
+        return ("", 0) if common == version.size else ("rewritten", common)
+    reason = "truncated" if info.st_size < version.offset else "rewritten"
+    return reason, common_bytes(store, version.id, file) if mode == "full" else 0
+
+
+def _probes_fit(version: Version, file: BinaryIO) -> bool:
+    return probes(file, version.offset) == {"head": version.head, "tail": version.tail}
+
+
+def _start_reader(intake: Intake) -> Reader | None:
+    """None when the rows there are come from another parser, or none could be made: `deriving` makes them all again."""
+    version, source = intake.version, intake.candidate.source
+    if version.id and version.parser != source.parser and intake.mode != "structure":
+        return None
+    return source.reader(intake.candidate.found, version.state)
+
+
+def _feed(reader: Reader | None, data: bytes, base: int, last: bool) -> tuple[Reading, str]:
+    if reader is None:
+        return nothing(), ""
+    try:
+        return reader.feed(data, base, last), ""
+    except Exception as failure:  # a defect of ours must not cost the user their bytes
+        return nothing(), f"the reader failed with {type(failure).__name__} after byte {base}"
+
+
+def _take(file: BinaryIO, limit: int) -> bytes:
+    """A batch, lengthened to the next line end."""
+    data = file.read(min(BATCH, limit))
+    if len(data) >= limit or b"\n" in data:
+        return data
+    parts = [data]
+    left = limit - len(data)
+    while left > 0:
+        more = file.read(min(BATCH, left))
+        parts.append(more)
+        left -= len(more)
+        if not more or b"\n" in more:
+            break
+    return b"".join(parts)
+
+
+def _redacted(data: bytes, redact: Redact | None) -> bytes:
+    if redact is None:
+        return data
+    return b"".join(redact(line) for line in data.splitlines(keepends=True))
+
+
+def _source_length(taken: bytes, consumed: int, redact: Redact | None) -> int:
+    """How many bytes of the source the reader has dealt with, when it stopped in the last line."""
+    if redact is None:
+        return consumed
+    line = taken.rfind(b"\n") + 1
+    rest = consumed - len(_redacted(taken[:line], redact))
+    if rest <= 0:
+        return line
+    cut = taken.find(b"}", line) + 1
+    while cut:
+        if len(redact(taken[line:cut])) == rest:
+            return cut
+        cut = taken.find(b"}", cut) + 1
+    return len(taken)
+
+
+def _hash(data: bytes) -> bytes:
+    return blake2b(data, digest_size=16).digest()

@@ -1,0 +1,59 @@
+"""What to keep of which workspace: full, redacted, structure only, or nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+
+def _same(line: bytes) -> bytes:
+    return line
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The user's rules. The last rule that fits a workspace wins; `exclude` is the same as mode `off`."""
+
+    mode: str = "full"
+    rules: tuple[tuple[str, str], ...] = ()  # (glob of a workspace path, mode)
+    exclude: tuple[str, ...] = ()
+    redact: Callable[[bytes], bytes] = field(default=_same)  # of one line, for mode `redacted`
+
+    def mode_for(self, workspace: str, path: str) -> str:
+        """The mode for a workspace; `path` is the source file, for sources that do not say where they worked."""
+        if any(_fits(glob, workspace, path) for glob in self.exclude):
+            return "off"
+        mode = self.mode
+        for glob, wanted in self.rules:
+            if _fits(glob, workspace, path):
+                mode = wanted
+        return mode
+
+    @property
+    def is_simple(self) -> bool:
+        """One mode for everything: the workspace need not be known."""
+        return not self.rules and not self.exclude
+
+
+def _fits(glob: str, workspace: str, path: str) -> bool:
+    """A glob fits the workspace itself and everything below it, or the source file.
+
+    Agents name their folders after the workspace with every special character turned into `-`; where a file does not say
+    its workspace, that name is compared instead.
+    """
+    glob = glob.rstrip("/\\")
+    if workspace and _below(glob, workspace):
+        return True
+    if _below(glob, path):
+        return True
+    return not workspace and any(_below(_slug(glob), part) for part in re.split(r"[/\\]", path))
+
+
+def _below(glob: str, path: str) -> bool:
+    return fnmatchcase(path, glob) or fnmatchcase(path, f"{glob}/*") or fnmatchcase(path, f"{glob}\\*")
+
+
+def _slug(glob: str) -> str:
+    return re.sub(r"[^A-Za-z0-9*?\[\]]", "-", glob)

@@ -1,0 +1,194 @@
+"""Compares the files on disk with the cursors in the archive: one listing, one query, one stat per file.
+
+Nothing is read here. The cost of a scan in which nothing changed is that of the stats.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from everturn.model.archive import SourceFile, Version
+from everturn.sources import Found, Places, Source
+from everturn.store import Store
+
+
+@dataclass
+class Candidate:
+    """A file to look into: found on disk, perhaps known, with its stat (None when it could not be had)."""
+
+    source: Source
+    found: Found
+    known: SourceFile | None
+    version: Version | None
+    stat: os.stat_result | None
+    error: str = ""
+
+    @property
+    def path(self) -> str:
+        """Absolute path, as it is stored."""
+        return str(self.found.path)
+
+
+@dataclass
+class Scan:
+    """What a sync has to do."""
+
+    changed: list[Candidate] = field(default_factory=list)
+    unchanged: int = 0
+    waiting: int = 0  # in quarantine until later
+    gone: list[SourceFile] = field(default_factory=list)
+    moved: list[tuple[SourceFile, Candidate]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    behind: list[tuple[SourceFile, Version]] = field(default_factory=list)  # gone, with rows still to be made
+
+    @property
+    def bytes_to_read(self) -> int:
+        """New bytes, as far as a stat can tell."""
+        return sum(_new_bytes(candidate) for candidate in self.changed)
+
+
+def scan(store: Store, sources: dict[str, Source], places: Places, machine: str, now: int, retry: bool = False) -> Scan:
+    """Look at every root of every source, and at every known file elsewhere."""
+    known = {file.path: (file, version) for file, version in store.files(machine)}
+    result = Scan()
+    missing = dict(known)
+    fresh: list[Candidate] = []
+    for source, found in _listing(sources, places, result):
+        path = str(found.path)
+        row = missing.pop(path, None)
+        if row is None and path in known:
+            continue  # two roots lead to the same file
+        candidate = look(source, found, row)
+        if row is None:
+            fresh.append(candidate)
+        else:
+            _sort_in(result, candidate, now, retry)
+    for there in _still_there(missing, sources, result, now, retry):
+        missing.pop(there.path)
+    _match_moves(result, fresh, [row for row in missing.values() if row[0].state == "live"])
+    for file, version in missing.values():
+        reads = sources.get(file.format)
+        if reads is not None and version.id and version.parser not in (reads.parser, -1):
+            result.behind.append((file, version))
+    return result
+
+
+def look(source: Source, found: Found, row: tuple[SourceFile, Version] | None) -> Candidate:
+    """Stat one file."""
+    known, version = row if row is not None else (None, None)
+    try:
+        info = os.stat(found.path)
+    except OSError as failure:
+        return Candidate(source, found, known, version, None, failure.strerror or "cannot be looked at")
+    if not stat.S_ISREG(info.st_mode):
+        return Candidate(source, found, known, version, None, "not an ordinary file")
+    return Candidate(source, found, known, version, info)
+
+
+def is_unchanged(candidate: Candidate) -> bool:
+    """Nothing in the stat differs from what was seen when the cursor was moved."""
+    info, version, known = candidate.stat, candidate.version, candidate.known
+    if info is None or version is None or known is None:
+        return False
+    seen = (version.device, version.inode, version.file_size, version.mtime_ns)
+    return (
+        seen == (_signed(info.st_dev), _signed(info.st_ino), info.st_size, info.st_mtime_ns) and known.state == "live"
+    )
+
+
+def stat_columns(info: os.stat_result) -> dict[str, int]:
+    """The columns of `Version` that a later scan compares."""
+    return {
+        "device": _signed(info.st_dev),
+        "inode": _signed(info.st_ino),
+        "file_size": info.st_size,
+        "mtime_ns": info.st_mtime_ns,
+    }
+
+
+def _listing(sources: dict[str, Source], places: Places, result: Scan) -> Iterable[tuple[Source, Found]]:
+    for source in sources.values():
+        for root in source.roots(places):
+            try:
+                for found in source.find(root):
+                    yield source, found
+            except OSError as failure:
+                result.problems.append(f"{failure.filename or root}: {failure.strerror}")
+
+
+def _sort_in(result: Scan, candidate: Candidate, now: int, retry: bool) -> None:
+    known = candidate.known
+    if known is not None and known.fail_reason and known.retry_at > now and not retry:
+        result.waiting += 1
+    elif is_unchanged(candidate) and not (known is not None and known.fail_reason) and not _behind(candidate):
+        result.unchanged += 1
+    else:
+        result.changed.append(candidate)
+
+
+def _behind(candidate: Candidate) -> bool:
+    """An older parser made the rows, or an interrupted rebuild left some to make. (-1: it could not be parsed.)"""
+    return candidate.version is not None and candidate.version.parser not in (candidate.source.parser, -1)
+
+
+def _still_there(
+    missing: dict[str, tuple[SourceFile, Version]], sources: dict[str, Source], result: Scan, now: int, retry: bool
+) -> list[SourceFile]:
+    """Files that no root leads to any more: added by hand, or their root is not looked at this time."""
+    there = []
+    for file, version in list(missing.values()):
+        source = sources.get(file.format)
+        if source is None or not os.path.lexists(file.path):
+            continue
+        found = Found(Path(file.path), file.kind, file.native_id, file.parent)
+        _sort_in(result, look(source, found, (file, version)), now, retry)
+        there.append(file)
+    return there
+
+
+def _match_moves(result: Scan, fresh: list[Candidate], lost: list[tuple[SourceFile, Version]]) -> None:
+    """A new file with the identity of one that vanished is the same file at another place."""
+    by_inode = {(version.device, version.inode): file for file, version in lost if version.inode}
+    by_name = {(file.format, file.native_id): (file, version) for file, version in lost if file.native_id}
+    taken: set[int] = set()
+    for candidate in fresh:
+        file = _moved_from(candidate, by_inode, by_name)
+        if file is None or file.id in taken:
+            result.changed.append(candidate)
+        else:
+            taken.add(file.id)
+            result.moved.append((file, candidate))
+    result.gone = [file for file, _ in lost if file.id not in taken]
+
+
+def _moved_from(
+    candidate: Candidate,
+    by_inode: dict[tuple[int, int], SourceFile],
+    by_name: dict[tuple[str, str], tuple[SourceFile, Version]],
+) -> SourceFile | None:
+    info = candidate.stat
+    if info is None:
+        return None
+    file = by_inode.get((_signed(info.st_dev), _signed(info.st_ino)))
+    if file is not None and file.format == candidate.source.name and file.native_id == candidate.found.native_id:
+        return file
+    named = by_name.get((candidate.source.name, candidate.found.native_id))
+    if named is not None and info.st_size >= named[1].offset:
+        return named[0]
+    return None
+
+
+def _new_bytes(candidate: Candidate) -> int:
+    if candidate.stat is None:
+        return 0
+    done = candidate.version.offset if candidate.version is not None else 0
+    return candidate.stat.st_size - done if candidate.stat.st_size >= done else candidate.stat.st_size
+
+
+def _signed(number: int) -> int:
+    """Inode and device numbers are unsigned 64 bit; databases have signed ones."""
+    return number - (1 << 64) if number >= 1 << 63 else number

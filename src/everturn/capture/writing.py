@@ -1,0 +1,234 @@
+"""Puts pieces into the archive: bytes, rows, index text and the cursor in one transaction, or nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+import msgspec
+
+from everturn.capture.pieces import Intake, Piece
+from everturn.derive.growth import grow
+from everturn.model.archive import (
+    Call,
+    CensusRow,
+    Growth,
+    LinkRow,
+    ProblemRow,
+    Session,
+    SessionText,
+    SourceFile,
+    Version,
+)
+from everturn.model.conversation import CallStart, Facts, Message, Part, Reading
+from everturn.sources import Source
+from everturn.store import Store
+
+_BACKOFF = 60_000  # first wait after a failure, doubled each time
+_LONGEST_WAIT = 86_400_000
+
+
+@dataclass
+class Desk:
+    """What every write needs to know. `written` counts rows, for the report."""
+
+    store: Store
+    machine: str
+    owner: str
+    now: int
+    buried_sessions: frozenset[tuple[str, str]] = frozenset()
+    buried_messages: frozenset[int] = frozenset()
+    written: dict[str, int] = field(default_factory=lambda: {"sessions": 0, "turns": 0, "messages": 0, "problems": 0})
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where rows come from: a version of a file of a source."""
+
+    source: Source
+    file: SourceFile
+    version: Version
+
+
+def write_piece(desk: Desk, piece: Piece) -> None:
+    """Inside a write transaction: make the rows the piece needs, add its bytes and rows, move the cursor."""
+    store, intake = desk.store, piece.intake
+    if intake.reason:
+        _open_version(desk, intake)
+    version, known = intake.version, intake.candidate.known
+    assert known is not None
+    stored, reading, changes = piece.stored, piece.reading, dict(piece.changes)
+    if desk.buried_messages:
+        stored, reading, blanked = _without_buried(desk, piece)
+        changes["erased"] = version.erased + blanked
+    store.move_cursor(version.id, piece.offset, changed_at=desk.now, **changes)
+    if intake.mode in ("full", "redacted"):
+        skip = max(intake.shared - piece.at, 0)  # already there: shared with the version before
+        if skip < len(stored):
+            store.append_raw(version.id, piece.at + skip, stored[skip:] if skip else stored)
+    write_reading(desk, Origin(intake.candidate.source, known, version), reading)
+    for name, value in changes.items():
+        setattr(version, name, value)
+    if piece.failed:
+        note_failure(desk, known, piece.failed)
+    elif piece.last and version.parser != -1 and (known.fail_reason or known.state != "live"):
+        store.set_file(known.id, fail_reason="", fail_count=0, retry_at=0, state="live")
+    intake.pieces_written += 1
+
+
+def write_reading(desk: Desk, origin: Origin, reading: Reading) -> None:
+    """Inside a write transaction: the rows of a reading. Shared by capture and by all that derives again."""
+    version = origin.version.id
+    desk.store.clear_provisional(version)
+    for part in reading.parts:
+        _write_part(desk, origin, part)
+    if reading.problems:
+        rows = [ProblemRow(version, p.start, p.size, p.kind, p.reason, int(p.provisional)) for p in reading.problems]
+        desk.store.add_problems(rows)
+        desk.written["problems"] += sum(not p.provisional for p in reading.problems)
+    if reading.census:
+        desk.store.add_census([CensusRow(version, c.type, c.client, c.disposition, c.n) for c in reading.census])
+    if reading.lines or reading.glued:
+        origin.version.lines += reading.lines
+        origin.version.glued += reading.glued
+        desk.store.set_version(version, lines=origin.version.lines, glued=origin.version.glued)
+
+
+def note_failure(desk: Desk, file: SourceFile, reason: str) -> None:
+    """Put a file into quarantine: it is tried again after a while that doubles each time."""
+    file.fail_count, file.fail_reason = file.fail_count + 1, reason
+    file.retry_at = desk.now + min(_BACKOFF << min(file.fail_count - 1, 16), _LONGEST_WAIT)
+    desk.store.set_file(file.id, fail_reason=reason, fail_count=file.fail_count, retry_at=file.retry_at)
+
+
+def is_buried(desk: Desk, agent: str, reading: Reading) -> bool:
+    """Does the reading bring back a session that was forgotten?"""
+    if not desk.buried_sessions:
+        return False
+    names = {name for part in reading.parts for name in (part.native_id, part.facts.parent)}
+    return any((agent, name) in desk.buried_sessions for name in names)
+
+
+def workspace_key(workspace: str) -> str:
+    """A short name for a workspace that does not say where it is."""
+    return blake2b(workspace.encode("utf-8", "replace"), digest_size=6).hexdigest() if workspace else ""
+
+
+def _open_version(desk: Desk, intake: Intake) -> None:
+    """The rows for the file and for the version that starts here."""
+    store, candidate, version = desk.store, intake.candidate, intake.version
+    found, known = candidate.found, candidate.known
+    if known is None:
+        again = store.file(desk.machine, candidate.path)
+        known = again[0] if again is not None else None
+    if known is None:
+        known = SourceFile(
+            0, candidate.source.name, desk.machine, desk.owner, candidate.path, found.kind, found.native_id,
+            found.parent, intake.mode,
+        )  # fmt: skip
+        known.id = store.add_file(known)
+    elif known.mode != intake.mode:
+        store.set_file(known.id, mode=intake.mode)
+    candidate.known = known
+    version.source, version.reason, version.opened_at, version.mode = known.id, intake.reason, desk.now, intake.mode
+    version.id = store.add_version(version)
+    if intake.shared:
+        intake.shared = store.share_raw(intake.old_version, version.id, intake.shared)
+    intake.reason = ""
+
+
+def _write_part(desk: Desk, origin: Origin, part: Part) -> None:
+    store, facts = desk.store, part.facts
+    file = origin.file
+    session = store.open_session(
+        Session(
+            0, origin.source.name, part.native_id, origin.version.id, facts.kind or "main", facts.parent, origin.version.mode,
+            machine=file.machine, owner=file.owner, client=facts.client,
+        )
+    )  # fmt: skip
+    start_of = _call_starts(store, origin, session.id)
+    growth, _ = grow(store.tail(session.id), part.messages, start_of)
+    growth.links = [LinkRow(0, link.relation, link.native_id, link.call_id, link.hint) for link in part.links]
+    desk.written["sessions"] += session.n_messages == 0
+    desk.written["messages"] += len(growth.messages)
+    desk.written["turns"] += sum(turn.first_seq >= session.n_messages for turn in growth.turns)
+    first_prompt = growth.first_prompt
+    if origin.version.mode == "structure":
+        growth = _content_free(growth)
+    store.append(session.id, growth)
+    _write_facts(store, session, facts, first_prompt, origin.version.mode)
+
+
+def _content_free(growth: Growth) -> Growth:
+    return msgspec.structs.replace(growth, artifacts=[], index=[], first_prompt="")
+
+
+def _write_facts(store: Store, session: Session, facts: Facts, first_prompt: str, mode: str) -> None:
+    changes: dict[str, str] = {}
+    if facts.client and facts.client != session.client:
+        changes["client"] = facts.client
+    if facts.workspace and not session.workspace_key:
+        changes["workspace_key"] = workspace_key(facts.workspace)
+    if facts.parent and facts.parent != session.parent:
+        changes["parent"] = facts.parent
+    if changes:
+        store.set_session(session.id, **changes)
+    if mode == "structure":
+        return
+    text = store.session(session.id)[1]
+    merged = _merged(text, facts, first_prompt)
+    if merged != text or session.n_messages == 0:
+        store.set_text(merged)
+
+
+def _merged(text: SessionText, facts: Facts, first_prompt: str) -> SessionText:
+    """The workspace is where a session began, the branch where it was last; a better or equal title replaces another."""
+    better = facts.title and facts.title_rank >= text.title_rank
+    return SessionText(
+        text.session,
+        facts.title if better else text.title,
+        facts.title_rank if better else text.title_rank,
+        facts.summary or text.summary,
+        text.workspace or facts.workspace,
+        facts.branch or text.branch,
+        text.first_prompt or first_prompt,
+        facts.team or text.team,
+        facts.agent_name or text.agent_name,
+    )
+
+
+def _call_starts(store: Store, origin: Origin, session: int) -> Callable[[Call], CallStart | None]:
+    """Looks up the arguments of a call that an earlier piece brought, in the raw layer."""
+
+    def start_of(call: Call) -> CallStart | None:
+        if origin.version.mode == "structure":
+            return None
+        for row in store.messages(session, call.seq, call.seq):
+            message = origin.source.view(store.read_raw(origin.version.id, row.start, row.size))
+            if message is not None and call.idx < len(message.blocks):
+                return message.blocks[call.idx].call
+        return None
+
+    return start_of
+
+
+def _without_buried(desk: Desk, piece: Piece) -> tuple[bytes, Reading, int]:
+    """The piece with forgotten messages blanked: same length, so that every byte range stays right."""
+    stored = bytearray(piece.stored)
+    blanked: list[int] = []
+
+    def keep(message: Message) -> Message:
+        if message.fingerprint not in desk.buried_messages:
+            return message
+        start = message.start - piece.at
+        if start >= 0:
+            stored[start : start + message.size] = b" " * message.size
+            blanked.append(message.size)
+        return msgspec.structs.replace(message, blocks=(), fingerprint=None, kind="unknown")
+
+    parts = [
+        msgspec.structs.replace(part, messages=[keep(message) for message in part.messages])
+        for part in piece.reading.parts
+    ]
+    return bytes(stored), msgspec.structs.replace(piece.reading, parts=parts), sum(blanked)

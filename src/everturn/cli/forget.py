@@ -1,0 +1,76 @@
+"""Really erase a session, everywhere, for good."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from everturn import clock
+from everturn.cli import frame
+
+if TYPE_CHECKING:
+    from everturn.capture.forget import Forgotten
+    from everturn.store import Store
+
+
+@click.command(
+    epilog=frame.examples("everturn forget 3f2a9c", "everturn forget @last --yes", "everturn forget 3f2a9c --dry-run")
+)
+@click.argument("session")
+@click.option("--keep-forks", is_flag=True, help="Leave copies of its messages in sessions that were forked from it.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be erased.")
+@frame.common
+def command(cx: frame.Context, session: str, keep_forks: bool, yes: bool, dry_run: bool) -> int:
+    """Erase SESSION with its subagents, every version, its index and copies of its messages in forks.
+
+    Afterwards no byte of it is left in the archive, and a later sync does not bring it back. The agent's own file is not
+    touched: delete it yourself if it is still there.
+    """
+    from everturn.capture.forget import forget, plan
+    from everturn.recall.sessions import resolve
+
+    store = cx.store()
+    row = resolve(store, session)
+    doomed = plan(store, row)
+    title = cx.out.text(store.session(row.id)[1].title or store.session(row.id)[1].first_prompt)[:80]
+    cx.out.say(f"{row.native_id} {title}: {len(doomed)} sessions, {sum(one.n_messages for one in doomed):,} messages")
+    if dry_run:
+        if cx.json:
+            cx.out.emit_json("forget", [one.native_id for one in doomed], dry_run=True)
+        return 0
+    if not yes and not click.confirm("Erase this for good?", err=True):
+        raise click.Abort
+    done = forget(store, row, clock.now, keep_forks)
+    done.still_there = [path for path in done.files if Path(path).exists()]
+    copies = _erase_copies(cx)
+    if cx.json:
+        cx.out.emit_json("forget", done.sessions, forgotten=asdict(done), copies=copies)
+    else:
+        _tell(cx, store, done, copies)
+    return 0
+
+
+def _tell(cx: frame.Context, store: Store, done: Forgotten, copies: list[str]) -> None:
+    cx.out.emit(f"erased {len(done.sessions)} sessions and {done.forked_messages} copied messages in forks")
+    for path in copies:
+        cx.out.emit(f"erased our own copy {path}")
+    for path in done.still_there:
+        cx.out.warn(f"the agent's own file is still there: {cx.out.text(path)}")
+    for kept in store.kept("backup"):
+        cx.out.warn(f"a backup may still hold it: {cx.out.text(kept.key)}")
+    for name in done.kept_in:
+        cx.out.warn(f"copies of its messages stay in {name} (--keep-forks)")
+
+
+def _erase_copies(cx: frame.Context) -> list[str]:
+    """Copies made before migrations hold what was just forgotten."""
+    database = Path(cx.settings.db)
+    erased = []
+    for path in sorted(database.parent.glob(f"{database.name}.before-*")) if database.is_file() else []:
+        path.unlink()
+        erased.append(str(path))
+    return erased

@@ -1,0 +1,271 @@
+"""The frame every command hangs in: how commands are found, what they share, how errors are told.
+
+A command is a file `cli/NAME.py` with a `command` in it; the first line of its docstring is its one-line help. Nothing
+lists the commands: the folder does, and the files are read, not imported, until one is asked for. That keeps
+`everturn --help` below 80 ms (`tests/cli/test_frame.py` holds it).
+
+    @click.command(epilog=frame.examples("everturn sessions --since 2d"))
+    @click.argument("words", nargs=-1)
+    @frame.common
+    def command(cx: frame.Context, words: tuple[str, ...]) -> int | None: ...
+
+`common` adds `--db`, `--config` and `--json` and passes the `Context` first. A command returns None (exit 0) or an exit
+code, and raises an `EverturnError` for anything a person should read.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, overload
+
+import click
+
+from everturn import __version__
+from everturn.errors import NothingFound
+
+if TYPE_CHECKING:
+    from everturn.cli.output import Output
+    from everturn.settings import Settings
+    from everturn.sources import Places
+    from everturn.store import Store
+
+Handler = Callable[..., Any]
+
+#: Other words for a command.
+ALIASES = {"ingest": "add"}
+
+#: Run when no command is given; not listed.
+HOME = "home"
+
+#: How `--help` groups the commands; one that is not named here is listed last.
+SECTIONS = {
+    "Keep": ("sync", "add", "sources"),
+    "Find": ("sessions", "show", "search", "export"),
+    "Look after": ("doctor", "verify", "rebuild", "backup", "merge", "forget"),
+    "Set up": ("config", "completion"),
+}
+
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+class Context:
+    """What every command gets: the settings, the archive and the two streams, each made when first asked for."""
+
+    def __init__(self, click_context: click.Context) -> None:
+        self._click = click_context
+        self._opened: Store | None = None
+        self.flags: dict[str, Any] = click_context.find_root().meta.setdefault("everturn.flags", {})
+
+    @property
+    def json(self) -> bool:
+        """Whether the answer is wanted as JSON."""
+        return bool(self.flags.get("json"))
+
+    @property
+    def reveal(self) -> bool:
+        """Whether secrets are to be shown as they are."""
+        return bool(self.flags.get("reveal"))
+
+    @functools.cached_property
+    def out(self) -> Output:
+        """Where words go."""
+        from everturn.cli.output import Output
+
+        return Output(json=self.json, reveal=self.reveal)
+
+    @functools.cached_property
+    def settings(self) -> Settings:
+        """What flags, environment and config file say."""
+        from everturn.settings import load
+
+        return load({key: self.flags[key] for key in ("db", "config") if self.flags.get(key)})
+
+    def store(self, create: bool = False) -> Store:
+        """The archive, opened once and closed after the command. Without `create` it must be there already."""
+        if self._opened is None:
+            from everturn.store import open_store
+
+            if create:
+                self.settings.make_folders()
+            elif self.settings.is_missing:
+                raise NothingFound(
+                    f"there is no archive at {self.settings.db} yet; `everturn sync` makes one, --db names another"
+                )
+            self._opened = open_store(self.settings.db, create=create)
+            self._click.call_on_close(self._opened.close)
+        return self._opened
+
+    def places(self) -> Places:
+        """Where sources look for their files."""
+        from pathlib import Path
+
+        from everturn.sources import Places
+
+        extra = {name: tuple(map(Path, folders)) for name, folders in self.settings.sources.items()}
+        return Places(home=Path.home(), env=dict(os.environ), platform=sys.platform, extra=extra)
+
+
+@overload
+def common(run: Handler) -> Handler: ...
+@overload
+def common(*, json: bool = True, reveal: bool = False) -> Callable[[Handler], Handler]: ...
+def common(run: Handler | None = None, *, json: bool = True, reveal: bool = False) -> Any:
+    """Give a command the shared options and the `Context` as its first argument.
+
+    `json=False` for a command that prints no data, `reveal=True` for one that shows words of the archive.
+    """
+    wanted = [_DB, _CONFIG] + [_JSON] * json + [_REVEAL] * reveal
+
+    def decorate(handler: Handler) -> Handler:
+        @functools.wraps(handler)
+        def with_context(*args: Any, **values: Any) -> Any:
+            return handler(Context(click.get_current_context()), *args, **values)
+
+        decorated: Handler = with_context
+        for option in reversed(wanted):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate(run) if run else decorate
+
+
+def examples(*lines: str) -> str:
+    """An epilog that shows how a command is used, one example per line."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+class Commands(click.Group):
+    """The commands of the folder, each imported when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every command but the hidden one, by name."""
+        return sorted(in_order())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        name = ALIASES.get(cmd_name, cmd_name)
+        if name not in one_line_helps():
+            return None
+        _import_msgspec_without_its_extra()
+        command = importlib.import_module(f"everturn.cli.{name.replace('-', '_')}").command
+        assert isinstance(command, click.Command)
+        command.name = name
+        if not command.short_help:
+            command.short_help = one_line_helps()[name]
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which one may have been meant."""
+        found = self.get_command(ctx, args[0])
+        if found is None and not args[0].startswith("-"):
+            raise click.UsageError(_no_such_command(args[0], [*self.list_commands(ctx), *ALIASES]), ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands in sections, from the heads of their files."""
+        helps = one_line_helps()
+        for title, names in _sections().items():
+            with formatter.section(title):
+                formatter.write_dl([(name, helps[name]) for name in names])
+
+
+def in_order() -> list[str]:
+    """Every command but the hidden one, in the order of `everturn --help`."""
+    return [name for names in _sections().values() for name in names]
+
+
+def _sections() -> dict[str, list[str]]:
+    there = set(one_line_helps()) - {HOME}
+    sections = {title: [name for name in names if name in there] for title, names in SECTIONS.items()}
+    sections["More"] = sorted(there.difference(*SECTIONS.values()))
+    return {title: names for title, names in sections.items() if names}
+
+
+@functools.cache
+def one_line_helps() -> dict[str, str]:
+    """Every command with the first line of its file's docstring; the files are read, not imported."""
+    found = {}
+    for entry in sorted(os.listdir(_FOLDER)):
+        stem, ending = os.path.splitext(entry)
+        if ending != ".py" or stem.startswith("_"):
+            continue
+        with open(os.path.join(_FOLDER, entry), encoding="utf-8") as file:
+            source = file.read()
+        if "\ndef command(" in source or "\ncommand = " in source:
+            found[stem.replace("_", "-")] = _first_line(source)
+    return found
+
+
+def _import_msgspec_without_its_extra() -> None:
+    """msgspec takes `typing_extensions` if it is there, at a quarter of a command's start-up, and needs nothing of it."""
+    extra = "typing_extensions"
+    if "msgspec" in sys.modules or extra in sys.modules:
+        return
+    sys.modules[extra] = None  # type: ignore[assignment]  # the documented way to say: not installed
+    try:
+        importlib.import_module("msgspec")
+    finally:
+        del sys.modules[extra]
+
+
+def _first_line(source: str) -> str:
+    _, _, rest = source.partition('"""')
+    return rest.split("\n", 1)[0].partition('"""')[0].strip()
+
+
+def _no_such_command(wanted: str, known: list[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(wanted, known, 1, 0.6)
+    hint = f"did you mean `everturn {near[0]}`?" if near else "`everturn --help` lists the commands"
+    return f"there is no command {wanted!r}; {hint}"
+
+
+def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    """Keep a shared option where it is found from before and after the command's name; the later one wins."""
+    flags = ctx.find_root().meta.setdefault("everturn.flags", {})
+    if value:
+        flags[param.name] = value
+
+
+def _shared(*names: str, **attributes: Any) -> Callable[[Handler], Handler]:
+    return click.option(*names, expose_value=False, callback=_remember, **attributes)
+
+
+_DB = _shared("--db", metavar="URL", help="The archive to use: a path, or postgresql://…")
+_CONFIG = _shared("--config", metavar="FILE", help="The config file to use.")
+_JSON = _shared("--json", is_flag=True, help="Print the answer as JSON.")
+_REVEAL = _shared("--reveal", is_flag=True, help="Show secrets as they are instead of masking them.")
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@_DB
+@_CONFIG
+@_JSON
+@click.version_option(__version__, prog_name="everturn", message="%(prog)s %(version)s")
+@click.pass_context
+def root(ctx: click.Context) -> Any:
+    """The memory of AI agents: every session kept byte for byte, searchable, provable.
+
+    Without a command: archive what is new on this machine and say how things stand.
+
+    \b
+    Examples:
+      everturn                        archive what is new, then a short status
+      everturn search parse error     find a message by its words
+      everturn show @last             read the newest session
+    """
+    if ctx.invoked_subcommand is None:
+        home = ctx.command.get_command(ctx, HOME) if isinstance(ctx.command, click.Group) else None
+        return ctx.invoke(home) if home else click.echo(ctx.get_help())
+    return None

@@ -1,0 +1,108 @@
+"""What `everturn` does without a command: archive what is new, then say how things stand."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import click
+
+from everturn import clock
+from everturn.cli import capturing, frame
+
+
+@click.command()
+@frame.common
+def command(cx: frame.Context) -> int:
+    """Archive what is new on this machine and say how things stand."""
+    from everturn.sources import all_sources
+
+    places = cx.places()
+    roots = [root for source in all_sources().values() for root in source.roots(places)]
+    if not roots:
+        return _sample(cx)
+    if not Path(cx.settings.db).exists() and "://" not in cx.settings.db:
+        _first_run(cx, places)
+    return _sync_and_status(cx, cx.store(create=True), places)
+
+
+def _first_run(cx: frame.Context, places: Any) -> None:
+    """Say what will be read, before it is."""
+    from everturn.sources import all_sources
+
+    out = cx.out
+    out.say("This is the first run. everturn reads these folders and changes nothing in them:")
+    for source in all_sources().values():
+        for root in source.roots(places):
+            out.say(f"  {out.text(str(root))}  ({source.title}, {sum(1 for _ in source.find(root)):,} files)")
+    out.say(f"Everything goes into {cx.settings.db}, readable by you alone; nothing is sent anywhere.")
+    out.say("To leave workspaces out:  everturn config set capture.exclude '[\"~/private/*\"]'")
+    if out.lively and not cx.json and not click.confirm("Go on?", default=True, err=True):
+        raise click.Abort
+
+
+def _sync_and_status(cx: frame.Context, store: Any, places: Any, db: str = "") -> int:
+    from everturn.capture.sync import sync
+
+    report = sync(capturing.job_for(cx, store, places, capturing.drawn(cx, "sync")))
+    if cx.json:
+        capturing.tell(cx, report)
+        return 4 if report.failed else 0
+    code = capturing.tell(cx, report)
+    _status(cx, store)
+    _next(cx, db)
+    return code
+
+
+def _status(cx: frame.Context, store: Any) -> None:
+    from everturn.derive.printable import one_line
+    from everturn.derive.times import ago
+    from everturn.store import SessionFilter
+
+    out = cx.out
+    total = store.count_sessions(SessionFilter())
+    rows, _ = store.sessions(SessionFilter(), limit=5)
+    sizes = store.sizes()
+    out.emit(f"in the archive: {total:,} sessions, {sizes.get('total', 0) / 1e6:,.1f} MB  ({out.text(store.url)})")
+    if rows:
+        out.emit()
+        lines = [
+            (
+                row.native_id[:8],
+                ago(row.ended, clock.now()) if row.ended else "",
+                f"{row.n_turns:,}",
+                one_line(text.title or text.first_prompt, 70),
+            )
+            for row, text in rows
+        ]
+        out.table(("session", "last active", "turns", "about"), lines, right=(2,))
+
+
+def _next(cx: frame.Context, db: str) -> None:
+    start = f"everturn --db {db}" if db else "everturn"
+    cx.out.say()
+    cx.out.say("Try next:")
+    cx.out.say(f"  {start} search WORDS          find anything that was said or done")
+    cx.out.say(f"  {start} show @last            read the newest session, turn by turn")
+    cx.out.say(f"  {start} sessions --since 7d   list sessions")
+    cx.out.say(f"  {start} export @last --as raw --out copy.jsonl   the identical file again")
+    cx.out.say(f"  {start} doctor                is everything safe?")
+
+
+def _sample(cx: frame.Context) -> int:
+    """No history here: show the thing on a bundled sample, in an archive of its own."""
+    from everturn.sources import Places, all_sources
+    from everturn.store import open_store
+
+    cx.out.say("No agent history was found on this machine; here is a bundled sample instead.")
+    cx.settings.make_folders()
+    path = cx.settings.data / "sample.db"
+    with resources.as_file(resources.files("everturn") / "sample") as folder:
+        extra = {name: (folder / name,) for name in all_sources() if (folder / name).is_dir()}
+        nowhere = Places(Path(folder) / "nowhere", {}, "linux", extra)
+        store = open_store(str(path))
+        try:
+            return _sync_and_status(cx, store, nowhere, str(path))
+        finally:
+            store.close()

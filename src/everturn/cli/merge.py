@@ -1,0 +1,47 @@
+"""Bring another archive into this one, also from SQLite into PostgreSQL."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from everturn.cli import capturing, frame
+
+
+@click.command(
+    epilog=frame.examples(
+        "everturn merge laptop.db",
+        "everturn --db postgresql://team@server/everturn merge ~/.local/share/everturn/archive.db",
+    )
+)
+@click.argument("other", metavar="ARCHIVE")
+@frame.common
+def command(cx: frame.Context, other: str) -> None:
+    """Take everything ARCHIVE holds into this archive (the one of --db).
+
+    What both have is kept once. ARCHIVE is not changed. Running it again adds only what is new.
+    """
+    from everturn.capture.merge import merge
+    from everturn.capture.sync import desk_for
+    from everturn.errors import Usage
+    from everturn.sources import all_sources
+    from everturn.store import open_store
+
+    theirs = open_store(other, create=False)
+    try:
+        mine = cx.store(create=True)
+        if theirs.url == mine.url:
+            raise Usage("an archive cannot be merged into itself; name the target with --db")
+        desk = desk_for(capturing.job_for(cx, mine, cx.places()))
+        with cx.out.progress("merge") as step:
+            done = merge(desk, theirs, all_sources(), lambda n, total, path: step(n, path, total))
+    finally:
+        theirs.close()
+    if cx.json:
+        cx.out.emit_json("merge", [], merged=asdict(done))
+        return
+    cx.out.emit(
+        f"{done.files:,} files: {done.added:,} versions added, {done.continued:,} continued, {done.same:,} already here, "
+        f"{done.forgotten:,} left out because they were forgotten here; {done.bytes / 1e6:,.1f} MB"
+    )

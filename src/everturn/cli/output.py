@@ -1,0 +1,222 @@
+"""Where words go: data to stdout, everything said to people to stderr.
+
+Promises: no control character of an archive reaches the terminal raw; secrets are masked unless the user asked to
+reveal them; a pipe gets plain aligned text, a terminal gets a table; `rich` is imported for a terminal only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TextIO
+
+#: What JSON may hold raw but a terminal must not get: DEL, C1, bidi controls. Escaped, the JSON means the same.
+_UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]")
+
+
+class Output:
+    """The two streams of one command."""
+
+    def __init__(
+        self,
+        json: bool = False,
+        reveal: bool = False,
+        stdout: TextIO | None = None,
+        stderr: TextIO | None = None,
+        env: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.json = json
+        self.reveal = reveal
+        self.stdout = stdout or sys.stdout
+        self.stderr = stderr or sys.stderr
+        self.env = env
+        self._line = ""  # the progress line that is on the screen now
+
+    # data -----------------------------------------------------------------------------------------------------------
+    def emit(self, text: str = "") -> None:
+        """One piece of data that is already fit to be shown, with a line end."""
+        self.clear_progress()
+        self.stdout.write(text + "\n")
+
+    def emit_bytes(self, data: bytes) -> None:
+        """Verbatim bytes, for what must be identical."""
+        self.stdout.flush()
+        self.stdout.buffer.write(data)
+
+    def emit_json(self, name: str, items: Iterable[Any], next: Any = None, **more: Any) -> None:
+        """`{"schema": "everturn/NAME@1", …more, "items": […], "next": …}` in one line."""
+        document = {"schema": f"everturn/{name}@1", **more, "items": list(items), "next": next or None}
+        self.emit(to_json(document, None if self.reveal else _redact()))
+
+    def text(self, value: str, keep: str = "") -> str:
+        """Words from an archive, made fit to be shown: secrets masked, control characters visible."""
+        from everturn.derive.printable import printable
+
+        return printable(value if self.reveal else _redact()(value), keep=keep)
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> None:
+        """Aligned columns; `right` are the numbers of those to align right. Cells are made fit to be shown here."""
+        cells = [[self.text(cell) for cell in row] for row in rows]
+        if self.fancy:
+            self.clear_progress()
+            _rich_table(self, columns, cells, set(right))
+        else:
+            for line in _plain_table(columns, cells, set(right)):
+                self.emit(line)
+
+    # words ----------------------------------------------------------------------------------------------------------
+    def say(self, text: str = "") -> None:
+        """Tell the person at the terminal something; paths and such in it need no care by the caller."""
+        from everturn.derive.printable import printable
+
+        self.clear_progress()
+        self.stderr.write(printable(text) + "\n")
+        self.stderr.flush()
+
+    def warn(self, text: str) -> None:
+        """Tell the person that something deserves a look."""
+        self.say(f"everturn: {text}")
+
+    def progress(self, label: str, total: int = 0) -> Progress:
+        """`with out.progress("reading", total) as step: step(done, "note")`; silent unless stderr is a terminal."""
+        return Progress(self, label, total)
+
+    # the terminal ---------------------------------------------------------------------------------------------------
+    @property
+    def fancy(self) -> bool:
+        """Whether stdout may get colours and lines."""
+        return self.env.get("FORCE_COLOR", "0") not in ("", "0") or (
+            _is_terminal(self.stdout) and self.env.get("TERM") != "dumb"
+        )
+
+    @property
+    def lively(self) -> bool:
+        """Whether stderr may get a line that is rewritten."""
+        return _is_terminal(self.stderr) and self.env.get("TERM") != "dumb"
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal; `COLUMNS` wins."""
+        asked = self.env.get("COLUMNS", "")
+        if asked.isdigit() and int(asked) > 0:
+            return int(asked)
+        for stream in (self.stdout, self.stderr):
+            if _is_terminal(stream):
+                return os.get_terminal_size(stream.fileno()).columns or 80
+        return 80
+
+    def show_progress(self, line: str) -> None:
+        """Rewrite the progress line."""
+        self._line = line
+        self.stderr.write(f"\r\x1b[K{line}")
+        self.stderr.flush()
+
+    def clear_progress(self) -> None:
+        """Take the progress line away before anything else is written."""
+        if self._line:
+            self._line = ""
+            self.stderr.write("\r\x1b[K")
+            self.stderr.flush()
+
+
+class Progress:
+    """A line on stderr that says how far the work is; redrawn at most ten times a second."""
+
+    def __init__(self, out: Output, label: str, total: int = 0) -> None:
+        self.out = out
+        self.label = label
+        self.total = total
+        self._drawn = 0.0
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.out.clear_progress()
+
+    def __call__(self, done: int, note: str = "", total: int | None = None) -> None:
+        """Say that `done` of the total are done."""
+        if total is not None:
+            self.total = total
+        moment = time.monotonic()
+        if not self.out.lively or (moment - self._drawn < 0.1 and done != self.total):
+            return
+        self._drawn = moment
+        from everturn.derive.printable import cut
+
+        share = f"{done}/{self.total}" if self.total else str(done)
+        line = f"{self.label} {share}" + (f"  {self.out.text(note)}" if note else "")
+        self.out.show_progress(cut(line, self.out.width - 1))
+
+
+def to_json(document: Any, masked: Callable[[str], str] | None = None) -> str:
+    """JSON in one line, safe to print. `masked` is applied to every string value (not to keys)."""
+    import msgspec
+
+    plain = msgspec.to_builtins(document)
+    if masked:
+        plain = _each_string(plain, masked)
+    try:
+        text = msgspec.json.encode(plain).decode()
+    except UnicodeEncodeError:  # half of a surrogate pair, as transcripts do have them
+        import json
+
+        text = json.dumps(plain, separators=(",", ":"))
+    return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def _each_string(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: _each_string(item, change) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_each_string(item, change) for item in value]
+    return value
+
+
+def _redact() -> Callable[[str], str]:
+    from everturn.derive.redact import redact
+
+    return redact
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def _plain_table(columns: Sequence[str], rows: list[list[str]], right: set[int]) -> Iterable[str]:
+    """Two blanks between columns, no trailing blanks, the last column as long as it is."""
+    from everturn.derive.printable import cells
+
+    head = [name.upper() for name in columns]
+    widths = [max(map(cells, column)) for column in zip(head, *rows, strict=True)]
+    for row in [head, *rows]:
+        padded = []
+        for number, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            gap = " " * (width - cells(cell))
+            padded.append(gap + cell if number in right else cell + gap)
+        yield "  ".join(padded).rstrip()
+
+
+def _rich_table(out: Output, columns: Sequence[str], rows: list[list[str]], right: set[int]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for number, name in enumerate(columns):
+        last = number == len(columns) - 1
+        justify = "right" if number in right else "left"
+        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", ratio=1 if last else None)  # type: ignore[arg-type]
+    for row in rows:
+        table.add_row(*map(Text, row))  # Text, so that [brackets] of a transcript are no markup
+    console = Console(file=out.stdout, width=out.width, _environ=dict(out.env), highlight=False, force_terminal=True)
+    console.print(table)

@@ -1,0 +1,31 @@
+"""Make everything derived again from the kept bytes."""
+
+from __future__ import annotations
+
+import click
+
+from everturn import clock
+from everturn.cli import frame
+
+
+@click.command(epilog=frame.examples("everturn rebuild"))
+@frame.common
+def command(cx: frame.Context) -> None:
+    """Drop sessions, turns, calls and the index, and make them again from the raw layer.
+
+    Needed only after damage: a newer everturn does it by itself, a part at a time. Nothing you wrote (titles, notes) is touched.
+    """
+    from everturn.capture.deriving import rebuild
+    from everturn.capture.writing import Desk
+    from everturn.sources import all_sources
+
+    store = cx.store()
+    desk = Desk(store, cx.settings.machine, cx.settings.owner, clock.now())
+    with cx.out.progress("rebuild") as step:
+        count = rebuild(desk, all_sources(), lambda done, total, path: step(done, path, total))
+    if cx.json:
+        cx.out.emit_json("rebuild", [], versions=count, written=desk.written)
+    else:
+        cx.out.emit(
+            f"made again from {count:,} files: {desk.written['sessions']:,} sessions, {desk.written['messages']:,} messages"
+        )

@@ -1,0 +1,105 @@
+"""Read a session, turn by turn."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from everturn.cli import frame
+
+if TYPE_CHECKING:
+    from everturn.model.archive import Session
+    from everturn.recall.reading import Sources
+    from everturn.store import Store
+
+_TURNS = re.compile(r"(?P<first>[1-9][0-9]{0,8})(?:-(?P<last>[1-9][0-9]{0,8})?)?")
+
+
+@click.command(
+    epilog=frame.examples(
+        "everturn show @last",
+        "everturn show 3f2a9c --turn 4-6 --tools",
+        "everturn show 3f2a9c --turn last --thinking",
+        "everturn show 3f2a9c --raw-message 12",
+    )
+)
+@click.argument("session")
+@click.option("--turn", "turns", default="", metavar="N|N-M|last", help="Only this turn, or these; counted from 1.")
+@click.option("--thinking", is_flag=True, help="Also what the model thought.")
+@click.option("--tools", is_flag=True, help="Also what went into tools and what came out.")
+@click.option("--context", is_flag=True, help="Also what the client put in by itself.")
+@click.option("--full", is_flag=True, help="Do not cut long texts.")
+@click.option("--version", "number", type=click.IntRange(1), metavar="N", help="As it was in this version of its file.")
+@click.option(
+    "--raw-message", type=click.IntRange(1), metavar="N", help="Only the record of message N as it was captured."
+)
+@frame.common(reveal=True)
+def command(
+    cx: frame.Context, session: str, turns: str, number: int | None, raw_message: int | None, **flags: bool
+) -> None:
+    """Read SESSION: prompts, answers and tool calls in order, with what ran in parallel, failed or was interrupted.
+
+    SESSION is an id, any unique beginning of one, @last, or @-2 for the one before.
+    """
+    from everturn.cli.reader import Reader, Wanted
+    from everturn.recall.reading import read_turns
+    from everturn.recall.sessions import edition, resolve
+    from everturn.sources import all_sources
+
+    store, sources = cx.store(), all_sources()
+    row = resolve(store, session)
+    if number is not None:
+        row = edition(store, row, number)
+    if raw_message is not None:
+        _tell_record(cx, store, sources, row, raw_message - 1)
+        return
+    first, last = _range(turns, row)
+    reader = Reader(cx.out, store, sources, row, Wanted(**flags))
+    views = read_turns(store, row, first, last)
+    if cx.json:
+        cx.out.emit_json("show", map(reader.turn_facts, views), **reader.facts())
+        return
+    reader.tell_head()
+    for view in views:
+        reader.tell_turn(view)
+    reader.tell_hints()
+
+
+def _range(turns: str, session: Session) -> tuple[int, int | None]:
+    """The asked turns as stored numbers, both ends included."""
+    from everturn.errors import NothingFound
+
+    if not turns:
+        return 0, None
+    asked = _TURNS.fullmatch(str(max(session.n_turns, 1)) if turns == "last" else turns)
+    if asked is None:
+        raise click.UsageError(
+            f"--turn {turns}: give a number, a range like 3-5 or 3-, or `last`", click.get_current_context()
+        )
+    first = int(asked["first"]) - 1
+    if first >= session.n_turns:
+        has = f"{session.n_turns} turn{'' if session.n_turns == 1 else 's'}"
+        raise NothingFound(f"session {session.native_id} has {has}; there is no turn {first + 1}")
+    return first, int(asked["last"]) - 1 if asked["last"] else None if turns.endswith("-") else first
+
+
+def _tell_record(cx: frame.Context, store: Store, sources: Sources, session: Session, seq: int) -> None:
+    from everturn.errors import NothingFound
+    from everturn.recall.reading import Records
+
+    row = next(store.messages(session.id, seq, seq), None)
+    if row is None:
+        raise NothingFound(
+            f"session {session.native_id} has {session.n_messages} messages; there is no message {seq + 1}"
+        )
+    record = Records(store, sources, session, ahead=False).record(row)
+    if not record:
+        raise NothingFound(f"the bytes of session {session.native_id} were not kept; only its structure is there")
+    text = record.decode("utf-8", "replace")
+    if cx.json:
+        item: dict[str, Any] = {"message": seq + 1, "start": row.start, "size": row.size, "record": text}
+        cx.out.emit_json("record", [item])
+    else:
+        cx.out.emit(cx.out.text(text, "\n\t"))

@@ -1,0 +1,59 @@
+"""List what can be read, where it is looked for, and what is in quarantine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from everturn.cli import capturing, frame
+
+
+@click.command(epilog=frame.examples("everturn sources", "everturn sources --json"))
+@capturing.folder_options
+@frame.common
+def command(cx: frame.Context, **folders: Any) -> None:
+    """List the formats everturn reads, the folders it looks in, and how much of each is in the archive."""
+    from everturn.sources import all_sources
+
+    places = capturing.places_with(cx, folders)
+    known = _known(cx)
+    items = []
+    for name, source in sorted(all_sources().items()):
+        roots = [str(root) for root in source.roots(places)]
+        files = [file for file in known if file.format == name]
+        failed = [
+            {"path": file.path, "reason": file.fail_reason, "retry_at": file.retry_at}
+            for file in files
+            if file.fail_reason
+        ]
+        items.append(
+            {"name": name, "title": source.title, "parser": source.parser, "folders": roots, "files": len(files),
+             "gone": sum(file.state == "gone" for file in files), "quarantine": failed}
+        )  # fmt: skip
+    if cx.json:
+        cx.out.emit_json("sources", items)
+        return
+    rows = [
+        (
+            item["name"],
+            item["title"],
+            f"{item['files']:,}",
+            f"{item['gone']:,}",
+            ", ".join(item["folders"]) or "(none here)",
+        )
+        for item in items
+    ]
+    cx.out.table(("source", "agent", "files", "gone", "folders"), rows, right=(2, 3))
+    for item in items:
+        for bad in item["quarantine"]:
+            cx.out.warn(f"in quarantine: {cx.out.text(bad['path'])}: {cx.out.text(bad['reason'])}")
+
+
+def _known(cx: frame.Context) -> list[Any]:
+    from everturn.errors import NotAnArchive
+
+    try:
+        return [file for file, _ in cx.store().files()]
+    except NotAnArchive:  # nothing archived yet: the list of formats is worth showing all the same
+        return []

@@ -1,0 +1,103 @@
+"""How text becomes the terms of the full-text index. One analysis for every engine, so that all find the same.
+
+`fold(text)` is what is handed to an engine's tokenizer; `terms(text)` are the tokens themselves, the same ones that
+SQLite's FTS5 with `unicode61 remove_diacritics 0` makes of `fold(text)`. A test holds the two together over all of
+Unicode. The choices:
+
+- A term is a run of letters and digits in lower case; everything else, `_` too, separates. A word with separators in it
+  is asked for as a phrase: `parse_json_line` → (parse, json, line), `auth.py` → (auth, py).
+- Accents and widths do not matter: `Café` → cafe, `ﬁle` → file, `Ｗｉｄｅ` → wide.
+- Chinese, Japanese and Korean are written without spaces, or with endings glued on, so every character of these
+  scripts is a term of its own and a word is a phrase: `会话` → (会, 话). Voiced kana stay different from unvoiced ones.
+- NUL and lone surrogates, which no database takes as text, and private-use characters separate.
+- Invisible characters (soft hyphen, joiners, direction marks) are dropped, so they do not cut a word in two.
+
+Terms are not stemmed and no word is left out: code, paths and ids are searched more often than prose.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+
+_HANDLER = "everturn.fold"
+_TERM = re.compile(r"[^\W_]+")
+_ZERO_WIDTH_SPACE = 0x200B
+#: Letters that FTS5's older Unicode table takes for marks (New Tai Lue vowels, Vedic signs): they separate for both.
+_DISPUTED = frozenset((*range(0x19B0, 0x19C1), 0x19C8, 0x19C9, 0x1CF2, 0x1CF3))
+_SINGLE = (
+    (0x3005, 0x31FF),  # iteration marks, kana, bopomofo
+    (0x3400, 0x9FFF),  # Han
+    (0xAC00, 0xD7A3),  # Hangul syllables
+    (0xF900, 0xFAFF),  # Han, compatibility forms without a canonical one
+    (0x1AFF0, 0x1B16F),  # rare kana
+    (0x20000, 0x3FFFF),  # Han, extensions
+)
+
+
+def fold(text: str) -> str:
+    """The text as it is indexed: plain letters, digits and separators. ASCII comes back as it is."""
+    if "\0" in text:
+        text = text.replace("\0", " ")
+    # An encoder runs over ASCII at memory speed and calls back for the rest: several times faster than a pattern.
+    return text if text.isascii() else text.encode("ascii", _HANDLER).decode()
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a text, in order."""
+    return _TERM.findall(fold(text).lower())
+
+
+def each_term(text: str) -> Iterator[str]:
+    """The same one by one, for texts whose list of terms would not fit into memory."""
+    return (match[0] for match in _TERM.finditer(fold(text).lower()))
+
+
+def _fold_foreign(error: UnicodeError) -> tuple[bytes, int]:
+    """Called by the encoder with each longest run of characters beyond ASCII."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    run = error.object[error.start : error.end]
+    return _fold_short(run) if len(run) <= 8 else _fold_run(run), error.end
+
+
+def _fold_run(run: str) -> bytes:
+    # Composed first: a Hangul syllable or voiced kana may come in pieces, and must be one character to be one term.
+    return unicodedata.normalize("NFKC", run).translate(_FOLDED).encode()
+
+
+_fold_short = lru_cache(4096)(_fold_run)  # the dash, the quotes, an arrow, a rule of box drawing: the same few runs
+codecs.register_error(_HANDLER, _fold_foreign)
+
+
+class _Folded(dict[int, str]):
+    """Code point → what is indexed for it, worked out when first seen. Bounded: a stranger's file fills no memory."""
+
+    def __missing__(self, point: int) -> str:
+        folded = _fold_point(point)
+        if len(self) < 60_000:
+            self[point] = folded
+        return folded
+
+
+_FOLDED = _Folded()
+
+
+def _fold_point(point: int) -> str:
+    char = chr(point)
+    if any(first <= point <= last for first, last in _SINGLE) and char.isalnum():
+        return f" {char} "
+    plain = unicodedata.normalize("NFKD", char.lower())
+    return "".join(map(_plain_or_space, plain)).lower()
+
+
+def _plain_or_space(char: str) -> str:
+    category = unicodedata.category(char)
+    if category[0] == "M" or (category == "Cf" and ord(char) != _ZERO_WIDTH_SPACE):
+        return ""
+    if char == "ς":
+        return "σ"
+    return char if char.isalnum() and ord(char) not in _DISPUTED else " "

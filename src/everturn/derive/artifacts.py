@@ -1,0 +1,220 @@
+"""The files a tool call touched.
+
+`touched` gives (action, path) pairs of one call that went well: only what is sure, from the call, its result, the words of
+a shell command and the reports that version control and patch print. Paths stay as they were given; nothing is looked up
+on a disk. Never raises, and looks at a bounded part of long commands and outputs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from everturn.derive.shellwords import Command, simple_commands
+from everturn.model.conversation import CallEnd, CallStart
+
+Touch = tuple[str, str]
+
+_LOOKED_AT = 20_000
+_LONGEST_PATH = 4096
+_ACTION = {"read": "read", "edit": "edited", "create": "created", "delete": "deleted"}
+
+#: A command without any of these touches nothing we could be sure of.
+_TELLING = re.compile(r">|\b(?:rm|mv|cp|touch|tee|cat|head|tail|sed)\b")
+
+
+def touched(call: CallStart, end: CallEnd, output: str) -> list[Touch]:
+    """What a successful call did to which files, in order and without repeats; nothing for one that failed."""
+    if end.is_error:
+        return []
+    action, path = end.action or _ACTION.get(call.kind, ""), end.path or call.path
+    found: list[Touch] = [(action, path)] if action and path else []
+    if call.kind == "shell" and not end.exit_status:
+        output = output if len(output) <= 2 * _LOOKED_AT else f"{output[:_LOOKED_AT]}\n{output[-_LOOKED_AT:]}"
+        found += _by_command(call.command, output)
+        found += _by_output(call.command[:_LOOKED_AT], output)
+    return list(dict.fromkeys(found))
+
+
+# what the command says ------------------------------------------------------------------------------------------------
+def _by_command(command: str, output: str) -> list[Touch]:
+    text = command[:_LOOKED_AT]
+    if not _TELLING.search(text):
+        return []
+    found: list[Touch] = []
+    folder: str | None = ""  # where relative paths begin; None when that is in doubt
+    for one in simple_commands(text, complete=len(command) <= _LOOKED_AT):
+        if one.name in ("cd", "pushd", "popd"):
+            folder = _entered(folder, one)
+            continue
+        if one.silent and not one.last:
+            continue
+        found += [(action, place) for action, path in _of_command(one) if (place := _placed(folder, path))]
+    refusals = _refusals(output) if found else []
+    return [touch for touch in found if not _refused(touch[1], refusals)] if refusals else found
+
+
+def _of_command(one: Command) -> Iterator[Touch]:
+    names = [word.text if word.sure else "" for word in one.words]
+    if " ".join(names[:2]) in _PROGRAMS:
+        names = [" ".join(names[:2]), *names[2:]]
+    program = _PROGRAMS.get(names[0]) if names else None
+    if program is not None:
+        options, touches = program
+        operands = _operands(names[1:], options)
+        if operands is not None:
+            yield from touches(operands)
+    for _, file in one.outputs:
+        if file.sure:
+            yield "created", file.text
+
+
+def _operands(words: list[str], options: re.Pattern[str]) -> list[str] | None:
+    """The words that are no options; None when there is an option whose meaning is not known here."""
+    operands: list[str] = []
+    for index, word in enumerate(words):
+        if word == "--":
+            return operands + words[index + 1 :]
+        if len(word) > 1 and word[0] == "-":
+            if not options.fullmatch(word):
+                return None
+        else:
+            operands.append(word)
+    return operands
+
+
+def _each(action: str) -> Callable[[list[str]], Iterator[Touch]]:
+    return lambda operands: ((action, path) for path in operands)
+
+
+def _moved(operands: list[str]) -> Iterator[Touch]:
+    copies = list(_copied(operands))
+    if all(operands):
+        yield from (("deleted", path) for path in operands[:-1])
+    yield from copies
+
+
+def _copied(operands: list[str]) -> Iterator[Touch]:
+    if len(operands) < 2 or not all(operands):
+        return
+    *sources, target = operands
+    if len(sources) > 1 or target.endswith("/") or target.rsplit("/", 1)[-1] in (".", ".."):
+        yield from (("created", f"{target.rstrip('/')}/{source.rstrip('/').rsplit('/', 1)[-1]}") for source in sources)
+    elif "." in target.rsplit("/", 1)[-1] or "." not in sources[0].rsplit("/", 1)[-1]:
+        yield "created", target  # else `mv a.py src`: most likely a folder, but who knows
+
+
+def _read_parts(operands: list[str]) -> Iterator[Touch]:
+    """head and tail: `-n 5` leaves its number among the operands."""
+    return (("read", path) for path in operands if not re.fullmatch(r"[+-]?\d+[kKMG]?", path))
+
+
+def _printed(operands: list[str]) -> Iterator[Touch]:
+    """sed -n: the first operand is the script."""
+    return (("read", path) for path in operands[1:])
+
+
+_PROGRAMS: dict[str, tuple[re.Pattern[str], Callable[[list[str]], Iterator[Touch]]]] = {
+    "rm": (re.compile(r"-[rRfvdiI]+|--(?:recursive|force|verbose)"), _each("deleted")),
+    "git rm": (re.compile(r"-[rfq]+|--(?:force|quiet)"), _each("deleted")),
+    "mv": (re.compile(r"-[fvi]+|--(?:force|verbose)"), _moved),
+    "git mv": (re.compile(r"-[fvk]+|--(?:force|verbose)"), _moved),
+    "cp": (re.compile(r"-[rRafvpPdLi]+|--(?:recursive|archive|force|verbose)"), _copied),
+    "touch": (re.compile(r"-[am]+"), _each("created")),
+    "tee": (re.compile(r"-[ai]+|--append"), _each("created")),
+    "cat": (re.compile(r"-[nbsAeEtTuv]+|--(?:number|show-all)"), _each("read")),
+    "head": (re.compile(r"-[nc]?[+-]?\d*|-[qv]+|--lines=\d+"), _read_parts),
+    "tail": (re.compile(r"-[nc]?[+-]?\d*|-[qvfF]+|--lines=\+?\d+"), _read_parts),
+    "sed -n": (re.compile(r"-[Er]"), _printed),
+}
+
+
+def _entered(folder: str | None, one: Command) -> str | None:
+    """Where `cd` leads. Only a plain path that must have been entered for the rest to run is sure."""
+    words = one.words[1:]
+    sure = (
+        one.name == "cd" and one.joint == "&&" and len(words) == 1 and words[0].sure and words[0].text not in ("", "-")
+    )
+    if not sure or folder is None:
+        return None
+    return _placed(folder, words[0].text)
+
+
+def _placed(folder: str | None, path: str) -> str:
+    """A path seen from where the command began; empty for what is none."""
+    if not path or path == "-" or len(path) > _LONGEST_PATH or "\n" in path or path.startswith(("/dev/", "/proc/")):
+        return ""
+    if path[0] in "/~" or re.match(r"[A-Za-z]:[\\/]", path):
+        return path
+    if folder is None:
+        return ""
+    return f"{folder.rstrip('/')}/{path.removeprefix('./')}" if folder not in ("", ".") else path
+
+
+_REFUSALS = ("No such file", "annot ", "ermission denied", "s a directory", "ot a directory", "not found", "ead-only")
+
+
+def _refusals(output: str) -> list[str]:
+    """Lines by which a command that went on may have said that it could not do something."""
+    if not any(words in output for words in _REFUSALS):
+        return []
+    return [line for line in output.splitlines() if any(words in line for words in _REFUSALS)]
+
+
+def _refused(path: str, refusals: list[str]) -> bool:
+    name = path.rstrip("/").rsplit("/", 1)[-1]
+    return any(name in line for line in refusals)
+
+
+# what the output says -------------------------------------------------------------------------------------------------
+_REPORT = re.compile(
+    r"^ ?(?:(create|delete) mode \d{6} (.{1,4096})|rename (.{1,4096}) \(\d{1,3}%\)|patching file (.{1,4096}?)(?: \([^()\n]{0,200}\))?|rm '(.{1,4096})')\r?$",
+    re.MULTILINE,
+)
+_COMMITS = re.compile(r"\bgit\b[^|;&\n]{0,200}?\b(?:commit|merge|pull|am|cherry-pick|revert|rebase)\b")
+_SHOWS = re.compile(
+    r"--summary|\bgit\b[^|;&\n]{0,200}?\b(?:log|show|diff|whatchanged|format-patch)\b|\b(?:cat|less|more|grep|rg|sed|awk|head|tail|echo|printf)\b"
+)
+_OCTAL = re.compile(r"\\([0-7]{3}|.)")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+
+
+def _by_output(command: str, output: str) -> Iterator[Touch]:
+    """Reports of version control and patch. A listing of old history looks the same, so the command must be one that acts."""
+    if not any(mark in output for mark in (" mode ", "rename ", "patching file", "rm '")):
+        return
+    commits = "--summary" not in command if _COMMITS.search(command) else not _SHOWS.search(command)
+    for report in _REPORT.finditer(output):
+        verb, path, renamed, patched, removed = report.groups()
+        if commits and path:
+            yield f"{verb}d", _plain(path)
+        elif commits and renamed:
+            yield from _renamed(renamed)
+        elif patched and re.search(r"\bpatch\b", command):
+            yield "edited", _plain(patched.strip("'"))
+        elif removed and "git" in command:
+            yield "deleted", removed
+
+
+def _renamed(text: str) -> Iterator[Touch]:
+    """`a => b`, or `x/{a => b}/y` where only a part differs."""
+    head, _, behind = text.partition("{")
+    inner, _, rest = behind.partition("}")
+    if " => " in inner:
+        old, new = inner.split(" => ", 1)
+        yield "deleted", f"{head}{old}{rest}".replace("//", "/")
+        yield "created", f"{head}{new}{rest}".replace("//", "/")
+    elif text.count(" => ") == 1:
+        old, new = text.split(" => ")
+        yield "deleted", _plain(old)
+        yield "created", _plain(new)
+
+
+def _plain(path: str) -> str:
+    """A path without the quotes and octal bytes that git puts around unusual names."""
+    if len(path) < 2 or path[0] != '"' or path[-1] != '"':
+        return path
+    raw = _OCTAL.sub(
+        lambda found: chr(int(found[1], 8)) if len(found[1]) == 3 else _ESCAPES.get(found[1], found[1]), path[1:-1]
+    )
+    return raw.encode("latin-1", "ignore").decode("utf-8", "replace")

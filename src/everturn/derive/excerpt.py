@@ -1,0 +1,185 @@
+"""A snippet of a text around what was searched for.
+
+`excerpt` finds where most of the phrases stand together, whatever the case, the accents and the signs between the words
+(`parse json line` is found in `parse_json_line`), and gives that place on one line that is safe to print, with the spans
+of what matched. Redact a text before, not the snippet after: a secret that was cut in two is no longer recognised.
+
+Work is bounded: at most 64 pieces of a long text are looked at, each once per phrase.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from itertools import pairwise
+
+from everturn.derive.analysis import terms
+from everturn.derive.printable import one_line, printable
+
+Spans = list[tuple[int, int]]
+Match = tuple[int, int, int]  # start, end, number of the phrase
+
+_PIECE = 262_144
+_PIECES = 64
+_MATCHES = 100  # per phrase and piece
+_PHRASES = 16
+_MARGIN = 4  # white space may take this many times the room it is given
+_SPACE = re.compile(r"\s+")
+
+
+def excerpt(text: str, phrases: list[str], width: int = 160) -> tuple[str, Spans]:
+    """The best place on one line of at most `width` characters, `…` where it was cut, and the matches in it.
+
+    A phrase that ends in `*` matches the beginning of a word. Without any match it is the beginning of the text.
+    """
+    wanted = [pattern for phrase in phrases[:_PHRASES] if (pattern := _pattern(phrase))]
+    best = _best_place(text, wanted, width)
+    if not best:
+        return one_line(text, width), []
+    return _snippet(text, best, width)
+
+
+def _best_place(text: str, wanted: list[tuple[str, str]], width: int) -> list[Match]:
+    """The matches that stand together in the best window: most phrases, then most matches, then the first."""
+    best: list[Match] = []
+    for start in range(0, min(len(text), _PIECE * _PIECES), _PIECE):
+        # Pieces overlap by a window, so that nothing is missed between two of them.
+        folded = _folded(text[start : start + _PIECE + width])
+        matches = sorted(
+            match for number, patterns in enumerate(wanted) for match in _matches(folded, patterns, number)
+        )
+        found = _densest(matches, width)
+        if _worth(found) > _worth(best):
+            best = [(start + first, start + last, number) for first, last, number in found]
+        if len({number for _, _, number in best}) == len(wanted):
+            break
+    return best
+
+
+def _matches(folded: str, patterns: tuple[str, str], number: int) -> list[Match]:
+    """Where a phrase stands as whole words, or else within words."""
+    for pattern in patterns:
+        found = [
+            (match.start(), match.end(), number)
+            for match, _ in zip(re.finditer(pattern, folded), range(_MATCHES), strict=False)
+        ]
+        if found:
+            return found
+    return []
+
+
+def _densest(matches: list[Match], width: int) -> list[Match]:
+    best: list[Match] = []
+    first = 0
+    for last, match in enumerate(matches):
+        while match[1] - matches[first][0] > width and first < last:
+            first += 1
+        window = matches[max(first, last - 2 * _PHRASES) : last + 1]
+        if _worth(window) > _worth(best):
+            best = window
+    return best
+
+
+def _worth(matches: list[Match]) -> tuple[int, int]:
+    return len({number for _, _, number in matches}), len(matches)
+
+
+# patterns -------------------------------------------------------------------------------------------------------------
+@lru_cache(256)
+def _pattern(phrase: str) -> tuple[str, str] | None:
+    """Two patterns over folded text: as whole words, and anywhere. Each begins with literal text, which is fast to find."""
+    words = terms(phrase)
+    if not words:
+        literal = re.escape(phrase.strip().lower())
+        return (literal, literal) if literal else None
+    first, last = words[0], words[-1]
+    strict = re.escape(first) if _is_single(first) else rf"{re.escape(first)}(?<![^\W_]{re.escape(first)})"
+    loose = re.escape(first)
+    for before, word in pairwise(words):
+        gap = 0 if _is_single(before) or _is_single(word) else 1
+        strict += rf"[\W_]{{{gap},40}}{re.escape(word)}"
+        loose += rf"[\W_]{{0,40}}{re.escape(word)}"
+    if not (phrase.rstrip().endswith("*") or _is_single(last)):
+        strict += r"(?![^\W_])"
+    return strict, loose
+
+
+def _is_single(word: str) -> bool:
+    """A character of a script written without spaces: it has neighbours and is a word nevertheless."""
+    return len(word) == 1 and ord(word) >= 0x2E80
+
+
+def _folded(text: str) -> str:
+    """Lower case without accents, character by character, so that every position stays."""
+    return text.lower() if text.isascii() else text.translate(_FOLDED)
+
+
+class _Folding(dict[int, str]):
+    def __missing__(self, point: int) -> str:
+        char = chr(point)
+        plain = unicodedata.normalize("NFKD", char.lower())
+        base = "".join(part for part in plain if not unicodedata.combining(part))
+        folded = self[point] = base if len(base) == 1 else char
+        return folded
+
+
+_FOLDED = _Folding()
+
+
+# the snippet ----------------------------------------------------------------------------------------------------------
+def _snippet(text: str, matches: list[Match], width: int) -> tuple[str, Spans]:
+    core, spans = _core(text, _merged(matches))
+    if len(core) > width:
+        core = core[: width - 1] + "…"
+        return core, [(start, min(end, width - 1)) for start, end in spans if start < width - 1]
+    first, last = matches[0][0], max(end for _, end, _ in matches)
+    reach = _MARGIN * width
+    before = _clean(text[max(0, first - reach) : first]).lstrip()
+    after = _clean(text[last : last + reach]).rstrip()
+    room = width - len(core)
+    left = min(len(before), max(room // 3, room - len(after)))
+    head = _cut_head(before, left, first > reach)
+    tail = _cut_tail(after, room - len(head), last + reach < len(text))
+    return head + core + tail, [(start + len(head), end + len(head)) for start, end in spans]
+
+
+def _core(text: str, spans: Spans) -> tuple[str, Spans]:
+    """From the first match to the last, cleaned, and where the matches are in it."""
+    line, shown, at = "", [], spans[0][0]
+    for start, end in spans:
+        line += _clean(text[at:start])
+        found = _clean(text[start:end])
+        shown.append((len(line), len(line) + len(found)))
+        line, at = line + found, end
+    return line, shown
+
+
+def _merged(matches: list[Match]) -> Spans:
+    spans: Spans = []
+    for start, end, _ in matches:
+        if spans and start < spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        else:
+            spans.append((start, end))
+    return spans
+
+
+def _clean(text: str) -> str:
+    return printable(_SPACE.sub(" ", text), keep="")
+
+
+def _cut_head(text: str, room: int, more: bool) -> str:
+    if len(text) <= room and not more:
+        return text
+    kept = text[len(text) - room + 1 :] if room > 1 else ""
+    _, space, rest = kept.partition(" ")
+    return "…" + (rest if space and rest and len(rest) > len(kept) - 20 else kept) if room > 0 else ""
+
+
+def _cut_tail(text: str, room: int, more: bool) -> str:
+    if len(text) <= room and not more:
+        return text
+    kept = text[: room - 1] if room > 1 else ""
+    rest, space, _ = kept.rpartition(" ")
+    return (rest if space and rest and len(rest) > len(kept) - 20 else kept) + "…" if room > 0 else ""

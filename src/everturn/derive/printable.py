@@ -1,0 +1,88 @@
+"""Text of strangers made safe for a terminal.
+
+A transcript holds whatever a tool printed, so it may hold what a terminal acts on. `printable` promises that no control
+character, escape sequence, bidirectional override, invisible character or lone surrogate is left: colours and invisible
+characters are dropped, the rest becomes visible (`␛`, `\\x9b`, `\\u202e`). Text without any of it is returned as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+#: Colours and styles: there is nothing to see in them, and tool output is full of them.
+_STYLE = re.compile("\x1b\\[[0-9;:]{0,64}[mK]")
+
+#: What a terminal acts on, or what hides or reorders other text. Wider than needed is fine, narrower is not.
+_ACTIVE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
+    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+#: Invisible and without a meaning that a reader would miss.
+_DROPPED = re.compile(
+    "[\xad\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200d\u2060-\u2064\u3164\ufeff\uffa0\U000e0000-\U000e007f]"
+)
+
+
+def printable(text: str, keep: str = "\n\t") -> str:
+    """The text with everything a terminal could act on made visible or dropped; characters in `keep` stay."""
+    if _is_plain(text, keep):
+        return text
+    if "\x1b" in text:
+        text = _STYLE.sub("", text)
+    if "\r" in text and "\n" in keep:
+        text = text.replace("\r\n", "\n")
+    return _ACTIVE.sub(lambda found: found[0] if found[0] in keep else _shown(found[0]), text)
+
+
+def one_line(text: str, width: int) -> str:
+    """The beginning of the text on one line of at most `width` cells: white space collapsed, cut with `…`."""
+    # Each character kept takes at most a cell, but white space and marks may take many characters: hence the factor.
+    start = text.lstrip()[: 16 * width + 64] if width > 0 else ""
+    return cut(printable(" ".join(start.split()), keep=""), width)
+
+
+def cut(text: str, width: int) -> str:
+    """The text, or as much of it as fits into `width` cells with a `…` behind it."""
+    if cells(text) <= width:
+        return text
+    used = 0
+    for index, char in enumerate(text):
+        used += _cell(char)
+        if used > width - 1:
+            return text[:index].rstrip() + "…" if width > 0 else ""
+    return text
+
+
+def cells(text: str) -> int:
+    """How many columns the text takes on a terminal."""
+    return len(text) if text.isascii() else sum(map(_cell, text))
+
+
+def _is_plain(text: str, keep: str) -> bool:
+    """Nothing to do, found out at the cost of a scan in C."""
+    bare = text
+    for char in keep:
+        bare = bare.replace(char, "")
+    return bare.isprintable()
+
+
+@lru_cache(4096)
+def _cell(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+@lru_cache(4096)
+def _shown(char: str) -> str:
+    code = ord(char)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "␡"
+    if _DROPPED.match(char):
+        return ""
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

@@ -1,0 +1,202 @@
+"""A shell command taken apart as far as that can be done without running it.
+
+`simple_commands` gives the commands that certainly were asked for, one by one, with their words unquoted. What depends on
+a condition, a loop or a substitution is left out: where the reading is in doubt it ends, and what came before counts.
+Never raises; one pass over the text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+_TOKEN = re.compile(
+    r"""
+      (?P<space>   (?:[ \t\r]|\\\r?\n)+ )
+    | (?P<newline> \n )
+    | (?P<heredoc> <<-?(?!<) )
+    | (?P<copy>    [0-9]?[<>]&(?:[0-9]|-) )
+    | (?P<output>  (?:[0-9]|&)?>>?\|?(?![&(]) )
+    | (?P<input>   [0-9]?<(?:<<)?(?![<&(]) )
+    | (?P<joint>   &&|\|\||\|&?|;(?!;)|& )
+    | (?P<single>  '[^']*' )
+    | (?P<double>  "(?:[^"\\$`]|\\.)*" )
+    | (?P<mixed>   "(?:[^"\\$`]|\\.|\$(?!\())*" )
+    | (?P<escape>  \\[^\w\n] )
+    | (?P<filled>  \$(?:\([^()'"`\\<\n]*\)|\w+|\{[^{}'"`$(]*\}|[?\#@*!$-]) | [*?\[\]{}] )
+    | (?P<text>    [^\s'"\\$`;&|<>(){}*?\[\]]+ )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_PARTS = frozenset(("text", "single", "double", "mixed", "escape", "filled"))
+_ESCAPED = re.compile(r'\\(["\\$`\n])')
+_ASSIGNMENT = re.compile(r"\w+\+?=", re.ASCII)
+_KEYWORDS = frozenset(
+    ("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function", "exit",
+     "return", "exec", "{", "}", "!", "[[")
+)  # fmt: skip
+_QUESTIONS = frozenset(("[", "test", "grep", "rg", "which", "type", "hash", "diff", "cmp", "pgrep", "false"))
+_GOES_ON = frozenset(("&&", "||", "|", "|&"))
+_PREFIXES = frozenset(("sudo", "command", "time", "nice", "nohup"))
+
+
+@dataclass
+class Word:
+    """One word. `sure` is False where the shell would have put something else in its place."""
+
+    text: str
+    sure: bool = True
+
+
+@dataclass
+class Command:
+    """One simple command: its words without assignments in front, and the files it writes to."""
+
+    words: list[Word] = field(default_factory=list)
+    outputs: list[tuple[str, Word]] = field(default_factory=list)  # (sign, file)
+    joint: str = ""  # what stands behind it: && || | ; or the end of the line
+    last: bool = False  # it decides, with those before it in its chain, how the whole ended
+
+    @property
+    def name(self) -> str:
+        """The program, or nothing where that is in doubt."""
+        first = self.words[0] if self.words else Word("")
+        return first.text if first.sure or first.text == "[" else ""
+
+    @property
+    def silent(self) -> bool:
+        """Its complaints were thrown away."""
+        return any(sign[0] in "2&" and word.text == "/dev/null" for sign, word in self.outputs)
+
+
+def simple_commands(text: str, complete: bool = True) -> list[Command]:
+    """The commands of a line or script, in order; without those around `||`. `complete` is False for a cut text."""
+    reader = _Reader(text)
+    reader.run()
+    if complete and reader.at == len(text):
+        reader.end_command("")
+    elif "||" in text[reader.at :]:
+        reader.drop_chain()
+    commands = [command for chain in _chains(reader.commands) for command in chain]
+    return [command for command in map(_without_prefix, commands) if command.words or command.outputs]
+
+
+def _chains(commands: list[Command]) -> list[list[Command]]:
+    """Commands joined by && and |. A chain with || in it is left out: which of them ran cannot be said."""
+    chains: list[list[Command]] = [[]]
+    for command in commands:
+        chains[-1].append(command)
+        if command.joint not in _GOES_ON:
+            chains.append([])
+    chains = [chain for chain in chains if chain]
+    for command in chains[-1] if chains else []:
+        command.last = command.joint not in ("|", "|&")
+    return [_answered(chain) for chain in chains if all(command.joint != "||" for command in chain)]
+
+
+def _answered(chain: list[Command]) -> list[Command]:
+    """A chain without what only ran if a question was answered with yes, unless the whole ended well because of it."""
+    asked = next((index for index, one in enumerate(chain) if not one.last and one.name in _QUESTIONS), len(chain))
+    return chain[: asked + 1]
+
+
+def _without_prefix(command: Command) -> Command:
+    words = command.words
+    while words and (_ASSIGNMENT.match(words[0].text) or words[0].text in _PREFIXES):
+        words = words[1:]
+    command.words = words
+    return command
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.commands: list[Command] = []
+        self.command = Command()
+        self.word: Word | None = None
+        self.redirect = ""  # the sign whose file comes next; "<" when it is not written to
+        self.delimiters: list[tuple[str, bool]] = []  # of here-documents that begin with the next line
+
+    def run(self) -> None:
+        """Read up to the end, or to where the reading is in doubt."""
+        while found := _TOKEN.match(self.text, self.at):
+            kind, part = found.lastgroup or "", found[0]
+            self.at = found.end()
+            if kind in _PARTS:
+                self._add(kind, part)
+            else:
+                self.end_word()
+                self._sign(kind, part)
+
+    def end_word(self) -> None:
+        """Put the finished word where it belongs."""
+        word, self.word = self.word, None
+        if word is None:
+            return
+        if not self.redirect:
+            if not self.command.words and word.text in _KEYWORDS:
+                self.at = len(self.text) + 1  # beyond the end: what is open is not closed
+            self.command.words.append(word)
+        elif self.redirect.startswith("<<"):
+            self.delimiters.append((word.text, self.redirect == "<<-"))
+        elif self.redirect != "<":
+            self.command.outputs.append((self.redirect, word))
+        self.redirect = ""
+
+    def end_command(self, joint: str) -> None:
+        """Close the command at a joint."""
+        self.end_word()
+        self.command.joint = joint
+        if self.command.words or self.command.outputs:
+            self.commands.append(self.command)
+        self.command, self.redirect = Command(), ""
+
+    def drop_chain(self) -> None:
+        """Forget the commands of the chain that was being read."""
+        while self.commands and self.commands[-1].joint in _GOES_ON:
+            self.commands.pop()
+
+    def _add(self, kind: str, part: str) -> None:
+        if self.word is None:
+            if part[0] == "#":
+                self._skip_comment()
+                return
+            self.word = Word("")
+        self.word.text += _unquoted(kind, part)
+        self.word.sure = self.word.sure and kind not in ("mixed", "filled")
+
+    def _sign(self, kind: str, part: str) -> None:
+        if kind == "joint":
+            self.end_command(part)
+        elif kind == "newline":
+            # A line that ends with a joint goes on; its joint has closed the command already.
+            self.end_command("\n")
+            self._skip_documents()
+        elif kind in ("heredoc", "output"):
+            self.redirect = part
+        elif kind == "input":
+            self.redirect = "<"
+
+    def _skip_comment(self) -> None:
+        end = self.text.find("\n", self.at)
+        self.at = len(self.text) if end < 0 else end
+
+    def _skip_documents(self) -> None:
+        for delimiter, tabs in self.delimiters:
+            line = None
+            while self.at < len(self.text) and line != delimiter:
+                end = self.text.find("\n", self.at)
+                end = len(self.text) if end < 0 else end
+                line = self.text[self.at : end].rstrip("\r")
+                line = line.lstrip("\t") if tabs else line
+                self.at = min(end + 1, len(self.text))
+        self.delimiters = []
+
+
+def _unquoted(kind: str, part: str) -> str:
+    if kind == "single":
+        return part[1:-1]
+    if kind in ("double", "mixed"):
+        return _ESCAPED.sub(r"\1", part[1:-1])
+    return part[1:] if kind == "escape" else part

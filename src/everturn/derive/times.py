@@ -1,0 +1,97 @@
+"""Times as people write and read them. The archive itself only knows milliseconds since 1970, UTC.
+
+What is written without a zone is UTC, as everything shown is: the same words mean the same on every machine.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from everturn.errors import Usage
+
+_SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
+_UNITS = {"s": _SECOND, "m": _MINUTE, "h": _HOUR, "d": _DAY, "w": 7 * _DAY, "y": 365 * _DAY}
+_WORDS = {"now": 0, "today": 0, "yesterday": 1, "last week": 7, "last month": 30, "last year": 365}  # days back
+_NAMED = (
+    (365 * _DAY, "year"),
+    (30 * _DAY, "month"),
+    (7 * _DAY, "week"),
+    (_DAY, "day"),
+    (_HOUR, "hour"),
+    (_MINUTE, "minute"),
+)
+_SPAN = re.compile(
+    r"(\d{1,6}) ?(?:(s)(?:ec(?:ond)?s?)?|(m)(?:in(?:ute)?s?)?|(h)(?:ours?)?|(d)(?:ays?)?|(w)(?:eeks?)?|(y)(?:ears?)?)(?: ago)?",
+    re.ASCII,
+)
+_MONTH = re.compile(r"\d{4}-\d{2}", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T].+)?", re.ASCII | re.IGNORECASE)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def iso(ms: int | None) -> str:
+    """RFC 3339 in UTC, with milliseconds only where there are some; empty for no time."""
+    if ms is None:
+        return ""
+    try:
+        at = _EPOCH + timedelta(milliseconds=ms)
+    except OverflowError:
+        return ""
+    return at.isoformat(timespec="milliseconds" if ms % _SECOND else "seconds").replace("+00:00", "Z")
+
+
+def parse_when(text: str, now_ms: int) -> int:
+    """A moment given by a human: a date, a date and time, a span back from now, or a word."""
+    words = " ".join(text.split())
+    lower = words.lower()
+    if lower in _WORDS:
+        return now_ms if lower == "now" else now_ms - now_ms % _DAY - _WORDS[lower] * _DAY
+    if span := _SPAN.fullmatch(lower):
+        unit = next(filter(None, span.groups()[1:]))
+        return now_ms - int(span[1]) * _UNITS[unit]
+    if _MONTH.fullmatch(words):
+        words += "-01"
+    if _DATE.fullmatch(words):
+        try:
+            return _milliseconds(datetime.fromisoformat(words.upper()))
+        except (ValueError, OverflowError):
+            pass
+    raise Usage(
+        f"{text!r} is not a time; try 2026-01-31, 2026-01-31T10:00, 2026-01-31T10:00+02:00, 7d, 12h, 30m, 2w, today, "
+        "yesterday or last week"
+    )
+
+
+def ago(ms: int | None, now_ms: int) -> str:
+    """How long ago something was, in its largest unit: `3 days ago`."""
+    if ms is None:
+        return ""
+    distance = abs(now_ms - ms)
+    for size, name in _NAMED:
+        if distance >= size:
+            n = distance // size
+            words = f"{n} {name}{'' if n == 1 else 's'}"
+            return f"{words} ago" if now_ms > ms else f"in {words}"
+    return "just now"
+
+
+def duration(ms: int | None) -> str:
+    """How long something took, in its two largest units: `1m 12s`."""
+    if ms is None:
+        return ""
+    if ms < _SECOND:
+        return f"{max(ms, 0)}ms"
+    for size, name, next_size, next_name in (
+        (_DAY, "d", _HOUR, "h"),
+        (_HOUR, "h", _MINUTE, "m"),
+        (_MINUTE, "m", _SECOND, "s"),
+    ):
+        if ms >= size:
+            rest = ms % size // next_size
+            return f"{ms // size}{name} {rest}{next_name}" if rest else f"{ms // size}{name}"
+    return f"{ms // _SECOND}s"
+
+
+def _milliseconds(at: datetime) -> int:
+    return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1)

@@ -1,0 +1,188 @@
+"""A session as a page for people: one heading per turn, prompts, answers, tool calls with their output.
+
+Whatever stands in a transcript stays inside its place on the page: words are block quotes, output is fenced with a
+fence longer than any inside, names and paths are code. So no answer can pose as a heading of ours, and nothing that is
+left open swallows the rest. Control characters are made visible.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from everturn.derive.printable import one_line, printable
+from everturn.derive.times import duration, iso
+from everturn.export.facts import source_facts, turn_ms
+from everturn.model.archive import Call, Session, SessionText
+from everturn.recall.lineage import Relative, lineage
+from everturn.recall.reading import Sources, TurnView, has_words, read_turns
+from everturn.recall.transcript import Passage, is_quiet, passages
+from everturn.store import Store
+
+Clean = Callable[[str], str]
+
+_SPEAKERS = {
+    "prompt": "User",
+    "answer": "Agent",
+    "thinking": "Thinking",
+    "output": "Output",
+    "context": "Context",
+    "notice": "Notice",
+    "notification": "Notification",
+    "summary": "Summary",
+    "unknown": "Unknown record",
+}
+_MARKS = {"compaction": "The context was compacted here.", "interrupt": "Interrupted by the user."}
+_BACKTICKS = re.compile(r"`+")
+
+
+def as_markdown(
+    store: Store,
+    sources: Sources,
+    session: Session,
+    clean: Clean | None = None,
+    thinking: bool = False,
+    context: bool = False,
+) -> Iterator[str]:
+    """The page in pieces; what the client put in by itself and the model's thinking only when asked for."""
+    page = _Page(clean or (lambda text: text))
+    yield from _head(store, session, page)
+    for view in read_turns(store, session):
+        yield _heading(view)
+        for passage in passages(store, sources, session, view, results=True):
+            if (thinking or passage.kind != "thinking") and (context or not is_quiet(passage)):
+                yield from _passage(passage, page)
+
+
+class _Page:
+    """How words of the archive are put on the page."""
+
+    def __init__(self, clean: Clean) -> None:
+        self._clean = clean
+
+    def text(self, text: str) -> str:
+        """Words with secrets taken out and control characters made visible."""
+        return printable(self._clean(text)).strip("\n")
+
+    def quote(self, text: str) -> str:
+        """Words as a block quote."""
+        return "".join(f"> {line}".rstrip() + "\n" for line in self.text(text).split("\n")) + "\n"
+
+    def fence(self, text: str) -> str:
+        """Words as they are, in a fence that is longer than any inside."""
+        shown = self.text(text)
+        fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(shown)), default=0))
+        return f"{fence}\n{shown}\n{fence}\n\n"
+
+    def code(self, text: str, width: int = 200) -> str:
+        """Words on one line, as code."""
+        shown = one_line(self._clean(text), width)
+        ticks = "`" * (1 + max(map(len, _BACKTICKS.findall(shown)), default=0))
+        pad = " " if shown.startswith("`") or shown.endswith("`") else ""
+        return f"{ticks}{pad}{shown}{pad}{ticks}" if shown else ""
+
+    def title(self, text: str) -> str:
+        """Words on one line, with everything that Markdown acts on escaped."""
+        return re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", one_line(self._clean(text), 120))
+
+
+def _head(store: Store, session: Session, page: _Page) -> Iterator[str]:
+    text = store.session(session.id)[1]
+    yield f"# {page.title(text.title or text.first_prompt or session.native_id)}\n\n"
+    for name, value in _facts(store, session, text, page):
+        if value:
+            yield f"- {name}: {value}\n"
+    if not has_words(session):
+        yield "\nOnly the structure of this session was kept (mode `structure`): there are no words to show.\n"
+    yield "\n"
+
+
+def _facts(store: Store, session: Session, text: SessionText, page: _Page) -> Iterator[tuple[str, str]]:
+    yield "Session", page.code(session.native_id)
+    yield "Agent", page.code(" ".join(filter(None, (session.agent, session.client))))
+    yield "Model", page.code(session.model)
+    yield "Workspace", page.code(text.workspace)
+    yield "Branch", page.code(text.branch)
+    yield "Time", " to ".join(minute(ms) for ms in (session.started, session.ended) if ms is not None)
+    yield "Turns", f"{session.n_turns:,}"
+    yield "Tool calls", f"{session.n_calls:,}" + (f", {session.n_errors:,} failed" if session.n_errors else "")
+    source = source_facts(store, session)
+    yield "Source", f"{page.code(source['path'], 1000)}, version {source['version']}"
+    relatives = lineage(store, session)
+    for one in (*relatives.ancestors, *relatives.forks, *relatives.children):
+        yield _RELATIONS.get(one.relation, one.relation), _relative(one, relatives.ancestors, page)
+
+
+_RELATIONS = {
+    "subagent_of": "Subagent",
+    "forked_from": "Fork",
+    "continues": "Continued",
+    "output_of": "Saved output",
+    "teammate_of": "Team",
+}
+
+
+def _relative(one: Relative, ancestors: list[Relative], page: _Page) -> str:
+    said = f"of {page.code(one.native_id)}" if one in ancestors else page.code(one.native_id)
+    if one.call is not None:
+        said += f", started in turn {one.call.turn + 1}"
+    return said if one.session is not None else f"{said} (not in the archive)"
+
+
+def _heading(view: TurnView) -> str:
+    turn = view.turn
+    parts = [f"## Turn {turn.idx + 1}"]
+    if turn.started is not None:
+        parts.append(minute(turn.started))
+    lasted = turn_ms(turn)
+    if lasted:
+        parts.append(duration(lasted))
+    return " · ".join(parts) + "\n\n"
+
+
+def minute(ms: int) -> str:
+    """A time to the minute, UTC."""
+    return iso(ms)[:16].replace("T", " ")
+
+
+def _passage(passage: Passage, page: _Page) -> Iterator[str]:
+    if passage.kind in ("call", "result"):
+        yield from _call(passage, page)
+    elif passage.kind in _MARKS:
+        yield f"*{_MARKS[passage.kind]}*\n\n"
+    elif passage.kind == "problem":
+        yield f"*Could not be read: {page.title(passage.text)}*\n\n"
+    elif passage.text:
+        yield f"**{_speaker(passage)}**\n\n{page.quote(passage.text)}"
+
+
+def _speaker(passage: Passage) -> str:
+    name = _SPEAKERS.get(passage.kind, passage.kind.capitalize())
+    row = passage.row
+    if passage.kind == "prompt" and row is not None:
+        name = "Agent's request" if row.origin == "agent" else name
+        return f"{name} ({row.kind})" if row.kind != "text" else name
+    return name
+
+
+def _call(passage: Passage, page: _Page) -> Iterator[str]:
+    call, start = passage.call, passage.start
+    name = start.name if start else "result without a call"
+    about = (start.command or start.path) if start else ""
+    parallel = ", in parallel" if passage.batch > 1 else ""
+    said = " · ".join(filter(None, (page.code(name, 80), status(call) + parallel, page.code(about))))
+    yield f"- {said}\n\n"
+    if passage.result is not None and passage.result.text:
+        yield page.fence(passage.result.text)
+
+
+def status(call: Call | None) -> str:
+    """How a call went, in a few words."""
+    if call is None or call.status == "open":
+        return "no result"
+    words = "ok" if call.status == "ok" or (call.status == "orphan" and not call.error_class) else "error"
+    if call.exit_status:
+        words += f", exit {call.exit_status}"
+    elif call.error_class not in ("", "other", "exit_status"):
+        words += f", {call.error_class.replace('_', ' ')}"
+    return words + (f", {duration(call.duration_ms)}" if call.duration_ms is not None else "")

@@ -1,0 +1,301 @@
+"""What a store keeps: one struct per table, its fields the columns, in order.
+
+Two planes. `Session`, `Turn`, `Step`, `Call` and `MessageRow` are structure: names, order, times, counts, sizes, classes.
+They never hold prompt text, output, error text or a path, and they are all a workspace in mode `structure` has.
+`SessionText`, `Artifact`, `ProblemRow`, the chunks and the index hold content.
+Times are milliseconds UTC. Index numbers are 0-based; surfaces show them 1-based.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+#: How far back a model response may be taken up again. Seen in real files: one step in 8,000.
+RECENT_STEPS = 50
+
+
+class SourceFile(Struct):
+    """A place bytes come from: one file of one machine."""
+
+    id: int = 0
+    format: str = ""
+    machine: str = ""
+    owner: str = ""
+    path: str = ""
+    kind: str = "main"  # of SESSION_KINDS
+    native_id: str = ""
+    parent: str = ""
+    mode: str = "full"
+    state: str = "live"  # live | gone
+    version: int = 0  # id of the current version
+    fail_reason: str = ""  # why it is in quarantine; empty when it is not
+    fail_count: int = 0
+    retry_at: int = 0
+
+
+class Version(Struct):
+    """One unbroken life of a source: it only grew. A rewrite, truncation or change of mode starts the next one."""
+
+    id: int = 0
+    source: int = 0
+    number: int = 1
+    reason: str = "first"  # first | truncated | rewritten | mode | merged
+    mode: str = "full"  # what is kept of it
+    offset: int = 0  # bytes of the source taken in: the cursor
+    size: int = 0  # bytes stored; equal to offset in mode full
+    parsed: int = 0  # stored bytes that derived rows exist for
+    device: int = 0
+    inode: int = 0
+    file_size: int = 0  # as last seen
+    mtime_ns: int = 0
+    head: bytes = b""  # hash of the first bytes of the source
+    tail: bytes = b""  # hash of the last bytes before the cursor
+    parser: int = 0  # parser version of the derived rows; -1 = raw only, could not be parsed
+    state: bytes = b""  # what the reader needs to go on
+    lines: int = 0
+    glued: int = 0
+    opened_at: int = 0
+    changed_at: int = 0
+    erased: int = 0  # bytes blanked by `forget`
+
+
+class Session(Struct):
+    """One conversation of one agent, read from one version of one source."""
+
+    id: int = 0
+    agent: str = ""
+    native_id: str = ""
+    version: int = 0
+    kind: str = "main"
+    parent: str = ""  # native id
+    mode: str = "full"
+    state: str = "current"  # current | superseded (a newer version of the same file holds it)
+    machine: str = ""
+    owner: str = ""
+    client: str = ""
+    model: str = ""  # of the last response
+    workspace_key: str = ""  # short hash, to group without naming
+    started: int | None = None
+    ended: int | None = None
+    n_messages: int = 0  # also the next seq
+    n_inherited: int = 0  # messages that a session with a lower id holds too
+    n_turns: int = 0
+    n_steps: int = 0
+    n_calls: int = 0
+    n_errors: int = 0
+    n_prompts: int = 0  # messages typed by a human
+    tokens_in: int = 0  # own steps only, each response once
+    tokens_out: int = 0
+    tokens_cache_read: int = 0
+    tokens_cache_write: int = 0
+
+
+class SessionText(Struct):
+    """The content-bearing facts of a session."""
+
+    session: int = 0
+    title: str = ""
+    title_rank: int = 0
+    summary: str = ""
+    workspace: str = ""
+    branch: str = ""
+    first_prompt: str = ""
+    team: str = ""
+    agent_name: str = ""
+
+
+class Turn(Struct):
+    """One request and all that followed until the next."""
+
+    session: int = 0
+    idx: int = 0
+    first_seq: int = 0
+    last_seq: int = 0
+    starter: str = "none"  # human | agent | none
+    started: int | None = None
+    ended: int | None = None
+    reported_ms: int | None = None
+    n_messages: int = 0
+    n_steps: int = 0
+    n_calls: int = 0
+    n_batches: int = 0  # steps that called tools
+    n_errors: int = 0
+    answered: int = 0  # the model, or an error in its place, has spoken: the next prompt starts a turn
+    compacted: int = 0
+    interrupted: int = 0
+    inherited: int = 0
+
+
+class Step(Struct):
+    """One model response plus the results of the tools it called."""
+
+    session: int = 0
+    idx: int = 0
+    turn: int = 0
+    first_seq: int = 0
+    provider_id: str = ""
+    model: str = ""
+    started: int | None = None
+    ended: int | None = None
+    n_calls: int = 0  # the size of the parallel batch
+    resumes: int = 0  # the rest of a response whose first part is an earlier step: its tokens are counted there
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cache_read: int = 0
+    tokens_cache_write: int = 0
+    inherited: int = 0
+
+
+class Call(Struct):
+    """One tool call. A result whose call was never seen is a row too, with status `orphan`."""
+
+    session: int = 0
+    seq: int = 0  # of the message that holds the call; of the result for an orphan
+    idx: int = 0  # block within that message
+    call_id: str = ""
+    turn: int = 0
+    step: int = 0  # -1 for an orphan
+    batch: int = 0  # number within the step's parallel batch
+    position: int = 0  # number of the batch within the turn: shared by parallel calls
+    name: str = ""
+    kind: str = "other"
+    status: str = "open"
+    error_class: str = ""
+    exit_status: int | None = None
+    started: int | None = None
+    ended: int | None = None
+    duration_ms: int | None = None
+    input_size: int = 0
+    output_size: int = 0
+    result_seq: int | None = None
+    inherited: int = 0
+
+
+class MessageRow(Struct):
+    """Where a message is and what it is; its words are cut from the raw layer."""
+
+    session: int = 0
+    seq: int = 0
+    turn: int = 0
+    step: int = -1
+    role: str = ""
+    origin: str = ""
+    kind: str = ""
+    at: int | None = None
+    precision: str = ""
+    fingerprint: int | None = None
+    start: int = 0
+    size: int = 0
+    fidelity: str = "exact"
+    inherited: int = 0
+
+
+class Artifact(Struct):
+    """A file touched by a tool call."""
+
+    session: int = 0
+    seq: int = 0  # of the call's message
+    idx: int = 0  # of the call's block
+    n: int = 0  # several files by one call
+    turn: int = 0
+    action: str = ""
+    path: str = ""
+
+
+class LinkRow(Struct):
+    """A statement about another session, made from this one."""
+
+    session: int = 0
+    relation: str = ""
+    native_id: str = ""
+    call_id: str = ""
+    hint: int = 0
+    n: int = 0  # messages shared, for forked_from
+
+
+class ProblemRow(Struct):
+    """Bytes that could not be read."""
+
+    version: int = 0
+    start: int = 0
+    size: int = 0
+    kind: str = ""
+    reason: str = ""
+    provisional: int = 0
+
+
+class CensusRow(Struct):
+    """How many records of a type a version had, and what became of them."""
+
+    version: int = 0
+    type: str = ""
+    client: str = ""
+    disposition: str = ""
+    n: int = 0
+
+
+class Chunk(Struct):
+    """A stretch of stored bytes; the bytes themselves are found by their digest."""
+
+    version: int = 0
+    start: int = 0
+    size: int = 0
+    digest: bytes = b""
+
+
+class Tombstone(Struct):
+    """What must not come back after `forget`: a session by id, or a message by fingerprint."""
+
+    kind: str = "session"  # session | message
+    agent: str = ""
+    key: str = ""  # native id, or the fingerprint in decimal
+    at: int = 0
+
+
+class Kept(Struct):
+    """One thing that cannot be derived: a title, a pin, a note, a receipt. `subject` is a native session id or ''."""
+
+    kind: str = ""
+    agent: str = ""
+    subject: str = ""
+    key: str = ""
+    value: str = ""  # JSON
+    at: int = 0
+
+
+class IndexRow(Struct):
+    """Text of one message for the full-text index, one value per field of `words.FIELDS` (None = nothing)."""
+
+    seq: int
+    texts: tuple[str | None, ...]
+
+
+class Tail(Struct):
+    """Where a session's derivation stands: all that is needed to go on with new messages."""
+
+    next_seq: int = 0
+    next_turn: int = 0
+    next_step: int = 0
+    turn: Turn | None = None  # the last one
+    step: Step | None = None  # the last one
+    open_calls: dict[str, list[Call]] = {}  # calls without a result, and orphans, by call id
+    recent: list[str] = []  # provider ids of the last RECENT_STEPS steps, oldest first
+
+
+class Growth(Struct):
+    """Rows that new messages add to one session. `turns`, `steps` and `calls` replace rows of the same key."""
+
+    messages: list[MessageRow]
+    turns: list[Turn]
+    steps: list[Step]
+    calls: list[Call]
+    artifacts: list[Artifact]
+    links: list[LinkRow]
+    index: list[IndexRow]
+    stale_turns: list[int]  # older turns whose call and error counts must be taken again from `call`
+    dropped_calls: list[tuple[int, int]] = []  # (seq, idx) of orphan rows whose call has turned up
+    first_prompt: str = ""
+    model: str = ""
+    started: int | None = None
+    ended: int | None = None
+    n_prompts: int = 0

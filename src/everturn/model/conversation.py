@@ -1,0 +1,150 @@
+"""What a source reads: messages with their blocks, calls and results, facts about sessions, problems.
+
+All structs are frozen. Byte ranges count from the start of the stored stream of one source version: together with that
+version they are the evidence for everything derived from the message.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+from msgspec import Struct
+
+
+class CallStart(Struct, frozen=True):
+    """A tool call as the model wrote it."""
+
+    call_id: str
+    name: str
+    kind: str = "other"
+    path: str = ""  # the file it is about, as given
+    command: str = ""  # the shell command, as given
+    input: Any = None  # verbatim arguments
+    prompt: str = ""  # what a task call asks of a subagent
+
+
+class CallEnd(Struct, frozen=True):
+    """The result of a tool call."""
+
+    call_id: str
+    is_error: bool = False
+    error_class: str = ""
+    exit_status: int | None = None
+    duration_ms: int | None = None  # when the client reported it
+    action: str = ""  # created | edited | deleted when the result itself says so
+    path: str = ""  # normalised path the result names
+    child: str = ""  # native id of the subagent session it started
+
+
+class Block(Struct, frozen=True):
+    """One content block. `text` is what is shown and indexed under `field`; `data` is the block as found."""
+
+    kind: str  # text thinking call result image document unknown
+    text: str = ""
+    field: str = ""
+    call: CallStart | None = None
+    result: CallEnd | None = None
+    data: Any = None
+
+
+class Usage(Struct, frozen=True):
+    """Tokens of one model response, as reported by the provider."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+
+class Message(Struct, frozen=True):
+    """The smallest verbatim unit of a conversation."""
+
+    role: str
+    origin: str
+    kind: str = "text"
+    at: int | None = None  # milliseconds, UTC
+    precision: str = ""
+    native_id: str = ""
+    provider_id: str = ""  # id of the model response: the same for every part of one response
+    model: str = ""
+    blocks: tuple[Block, ...] = ()
+    usage: Usage | None = None
+    starts_turn: bool = False
+    start: int = 0
+    size: int = 0
+    fidelity: str = "exact"
+    fingerprint: int | None = None  # see fingerprint(); None when the source gives no id
+    reported_ms: int | None = None  # a turn duration the client reported here
+
+
+class Link(Struct, frozen=True):
+    """A statement about another session, made from this one."""
+
+    relation: str
+    native_id: str = ""
+    call_id: str = ""
+    hint: int = 0  # fingerprint of a prompt, to join what has no id
+
+
+class Facts(Struct, frozen=True):
+    """What a reading learnt about a session. Empty values say nothing; the last non-empty one wins."""
+
+    kind: str = ""
+    parent: str = ""
+    workspace: str = ""
+    branch: str = ""
+    client: str = ""
+    title: str = ""
+    title_rank: int = 0  # a title given by the human outranks one written by a model
+    summary: str = ""
+    team: str = ""
+    agent_name: str = ""
+
+
+class Part(Struct, frozen=True):
+    """What one reading adds to one session."""
+
+    native_id: str
+    facts: Facts
+    messages: list[Message]
+    links: list[Link] = []
+
+
+class Problem(Struct, frozen=True):
+    """Something that could not be read. The bytes are kept; `reason` never quotes them."""
+
+    kind: str  # torn_tail invalid_json nul_block not_an_object too_long …
+    reason: str
+    start: int
+    size: int
+    provisional: bool = False  # a torn tail: looked at again when the file grows
+
+
+class Census(Struct, frozen=True):
+    """How many records of a type there were and what became of them."""
+
+    type: str
+    client: str
+    disposition: str
+    n: int
+
+
+class Reading(Struct, frozen=True):
+    """What a reader made of some bytes. `consumed` bytes are dealt with; the rest must come again with more."""
+
+    consumed: int
+    parts: list[Part]
+    problems: list[Problem]
+    census: list[Census]
+    lines: int = 0
+    glued: int = 0  # records beyond the first on one line
+
+
+def fingerprint(native_id: str, at_text: str) -> int:
+    """A 63-bit number that is equal for copies of one message in forked files and differs otherwise.
+
+    Vendor ids alone repeat and collide, so the original text of the time is part of it.
+    """
+    digest = blake2b(f"{native_id}\0{at_text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1

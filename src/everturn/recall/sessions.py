@@ -1,0 +1,118 @@
+"""Which session is meant, and the list to choose from.
+
+A session is named by its native id, by any unique beginning of it, by the part after the last `/` for those that hang
+on another, or by age: `@last`, `@-2`. Ids come from foreign files and are only ever compared, never used as a path.
+Several editions of one native id (a rewritten file, a merged archive) count as one session: the current one is meant,
+or the fullest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from everturn.errors import AmbiguousSession, NothingFound, UnknownSession
+from everturn.model.archive import Session, SessionText
+from everturn.recall import Page
+from everturn.store import SessionFilter, Store
+
+#: More candidates than any id worth typing has; a beginning that fits more is ambiguous anyway.
+_CANDIDATES = 2000
+_LENGTHS = (8, 13, 18, 23, 28)  # a UUID is cut where it has its hyphens
+_BY_AGE = re.compile(r"@(?:last|-([1-9][0-9]{0,5}))")
+
+
+class Listed(Struct, frozen=True):
+    """One line of a list of sessions."""
+
+    session: Session
+    text: SessionText
+    short: str  # enough of its id to tell it from the others of the list
+
+
+def resolve(store: Store, wanted: str) -> Session:
+    """The one session that `wanted` names. Raises AmbiguousSession, UnknownSession."""
+    name = wanted.strip()
+    by_age = _BY_AGE.fullmatch(name)
+    if by_age:
+        return _by_age(store, int(by_age[1] or 1), wanted)
+    if not name or name.startswith("@"):
+        raise UnknownSession(wanted)
+    fitting = _fitting(store.sessions_like(name, _CANDIDATES), name)
+    if not fitting:
+        raise UnknownSession(wanted)
+    if len(fitting) > 1:
+        raise AmbiguousSession(wanted, sorted(one.native_id for one in fitting))
+    return fitting[0]
+
+
+def edition(store: Store, session: Session, number: int) -> Session:
+    """The same session as it was in version `number` of its file. Raises NothingFound and says which there are."""
+    by_number: dict[int, list[Session]] = {}
+    for one in store.sessions_of(session.agent, session.native_id):
+        by_number.setdefault(store.version(one.version).number, []).append(one)
+    if number not in by_number:
+        listed = ", ".join(map(str, sorted(by_number)))
+        raise NothingFound(f"session {session.native_id} has no version {number}; there are: {listed}")
+    return best(by_number[number])
+
+
+def best(editions: list[Session]) -> Session:
+    """Of several editions of one session the one that is meant."""
+    return max(editions, key=lambda one: (one.state == "current", one.n_messages, one.id))
+
+
+def short_ids(sessions: Iterable[Session]) -> dict[int, str]:
+    """By session: a beginning of its id, of 8 characters or more, that tells it from the others given.
+
+    Looking further would cost a look at the whole archive for each. A short id that is ambiguous after all is told so
+    by `resolve`, with the full ones.
+    """
+    names = {session.id: _tail(session) for session in sessions}
+    shorts = {}
+    for session, name in names.items():
+        others = [other for other in names.values() if other != name]
+        lengths = (length for length in _LENGTHS if not any(other.startswith(name[:length]) for other in others))
+        shorts[session] = name[: next(lengths, len(name))].rstrip("-")
+    return shorts
+
+
+def listing(store: Store, wanted: SessionFilter, limit: int = 50, after: str = "") -> Page[Listed]:
+    """A page of sessions, newest first."""
+    rows, cursor = store.sessions(wanted, limit, after)
+    shorts = short_ids(session for session, _ in rows)
+    return Page([Listed(session, text, shorts[session.id]) for session, text in rows], cursor)
+
+
+def _by_age(store: Store, number: int, wanted: str) -> Session:
+    cursor = ""
+    while True:
+        rows, cursor = store.sessions(SessionFilter(), min(number, 500), cursor)
+        if number <= len(rows):
+            return rows[number - 1][0]
+        number -= len(rows)
+        if not cursor or not rows:
+            raise UnknownSession(wanted)
+
+
+def _tail(session: Session) -> str:
+    """What people type: those that hang on another go by the part after the last `/`."""
+    name = session.native_id
+    return name if session.kind == "main" else name.rpartition("/")[2] or name
+
+
+def _fitting(candidates: list[Session], name: str) -> list[Session]:
+    """One edition per session, of the most likely sort only: a full id, a main session, one that hangs on another."""
+    sorts: dict[int, dict[tuple[str, str], list[Session]]] = {}
+    for one in candidates:
+        editions = sorts.setdefault(_sort(one, name), {})
+        editions.setdefault((one.agent, one.native_id), []).append(one)
+    return [best(editions) for editions in sorts[min(sorts)].values()] if sorts else []
+
+
+def _sort(session: Session, name: str) -> int:
+    if session.native_id == name:
+        return 0
+    return {"main": 1, "subagent": 2, "sidechain": 2}.get(session.kind, 3)

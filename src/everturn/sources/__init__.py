@@ -1,0 +1,91 @@
+"""A source is one object that holds everything the rest may know about one foreign format.
+
+Adding a format is adding one module (or package) here with a `SOURCE` in it: `all_sources` finds it by folder. No module
+outside `sources/` names a format. A missing ability is a missing field.
+
+Reading never raises on content. A reader gets bytes and says what it made of them; it does no input or output itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Protocol
+
+from everturn.model.conversation import Message, Reading
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where to look: passed in by the surfaces, so that nothing below them reads the home or the environment."""
+
+    home: Path
+    env: Mapping[str, str]
+    platform: str  # linux | darwin | win32
+    extra: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)  # source name → folders given by the user
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file that belongs to a source."""
+
+    path: Path
+    kind: str = "main"  # of SESSION_KINDS
+    native_id: str = ""
+    parent: str = ""  # native id of the session it hangs on
+
+
+@dataclass(frozen=True)
+class Retention:
+    """When the agent deletes its own files."""
+
+    days: int
+    said_by: str  # the file and key that say so, or "default"
+
+
+class Reader(Protocol):
+    """Reads one version of one file, piece by piece."""
+
+    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+        """Read `data`, which starts at stored offset `base`.
+
+        Complete records are dealt with; `Reading.consumed` says how far. With `last` there is nothing more for now: a
+        complete record without its line end is read too, and an incomplete one becomes a provisional problem that is
+        not counted as consumed.
+        """
+
+    def state(self) -> bytes:
+        """What a later reader needs to go on after the bytes consumed so far."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """All there is to know about one format."""
+
+    name: str
+    title: str
+    parser: int  # raised when reading changes: derived rows of older ones are rebuilt
+    roots: Callable[[Places], list[Path]]  # existing folders to search
+    find: Callable[[Path], Iterator[Found]]  # below one root
+    sniff: Callable[[Path, bytes], Found | None]  # is this file ours? given its first 64 kB
+    reader: Callable[[Found, bytes], Reader]  # with the state of an earlier one, or b""
+    view: Callable[[bytes], Message | None]  # one record's bytes → its message, with blocks
+    workspace: Callable[[bytes], str]  # working folder, from the first bytes of a file; "" when they do not say
+    option: str = ""  # name of the command-line option that gives more folders, such as "x-dir" for --x-dir
+    retention: Callable[[Path], Retention | None] | None = None
+    resume_command: Callable[[str], list[str]] | None = None
+
+
+@cache
+def all_sources() -> dict[str, Source]:
+    """Every source by name."""
+    found = {}
+    for module in pkgutil.iter_modules(__path__):
+        source = getattr(importlib.import_module(f"{__name__}.{module.name}"), "SOURCE", None)
+        if source is not None:
+            found[source.name] = source
+    return found

@@ -1,0 +1,235 @@
+"""The records of a transcript as structs: only the fields that are used, decoded in one pass.
+
+`decode` is fast and strict. A record whose fields have other types than expected goes through `revive`, which takes every
+field that fits and leaves out the rest: any JSON object comes out as an `Event`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct, ValidationError
+
+#: Stands for a field that is not there; fields of type Raw are not decoded, only known to be there.
+NOTHING = Raw()
+
+
+class Tokens(Struct, gc=False):
+    """`message.usage`."""
+
+    input_tokens: int | None = 0
+    output_tokens: int | None = 0
+    cache_read_input_tokens: int | None = 0
+    cache_creation_input_tokens: int | None = 0
+
+
+class Body(Struct, gc=False):
+    """`message`."""
+
+    role: str | None = None
+    content: Any = None
+    id: str | None = None
+    model: str | None = None
+    usage: Tokens | None = None
+
+
+class FileRef(Struct, gc=False):
+    """`toolUseResult.file`."""
+
+    file_path: str | None = msgspec.field(default=None, name="filePath")
+
+
+class Outcome(Struct, gc=False, rename="camel"):
+    """`toolUseResult`, of all tools together."""
+
+    agent_id: str | None = None
+    type: str | None = None
+    file_path: str | None = None
+    notebook_path: str | None = msgspec.field(default=None, name="notebook_path")
+    file: FileRef | None = None
+    structured_patch: Raw = NOTHING
+    duration_ms: int | float | None = None
+    total_duration_ms: int | float | None = None
+    duration_seconds: int | float | None = None
+    exit_code: int | None = None
+    answers: Any = None
+
+
+class Progress(Struct, gc=False, rename="camel"):
+    """`data` of a progress record."""
+
+    type: str | None = None
+    agent_id: str | None = None
+    message: Raw = NOTHING
+
+
+class Event(Struct, gc=False, rename="camel"):
+    """One record. A field that is absent, null or of an odd type is None."""
+
+    type: str | None = None
+    subtype: str | None = None
+    uuid: str | None = None
+    parent_uuid: str | None = None
+    session_id: str | None = None
+    timestamp: str | int | float | None = None
+    cwd: str | None = None
+    git_branch: str | None = None
+    version: str | None = None
+    is_sidechain: bool | None = None
+    is_meta: bool | None = None
+    is_compact_summary: bool | None = None
+    is_api_error_message: bool | None = None
+    agent_id: str | None = None
+    team_name: str | None = None
+    agent_name: str | None = None
+    message: Body | str | None = None
+    tool_use_result: Outcome | str | list[Raw] | None = None
+    data: Progress | None = None
+    attachment: Any = None
+    content: Any = None
+    operation: str | None = None
+    summary: str | None = None
+    leaf_uuid: str | None = None
+    ai_title: str | None = None
+    custom_title: str | None = None
+    prompt_source: str | None = None
+    origin: Any = None
+    duration_ms: int | float | None = None
+    parent_tool_use_id: str | None = msgspec.field(default=None, name="parentToolUseID")
+    loose: dict[str, Any] | None = msgspec.field(default=None, name="(loose)")  # the whole record, when revived
+
+
+decode = msgspec.json.Decoder(Event).decode
+
+_decode_body = msgspec.json.Decoder(Body).decode
+
+_S = TypeVar("_S", bound=Struct)
+
+_NESTED: dict[tuple[type[Struct], str], type[Struct]] = {
+    (Event, "message"): Body,
+    (Event, "tool_use_result"): Outcome,
+    (Event, "data"): Progress,
+    (Body, "usage"): Tokens,
+    (Outcome, "file"): FileRef,
+}
+
+#: What nearly every record has, and what says nothing to a reader: not part of the text of a record.
+_ENVELOPE = frozenset(
+    "type subtype uuid parentUuid logicalParentUuid sessionId session_id timestamp cwd gitBranch version isSidechain isMeta "
+    "userType slug entrypoint level toolUseID parentToolUseID requestId teamName agentName agentId sessionKind "
+    "leafUuid messageId promptId".split()
+)
+
+_PLAIN = re.compile(r"[A-Za-z0-9_./-]{1,64}")
+_MOST = 1 << 53
+
+
+def revive(found: dict[str, Any]) -> Event:
+    """The event in a decoded object of any shape."""
+    event = _fit(Event, found)
+    event.loose = found
+    return event
+
+
+def inner(progress: Progress) -> Event | None:
+    """The record of a subagent that a progress record carries."""
+    try:
+        return decode(progress.message)
+    except ValidationError:
+        found = msgspec.json.decode(progress.message)
+        return revive(found) if isinstance(found, dict) else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def body(event: Event) -> Body:
+    """The message of an event. It may be a JSON string; a string that is no JSON is what was said."""
+    message = event.message
+    if isinstance(message, Body):
+        return message
+    if message is None:
+        return Body()
+    try:
+        return _decode_body(message)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return _loose_body(message)
+
+
+def whole(event: Event, raw: bytes | memoryview) -> dict[str, Any]:
+    """All fields of an event."""
+    if event.loose is not None:
+        return event.loose
+    try:
+        found = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def strings(value: Any, without: str = "") -> list[str]:
+    """Every string in a value, in order; keys are left out, and what stands under the key `without`."""
+    found: list[str] = []
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            if item:
+                found.append(item)
+        elif isinstance(item, dict):
+            stack.extend(reversed([inside for key, inside in item.items() if key != without]))
+        elif isinstance(item, list):
+            stack.extend(reversed(item))
+    return found
+
+
+def own_words(record: dict[str, Any]) -> str:
+    """The strings of a record without its envelope."""
+    return "\n".join(strings({key: item for key, item in record.items() if key not in _ENVELOPE}, without="headers"))
+
+
+def plain(text: str) -> str:
+    """A type or a version fit to be counted: never a piece of content."""
+    return text if _PLAIN.fullmatch(text) else "?"
+
+
+def word(value: Any) -> str:
+    """A string as it may be kept in any database: without NUL."""
+    return value.replace("\0", "\ufffd") if isinstance(value, str) else ""
+
+
+def count(value: int | float | None) -> int | None:
+    """A number as it may be kept in any database; None when it is none."""
+    return int(value) if value is not None and 0 <= value < _MOST else None
+
+
+def _loose_body(message: str) -> Body:
+    try:
+        found = msgspec.json.decode(message)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        found = message
+    if not isinstance(found, dict):
+        return Body(content=message)
+    return _fit(Body, found)
+
+
+def _fit(cls: type[_S], found: dict[str, Any]) -> _S:
+    values = {}
+    for field in msgspec.structs.fields(cls):
+        if field.encode_name in found and field.name != "loose":
+            value = found[field.encode_name]
+            nested = _NESTED.get((cls, field.name))
+            try:
+                values[field.name] = _converted(value, field.type, nested)
+            except (ValidationError, ValueError, OverflowError, RecursionError, TypeError):
+                continue
+    return cls(**values)
+
+
+def _converted(value: Any, kind: Any, nested: type[Struct] | None) -> Any:
+    if nested is not None and isinstance(value, dict):
+        return _fit(nested, value)
+    if kind is Raw:
+        return Raw(msgspec.json.encode(value))
+    return msgspec.convert(value, kind)

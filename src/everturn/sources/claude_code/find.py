@@ -1,0 +1,134 @@
+"""Finds transcripts on disk, and knows them by their content wherever else they lie.
+
+    <config>/projects/<slug>/<session>.jsonl                      main
+    <config>/projects/<slug>/<session>/subagents/**/agent-*.jsonl subagents, with agent-*.meta.json beside them
+    <config>/projects/<slug>/agent-*.jsonl                        subagents of older clients
+    <config>/projects/<slug>/<session>/tool-results/*             outputs too big for the transcript
+
+Folders behind symbolic links are not entered, except `projects` itself, which people move to other disks. A folder that cannot be listed does not stop the rest: `find` gives all it
+can reach and raises the `OSError` of that folder at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from everturn.sources import Found, Places
+from everturn.sources.claude_code.sniffing import is_transcript, session_ids
+
+NAME = "claude_code"
+HEAD = 64 << 10
+
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_SESSION = re.compile(_UUID, re.IGNORECASE)
+_SURE_NAME = re.compile(rf"(?:\d{{4}}-\d\d-\d\d-)?({_UUID})\.jsonl", re.IGNORECASE)
+_OUTPUTS = "tool-results"
+_DEEPEST = 12
+
+
+def roots(places: Places) -> list[Path]:
+    """Existing folders: named by the user, by the environment, and the usual ones; each once, whatever leads to it."""
+    wanted = [*places.extra.get(NAME, ()), *_from_environment(places)]
+    config = places.env.get("XDG_CONFIG_HOME", "")
+    wanted += [places.home / ".claude", Path(config or places.home / ".config") / "claude"]
+    found: dict[str, Path] = {}
+    for folder in wanted:
+        if folder.is_dir():
+            found.setdefault(os.path.realpath(_start(folder)), folder.absolute())
+    return list(found.values())
+
+
+def find(root: Path) -> Iterator[Found]:
+    """All files of ours below a root: a configuration folder, its `projects`, or any folder with transcripts."""
+    failures: list[OSError] = []
+    yield from _walk(str(_start(root)), "", failures, 0)
+    if failures:
+        raise failures[0]
+
+
+def sniff(path: Path, head: bytes) -> Found | None:
+    """What a file is, given its first bytes; None when it is not ours."""
+    session = next((part for part in reversed(path.parts[:-1]) if _SESSION.fullmatch(part)), "")
+    known = _by_name(path.name, str(path), session, path.parent.name)
+    if known is not None and known.kind in ("output", "meta"):
+        return known
+    if not is_transcript(head):
+        return None
+    ids = Counter(session_ids(head))
+    usual = ids.most_common(1)[0][0] if ids else ""
+    if path.name.startswith("agent-"):
+        parent = (known.parent if known else "") or usual
+        return Found(path, "subagent", f"{parent}/{path.stem}" if parent else path.stem, parent)
+    named = _SESSION.search(path.stem)
+    return Found(path, "main", named[0].lower() if named else usual or path.stem)
+
+
+def _from_environment(places: Places) -> Iterable[Path]:
+    """CLAUDE_CONFIG_DIR is one folder to the client; tools around it allow several."""
+    value = places.env.get("CLAUDE_CONFIG_DIR", "").strip()
+    if not value:
+        return []
+    if _at_home(value, places.home).is_dir():
+        return [_at_home(value, places.home)]
+    separator = ";" if places.platform == "win32" else ":"
+    return [_at_home(part.strip(), places.home) for part in re.split(f"[,{separator}]", value) if part.strip()]
+
+
+def _at_home(value: str, home: Path) -> Path:
+    return home / value[2:] if value.startswith(("~/", "~\\")) else Path(value)
+
+
+def _start(root: Path) -> Path:
+    projects = root / "projects"
+    return projects if projects.is_dir() else root
+
+
+def _walk(folder: str, session: str, failures: list[OSError], depth: int) -> Iterator[Found]:
+    folders = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append((entry.path, entry.name))
+                elif (found := _file(entry, session, folder)) is not None:
+                    yield found
+    except OSError as failure:
+        failures.append(failure)
+    if depth < _DEEPEST:
+        for path, name in folders:
+            yield from _walk(path, name if _SESSION.fullmatch(name) else session, failures, depth + 1)
+
+
+def _file(entry: os.DirEntry[str], session: str, folder: str) -> Found | None:
+    found = _by_name(entry.name, entry.path, session, os.path.basename(folder))
+    if found is None and entry.name.endswith(".jsonl"):
+        found = sniff(Path(entry.path), _head(entry.path))
+    if found is None or (entry.is_symlink() and not entry.is_file()):
+        return None
+    return found
+
+
+def _by_name(name: str, path: str, session: str, folder: str) -> Found | None:
+    """What the name of a file, the session folder it lies in and the name of its own folder say."""
+    if folder == _OUTPUTS and session:
+        return Found(Path(path), "output", f"{session}/{_OUTPUTS}/{name}", session)
+    if name.startswith("agent-"):
+        start = f"{session}/" if session else ""
+        if name.endswith(".meta.json"):
+            return Found(Path(path), "meta", start + name.removesuffix(".json"), session)
+        if name.endswith(".jsonl"):
+            return Found(Path(path), "subagent", start + name.removesuffix(".jsonl"), session)
+    sure = _SURE_NAME.fullmatch(name)
+    return Found(Path(path), "main", sure[1].lower()) if sure else None
+
+
+def _head(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(HEAD)
+    except OSError:
+        return b""

@@ -1,0 +1,198 @@
+"""One record → one message, without knowing the records around it: used by the reader and by `view` alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from everturn.model.conversation import Block, Message, Usage, fingerprint
+from everturn.sources.claude_code import speaker as who
+from everturn.sources.claude_code.blocks import Where, blocks_of, is_result, said, texts_of
+from everturn.sources.claude_code.events import Body, Event, Tokens, body, count, inner, own_words, strings, whole, word
+from everturn.sources.claude_code.kinds import KNOWN, PROGRESS, attachment_kind
+from everturn.sources.claude_code.speaker import Speaker
+from everturn.sources.claude_code.times import milliseconds
+
+
+class Place(NamedTuple):
+    """Where a record stands."""
+
+    raw: bytes | memoryview
+    start: int = 0
+    session: str = ""  # that subagents hang on
+    helper: bool = False  # the record is of an agent that takes its orders from another one
+
+
+_SYSTEM = {
+    "away_summary": Speaker("system", "summary", False, "summary"),
+    "compact_boundary": Speaker("system", "compaction", False, "meta"),
+}
+_ANSWER = Speaker("model", "text", False, "answer")
+_RESULT = Speaker("tool", "result", False, "tool_output")
+_TITLE = Speaker("system", "summary", False, "meta")
+
+
+def build(event: Event, place: Place) -> Message | None:
+    """The message of a record; None when it is known to hold none."""
+    kind = event.type or ""
+    if kind in KNOWN:
+        return None
+    made = _BUILDERS.get(kind)
+    return made(event, place) if made else unknown(event, place)
+
+
+def unknown(event: Event, place: Place) -> Message:
+    """A message of a kind this version does not know: its words are kept, shown and indexed."""
+    text = own_words(whole(event, place.raw))
+    return _message(event, place, "system", who.UNKNOWN, (Block("unknown", text, "meta"),) if text else ())
+
+
+def queued(event: Event, place: Place) -> Message | None:
+    """The message of a queue record whose words were put into the running turn."""
+    content = event.content
+    texts = texts_in(content)
+    if not any(texts):
+        return None
+    found = _among_queued(event, texts, None)
+    return _message(event, place, "user", found, _content_blocks(content, Where(found.field)))
+
+
+def queued_texts(attachment: Any) -> list[str]:
+    """The words of a `queued_command` attachment."""
+    return texts_in(attachment.get("prompt")) if isinstance(attachment, dict) else []
+
+
+def texts_in(content: Any) -> list[str]:
+    """The texts of a content, which is a string or a list of blocks."""
+    return [content] if isinstance(content, str) else texts_of(content) if isinstance(content, list) else []
+
+
+# what each type becomes ---------------------------------------------------------------------------------------------
+def _assistant(event: Event, place: Place) -> Message:
+    message = body(event)
+    content = message.content
+    if not isinstance(content, (str, list)):
+        return unknown(event, place)
+    speaker = who.NOTICE if message.model == "<synthetic>" or event.is_api_error_message else _ANSWER
+    found = _content_blocks(content, Where(speaker.field))
+    return _message(event, place, "assistant", speaker, found, message)
+
+
+def _user(event: Event, place: Place) -> Message:
+    content = body(event).content
+    helper = place.helper or who.is_helper(event)
+    if isinstance(content, str):
+        found = who.speaker(event, [content], helper) if content else who.CONTEXT
+        return _message(event, place, "user", found, said(content, found.field))
+    if not isinstance(content, list):
+        return unknown(event, place)
+    if any(map(is_result, content)):
+        where = Where("meta", True, event.tool_use_result, place.session)
+        return _message(event, place, "tool", _RESULT, blocks_of(content, where))
+    texts = texts_of(content)
+    found = who.speaker(event, texts, helper) if content else who.CONTEXT
+    mixed = len(texts) > 1 and found.field == "prompt"
+    return _message(event, place, "user", found, blocks_of(content, Where(found.field, mixed)))
+
+
+def _system(event: Event, place: Place) -> Message:
+    speaker = _SYSTEM.get(event.subtype or "", who.NOTICE)
+    text = event.content if isinstance(event.content, str) else own_words(whole(event, place.raw))
+    if event.subtype == "local_command":
+        found = who.by_words(text)
+        speaker = found if found is not who.PROMPT else speaker
+    return _message(event, place, "system", speaker, said(text, speaker.field))
+
+
+def _attachment(event: Event, place: Place) -> Message:
+    kind = attachment_kind(event)
+    if kind == "queued_command":
+        texts = queued_texts(event.attachment)
+        found = _among_queued(event, texts, event.attachment)
+        if place.helper or who.is_helper(event):
+            found = found._replace(origin="agent" if found.origin == "human" else found.origin)
+        return _message(
+            event, place, "user", found, _content_blocks(event.attachment.get("prompt"), Where(found.field))
+        )
+    reports = "hook" in kind and kind != "hook_additional_context"
+    text = "\n".join(strings(event.attachment, without="type"))
+    return _message(
+        event, place, "system" if reports else "user", who.NOTICE if reports else who.CONTEXT, said(text, "meta")
+    )
+
+
+def _summary(event: Event, place: Place) -> Message:
+    return _message(event, place, "system", _TITLE, said(event.summary or "", "meta"))
+
+
+def _progress(event: Event, place: Place) -> Message | None:
+    progress = event.data
+    if progress is None or progress.type not in PROGRESS:
+        return unknown(event, place)
+    if progress.type != "agent_progress":
+        return None
+    said_there = inner(progress)
+    if said_there is None or said_there.type not in ("user", "assistant"):
+        return None
+    return build(said_there, place._replace(helper=True))
+
+
+_BUILDERS: dict[str, Callable[[Event, Place], Message | None]] = {
+    "user": _user,
+    "assistant": _assistant,
+    "system": _system,
+    "attachment": _attachment,
+    "summary": _summary,
+    "progress": _progress,
+}
+
+
+def _among_queued(event: Event, texts: list[str], attachment: Any) -> Speaker:
+    mode = attachment.get("commandMode") if isinstance(attachment, dict) else None
+    kind = who.origin_kind(attachment.get("origin")) if isinstance(attachment, dict) else ""
+    found = who.by_words(texts[0]) if texts else who.PROMPT
+    if mode == "task-notification" or kind not in ("", "human"):
+        return who.NOTIFICATION
+    return who.QUEUED if found.origin == "human" or kind == "human" else found
+
+
+def _content_blocks(content: Any, where: Where) -> tuple[Block, ...]:
+    if isinstance(content, str):
+        return said(content, where.field)
+    return blocks_of(content, where) if isinstance(content, list) else ()
+
+
+def _message(
+    event: Event, place: Place, role: str, speaker: Speaker, blocks: tuple[Block, ...], answer: Body | None = None
+) -> Message:
+    at, precision = milliseconds(event.timestamp)
+    uuid = event.uuid or ""
+    return Message(
+        role,
+        speaker.origin,
+        speaker.kind,
+        at,
+        precision,
+        uuid,
+        word(answer.id) if answer is not None else "",
+        word(answer.model) if answer is not None else "",
+        blocks,
+        _usage(answer.usage) if answer is not None else None,
+        speaker.starts_turn,
+        place.start,
+        len(place.raw),
+        "exact",
+        fingerprint(uuid, str(event.timestamp or "")) if uuid else None,
+        count(event.duration_ms) if event.subtype == "turn_duration" else None,
+    )
+
+
+def _usage(tokens: Tokens | None) -> Usage | None:
+    if tokens is None:
+        return None
+    return Usage(
+        count(tokens.input_tokens) or 0,
+        count(tokens.output_tokens) or 0,
+        count(tokens.cache_read_input_tokens) or 0,
+        count(tokens.cache_creation_input_tokens) or 0,
+    )

@@ -1,0 +1,34 @@
+"""One record's bytes → its message, for whoever shows or exports it."""
+
+from __future__ import annotations
+
+from msgspec import DecodeError
+
+from everturn.model.conversation import Message
+from everturn.sources.claude_code.events import Event, decode, revive, whole
+from everturn.sources.claude_code.message import Place, build, queued
+from everturn.sources.claude_code.whole import about_agent, output
+from everturn.sources.jsonl import Lines
+
+
+def view(record: bytes) -> Message | None:
+    """The message of a record, judged by itself; None when it holds none. What is no record is a tool's output."""
+    event = _event(record)
+    if event is None:
+        return output(record)
+    if event.type == "queue-operation" and event.operation == "enqueue":
+        return queued(event, Place(record))
+    if event.type is None and "agentType" in whole(event, record):
+        return about_agent(record)
+    return build(event, Place(record, session=event.session_id or ""))
+
+
+def _event(record: bytes) -> Event | None:
+    if b"\n" in record.rstrip():
+        return None
+    try:
+        return decode(record)
+    except (DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    found = [value for _, _, value, _ in Lines(decode, revive).split(record, 0, last=True)]
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,229 @@
+"""The derived layer: sessions with their turns, steps, messages, calls, artifacts, links; problems and census.
+
+Rows come in batches (`Growth`). What is stored after any number of batches is what one batch with everything would have
+given: counters change by the difference between the rows before and after, flags and links follow `ownership`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import astuple
+
+from everturn.errors import UnknownSession
+from everturn.model.archive import (
+    RECENT_STEPS,
+    Call,
+    CensusRow,
+    Growth,
+    LinkRow,
+    ProblemRow,
+    Session,
+    SessionText,
+    Step,
+    Tail,
+    Turn,
+)
+from everturn.store.counting import Count, count
+from everturn.store.driver import Driver, in_lists
+from everturn.store.index import Index
+from everturn.store.ownership import Ownership
+from everturn.store.tables import (
+    ARTIFACTS,
+    CALLS,
+    CENSUS,
+    MESSAGES,
+    OF_SESSION,
+    PROBLEMS,
+    SESSIONS,
+    STEPS,
+    TEXTS,
+    TURNS,
+)
+
+SESSION_STAYS = ("id", "agent", "native_id", "version", "mode", "state", "machine", "owner")
+
+#: Two steps, because SQLite takes the small index only where that alone answers.
+_UNPAIRED = f"""
+    {CALLS.select} WHERE ("session","seq","idx") IN
+    (SELECT "session","seq","idx" FROM "call" WHERE "status" IN ('open','orphan') AND "session"=?) ORDER BY "seq","idx"
+"""
+_STATE_LINK = """
+    INSERT INTO "link" ("session","relation","native_id","call_id","hint","n","stated") VALUES (?,?,?,?,?,0,1)
+    ON CONFLICT ("session","relation","native_id","call_id","hint") DO UPDATE SET "stated"=1
+"""
+_RECOUNT_TURN = """
+    UPDATE "turn" SET
+    "n_calls"=(SELECT COUNT(*) FROM "call" c WHERE c."session"="turn"."session" AND c."turn"="turn"."idx"
+        AND c."seq" BETWEEN "turn"."first_seq" AND "turn"."last_seq" AND c."status"<>'orphan'),
+    "n_errors"=(SELECT COUNT(*) FROM "call" c WHERE c."session"="turn"."session" AND c."turn"="turn"."idx"
+        AND c."seq" BETWEEN "turn"."first_seq" AND "turn"."last_seq" AND c."status"='error')
+    WHERE "session"=? AND "idx"=?
+"""
+_COUNT_TYPE = (
+    f'{CENSUS.insert} ON CONFLICT ("version","type","client","disposition") DO UPDATE SET "n"="census"."n"+excluded."n"'
+)
+#: An emptied session has no kind, so no list shows it; what it is comes from whoever opens it again.
+_EMPTY = {name: getattr(Session(kind=""), name) for name in SESSIONS.columns if name not in SESSION_STAYS}
+_UNREAD = {"parsed": 0, "parser": 0, "state": b"", "lines": 0, "glued": 0}
+
+
+class Derived:
+    """The derived part of a store over a driver."""
+
+    driver: Driver
+    index: Index
+    ownership: Ownership
+
+    def open_session(self, row: Session) -> Session:
+        """The session of (version, native_id): found, or made from `row`. The id never changes, also not in a rebuild."""
+        sql = f'{SESSIONS.select} WHERE "version"=? AND "native_id"=?'
+        found = self.driver.one(sql, (row.version, row.native_id))
+        if found is None:
+            self.driver.insert(SESSIONS.insert, SESSIONS.values(row))
+            found = self.driver.one(sql, (row.version, row.native_id))
+        session = Session(*found or ())
+        if not session.kind:
+            session.kind, session.parent, session.client = row.kind, row.parent, row.client
+            self.set_session(session.id, kind=row.kind, parent=row.parent, client=row.client)
+        return session
+
+    def tail(self, session: int) -> Tail:
+        """Where a session's derivation stands."""
+        numbers = self.driver.one('SELECT "n_messages","n_turns","n_steps" FROM "session" WHERE "id"=?', (session,))
+        if numbers is None or not numbers[0]:
+            return Tail()
+        turn = self.driver.one(f'{TURNS.select} WHERE "session"=? ORDER BY "idx" DESC LIMIT 1', (session,))
+        step = self.driver.one(f'{STEPS.select} WHERE "session"=? ORDER BY "idx" DESC LIMIT 1', (session,))
+        unpaired: dict[str, list[Call]] = {}
+        for row in self.driver.all(_UNPAIRED, (session,)):
+            call = Call(*row)
+            unpaired.setdefault(call.call_id, []).append(call)
+        recent = self.driver.all(
+            'SELECT "provider_id" FROM "step" WHERE "session"=? ORDER BY "idx" DESC LIMIT ?', (session, RECENT_STEPS)
+        )
+        return Tail(
+            next_seq=numbers[0],
+            next_turn=numbers[1],
+            next_step=numbers[2],
+            turn=Turn(*turn) if turn else None,
+            step=Step(*step) if step else None,
+            open_calls=unpaired,
+            recent=[row[0] for row in reversed(recent)],
+        )
+
+    def append(self, session: int, growth: Growth) -> None:
+        """Add rows and index text; find out which messages are inherited; bring the session's counters up to date."""
+        before = self._session(session)
+        for message in growth.messages:
+            message.session = session
+        self.ownership.claim(before, growth.messages)
+        inherited = {message.seq for message in growth.messages if message.inherited}
+        self._fill_in(before, growth, inherited)
+        counted = count(self.driver, before, growth, len(inherited))
+        self._write_rows(session, growth)
+        own = [row for row in growth.index if row.seq not in inherited] if inherited else growth.index
+        self.index.add(session, own)
+        self._update_session(before, growth, counted)
+
+    def set_session(self, session: int, **changes: Any) -> None:
+        """Change columns of a session."""
+        self.driver.run(f'{SESSIONS.update(changes)} WHERE "id"=?', (*changes.values(), session))
+
+    def set_text(self, row: SessionText) -> None:
+        """Replace the content facts and the session's own index entry."""
+        old = self.driver.one(f'{TEXTS.select} WHERE "session"=?', (row.session,))
+        self.driver.run(TEXTS.upsert, astuple(row))
+        text = _own_text(row)
+        if text != (_own_text(SessionText(*old)) if old else ""):
+            self.index.add_session(row.session, text)
+
+    def add_problems(self, rows: list[ProblemRow]) -> None:
+        """Note what could not be read."""
+        self.driver.many(PROBLEMS.insert, map(astuple, rows))
+
+    def clear_provisional(self, version: int) -> None:
+        """Forget problems that may have been a file still being written."""
+        self.driver.run('DELETE FROM "problem" WHERE "version"=? AND "provisional"=1', (version,))
+
+    def add_census(self, rows: list[CensusRow]) -> None:
+        """Add to the counts."""
+        self.driver.many(_COUNT_TYPE, map(astuple, rows))
+
+    def drop_derived(self, version: int) -> None:
+        """Delete everything derived from a version, index included. Session rows stay, emptied, with their ids.
+
+        The version's `parsed`, `parser`, `state`, `lines` and `glued` go back to nothing with it. Sessions of other
+        versions that had inherited from these own those messages until they come again (see `Ownership.release`), so
+        a rebuild of several versions goes from the lowest id up.
+        """
+        for session in self._sessions_downwards(version):
+            self._empty_session(session)
+            self.set_session(session.id, **_EMPTY)
+        for table in ("problem", "census"):
+            self.driver.run(f'DELETE FROM "{table}" WHERE "version"=?', (version,))
+        columns = ",".join(f'"{name}"=?' for name in _UNREAD)
+        self.driver.run(f'UPDATE "version" SET {columns} WHERE "id"=?', (*_UNREAD.values(), version))
+
+    # helpers ------------------------------------------------------------------------------------------------------
+    def _session(self, session: int) -> Session:
+        row = self.driver.one(f'{SESSIONS.select} WHERE "id"=?', (session,))
+        if row is None:
+            raise UnknownSession(str(session))
+        return Session(*row)
+
+    def _sessions_downwards(self, version: int) -> list[Session]:
+        """Highest id first: a session inherits from lower ones, so the next to go owns little that others hold."""
+        return SESSIONS.read(self.driver.all(f'{SESSIONS.select} WHERE "version"=? ORDER BY "id" DESC', (version,)))
+
+    def _empty_session(self, session: Session) -> None:
+        self.ownership.release(session)
+        self.index.remove_session(session.id)
+        for table in OF_SESSION:
+            self.driver.run(f'DELETE FROM "{table.name}" WHERE "session"=?', (session.id,))
+
+    def _fill_in(self, before: Session, growth: Growth, inherited: set[int]) -> None:
+        """Session ids and inherited flags of the rows that hang on messages, new ones and earlier ones."""
+        session, next_seq = before.id, before.n_messages
+        rows: list[Turn | Step] = [*growth.turns, *growth.steps]
+        begins = {row.first_seq for row in rows} | {call.seq for call in growth.calls}
+        earlier = [seq for seq in begins if seq < next_seq]
+        sql = 'SELECT "seq" FROM "message" WHERE "session"=? AND "inherited"=1 AND "seq" IN ({})'
+        taken = inherited.union(seq for (seq,) in in_lists(self.driver.all, sql, earlier, (session,)))
+        for row in rows:
+            row.session, row.inherited = session, int(row.first_seq in taken)
+        for call in growth.calls:
+            call.session, call.inherited = session, int(call.seq in taken)
+        for artifact in growth.artifacts:
+            artifact.session = session
+
+    def _write_rows(self, session: int, growth: Growth) -> None:
+        many = self.driver.many
+        many(MESSAGES.insert, map(astuple, growth.messages))
+        many(TURNS.upsert, map(astuple, growth.turns))
+        many(STEPS.upsert, map(astuple, growth.steps))
+        if growth.dropped_calls:
+            gone = [(session, seq, idx) for seq, idx in growth.dropped_calls]
+            many('DELETE FROM "call" WHERE "session"=? AND "seq"=? AND "idx"=?', gone)
+        many(CALLS.upsert, map(astuple, growth.calls))
+        many(ARTIFACTS.upsert, map(astuple, growth.artifacts))
+        many(_STATE_LINK, [_link(session, row) for row in growth.links])
+        many(_RECOUNT_TURN, [(session, idx) for idx in growth.stale_turns])
+
+    def _update_session(self, before: Session, growth: Growth, counted: Count) -> None:
+        times = [at for at in (before.started, growth.started) if at is not None]
+        ends = [at for at in (before.ended, growth.ended) if at is not None]
+        changes = counted.after(before)
+        changes["n_prompts"] = before.n_prompts + growth.n_prompts
+        changes["started"] = min(times, default=None)
+        changes["ended"] = max(ends, default=None)
+        changes["model"] = growth.model or before.model
+        self.set_session(before.id, **changes)
+
+
+def _link(session: int, row: LinkRow) -> tuple[int, str, str, str, int]:
+    return session, row.relation, row.native_id, row.call_id, row.hint
+
+
+def _own_text(row: SessionText) -> str:
+    return f"{row.title}\n{row.summary}".strip()

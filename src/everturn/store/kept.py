@@ -1,0 +1,48 @@
+"""The kept layer: what cannot be derived from the sources, and the archive's own settings. A rebuild never touches it."""
+
+from __future__ import annotations
+
+from msgspec.structs import astuple
+
+from everturn.model.archive import Kept, Tombstone
+from everturn.store.conditions import Conditions
+from everturn.store.driver import Driver
+from everturn.store.tables import KEPT, TOMBSTONES
+
+
+class KeptThings:
+    """The kept part of a store over a driver."""
+
+    driver: Driver
+
+    def keep(self, row: Kept) -> None:
+        """Insert or replace by (kind, agent, subject, key)."""
+        self.driver.run(KEPT.upsert, astuple(row))
+
+    def kept(self, kind: str = "", subject: str | None = None) -> list[Kept]:
+        """What is kept of a kind ("" = every kind), or about one subject."""
+        conditions = Conditions()
+        if kind:
+            conditions.add('"kind"=?', kind)
+        if subject is not None:
+            conditions.add('"subject"=?', subject)
+        sql = f'{KEPT.select}{conditions.where()} ORDER BY "kind","agent","subject","key"'
+        return KEPT.read(self.driver.all(sql, conditions.params))
+
+    def bury(self, rows: list[Tombstone]) -> None:
+        """Note what must not come back."""
+        self.driver.many(TOMBSTONES.upsert, map(astuple, rows))
+
+    def tombstones(self) -> list[Tombstone]:
+        """What must not come back."""
+        return TOMBSTONES.read(self.driver.all(f'{TOMBSTONES.select} ORDER BY "kind","agent","key"'))
+
+    def setting(self, key: str) -> str:
+        """A setting of the archive itself; "" when it was never set."""
+        row = self.driver.one('SELECT "value" FROM "setting" WHERE "key"=?', (key,))
+        return str(row[0]) if row else ""
+
+    def set_setting(self, key: str, value: str) -> None:
+        """Set it."""
+        sql = 'INSERT INTO "setting" ("key","value") VALUES (?,?) ON CONFLICT ("key") DO UPDATE SET "value"=excluded."value"'
+        self.driver.run(sql, (key, value))

@@ -1,0 +1,176 @@
+"""The archive in PostgreSQL, version 15 or newer: for teams, and for many machines into one archive.
+
+    postgresql://user@host/database?schema=everturn
+
+All tables live in one schema, `everturn` if none is named, so that an archive can share a database with others. Raw
+bytes are `bytea`; text that PostgreSQL cannot hold (NUL, lone surrogates) has U+FFFD in its place in the derived tables,
+and is whole in the raw layer.
+
+Writers of one archive take turns: a write transaction holds an advisory lock named after the schema until it ends. That
+is the simplest thing that keeps what the shared code relies on: what it has read inside `write()` is still true at the
+commit. Readers never wait.
+
+Backups are the server's: `pg_dump --schema=everturn`. After `forget`, `scrub` rewrites the tables; what was deleted may
+still be in the server's write-ahead log until that is recycled, and in backups and replicas made before.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
+
+from everturn.clock import Clock, now
+from everturn.errors import EverturnError, NotAnArchive, Usage
+from everturn.store import Health, migrations
+from everturn.store.sql import SqlStore
+
+if TYPE_CHECKING:
+    from everturn.store.postgres_driver import PostgresDriver
+
+OLDEST = 15
+SCHEMA = "everturn"
+
+
+class Address(NamedTuple):
+    """A URL taken apart."""
+
+    conninfo: str  # what libpq understands
+    shown: str  # without a password
+    schema: str
+
+
+def open_postgres(url: str, create: bool = True, clock: Clock = now) -> PostgresStore:
+    """Open an archive on a server; make it if it is not there and `create` is set; bring it up to date."""
+    try:
+        from everturn.store.postgres_driver import connect
+        from everturn.store.postgres_index import PostgresIndex
+    except ImportError as error:
+        if not (error.name or "psycopg").startswith("psycopg"):
+            raise
+        raise EverturnError(
+            "an archive in PostgreSQL needs the driver psycopg, which is not installed; run: pip install 'everturn[postgres]'"
+        ) from error
+    driver = connect(*address(url))
+    try:
+        _check_server(driver)
+        _bring_up_to_date(driver, create, clock)
+    except BaseException:
+        driver.close()
+        raise
+    return PostgresStore(driver.url, driver, PostgresIndex(driver))
+
+
+class PostgresStore(SqlStore):
+    """What only PostgreSQL can do."""
+
+    driver: PostgresDriver
+
+    def check(self, quick: bool = False) -> Health:
+        """Is every table and index there and usable, and every chunk of bytes?"""
+        applied = _applied(self.driver)
+        undone = migrations.pending(self.url, migrations.known("postgres"), applied)
+        problems = [f"schema step {step.number} ({step.name}) is missing" for step in undone]
+        problems += [f"index {name} is not valid" for (name,) in self.driver.all(_INVALID, [self.driver.schema])]
+        if not quick:
+            problems += [f"chunk {digest.hex()[:16]} is missing" for (digest,) in self.driver.all(_MISSING)]
+        return Health("postgres", max((number for number, _, _ in applied), default=0), problems)
+
+    def backup(self, path: str) -> None:
+        """Not offered: the server has a better way."""
+        command = f"pg_dump --format=custom --schema={self.driver.schema} --file={path} URL"
+        raise Usage(f"an archive in PostgreSQL is backed up by its own tools; run: {command}")
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes by part."""
+        by_table = {name: int(size) for name, size in self.driver.all(_SIZES, [self.driver.schema])}
+        raw, index, total = by_table["blob"] + by_table["chunk"], by_table["search_row"], sum(by_table.values())
+        return {"raw": raw, "index": index, "rest": total - raw - index, "total": total}
+
+    def scrub(self) -> None:
+        """Write every table anew, without what was deleted, and take the planner's samples again."""
+        for (name,) in self.driver.all(_TABLES, [self.driver.schema]):
+            self.driver.run(f'VACUUM (FULL, ANALYZE) "{name}"')
+
+
+_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname=? ORDER BY tablename"
+_SIZES = """
+    SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid=c.relnamespace
+    WHERE n.nspname=? AND c.relkind='r'
+"""
+_INVALID = """
+    SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid=i.indexrelid JOIN pg_namespace n ON n.oid=c.relnamespace
+    WHERE n.nspname=? AND NOT i.indisvalid ORDER BY c.relname
+"""
+_MISSING = """
+    SELECT DISTINCT "digest" FROM "chunk" c WHERE NOT EXISTS (SELECT 1 FROM "blob" b WHERE b."digest"=c."digest") LIMIT 100
+"""
+
+
+def address(url: str) -> Address:
+    """Split off what is ours (`schema=`), hide what is secret."""
+    base, _, query = url.partition("?")
+    pairs = [pair for pair in query.split("&") if pair]
+    named = [unquote(pair.partition("=")[2]) for pair in pairs if pair.startswith("schema=")]
+    rest = [pair for pair in pairs if not pair.startswith("schema=")]
+    shown = [pair for pair in pairs if not pair.startswith(("password=", "sslpassword="))]
+    schema = named[-1] if named else SCHEMA
+    if not _NAME.fullmatch(schema):
+        raise Usage(f"{schema!r} cannot be the schema of an archive; use letters, digits and _, at most 63 of them")
+    return Address(_joined(base, rest), _joined(_without_password(base), shown), schema)
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
+
+
+def _joined(base: str, pairs: list[str]) -> str:
+    return f"{base}?{'&'.join(pairs)}" if pairs else base
+
+
+def _without_password(base: str) -> str:
+    start, slashes, rest = base.partition("//")
+    authority, slash, path = rest.partition("/")
+    user, at, host = authority.rpartition("@")
+    return f"{start}{slashes}{user.partition(':')[0]}{at}{host}{slash}{path}"
+
+
+# the schema -------------------------------------------------------------------------------------------------------
+
+
+def _check_server(driver: PostgresDriver) -> None:
+    if driver.server_number < OLDEST * 10_000:
+        raise EverturnError(f"{driver.url} is PostgreSQL {driver.server}; everturn needs version {OLDEST} or newer")
+    encoding = driver.all("SHOW server_encoding")[0][0]
+    if encoding != "UTF8":
+        raise EverturnError(
+            f"{driver.url} stores text as {encoding}; make a database with ENCODING 'UTF8' for everturn"
+        )
+
+
+def _bring_up_to_date(driver: PostgresDriver, create: bool, clock: Clock) -> None:
+    steps = migrations.known("postgres")
+    applied = _applied(driver)
+    if not applied and not create:
+        raise NotAnArchive(driver.url, f"there is no archive in its schema {driver.schema} yet; run `everturn sync`")
+    for step in migrations.pending(driver.url, steps, applied):
+        with driver.write():
+            if step not in migrations.pending(driver.url, steps, _applied(driver)):
+                continue  # another process was faster
+            driver.run(f'CREATE SCHEMA IF NOT EXISTS "{driver.schema}"')
+            driver.run(_NOTES)
+            driver.script(step.sql)
+            driver.run(migrations.NOTE, [step.number, step.name, step.checksum, clock()])
+
+
+def _applied(driver: PostgresDriver) -> migrations.Applied:
+    sql = "SELECT 1 FROM pg_tables WHERE schemaname=? AND tablename='schema_migrations'"
+    if driver.one(sql, [driver.schema]) is None:
+        return []
+    return [(int(number), str(name), str(checksum)) for number, name, checksum in driver.all(migrations.NOTED)]
+
+
+_NOTES = """
+    CREATE TABLE IF NOT EXISTS schema_migrations (
+        number bigint PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at bigint NOT NULL
+    )
+"""

@@ -1,0 +1,245 @@
+"""psycopg 3 behind the `Driver` contract: one connection, our values both ways, what the server says as our errors.
+
+Promises: text that PostgreSQL cannot hold (NUL, lone surrogates) is stored with U+FFFD in its place, never refused; sums
+come back as whole numbers; no message holds a password.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import chain, count
+from typing import Any
+
+import psycopg
+from psycopg import errors, sql
+from psycopg.abc import Buffer
+from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper, NumericBinaryLoader, NumericLoader
+from psycopg.types.string import StrDumperUnknown
+
+from everturn.errors import Busy, EverturnError, NoSpace, NotAnArchive
+from everturn.store.driver import Row
+
+#: How long a writer waits for the others before it says that the archive is busy.
+LOCK_SECONDS = 30
+
+_PLAIN_INSERT = re.compile(r'INSERT INTO ("\w+" \([^)]*\)) VALUES \(\?(?:,\?)*\)')
+
+
+class PostgresDriver:
+    """One connection to one archive. The methods are those of `store.driver.Driver`."""
+
+    name = "postgres"
+
+    def __init__(self, connection: psycopg.Connection[Row], url: str, schema: str) -> None:
+        self.connection = connection
+        self.url = url
+        self.schema = schema
+        self.server_number = connection.info.server_version
+        self.server = str(connection.info.parameter_status("server_version"))
+        self._lock = int.from_bytes(blake2b(f"everturn {schema}".encode(), digest_size=8).digest(), "big", signed=True)
+        self._writing = False
+        self._names = count(1)
+
+    def all(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
+        """Every row."""
+        with self.sentences():
+            return self._execute(sql, params).fetchall()
+
+    def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
+        """The first row, or None."""
+        with self.sentences():
+            return self._execute(sql, params).fetchone()
+
+    def each(self, sql: str, params: Sequence[Any] = ()) -> Iterator[Row]:
+        """The rows one by one, a page at a time from the server."""
+        # WITH HOLD: they may be read on after the transaction they were asked for in.
+        name = f"each_{next(self._names)}"
+        with self.sentences(), psycopg.RawServerCursor(self.connection, name, withhold=True) as cursor:
+            cursor.itersize = 1000
+            yield from cursor.execute(dollars(sql), params, binary=True)
+
+    def run(self, sql: str, params: Sequence[Any] = ()) -> int:
+        """How many rows the statement changed."""
+        with self.sentences():
+            return max(self._execute(sql, params).rowcount, 0)
+
+    def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Once for each row: a plain INSERT by COPY, anything else in a pipeline."""
+        rows = iter(rows)
+        first = next(rows, None)
+        if first is None:
+            return
+        rows = chain((first,), rows)
+        plain = _PLAIN_INSERT.fullmatch(sql)
+        if plain:
+            self.copy(plain[1], rows)
+            return
+        with self.sentences(), self.connection.cursor() as cursor:
+            cursor.executemany(dollars(sql), rows)
+
+    def copy(self, target: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Stream rows into `table (columns)`."""
+        with self.sentences(), self.connection.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(row)
+
+    def insert(self, sql: str, params: Sequence[Any]) -> int:
+        """The id of the new row."""
+        with self.sentences():
+            return int(self._execute(f'{sql} RETURNING "id"', params).fetchall()[0][0])
+
+    @contextmanager
+    def write(self) -> Iterator[None]:
+        """One transaction, alone among the writers of this archive."""
+        if self._writing:
+            yield
+            return
+        with self.sentences(), self.connection.transaction():
+            self._writing = True
+            try:
+                self._execute("SELECT pg_advisory_xact_lock(?)", [self._lock])
+                yield
+            finally:
+                self._writing = False
+
+    def script(self, sql: str) -> None:
+        """Run several statements without parameters."""
+        with self.sentences():
+            self.connection.execute(sql)
+
+    def close(self) -> None:
+        """Let go of the server."""
+        self.connection.close()
+
+    @contextmanager
+    def sentences(self) -> Iterator[None]:
+        """What the server says, as errors of ours. A mistake in our own SQL stays what it is."""
+        try:
+            yield
+        except psycopg.Error as error:
+            raise (said(self.url, error) or error) from error
+
+    def _execute(self, sql: str, params: Sequence[Any]) -> psycopg.Cursor[Row]:
+        return self.connection.execute(dollars(sql), params, binary=True)
+
+
+def connect(conninfo: str, shown: str, schema: str) -> PostgresDriver:
+    """Connect, or say in one sentence why not. `shown` is the URL for messages."""
+    try:
+        given = psycopg.conninfo.conninfo_to_dict(conninfo)
+        connection = psycopg.Connection[Row].connect(
+            conninfo,
+            autocommit=True,
+            cursor_factory=psycopg.RawCursor,
+            client_encoding="utf8",
+            application_name=str(given.get("application_name") or "everturn"),
+            connect_timeout=str(given.get("connect_timeout") or 10),
+        )
+    except psycopg.Error as error:
+        raise EverturnError(
+            f"cannot open {shown}: {_line(error)}; check the address and that the server runs"
+        ) from error
+    _our_values(connection)
+    driver = PostgresDriver(connection, shown, schema)
+    with driver.sentences():
+        # Ours first: the schema has a `lower` of its own.
+        connection.execute(sql.SQL("SET search_path TO {}, pg_catalog").format(sql.Identifier(schema)))
+        connection.execute(sql.SQL("SET lock_timeout TO {}").format(LOCK_SECONDS * 1000))
+    return driver
+
+
+def said(url: str, error: psycopg.Error) -> EverturnError | None:
+    """The error of ours for one of the server's, or None when it is a mistake in our own SQL."""
+    for kinds, ours in _SAID:
+        if isinstance(error, kinds):
+            return ours(url, _line(error))
+    return None
+
+
+_SAID: tuple[tuple[tuple[type[psycopg.Error], ...], Callable[[str, str], EverturnError]], ...] = (
+    ((errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure), lambda url, _: Busy(url)),
+    ((errors.DiskFull,), lambda url, _: NoSpace(url)),
+    (
+        (
+            errors.UndefinedTable,
+            errors.UndefinedColumn,
+            errors.DuplicateTable,
+            errors.DataCorrupted,
+            errors.IndexCorrupted,
+        ),
+        NotAnArchive,
+    ),
+    (
+        (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction),
+        lambda url, why: EverturnError(f"{url} does not let us: {why}; ask its owner for the right to write"),
+    ),
+    (
+        (errors.ProgramLimitExceeded,),
+        lambda url, why: EverturnError(f"{url}: a name is too long for it ({why}); leave that file out or use SQLite"),
+    ),
+    (
+        (psycopg.OperationalError,),
+        lambda url, why: EverturnError(
+            f"{url}: {why}; nothing half-written was kept: check the server and run it again"
+        ),
+    ),
+)
+
+
+@lru_cache(1024)
+def dollars(statement: str) -> str:
+    """`?` → `$1`, `$2` …: what the server itself understands, so that `%` needs no care."""
+    pieces = statement.split("?")
+    return "".join(f"{piece}${number}" for number, piece in enumerate(pieces[:-1], 1)) + pieces[-1]
+
+
+def _line(error: psycopg.Error) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[-1].strip().removeprefix("FATAL:").removeprefix("ERROR:").strip()
+
+
+class _Text(StrDumperUnknown):
+    """Text of any kind; what the server cannot hold is replaced."""
+
+    def dump(self, obj: str) -> Buffer | None:
+        """As UTF-8."""
+        if "\0" in obj:
+            obj = obj.replace("\0", "\ufffd")
+        try:
+            return obj.encode()
+        except UnicodeEncodeError:
+            return obj.encode("utf-8", "surrogatepass").decode("utf-8", "replace").encode()
+
+
+class _Whole(NumericLoader):
+    """`sum(bigint)` is a numeric: back to a number of ours."""
+
+    def load(self, data: Buffer) -> Any:
+        """An int where it is one."""
+        return _number(super().load(data))
+
+
+class _WholeBinary(NumericBinaryLoader):
+    """The same for binary results."""
+
+    def load(self, data: Buffer) -> Any:
+        """An int where it is one."""
+        return _number(super().load(data))
+
+
+def _number(value: Any) -> int | float:
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
+def _our_values(connection: psycopg.Connection[Row]) -> None:
+    adapters = connection.adapters
+    adapters.register_dumper(str, _Text)
+    # Always 64 bits: by default the type follows the value, and every mix of values would be prepared anew.
+    adapters.register_dumper(int, Int8Dumper)
+    adapters.register_dumper(int, Int8BinaryDumper)
+    adapters.register_loader("numeric", _Whole)
+    adapters.register_loader("numeric", _WholeBinary)

@@ -1,0 +1,258 @@
+"""Secrets are taken out, ordinary text stays. No vector stands here as it would look in the wild: all are put together."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import string
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everturn.derive.redact import Secret, redact, redact_bytes, secrets
+
+ALNUM = string.ascii_letters + string.digits
+DICE = random.Random(7)
+
+
+def draw(size: int, letters: str = ALNUM) -> str:
+    """Random characters with a digit, an upper-case and a lower-case letter among them, where there are any."""
+    body = "".join(DICE.choices(letters, k=size - 3))
+    wanted = ("7", "Q", "k")
+    return body + "".join(char if char in letters else letters[0] for char in wanted)
+
+
+def pem(kind: str = "RSA ", lines: int = 12, newline: str = "\n") -> str:
+    body = newline.join(draw(64, ALNUM + "+/") for _ in range(lines))
+    return f"-----BEGIN {kind}PRIVATE " + f"KEY-----{newline}{body}{newline}-----END {kind}PRIVATE " + "KEY-----"
+
+
+BASE32 = string.ascii_uppercase + "234567"
+URLSAFE = ALNUM + "_-"
+HEX = "0123456789abcdef"
+
+TOKENS = {
+    "aws_access_key": ["AK" + "IA" + draw(16, BASE32), "AS" + "IA" + draw(16, BASE32)],
+    "github_token": ["gh" + "p_" + draw(36), "gh" + "s_" + draw(36), "github" + "_pat_" + draw(22) + "_" + draw(59)],
+    "gitlab_token": ["gl" + "pat-" + draw(20, URLSAFE), "gl" + "rt-" + draw(27, URLSAFE)],
+    "anthropic_key": ["sk-" + "ant-api03-" + draw(93, URLSAFE) + "AA"],
+    "openai_key": ["sk-" + "proj-" + draw(120, URLSAFE), "sk-" + draw(48), "sk-" + "or-v1-" + draw(64, HEX)],
+    "slack_token": [
+        "xo" + "xb-" + draw(12, string.digits) + "-" + draw(24),
+        "xa" + "pp-1-A0B1C2D3E4F-1234567890123-" + draw(64, HEX),
+    ],
+    "slack_webhook": ["hooks.slack" + ".com/services/T0AB12CD3/B0AB12CD3/" + draw(24)],
+    "stripe_key": ["sk_" + "live_" + draw(24), "rk_" + "test_" + draw(24), "wh" + "sec_" + draw(32)],
+    "google_key": ["AI" + "za" + draw(35, URLSAFE)],
+    "google_token": ["ya" + "29." + draw(60, URLSAFE), "GOC" + "SPX-" + draw(28, URLSAFE)],
+    "npm_token": ["np" + "m_" + draw(36)],
+    "pypi_token": ["py" + "pi-AgEIcHlwaS5vcmc" + draw(120, URLSAFE)],
+    "huggingface_token": ["h" + "f_" + draw(34, string.ascii_letters)],
+    "sendgrid_key": ["S" + "G." + draw(22, URLSAFE) + "." + draw(43, URLSAFE)],
+    "digitalocean_token": ["do" + "p_v1_" + draw(64, HEX)],
+    "groq_key": ["gs" + "k_" + draw(52)],
+    "docker_token": ["dckr" + "_pat_" + draw(27, URLSAFE)],
+    "vault_token": ["hv" + "s." + draw(90, URLSAFE)],
+    "age_key": ["AGE-" + "SECRET-KEY-1" + draw(58, string.ascii_uppercase + string.digits)],
+    "jwt": ["ey" + "J" + draw(30, URLSAFE) + ".ey" + "J" + draw(80, URLSAFE) + "." + draw(43, URLSAFE)],
+}
+ALL_TOKENS = [(kind, token) for kind, tokens in TOKENS.items() for token in tokens]
+
+#: (kind, text, the part that must go)
+PASSWORD = "hunter" + "2!x"
+OPAQUE = draw(32)
+PHRASES = [
+    ("url_password", f"postgres://app:{PASSWORD}@db.internal:5432/x", PASSWORD),
+    ("url_password", f"redis://:{PASSWORD}@cache", PASSWORD),
+    ("url_password", "https://me:p@" + "ss9@example.org/", "p@" + "ss9"),
+    ("authorization", f"Authorization: Bearer {OPAQUE}", OPAQUE),
+    ("authorization", f"-H 'authorization: token {OPAQUE}'", OPAQUE),
+    ("authorization", "Authorization: Basic " + base64.b64encode(b"user:open sesame").decode(), base64.b64encode(b"user:open sesame").decode()),
+    ("authorization", f"uses bearer {OPAQUE} here", OPAQUE),
+    ("password", f"password={PASSWORD}", PASSWORD),
+    ("password", f'PASSWORD: "{PASSWORD}"', PASSWORD),
+    ("password", f"export PGPASSWORD='{PASSWORD}'", PASSWORD),
+    ("password", 'password = "correct' + 'horse"', "correct" + "horse"),
+    ("password", f'{{"db_passwd": "{PASSWORD}"}}', PASSWORD),
+    ("password", f"login --password {PASSWORD} --user me", PASSWORD),
+    ("password", f"curl -u admin:{PASSWORD} https://x.example", PASSWORD),
+    ("password", "password=back\\slash9", "back\\slash9"),
+    ("api_key", f"api_key: '{OPAQUE}'", OPAQUE),
+    ("api_key", f"apiKey={OPAQUE}", OPAQUE),
+    ("secret", "aws_secret_access_key = " + (key := draw(40, ALNUM + "+/")), key),
+    ("secret", f'clientSecret: "{OPAQUE}"', OPAQUE),
+    ("token", f'"refresh_token":"{OPAQUE}"', OPAQUE),
+    ("token", f"//registry.example/:_authToken={OPAQUE}", OPAQUE),
+    ("token", f'"auth": "{OPAQUE}"', OPAQUE),
+]  # fmt: skip
+
+ORDINARY = [
+    "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+    "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    "id 550e8400-e29b-41d4-a716-446655440000 of toolu_01ABCdefGHIjklMNOpqrSTUv",
+    "data:image/png;base64," + base64.b64encode(bytes(range(256)) * 40).decode(),
+    "def login(user: str, password: str, token: str | None = None) -> bool:",
+    "password: string; secret?: string; token: Token; apiKey: Optional[str] = None",
+    "password = get_password(user1)", "password = os.environ['DB_PASSWORD_1']", "password=self.config2.password",
+    'password="${DB_PASSWORD}"', "password=$PASSWORD1", 'api_key="YOUR_API_KEY"', 'token: "<your token here>"', "token = tokens[3]",
+    'password: z.string().min(8)', '{"password": "********", "token": null}', '"max_tokens": 8192, "output_tokens": 12345678',
+    "secretKeyRef:\n  name: my-app-tls-v2", "token: my-app-session-token", "secret = load_secret_v2", "SECRET_FILE=/run/secrets/db1",
+    "Authorization: Bearer $TOKEN", "Authorization: Bearer <token>", "the authorization header, authorization: required",
+    "Basic authentication is deprecated", "a bearer of good tidings and abcdefghijklmnopqrstuvwxyz",
+    "http://localhost:3000/@vite/client", "git@github.com:me/repo.git", "https://example.org:8443/a@b", "ssh://git@example.org:22/x",
+    "https://user:$PASS@host/", "https://user:{password}@host/",
+    "docker run -u 1000:1000 image", "tool --token TOKEN", "the task-3f786850e387550fdab836ed7e6dc881de23001b file",
+    "disk-usage sk-learn risk-free npm_config_registry hf_hub_download xoxo ghp_short AKIA eyJhbGciOi",
+    'if "-----BEGIN PRIVATE ' + 'KEY-----" in text and "-----END PRIVATE ' + 'KEY-----" in text: pass',
+    "-----BEGIN CERTIFICATE-----\n" + "A" * 64 + "\n-----END CERTIFICATE-----",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "token"), ALL_TOKENS)
+def test_a_token_is_found_by_its_shape_wherever_it_stands(kind: str, token: str) -> None:
+    for text in (token, f"X={token}\n", f"会话 {token} —", f'{{"a":"b\\n{token}"}}', f"\x1b[31m{token}\x1b[0m"):
+        assert redact(text) == text.replace(token, f"[REDACTED:{kind}]")
+
+
+@pytest.mark.parametrize(("kind", "text", "gone"), PHRASES)
+def test_a_password_is_found_by_what_is_said_about_it(kind: str, text: str, gone: str) -> None:
+    assert redact(text) == text.replace(gone, f"[REDACTED:{kind}]")
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_text_stays(text: str) -> None:
+    assert redact(text) is text
+    line = json.dumps({"text": text}).encode()
+    assert redact_bytes(line) is line
+
+
+def test_our_own_sources_hold_nothing_secret() -> None:
+    import everturn.derive.redact
+    import everturn.derive.secretrules
+
+    for module in (everturn.derive.redact, everturn.derive.secretrules):
+        with open(module.__file__ or "", encoding="utf-8") as file:
+            assert secrets(file.read()) == []
+
+
+@pytest.mark.parametrize("kind", ["RSA ", "EC ", "OPENSSH ", "ENCRYPTED ", ""])
+def test_a_private_key_goes_with_its_frame(kind: str) -> None:
+    assert redact(f"a\n{pem(kind)}\nb") == "a\n[REDACTED:private_key]\nb"
+
+
+def test_a_private_key_goes_from_a_raw_line_too() -> None:
+    text = f"a\n{pem()}\nb"
+    assert json.loads(redact_bytes(json.dumps({"t": text}).encode())) == {"t": "a\n[REDACTED:private_key]\nb"}
+    nested = json.dumps({"t": json.dumps({"u": text})})
+    assert json.loads(json.loads(redact_bytes(nested.encode()))["t"]) == {"u": "a\n[REDACTED:private_key]\nb"}
+
+
+def test_a_private_key_that_was_cut_off_goes_as_far_as_it_is_there() -> None:
+    start = pem().rsplit("\n", 4)[0]
+    assert redact(f"{start}\n... more lines") == "[REDACTED:private_key]... more lines"
+    line = json.dumps({"a": start, "b": "-----END RSA PRIVATE " + "KEY-----", "uuid": "1"}).encode()
+    assert json.loads(redact_bytes(line)) == {
+        "a": "[REDACTED:private_key]",
+        "b": "-----END RSA PRIVATE " + "KEY-----",
+        "uuid": "1",
+    }
+
+
+def test_secrets_are_given_with_their_place_in_the_text() -> None:
+    token = TOKENS["npm_token"][0]
+    text = f"会话: {token} — password={PASSWORD}"
+    found = secrets(text)
+    assert [text[secret.start : secret.end] for secret in found] == [token, PASSWORD]
+    assert found[0] == Secret("npm_token", 4, 4 + len(token))
+
+
+def test_a_token_in_an_assignment_is_named_by_its_family_and_counted_once() -> None:
+    token = TOKENS["anthropic_key"][0]
+    assert redact(f'ANTHROPIC_API_KEY="{token}"') == 'ANTHROPIC_API_KEY="[REDACTED:anthropic_key]"'
+    assert len(secrets(f"Authorization: Bearer {TOKENS['jwt'][0]}")) == 1
+
+
+def test_with_a_key_equal_secrets_stay_equal_and_different_ones_differ() -> None:
+    one, two = TOKENS["github_token"][:2]
+    first, again, other = redact(f"{one} {one} {two}", key=b"archive").split()
+    assert first == again != other
+    assert first.startswith("[REDACTED:github_token:")
+    assert len(first) == len("[REDACTED:github_token:12345678]")
+    assert redact(one, key=b"another") != first
+    assert redact_bytes(json.dumps(one).encode(), key=b"archive") == json.dumps(first).encode()
+
+
+def test_a_private_key_has_the_same_name_in_a_line_and_in_its_text() -> None:
+    key = pem()
+    assert json.loads(redact_bytes(json.dumps(key).encode(), key=b"k")) == redact(key, key=b"k")
+
+
+@pytest.mark.parametrize("text", [text for _, text, _ in PHRASES] + [token for _, token in ALL_TOKENS])
+def test_doing_it_twice_changes_nothing_more(text: str) -> None:
+    once = redact(text, key=b"k")
+    assert redact(once, key=b"k") is once
+
+
+@pytest.mark.parametrize(("kind", "text", "gone"), PHRASES)
+def test_a_raw_line_stays_json_and_says_the_same_as_its_text(kind: str, text: str, gone: str) -> None:
+    del kind
+    value = {"a": text, "n": [1, {"b": f'say "{text}"'}], "uuid": "550e8400-e29b-41d4-a716-446655440000"}
+    raw = redact_bytes(json.dumps(value, ensure_ascii=False).encode())
+    assert json.loads(raw)["a"] == redact(text)
+    assert gone not in json.dumps(json.loads(raw), ensure_ascii=False)
+    assert json.loads(raw)["uuid"] == value["uuid"]
+
+
+def test_several_lines_are_each_kept_valid_and_in_place() -> None:
+    token = TOKENS["npm_token"][0]
+    lines = [json.dumps({"n": n, "t": token if n % 2 else "clean"}) for n in range(4)]
+    data = ("\n".join(lines) + "\n").encode()
+    assert redact_bytes(data) == data.replace(token.encode(), b"[REDACTED:npm_token]")
+
+
+def test_a_name_and_a_value_that_are_json_themselves_are_redacted_inside() -> None:
+    line = json.dumps({"password": PASSWORD, "pin": 12345678, "token": OPAQUE, "next": {"secret": OPAQUE}}).encode()
+    assert json.loads(redact_bytes(line)) == {
+        "password": "[REDACTED:password]", "pin": 12345678, "token": "[REDACTED:token]", "next": {"secret": "[REDACTED:secret]"},
+    }  # fmt: skip
+
+
+PIECES = st.sampled_from(
+    ["password=", "password: ", '"', "'", "\\", "\n", "{", "}", "api_key", ":", "=", " ", "token", "a1b2c3d4e5f6g7h8", "Bearer ", "authorization",
+     "://u:", "@h", "会", "\ud800", "-----BEGIN PRIVATE " + "KEY-----", "-----END PRIVATE " + "KEY-----", "A" * 50, PASSWORD, TOKENS["jwt"][0], " --token "]
+)  # fmt: skip
+TEXTS = st.lists(PIECES, max_size=30).map("".join)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(TEXTS, st.one_of(TEXTS, st.lists(TEXTS, max_size=3), st.integers(), st.none()), max_size=4))
+def test_any_valid_json_stays_valid_and_keeps_its_shape(value: dict[str, object]) -> None:
+    for ascii_only in (True, False):
+        line = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+        new = json.loads(redact_bytes(line, key=b"k").decode("utf-8", "surrogatepass"))
+        assert len(new) <= len(value)
+        assert [type(item) for item in new.values()] == [type(item) for item in value.values()] or len(new) < len(value)
+
+
+@settings(deadline=None)
+@given(TEXTS)
+def test_any_text_can_be_redacted_and_only_loses_what_was_found(text: str) -> None:
+    parts, at = [], 0
+    for secret in secrets(text):
+        parts += text[at : secret.start], f"[REDACTED:{secret.kind}]"
+        at = secret.end
+    assert redact(text) == "".join((*parts, text[at:]))
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["ghp_", "eyJ", " eyJaaaaaaaaaaaa.", "\\neyJ", "sk-ant-", "sk-", "://a:", "://", "password=", "password:\\", "token: \"", "authorization: ",
+     "bearer a", " --", " --a-", "-----BEGIN PRIVATE " + "KEY-----", "xoxb-", "SG.aaaaaaaaaaaaaaaaaaaa.", "A", "api", "\\", "a=", "[REDACTED:"],
+)  # fmt: skip
+def test_hostile_text_is_read_in_linear_time(piece: str) -> None:
+    # Were it quadratic, these sizes would take hours.
+    text = piece * (1_000_000 // len(piece))
+    assert isinstance(redact(text), str)
+    assert json.loads(redact_bytes(json.dumps(text).encode())) is not None

@@ -1,0 +1,474 @@
+"""What is particular to PostgreSQL. What it has in common with the others is in test_contract.py."""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import psycopg
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everturn.errors import Busy, EverturnError, NewerArchive, NoSpace, NotAnArchive, Usage
+from everturn.model.archive import Growth, IndexRow, MessageRow, Session, SessionText, SourceFile, Version
+from everturn.model.words import FIELDS
+from everturn.store import Query, SessionFilter, Store, open_store, postgres, postgres_driver, tables
+from everturn.store.postgres import PostgresStore, address, open_postgres
+
+Texts = tuple[str | None, ...]
+
+numbers = count(1)
+
+
+@pytest.fixture
+def store(postgres_url: str) -> Iterator[PostgresStore]:
+    opened = open_postgres(postgres_url)
+    yield opened
+    opened.close()
+
+
+def new_session(store: Store, name: str, documents: list[Texts]) -> int:
+    """A session whose messages have these texts."""
+    with store.write():
+        source = store.add_file(SourceFile(machine="here", path=name))
+        version = store.add_version(Version(source=source))
+        session = store.open_session(Session(agent="test", native_id=name, version=version)).id
+        messages = [MessageRow(seq=seq, role="user", origin="human", kind="text") for seq in range(len(documents))]
+        index = [IndexRow(seq, texts) for seq, texts in enumerate(documents)]
+        store.append(session, Growth(messages, [], [], [], [], [], index, []))
+    return session
+
+
+def in_prompt(text: str) -> Texts:
+    return (text, *[None] * (len(FIELDS) - 1))
+
+
+def found(store: Store, session: int, query: Query) -> set[int]:
+    asked = Query(query.groups, query.without, query.fields, session=session, limit=100_000)
+    return {hit.seq for hit in store.search(asked)}
+
+
+# the same hits as SQLite ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def both(postgres_server: str) -> Iterator[tuple[Store, Store]]:
+    sign = "&" if "?" in postgres_server else "?"
+    url = f"{postgres_server}{sign}schema=test_both_{random.getrandbits(60)}"
+    stores = open_store("memory:"), open_store(url)
+    yield stores
+    for store in stores:
+        store.close()
+    with psycopg.connect(postgres_server) as connection:
+        connection.execute(f'DROP SCHEMA "{address(url).schema}" CASCADE')
+
+
+WORDS = ("a", "b", "ab", "abc", "x9", "会", "话", "é", "e")
+SEPARATORS = (" ", "_", ".", "\n", "—", "\0", "")
+
+texts = st.lists(st.sampled_from(WORDS + SEPARATORS), max_size=12).map("".join) | st.text(max_size=8)
+documents = st.lists(st.tuples(*[st.none() | texts] * len(FIELDS)), min_size=1, max_size=6)
+phrases = st.tuples(
+    st.lists(st.sampled_from(("a", "b", "ab", "abc", "x9", "会", "话", "e")), min_size=1, max_size=3), st.booleans()
+).map(lambda made: (*made[0][:-1], made[0][-1] + "*" * made[1]))
+queries = st.builds(
+    Query,
+    groups=st.lists(st.lists(phrases, min_size=1, max_size=3).map(tuple), min_size=1, max_size=3).map(tuple),
+    without=st.lists(phrases, max_size=2).map(tuple),
+    fields=st.lists(st.sampled_from(FIELDS), max_size=3, unique=True).map(tuple),
+)
+
+
+@settings(max_examples=150)
+@given(documents, st.lists(queries, min_size=1, max_size=8))
+def test_any_words_find_what_they_find_in_sqlite(
+    both: tuple[Store, Store], documents: list[Texts], queries: list[Query]
+) -> None:
+    name = f"session {next(numbers)}"
+    sqlite, server = ((store, new_session(store, name, documents)) for store in both)
+    for query in queries:
+        assert found(*server, query) == found(*sqlite, query), query
+
+
+def test_long_texts_of_common_words_find_what_they_find_in_sqlite(both: tuple[Store, Store]) -> None:
+    chance = random.Random(7)
+    vocabulary = [f"w{number}" for number in range(40)] + ["the"] * 20
+    long = [[chance.choice(vocabulary) for _ in range(chance.randint(100, 20_000))] for _ in range(12)]
+    sqlite, server = (
+        (store, new_session(store, "long", [in_prompt(" ".join(words)) for words in long])) for store in both
+    )
+    hits = 0
+    for _ in range(300):
+        words = chance.choice(long)
+        at, length = chance.randrange(len(words)), chance.choice((1, 2, 3, 4, 30))
+        phrase = words[at : at + length]
+        chance.random() < 0.3 and chance.shuffle(phrase)
+        query = Query(groups=((tuple(phrase),),))
+        expected = found(*sqlite, query)
+        assert found(*server, query) == expected, query
+        hits += len(expected)
+    assert hits > 300
+
+
+def test_a_phrase_is_found_across_every_cut_of_a_long_text(store: PostgresStore) -> None:
+    words = [f"n{number}" for number in range(20_000)]
+    session = new_session(store, "cuts", [in_prompt(" ".join(words))])
+    cuts = store.driver.all('SELECT MIN("part"), MAX("part") FROM "search_row"')
+    assert cuts == [(0, 2)]
+    for cut in (8_000, 15_936):
+        for first in range(cut - 66, cut + 2):
+            phrase = tuple(words[first : first + 65])
+            assert found(store, session, Query(groups=((phrase,),))) == {0}, (cut, first)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(" ".join(f"{'я' * 700}{number}" for number in range(3000)), id="many long words"),
+        pytest.param("я" * 3_000_000, id="one endless word"),
+        pytest.param("0 " * 100_000, id="one word again and again"),
+        pytest.param(" ".join(f"x{number}" for number in range(300_000)), id="many different words"),
+    ],
+)
+def test_no_text_is_too_much_for_a_row(store: PostgresStore, text: str) -> None:
+    session = new_session(store, "much", [in_prompt(f"{text} needle point")])
+    assert found(store, session, Query(groups=((("needle", "point"),),))) == {0}
+    assert found(store, session, Query(groups=(((text.split(maxsplit=1)[0],),),))) == {0}
+
+
+# text that PostgreSQL cannot hold ---------------------------------------------------------------------------------
+
+
+def test_nul_and_lone_surrogates_are_replaced_in_text_and_kept_in_bytes(store: PostgresStore) -> None:
+    session = new_session(store, "odd", [in_prompt("left\0right \ud800lone")])
+    with store.write():
+        store.set_text(SessionText(session=session, title="a\0b", summary="c\ud800d"))
+        store.append_raw(1, 0, b"a\0b")
+    text = store.session(session)[1]
+    assert text.title == "a\ufffdb"
+    assert text.summary.strip("cd").strip("\ufffd") == ""
+    assert store.read_raw(1, 0, 10) == b"a\0b"
+    assert found(store, session, Query(groups=((("left", "right", "lone"),),))) == {0}
+    assert found(store, session, Query(groups=((("a", "b", "c", "d"),),))) == {-1}
+
+
+def test_capitals_of_every_language_are_the_same(store: PostgresStore) -> None:
+    session = new_session(store, "capitals", [])
+    with store.write():
+        store.set_text(SessionText(session=session, title="ÉCOLE 100% Привет"))
+    for wanted in ("école", "École 100%", "ПРИВЕТ"):
+        assert store.count_sessions(SessionFilter(text=wanted)) == 1, wanted
+    assert store.count_sessions(SessionFilter(text="ecole")) == 0
+
+
+# the schema -------------------------------------------------------------------------------------------------------
+
+
+def columns(store: PostgresStore, table: str) -> list[str]:
+    sql = "SELECT column_name FROM information_schema.columns WHERE table_schema=? AND table_name=? ORDER BY ordinal_position"
+    return [str(row[0]) for row in store.driver.all(sql, [store.driver.schema, table])]
+
+
+def test_the_columns_are_the_fields_of_the_structs(store: PostgresStore) -> None:
+    for table in (thing for thing in vars(tables).values() if isinstance(thing, tables.Table)):
+        there = columns(store, table.name)
+        assert tuple(there[: len(table.columns)]) == table.columns, table.name
+
+
+def test_the_session_leads_every_key_of_what_belongs_to_it(store: PostgresStore) -> None:
+    sql = """
+        SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid=i.indrelid AND a.attnum=i.indkey[0]
+        WHERE i.indisprimary AND i.indrelid=CAST(? AS regclass)
+    """
+    for name in [*(table.name for table in tables.OF_SESSION), "search_row"]:
+        assert store.driver.all(sql, [f'"{store.driver.schema}"."{name}"']) == [("session",)], name
+
+
+def test_views_have_the_columns_they_have_in_sqlite(store: PostgresStore) -> None:
+    sqlite = open_store("memory:")
+    expected = [row[0] for row in sqlite.driver.all("SELECT name FROM pragma_table_info('invocations')")]  # type: ignore[attr-defined]
+    sqlite.close()
+    assert columns(store, "invocations") == expected
+
+
+def test_health_sees_missing_bytes(store: PostgresStore) -> None:
+    new_session(store, "whole", [])
+    with store.write():
+        store.append_raw(1, 0, b"bytes")
+    assert store.check().problems == []
+    with store.write():
+        store.driver.run('DELETE FROM "blob"')
+    assert len(store.check().problems) == 1
+
+
+def test_archives_in_one_database_do_not_see_each_other(store: PostgresStore, postgres_url: str) -> None:
+    other = open_store(f"{postgres_url}_other")
+    new_session(store, "mine", [in_prompt("word")])
+    assert other.count_sessions(SessionFilter()) == 0
+    other.close()
+    with store.write():
+        store.driver.run(f'DROP SCHEMA "{store.driver.schema}_other" CASCADE')
+
+
+def test_sizes_add_up(store: PostgresStore) -> None:
+    sizes = store.sizes()
+    assert set(sizes) == {"raw", "index", "rest", "total"}
+    assert sizes["total"] == sizes["raw"] + sizes["index"] + sizes["rest"] > 0
+
+
+# several at once --------------------------------------------------------------------------------------------------
+
+
+def at_once(number: int, work: Callable[[], None]) -> None:
+    failures: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            work()
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=guarded) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+def test_eight_processes_make_one_archive_and_count_without_losing_one(postgres_url: str) -> None:
+    def add_up() -> None:
+        store = open_store(postgres_url)
+        for _ in range(25):
+            with store.write():
+                store.set_setting("count", str(int(store.setting("count") or 0) + 1))
+        store.close()
+
+    at_once(8, add_up)
+    store = open_store(postgres_url)
+    assert store.setting("count") == "200"
+    store.close()
+
+
+def test_a_reader_does_not_wait_for_a_writer(store: PostgresStore, postgres_url: str) -> None:
+    reader = open_store(postgres_url)
+    with store.write():
+        store.set_setting("key", "new")
+        assert reader.setting("key") == ""
+    assert reader.setting("key") == "new"
+    reader.close()
+
+
+def test_a_writer_that_waits_too_long_says_that_the_archive_is_busy(
+    store: PostgresStore, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_driver, "LOCK_SECONDS", 0.05)
+    other = open_store(postgres_url)
+    with store.write(), pytest.raises(Busy), other.write():
+        pass
+    with other.write():
+        other.set_setting("key", "now")
+    other.close()
+    assert store.setting("key") == "now"
+
+
+def test_rows_are_streamed_while_other_statements_run(store: PostgresStore) -> None:
+    new_session(store, "rows", [in_prompt("word")] * 2500)
+    rows = store.driver.each('SELECT "seq" FROM "message" ORDER BY "seq"')
+    assert next(rows) == (0,)
+    with store.write():
+        store.driver.run('DELETE FROM "message"')
+    assert [row[0] for row in rows] == list(range(1, 2500))
+
+
+def test_rows_asked_for_in_a_transaction_can_be_read_after_it(store: PostgresStore) -> None:
+    new_session(store, "rows", [in_prompt("word")] * 3)
+    with store.write():
+        rows = store.driver.each('SELECT "seq" FROM "message" ORDER BY "seq"')
+        assert next(rows) == (0,)
+    assert list(rows) == [(1,), (2,)]
+
+
+# erasing ----------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_deleted_is_left_in_the_files_of_the_server(store: PostgresStore) -> None:
+    folder = Path(str(store.driver.all("SHOW data_directory")[0][0]))
+    try:
+        list((folder / "base").iterdir())
+    except OSError as why:
+        pytest.skip(f"the files of the server cannot be looked at: {why}")
+    canary = f"canary{random.getrandbits(60):x}"
+
+    def left() -> bool:
+        store.driver.script("CHECKPOINT")
+        return any(canary.encode() in file.read_bytes() for file in (folder / "base").rglob("*") if file.is_file())
+
+    session = new_session(store, "erased", [in_prompt(f"the {canary} sings")])
+    with store.write():
+        store.set_text(SessionText(session=session, title=canary, workspace=f"/{canary}"))
+    assert left()
+    with store.write():
+        store.delete_file(1)
+    store.scrub()
+    assert not left()
+    assert store.check().problems == []
+
+
+def test_a_backup_is_left_to_the_server(store: PostgresStore) -> None:
+    with pytest.raises(Usage, match="pg_dump"):
+        store.backup("copy.dump")
+
+
+# one clear sentence -----------------------------------------------------------------------------------------------
+
+
+def test_a_server_that_is_not_there_is_one_sentence() -> None:
+    with pytest.raises(EverturnError, match="cannot open") as caught:
+        open_store("postgresql://someone:secret@127.0.0.1:1/nowhere?connect_timeout=2")
+    assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_database_that_is_not_there_is_one_sentence(postgres_server: str) -> None:
+    with pytest.raises(EverturnError, match=r"nowhere_at_all.*does not exist") as caught:
+        open_store(postgres_server.replace("/postgres?", "/nowhere_at_all?"))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://h/d?schema=a-b", "postgresql://h/d?schema=", "postgresql://h/d?schema=%22x"]
+)
+def test_a_schema_name_that_cannot_be_is_refused(url: str) -> None:
+    with pytest.raises(Usage, match="schema"):
+        open_store(url)
+
+
+def test_an_unknown_word_in_the_url_is_one_sentence() -> None:
+    with pytest.raises(EverturnError, match="cannot open"):
+        open_store("postgresql://127.0.0.1:1/d?nonsense=1")
+
+
+@pytest.mark.parametrize(
+    ("url", "conninfo", "shown", "schema"),
+    [
+        ("postgresql://h/d", "postgresql://h/d", "postgresql://h/d", "everturn"),
+        ("postgres://u:p@h:5/d?schema=x", "postgres://u:p@h:5/d", "postgres://u@h:5/d?schema=x", "x"),
+        (
+            "postgresql://u:p%40@/d?host=/tmp&password=q",
+            "postgresql://u:p%40@/d?host=/tmp&password=q",
+            "postgresql://u@/d?host=/tmp",
+            "everturn",
+        ),
+        ("postgresql:///d", "postgresql:///d", "postgresql:///d", "everturn"),
+    ],
+)
+def test_a_url_is_taken_apart(url: str, conninfo: str, shown: str, schema: str) -> None:
+    assert address(url) == (conninfo, shown, schema)
+
+
+def test_without_the_driver_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("everturn.store.postgres_driver", "everturn.store.postgres_index"):
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(EverturnError, match=r"pip install 'everturn\[postgres\]'"):
+        open_store("postgresql://127.0.0.1/d")
+
+
+def test_an_archive_that_is_not_there_is_not_made_unless_asked(postgres_url: str, postgres_server: str) -> None:
+    with pytest.raises(NotAnArchive, match="everturn sync"):
+        open_store(postgres_url, create=False)
+    with psycopg.connect(postgres_server) as connection:
+        schemas = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname=%s", [address(postgres_url).schema])
+        assert schemas.fetchall() == []
+
+
+def test_an_old_server_is_refused(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "OLDEST", 1000)
+    with pytest.raises(EverturnError, match="needs version 1000 or newer"):
+        open_store(postgres_url)
+
+
+def test_a_database_in_another_encoding_is_refused(postgres_server: str) -> None:
+    name = f"test_ascii_{random.getrandbits(60)}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+        try:
+            with pytest.raises(EverturnError, match="SQL_ASCII"):
+                open_store(postgres_server.replace("/postgres?", f"/{name}?"))
+        finally:
+            connection.execute(f"DROP DATABASE {name}")
+
+
+def test_a_newer_archive_is_left_alone(store: PostgresStore, postgres_url: str) -> None:
+    store.driver.run("INSERT INTO schema_migrations VALUES (9999, 'later', '', 0)")
+    with pytest.raises(NewerArchive, match="9999"):
+        open_store(postgres_url)
+
+
+def test_a_schema_we_do_not_know_is_left_alone(store: PostgresStore, postgres_url: str) -> None:
+    store.driver.run("UPDATE schema_migrations SET checksum='another'")
+    with pytest.raises(NotAnArchive, match="schema step 1"):
+        open_store(postgres_url)
+
+
+def test_tables_of_somebody_else_are_left_alone(postgres_url: str, postgres_server: str) -> None:
+    schema = address(postgres_url).schema
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f'CREATE SCHEMA "{schema}" CREATE TABLE "session" ("theirs" text)')
+        with pytest.raises(NotAnArchive, match="already exists"):
+            open_store(postgres_url)
+        there = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname=%s", [schema]).fetchall()
+        assert there == [("session",)]
+
+
+def test_a_role_without_rights_is_one_sentence(postgres_url: str, postgres_server: str) -> None:
+    role = f"test_role_{random.getrandbits(60)}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {role} LOGIN")
+        try:
+            with pytest.raises(EverturnError, match="permission denied"):
+                open_store(postgres_url.replace("postgres@", f"{role}@"))
+        finally:
+            connection.execute(f"DROP ROLE {role}")
+
+
+def test_a_lost_connection_is_one_sentence_and_keeps_nothing_half_written(
+    store: PostgresStore, postgres_server: str
+) -> None:
+    def write_and_lose() -> None:
+        with store.write():
+            store.set_setting("key", "half")
+            with psycopg.connect(postgres_server, autocommit=True) as connection:
+                connection.execute("SELECT pg_terminate_backend(%s)", [store.driver.connection.info.backend_pid])
+            store.set_setting("key", "more")
+
+    with pytest.raises(EverturnError, match="nothing half-written was kept"):
+        write_and_lose()
+    with psycopg.connect(postgres_server) as connection:
+        assert connection.execute(f'SELECT * FROM "{store.driver.schema}"."setting"').fetchall() == []
+    with pytest.raises(EverturnError):
+        store.setting("key")
+
+
+def test_a_full_disk_is_one_sentence(store: PostgresStore) -> None:
+    full = "DO $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$"
+    with pytest.raises(NoSpace), store.write():
+        store.set_setting("key", "half")
+        store.driver.script(full)
+    assert store.setting("key") == ""
+    with store.write():
+        store.set_setting("key", "whole")
+    assert store.setting("key") == "whole"
+
+
+def test_a_name_too_long_for_an_index_is_one_sentence(store: PostgresStore) -> None:
+    endless = "".join(map(chr, random.Random(1).choices(range(0x4E00, 0x9FFF), k=5000)))
+    with pytest.raises(EverturnError, match="too long"), store.write():
+        store.add_file(SourceFile(machine="here", path=endless))

@@ -1,0 +1,157 @@
+"""What no linter knows: the rules of the house that keep one change in one place."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+import everturn
+from everturn.cli import frame
+from everturn.sources import all_sources
+
+PACKAGE = Path(everturn.__file__).parent
+ROOT = PACKAGE.parent.parent
+MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
+SURFACES = ("cli", "tui", "mcp", "web")
+
+#: Formats that exist in the world, whether or not there is a source for them yet. Names that are ordinary words in
+#: any program (cursor, pi, messages, continue) are left out.
+FORMATS = {"claude", "codex", "opencode", "gemini", "aider", "cline", "goose", "copilot", "kiro"}
+ORDINARY = {"cursor", "pi", "messages", "continue"}
+
+#: What is passed in to everything below the surfaces.
+PASSED_IN = {
+    *("print", "input", "os.environ", "os.getenv", "sys.stdout", "sys.stderr", "sys.stdin", "sys.argv"),
+    *("Path.home", "os.path.expanduser", "time.time", "time.time_ns", "datetime.now", "datetime.utcnow"),
+    *("date.today", "uuid.uuid4", "uuid4", "getpass.getuser", "platform.node", "socket.gethostname"),
+}
+
+#: Commands that print no rows: a script, and a document in the form asked for by `--as`.
+NO_JSON = {"completion", "export", "config set", "config path"}
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+def below_the_surfaces(path: Path) -> bool:
+    first = path.relative_to(PACKAGE).parts[0]
+    return first not in SURFACES and first not in ("settings.py", "clock.py", "__main__.py")
+
+
+def looked_at(node: ast.Attribute | ast.Call) -> str:
+    """`os.environ` of an attribute, `print` of a call: a field may well be called `input`."""
+    return ast.unparse(node.func if isinstance(node, ast.Call) else node)
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Every command and subcommand, the hidden one too."""
+    context = click.Context(frame.root, info_name="everturn")
+    todo: list[tuple[str, click.Command | None]] = [
+        (name, frame.root.get_command(context, name)) for name in frame.one_line_helps()
+    ]
+    while todo:
+        name, command = todo.pop()
+        assert command is not None
+        yield name, command
+        if isinstance(command, click.Group):
+            todo += [(f"{name} {child}", command.commands[child]) for child in command.commands]
+
+
+def test_no_module_outside_sources_names_a_format() -> None:
+    names = (FORMATS | {name.lower() for name in all_sources()}) - ORDINARY
+    pattern = re.compile(rf"(?<![a-z])(?:{'|'.join(map(re.escape, sorted(names)))})(?![a-z])", re.I)
+    offenders = [
+        f"{name_of(path)}:{number}: {line.strip()}"
+        for path in MODULES
+        if path.parent == PACKAGE or path.relative_to(PACKAGE).parts[0] != "sources"
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if pattern.search(line)
+    ]
+    assert offenders == [], "what is known of a format belongs into its Source"
+
+
+def test_no_module_is_over_400_lines() -> None:
+    lengths = {name_of(path): len(path.read_text("utf-8").splitlines()) for path in MODULES}
+    assert {name: length for name, length in lengths.items() if length > 400} == {}
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    assert [name_of(path) for path in MODULES if not ast.get_docstring(ast.parse(path.read_text("utf-8")))] == []
+
+
+def test_no_module_is_a_drawer_for_odds_and_ends() -> None:
+    drawers = {"utils", "util", "helpers", "helper", "common", "manager", "engine", "misc", "base"}
+    assert [name_of(path) for path in MODULES if path.stem in drawers] == []
+
+
+def test_nothing_below_the_surfaces_prints_or_looks_around() -> None:
+    offenders = [
+        f"{name_of(path)}:{node.lineno} {ast.unparse(node)}"
+        for path in MODULES
+        if below_the_surfaces(path)
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Attribute | ast.Call) and looked_at(node) in PASSED_IN
+    ]
+    assert offenders == [], "take it as an argument"
+
+
+def test_migrations_are_numbered_without_gaps() -> None:
+    for folder in {path.parent for path in PACKAGE.rglob("*.sql")}:
+        numbers = sorted(int(path.name.partition("_")[0]) for path in folder.glob("*.sql"))
+        assert numbers == list(range(1, len(numbers) + 1)), folder.name
+
+
+def test_every_command_has_help_with_an_example() -> None:
+    for name, command in commands():
+        text = f"{command.help or ''}\n{command.epilog or ''}"
+        assert command.help, f"everturn {name} has no help"
+        if name != frame.HOME:
+            assert re.search(r"^  \S*.*\beverturn ", text, re.M), f"everturn {name} has no example in its help"
+
+
+def test_every_command_can_answer_in_json_and_use_another_archive() -> None:
+    for name, command in commands():
+        options = {word for parameter in command.params for word in parameter.opts}
+        if not isinstance(command, click.Group) or command.invoke_without_command:
+            assert {"--db", "--config"} <= options, f"everturn {name}: use @frame.common"
+            assert "--json" in options or name in NO_JSON, f"everturn {name} has no --json"
+
+
+def test_every_command_of_the_documents_exists() -> None:
+    known = {*frame.one_line_helps(), *frame.ALIASES}
+    for document in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"):
+        text = (ROOT / document).read_text("utf-8")
+        used = set(re.findall(r"(?:^|`|/)everturn ([a-z][a-z-]+)", text, re.M))
+        assert used <= known, f"{document} names {used - known}"
+
+
+def test_every_make_command_of_the_documents_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.M))
+    for document in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"):
+        used = set(re.findall(r"(?:^|`)make ([a-z-]+)", (ROOT / document).read_text("utf-8"), re.M))
+        assert used <= targets, f"{document} names {used - targets}"
+    assert {"run", "test"} <= set(re.findall(r"^ *make ([a-z-]+)", (ROOT / "README.md").read_text("utf-8"), re.M))
+
+
+def test_the_architecture_page_names_every_folder() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert {folder for folder in folders if f"`{folder}/`" not in page} == set()
+
+
+def test_the_lock_names_the_public_index_only() -> None:
+    hosts = set(re.findall(r"https?://([^/\"]+)", (ROOT / "uv.lock").read_text("utf-8")))
+    assert hosts == {"pypi.org", "files.pythonhosted.org"}
+
+
+def test_the_sample_is_that_of_a_source() -> None:
+    folders = {path.name: path for path in (PACKAGE / "sample").iterdir() if path.is_dir() and path.name[0] != "_"}
+    assert folders and set(folders) <= set(all_sources())
+    for name, folder in folders.items():
+        assert list(all_sources()[name].find(folder))
