@@ -40,12 +40,19 @@ class History:
             "timestamp": f"2026-03-01T10:{self.n // 60 % 60:02d}:{self.n % 60:02d}.000Z",
         }  # fmt: skip
         if kind == "assistant":
-            event["message"] |= {"id": f"msg_{self.n}", "model": "model-1", "type": "message", "usage": {"input_tokens": 3, "output_tokens": 2}}
+            event["message"] |= {
+                "id": f"msg_{self.n}",
+                "model": "model-1",
+                "type": "message",
+                "usage": {"input_tokens": 3, "output_tokens": 2},
+            }
         event["message"] |= more.pop("message", {})
         return json.dumps(event | more, ensure_ascii=False).encode() + b"\n"
 
     def turn(self, ask: str, reply: str, sid: str = SID, **more: Any) -> bytes:
-        return self.line("user", ask, sid, **more) + self.line("assistant", [{"type": "text", "text": reply}], sid, **more)
+        return self.line("user", ask, sid, **more) + self.line(
+            "assistant", [{"type": "text", "text": reply}], sid, **more
+        )
 
     def tool_turn(self, ask: str, command: str, output: str, sid: str = SID) -> bytes:
         call = f"toolu_{self.n}"
@@ -77,7 +84,7 @@ def ticking(start: int = 1_772_000_000_000) -> Callable[[], int]:
 
 
 def job(store: Store, history: History, policy: Policy | None = None, **more: Any) -> Sync:
-    places = Places(history.root / "no-home", {}, "linux", {name: (history.root,) for name in all_sources()})
+    places = Places(history.root / "no-home", {}, "linux", dict.fromkeys(all_sources(), (history.root,)))
     more.setdefault("clock", ticking())
     return Sync(store, all_sources(), places, policy or Policy(), "box", "ann", **more)
 

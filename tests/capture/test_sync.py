@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,48 +14,36 @@ from everturn.store import SessionFilter, Store, open_store
 from tests.capture.history import OTHER, SID, WORKSPACE, History, current, everything, hits, job, raw, run, sessions
 
 
-@pytest.fixture
-def history(tmp_path: Path) -> History:
-    return History(tmp_path / "agent")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(str(tmp_path / "archive.db"))
-    yield opened
-    opened.close()
-
-
-def test_a_new_file_is_taken_in_byte_for_byte_and_can_be_found(store: Store, history: History) -> None:
+def test_a_new_file_is_taken_in_byte_for_byte_and_can_be_found(any_store: Store, history: History) -> None:
     data = history.turn("please fix parse_json_line", "done in auth.py") + history.turn("会话恢复", "好")
     path = history.write(data)
-    report = run(store, history)
+    report = run(any_store, history)
     assert (report.new, report.sessions, report.turns, report.messages, report.failed) == (1, 1, 2, 4, [])
-    assert raw(store, path) == data
-    assert hits(store, "parse") == [(SID, 0)]
-    assert hits(store, "auth") == [(SID, 1)]
-    session, text = store.session(current(store).id)
+    assert raw(any_store, path) == data
+    assert hits(any_store, "parse") == [(SID, 0)]
+    assert hits(any_store, "auth") == [(SID, 1)]
+    session, text = any_store.session(current(any_store).id)
     assert (text.workspace, text.branch, text.first_prompt) == (WORKSPACE, "main", "please fix parse_json_line")
     assert (session.machine, session.owner, session.tokens_out, session.n_prompts) == ("box", "ann", 4, 2)
 
 
-def test_a_second_sync_reads_nothing(store: Store, history: History) -> None:
+def test_a_second_sync_reads_nothing(any_store: Store, history: History) -> None:
     history.write(history.turn("a", "b"))
-    run(store, history)
-    report = run(store, history)
+    run(any_store, history)
+    report = run(any_store, history)
     assert (report.unchanged, report.files, report.bytes_read) == (1, 0, 0)
 
 
-def test_only_new_bytes_are_read_when_a_file_grows(store: Store, history: History) -> None:
+def test_only_new_bytes_are_read_when_a_file_grows(any_store: Store, history: History) -> None:
     path = history.write(history.turn("one", "uno"))
-    run(store, history)
+    run(any_store, history)
     more = history.turn("two", "dos")
     history.grow(more)
-    report = run(store, history)
+    report = run(any_store, history)
     assert (report.grown, report.bytes_read, report.messages) == (1, len(more), 2)
-    assert current(store).n_turns == 2
-    assert raw(store, path) == path.read_bytes()
-    assert len(store.versions(store.files()[0][0].id)) == 1
+    assert current(any_store).n_turns == 2
+    assert raw(any_store, path) == path.read_bytes()
+    assert len(any_store.versions(any_store.files()[0][0].id)) == 1
 
 
 def test_growing_in_any_pieces_gives_the_same_rows_as_reading_at_once(tmp_path: Path, history: History) -> None:
@@ -67,114 +54,113 @@ def test_growing_in_any_pieces_gives_the_same_rows_as_reading_at_once(tmp_path: 
     for end in range(0, len(data) + 97, 97):
         history.write(data[:end])
         run(by_pieces, history)
-    skip = {"opened_at", "changed_at"}
-    assert skip and list(everything(by_pieces)) == list(everything(at_once))
+    assert list(everything(by_pieces)) == list(everything(at_once))
     assert by_pieces.files()[0][1].size == len(data)
 
 
-def test_half_a_line_is_kept_and_read_once_it_is_whole(store: Store, history: History) -> None:
+def test_half_a_line_is_kept_and_read_once_it_is_whole(any_store: Store, history: History) -> None:
     whole = history.turn("ask", "reply")
     path = history.write(whole[:-40])
-    report = run(store, history)
+    report = run(any_store, history)
     assert report.messages == 1
-    assert raw(store, path) == whole[:-40]
-    assert [p.kind for p in store.problems()] == ["torn_tail"]
+    assert raw(any_store, path) == whole[:-40]
+    assert [p.kind for p in any_store.problems()] == ["torn_tail"]
     path.write_bytes(whole)
-    run(store, history)
-    assert current(store).n_messages == 2
-    assert store.problems() == []
+    run(any_store, history)
+    assert current(any_store).n_messages == 2
+    assert any_store.problems() == []
 
 
-def test_a_truncated_file_becomes_a_new_version_and_the_old_one_stays(store: Store, history: History) -> None:
+def test_a_truncated_file_becomes_a_new_version_and_the_old_one_stays(any_store: Store, history: History) -> None:
     first = history.turn("keep walrus", "yes") + history.turn("second", "zebra")
     path = history.write(first)
-    run(store, history)
+    run(any_store, history)
     path.write_bytes(first[: len(history.turn("keep walrus", "yes")) - 10])
-    report = run(store, history)
+    report = run(any_store, history)
     assert report.rewritten == 1
-    assert raw(store, path, 1) == first
-    assert raw(store, path, 2) == path.read_bytes()
-    assert [row.state for row in sessions(store)] == ["superseded", "current"]
-    assert hits(store, "zebra"), "what only the old version says must still be found"
+    assert raw(any_store, path, 1) == first
+    assert raw(any_store, path, 2) == path.read_bytes()
+    assert [row.state for row in sessions(any_store)] == ["superseded", "current"]
+    assert hits(any_store, "zebra"), "what only the old version says must still be found"
 
 
-def test_a_rewritten_file_shares_what_it_has_in_common(store: Store, history: History) -> None:
+def test_a_rewritten_file_shares_what_it_has_in_common(any_store: Store, history: History) -> None:
     old = b"".join(history.turn(f"ask {n}", "reply " * 2000) for n in range(60))
     path = history.write(old)
-    run(store, history)
-    before = store.sizes()["raw"]
+    run(any_store, history)
+    before = any_store.sizes()["raw"]
     new = old[:-500] + b"x\n"
     path.write_bytes(new)
-    run(store, history)
-    assert raw(store, path, 1) == old
-    assert raw(store, path, 2) == new
-    assert store.sizes()["raw"] < before * 1.6
+    run(any_store, history)
+    assert raw(any_store, path, 1) == old
+    assert raw(any_store, path, 2) == new
+    assert any_store.sizes()["raw"] < before * 1.6
 
 
-def test_a_file_replaced_by_one_of_the_same_size_is_noticed(store: Store, history: History) -> None:
+def test_a_file_replaced_by_one_of_the_same_size_is_noticed(any_store: Store, history: History) -> None:
     data = history.turn("aaaa", "reply")
     path = history.write(data)
-    run(store, history)
+    run(any_store, history)
     other = data.replace(b"aaaa", b"bbbb")
     spare = path.with_suffix(".new")
     spare.write_bytes(other)
     os.replace(spare, path)
-    assert run(store, history).rewritten == 1
-    assert (raw(store, path, 1), raw(store, path, 2)) == (data, other)
+    assert run(any_store, history).rewritten == 1
+    assert (raw(any_store, path, 1), raw(any_store, path, 2)) == (data, other)
 
 
-def test_a_touched_file_is_not_a_new_version(store: Store, history: History) -> None:
+def test_a_touched_file_is_not_a_new_version(any_store: Store, history: History) -> None:
     path = history.write(history.turn("a", "b"))
-    run(store, history)
+    run(any_store, history)
     os.utime(path, (1, 1))
-    report = run(store, history)
+    report = run(any_store, history)
     assert (report.rewritten, report.messages) == (0, 0)
-    assert run(store, history).unchanged == 1
+    assert run(any_store, history).unchanged == 1
 
 
-def test_a_deleted_file_stays_in_the_archive(store: Store, history: History) -> None:
+def test_a_deleted_file_stays_in_the_archive(any_store: Store, history: History) -> None:
     data = history.turn("precious words", "yes")
     path = history.write(data)
-    run(store, history)
+    run(any_store, history)
     path.unlink()
-    assert run(store, history).gone == 1
-    assert raw(store, path) == data
-    assert hits(store, "precious") == [(SID, 0)]
-    assert store.count_sessions(SessionFilter()) == 1
+    assert run(any_store, history).gone == 1
+    assert raw(any_store, path) == data
+    assert hits(any_store, "precious") == [(SID, 0)]
+    assert any_store.count_sessions(SessionFilter()) == 1
     path.write_bytes(data)
-    run(store, history)
-    assert store.files()[0][0].state == "live"
+    run(any_store, history)
+    assert any_store.files()[0][0].state == "live"
 
 
-def test_a_moved_file_is_the_same_session_at_another_place(store: Store, history: History) -> None:
+def test_a_moved_file_is_the_same_session_at_another_place(any_store: Store, history: History) -> None:
     path = history.write(history.turn("a", "b"))
-    run(store, history)
+    run(any_store, history)
     new = history.root / "projects" / "-elsewhere"
     new.mkdir()
     path.rename(new / path.name)
-    report = run(store, history)
+    report = run(any_store, history)
     assert (report.moved, report.gone, report.messages) == (1, 0, 0)
-    assert [file.path for file, _ in store.files()] == [str(new / path.name)]
-    assert len(sessions(store)) == 1
+    assert [file.path for file, _ in any_store.files()] == [str(new / path.name)]
+    assert len(sessions(any_store)) == 1
 
 
-def test_a_fork_is_counted_once_and_linked(store: Store, history: History) -> None:
+def test_a_fork_is_counted_once_and_linked(any_store: Store, history: History) -> None:
     shared = history.turn("common octopus", "reply")
     history.write(shared)
-    run(store, history)
+    run(any_store, history)
     history.write(history.fork(shared, OTHER) + history.turn("own", "words", OTHER), OTHER)
-    run(store, history)
-    fork = current(store, OTHER)
+    run(any_store, history)
+    fork = current(any_store, OTHER)
     assert (fork.n_messages, fork.n_inherited, fork.tokens_out) == (4, 2, 2)
-    assert hits(store, "octopus") == [(SID, 0)]
-    assert [(link.relation, link.native_id, link.n) for link in store.links(fork.id)] == [("forked_from", SID, 2)]
+    assert hits(any_store, "octopus") == [(SID, 0)]
+    assert [(link.relation, link.native_id, link.n) for link in any_store.links(fork.id)] == [("forked_from", SID, 2)]
 
 
-def test_a_rule_keeps_a_workspace_out(store: Store, history: History) -> None:
+def test_a_rule_keeps_a_workspace_out(any_store: Store, history: History) -> None:
     history.write(history.turn("secret", "plan"))
-    report = run(store, history, Policy(exclude=(WORKSPACE,)))
+    report = run(any_store, history, Policy(exclude=(WORKSPACE,)))
     assert (report.off, report.new) == (1, 0)
-    assert store.files() == []
+    assert any_store.files() == []
 
 
 def test_structure_mode_keeps_no_word_and_all_numbers(tmp_path: Path, history: History) -> None:
@@ -212,31 +198,31 @@ def test_redacted_mode_stores_no_secret(tmp_path: Path, history: History) -> Non
     assert run(store, history, Policy(mode="redacted", redact=redact_bytes)).unchanged == 1
 
 
-def test_a_change_of_mode_starts_a_new_version_and_keeps_the_old(store: Store, history: History) -> None:
+def test_a_change_of_mode_starts_a_new_version_and_keeps_the_old(any_store: Store, history: History) -> None:
     path = history.write(history.turn("a", "b"))
-    run(store, history)
+    run(any_store, history)
     history.grow(history.turn("c", "d"))
-    run(store, history, Policy(rules=((WORKSPACE, "structure"),)))
-    versions = store.versions(store.files()[0][0].id)
+    run(any_store, history, Policy(rules=((WORKSPACE, "structure"),)))
+    versions = any_store.versions(any_store.files()[0][0].id)
     assert [(v.number, v.mode, v.reason) for v in versions] == [(1, "full", "first"), (2, "structure", "mode")]
-    assert raw(store, path, 1) == path.read_bytes()[: versions[0].size]
+    assert raw(any_store, path, 1) == path.read_bytes()[: versions[0].size]
 
 
-def test_an_unreadable_file_waits_in_quarantine_and_is_tried_again_later(store: Store, history: History) -> None:
+def test_an_unreadable_file_waits_in_quarantine_and_is_tried_again_later(any_store: Store, history: History) -> None:
     good = history.turn("good", "one")
     history.write(good, OTHER)
     bad = history.file()
     os.mkfifo(bad)
     now = [1_000_000_000]
-    report = run(store, history, clock=lambda: now[0])
+    report = run(any_store, history, clock=lambda: now[0])
     assert [path for path, _ in report.failed] == [str(bad)]
     assert report.new == 1
-    assert run(store, history, clock=lambda: now[0] + 1000).waiting == 1
+    assert run(any_store, history, clock=lambda: now[0] + 1000).waiting == 1
     bad.unlink()
     history.write(good)
-    assert run(store, history, clock=lambda: now[0] + 2000).waiting == 1
-    assert run(store, history, clock=lambda: now[0] + 120_000).new == 1
-    assert all(file.fail_reason == "" for file, _ in store.files())
+    assert run(any_store, history, clock=lambda: now[0] + 2000).waiting == 1
+    assert run(any_store, history, clock=lambda: now[0] + 120_000).new == 1
+    assert all(file.fail_reason == "" for file, _ in any_store.files())
 
 
 def test_two_processes_at_once_add_every_message_once(tmp_path: Path, history: History) -> None:
@@ -258,33 +244,35 @@ def test_two_processes_at_once_add_every_message_once(tmp_path: Path, history: H
     assert raw(one, history.file()) == history.file().read_bytes()
 
 
-def test_add_takes_a_file_from_anywhere_and_says_when_nothing_knows_it(store: Store, history: History, tmp_path: Path) -> None:
+def test_add_takes_a_file_from_anywhere_and_says_when_nothing_knows_it(
+    any_store: Store, history: History, tmp_path: Path
+) -> None:
     lone = tmp_path / "download.jsonl"
     lone.write_bytes(history.turn("from afar", "yes"))
     odd = tmp_path / "notes.txt"
     odd.write_text("just notes")
-    report = add(job(store, history), [lone, odd])
+    report = add(job(any_store, history), [lone, odd])
     assert (report.new, [path for path, _ in report.skipped]) == (1, [str(odd)])
-    assert add(job(store, history), [lone]).unchanged == 1
+    assert add(job(any_store, history), [lone]).unchanged == 1
     with pytest.raises(MissingPath):
-        add(job(store, history), [tmp_path / "nowhere"])
+        add(job(any_store, history), [tmp_path / "nowhere"])
 
 
-def test_an_added_file_is_followed_by_later_syncs(store: Store, history: History, tmp_path: Path) -> None:
+def test_an_added_file_is_followed_by_later_syncs(any_store: Store, history: History, tmp_path: Path) -> None:
     lone = tmp_path / "download.jsonl"
     lone.write_bytes(history.turn("one", "two"))
-    add(job(store, history), [lone])
+    add(job(any_store, history), [lone])
     with lone.open("ab") as file:
         file.write(history.turn("three", "four"))
-    assert run(store, history).grown == 1
+    assert run(any_store, history).grown == 1
     lone.unlink()
-    assert run(store, history).gone == 1
+    assert run(any_store, history).gone == 1
 
 
-def test_an_empty_file_is_known_and_not_read_again(store: Store, history: History) -> None:
+def test_an_empty_file_is_known_and_not_read_again(any_store: Store, history: History) -> None:
     history.write(b"")
-    assert run(store, history).new == 1
-    assert run(store, history).unchanged == 1
+    assert run(any_store, history).new == 1
+    assert run(any_store, history).unchanged == 1
     history.grow(history.turn("a", "b"))
-    assert run(store, history).grown == 1
-    assert current(store).n_messages == 2
+    assert run(any_store, history).grown == 1
+    assert current(any_store).n_messages == 2

@@ -219,6 +219,23 @@ def test_a_name_and_a_value_that_are_json_themselves_are_redacted_inside() -> No
     }  # fmt: skip
 
 
+def test_a_number_that_is_taken_for_a_secret_does_not_break_the_line() -> None:
+    value = {"authorization": 1234567890123, "list": [{"password": PASSWORD}, None, True], f"token={OPAQUE}": 1.5}
+    line = json.dumps(value).encode() + b"\n"
+    new = redact_bytes(line)
+    assert new.endswith(b"\n")
+    assert json.loads(new) == {
+        "authorization": 1234567890123,
+        "list": [{"password": "[REDACTED:password]"}, None, True],
+        "token=[REDACTED:token]": 1.5,
+    }
+
+
+def test_a_line_that_is_no_json_is_redacted_too() -> None:
+    line = f'{{"authorization": 1234567890123, "password": "{PASSWORD}", "torn'.encode()
+    assert PASSWORD.encode() not in redact_bytes(line)
+
+
 PIECES = st.sampled_from(
     ["password=", "password: ", '"', "'", "\\", "\n", "{", "}", "api_key", ":", "=", " ", "token", "a1b2c3d4e5f6g7h8", "Bearer ", "authorization",
      "://u:", "@h", "会", "\ud800", "-----BEGIN PRIVATE " + "KEY-----", "-----END PRIVATE " + "KEY-----", "A" * 50, PASSWORD, TOKENS["jwt"][0], " --token "]
@@ -239,7 +256,8 @@ def test_any_valid_json_stays_valid_and_keeps_its_shape(value: dict[str, object]
 @settings(deadline=None)
 @given(TEXTS)
 def test_any_text_can_be_redacted_and_only_loses_what_was_found(text: str) -> None:
-    parts, at = [], 0
+    parts: list[str] = []
+    at = 0
     for secret in secrets(text):
         parts += text[at : secret.start], f"[REDACTED:{secret.kind}]"
         at = secret.end

@@ -74,7 +74,7 @@ def test_every_message_stands_in_it_once_and_rests_on_its_bytes(archive: Archive
 
 
 def test_blocks_are_as_found(archive: Archive) -> None:
-    block = {"type": "thinking", "thinking": "hm \ud83d\ude00", "signature": "s1gn", "extra": [1, {"a": None}]}
+    block = {"type": "thinking", "thinking": "hm \U0001f600", "signature": "s1gn", "extra": [1, {"a": None}]}
     session = archive.take_in(archive.history.line("user", "ask"), archive.history.line("assistant", [block]))
     answer = messages(document(archive, session))[1]
     assert answer["blocks"] == [{"kind": "thinking", "field": "thinking", "data": block}]

@@ -14,16 +14,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from everturn.capture import deriving, pieces
+from everturn.capture import deriving
 from everturn.capture import sync as syncing
 from everturn.capture.writing import Desk
 from everturn.errors import EverturnError
-from everturn.store import Store, open_store, raw
-from tests.capture.history import at_root, job
-
-#: A small history, read and stored in small pieces, has as many transactions as a big one has in big pieces.
-SMALL = ((pieces, "BATCH", 32 << 10), (syncing, "GROUP", 32 << 10), (deriving, "SLICE", 32 << 10),
-         (raw, "CHUNK", 16 << 10), (raw, "SEALED", 4 << 10))  # fmt: skip
+from everturn.store import Store, open_store
+from tests.faults.scenes import SMALL, job_at
 
 
 def main() -> None:
@@ -39,7 +35,7 @@ def _outcome(request: dict[str, Any]) -> dict[str, Any]:
     child = os.fork()
     if child == 0:
         os.close(inlet)
-        _idle(request.get("idle", {}))
+        _idle(request["idle"])
         os.write(outlet, json.dumps(_work(request)).encode())
         os._exit(0)
     os.close(outlet)
@@ -68,7 +64,7 @@ def _work(request: dict[str, Any]) -> dict[str, Any]:
     try:
         store = open_store(request["archive"])
         try:
-            done = WORK[request["work"]](store, Path(request["history"]))
+            done = _WORKS[request["work"]](store, Path(request["history"]))
         finally:
             store.close()
     except EverturnError as error:
@@ -79,16 +75,17 @@ def _work(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sync(store: Store, history: Path) -> dict[str, Any]:
-    report = syncing.sync(job(store, at_root(history)))
+    report = syncing.sync(job_at(store, history))
     return {"messages": report.messages, "failed": report.failed}
 
 
 def _rebuild(store: Store, history: Path) -> dict[str, Any]:
-    work = job(store, at_root(history))
-    return {"versions": deriving.rebuild(Desk(store, work.machine, work.owner, work.clock()), work.sources, lambda *n: None)}
+    job = job_at(store, history)
+    desk = Desk(store, job.machine, job.owner, job.clock())
+    return {"versions": deriving.rebuild(desk, job.sources, lambda *numbers: None)}
 
 
-WORK = {"sync": _sync, "rebuild": _rebuild}
+_WORKS = {"sync": _sync, "rebuild": _rebuild}
 
 if __name__ == "__main__":
     main()

@@ -129,7 +129,7 @@ def test_a_phrase_is_found_across_every_cut_of_a_long_text(store: PostgresStore)
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(" ".join(f"{'я' * 700}{number}" for number in range(3000)), id="many long words"),
+        pytest.param(" ".join(f"{number}{'я' * 700}" for number in range(3000)), id="many long words"),
         pytest.param("я" * 3_000_000, id="one endless word"),
         pytest.param("0 " * 100_000, id="one word again and again"),
         pytest.param(" ".join(f"x{number}" for number in range(300_000)), id="many different words"),

@@ -25,12 +25,15 @@ def rebuild(desk: Desk, sources: dict[str, Source], progress: Callable[[int, int
         if source is not None:
             todo += [(source, file, version) for version in desk.store.versions(file.id) if has_bytes(version)]
     todo.sort(key=lambda item: item[2].id)
+    with desk.store.write():
+        desk.store.set_setting("parsers", "")  # if this is interrupted, the next sync looks at every version
     for _, _, version in reversed(todo):  # the newest first, so that little changes its owner on the way
         with desk.store.write():
             _start_over(desk, version)
     for number, (source, file, version) in enumerate(todo):
         progress(number, len(todo), file.path)
         derive(desk, source, file, version)
+    upgrade(desk, sources, [], progress)
     return len(todo)
 
 

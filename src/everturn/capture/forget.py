@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from everturn.capture.deriving import catch_up
+from everturn.capture.writing import Desk
 from everturn.model.archive import MessageRow, Session, Tombstone
+from everturn.sources import Source
 from everturn.store import Store
 
 
@@ -36,25 +38,27 @@ def plan(store: Store, session: Session) -> list[Session]:
     return sorted(found.values(), key=lambda row: row.id)
 
 
-def forget(
-    store: Store, session: Session, clock: Callable[[], int], keep_forks: bool = False, scrub: bool = True
-) -> Forgotten:
+def forget(desk: Desk, sources: dict[str, Source], session: Session, keep_forks: bool = False) -> Forgotten:
     """Erase a session for good."""
+    store = desk.store
     doomed = plan(store, session)
+    forks = _fork_sessions(store, doomed)
     done = Forgotten(sorted({row.native_id for row in doomed}))
-    now = clock()
     with store.write():
-        store.bury([Tombstone("session", row.agent, row.native_id, now) for row in doomed])
+        store.bury([Tombstone("session", row.agent, row.native_id, desk.now) for row in doomed])
         if keep_forks:
-            done.kept_in = _forks(store, doomed)
+            done.kept_in = [fork.native_id for fork in forks]
         else:
-            done.forked_messages = _erase_in_forks(store, doomed, now)
-        files = {store.version(row.version).source for row in doomed}
-        for source in sorted(files):
+            done.forked_messages = _erase_in_forks(store, doomed, forks, desk.now)
+        for source in sorted({store.version(row.version).source for row in doomed}):
             done.files.append(store.file_by_id(source)[0].path)
             store.delete_file(source)
-    if scrub:
-        store.scrub()
+    for fork in forks:  # their rows may quote what was forgotten, and they own now what they keep
+        version = store.version(fork.version)
+        file, _ = store.file_by_id(version.source)
+        if file.format in sources:
+            catch_up(desk, sources[file.format], file, version)
+    store.scrub()
     return done
 
 
@@ -65,24 +69,19 @@ def _fork_sessions(store: Store, doomed: list[Session]) -> list[Session]:
     return [store.session(fork)[0] for fork in sorted(forks)]
 
 
-def _forks(store: Store, doomed: list[Session]) -> list[str]:
-    return [row.native_id for row in _fork_sessions(store, doomed)]
-
-
-def _erase_in_forks(store: Store, doomed: list[Session], now: int) -> int:
+def _erase_in_forks(store: Store, doomed: list[Session], forks: list[Session], now: int) -> int:
     marks = {row.fingerprint for one in doomed for row in store.messages(one.id)} - {None}
-    agent = doomed[0].agent
     erased: set[int] = set()
-    for fork in _fork_sessions(store, doomed):
+    for fork in forks:
         copies = [row for row in store.messages(fork.id) if row.inherited and row.fingerprint in marks]
         _blank(store, fork, copies)
         erased |= {row.fingerprint for row in copies if row.fingerprint is not None}
-    store.bury([Tombstone("message", agent, str(mark), now) for mark in sorted(erased)])
+    store.bury([Tombstone("message", doomed[0].agent, str(mark), now) for mark in sorted(erased)])
     return len(erased)
 
 
 def _blank(store: Store, fork: Session, copies: list[MessageRow]) -> None:
-    """Overwrite byte ranges with blanks of the same length and take the words out of the index."""
+    """Overwrite byte ranges with blanks of the same length; the rows are made again from what is left."""
     version = store.version(fork.version)
     changed: list[tuple[int, bytes]] = []
     for chunk in store.chunks(fork.version):
@@ -95,7 +94,5 @@ def _blank(store: Store, fork: Session, copies: list[MessageRow]) -> None:
             first, last = max(row.start - chunk.start, 0), min(row.start + row.size - chunk.start, chunk.size)
             data[first:last] = b" " * (last - first)
         changed.append((chunk.start, bytes(data)))
-    if changed:
-        store.put_chunks(fork.version, changed)
-        store.set_version(fork.version, erased=version.erased + sum(row.size for row in copies))
-    store.blank_index(fork.id, [row.seq for row in copies])
+    store.put_chunks(fork.version, changed)
+    store.set_version(fork.version, parser=0, erased=version.erased + sum(row.size for row in copies))

@@ -13,7 +13,7 @@ import msgspec
 
 from everturn.capture.deriving import catch_up, derive
 from everturn.capture.writing import Desk
-from everturn.model.archive import Growth, SourceFile, Version
+from everturn.model.archive import Growth, Session, SourceFile, Version
 from everturn.sources import Source
 from everturn.store import Store
 
@@ -108,7 +108,12 @@ def _add(desk: Desk, other: Store, file: SourceFile, theirs: Version, source: So
 def _copy_rows(store: Store, other: Store, theirs: Version, mine: Version) -> None:
     """The structure of content-free sessions."""
     for session in other.sessions_in(theirs.id):
-        own = store.open_session(msgspec.structs.replace(session, id=0, version=mine.id, n_messages=0))
+        own = store.open_session(
+            Session(
+                0, session.agent, session.native_id, mine.id, session.kind, session.parent, session.mode,
+                machine=session.machine, owner=session.owner, client=session.client, workspace_key=session.workspace_key,
+            )
+        )  # fmt: skip
         growth = Growth(
             list(other.messages(session.id)), other.turns(session.id), other.steps(session.id), other.calls(session.id),
             [], other.links(session.id), [], [], model=session.model, started=session.started, ended=session.ended,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b, sha256
 from typing import BinaryIO
 
@@ -51,7 +51,7 @@ class Intake:
     shared: int = 0  # bytes that the new version has in common with the old one
     old_version: int = 0
     pieces_written: int = 0
-    bytes_read: int = field(default=0)
+    blanked: bool = False  # forgotten messages were taken out of it
 
 
 def begin(store: Store, candidate: Candidate, mode: str, file: BinaryIO) -> Intake:
@@ -77,7 +77,6 @@ def pieces(store: Store, intake: Intake, file: BinaryIO, redact: Redact | None =
     while not last:
         file.seek(offset)
         taken = _take(file, info.st_size - offset)
-        intake.bytes_read += len(taken)
         last = offset + len(taken) >= info.st_size or not taken
         if not (whole or last):
             taken = taken[: taken.rfind(b"\n") + 1]

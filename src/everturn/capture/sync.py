@@ -24,6 +24,7 @@ from everturn.store import Store
 
 #: Files are written together until their new bytes reach this.
 GROUP = 4 << 20
+GROUP_FILES = 256
 HEAD = 64 << 10
 _TRIES = 4
 
@@ -171,12 +172,13 @@ def _mark_moves_and_gone(job: Sync, found: Scan, report: Report) -> None:
 
 def _take_in(job: Sync, desk: Desk, candidates: list[Candidate], report: Report, total: int) -> None:
     group: list[Piece] = []
+    read_before = 0
     for number, candidate in enumerate(candidates):
         job.progress(number, len(candidates), report.bytes_read, total, candidate.path)
         group = _one_file(job, desk, candidate, group, report)
-        if sum(len(piece.stored) for piece in group) >= GROUP:
+        if report.bytes_read - read_before >= GROUP or len(group) >= GROUP_FILES:
             _write_group(job, desk, group, report)
-            group = []
+            group, read_before = [], report.bytes_read
     _write_group(job, desk, group, report)
     job.progress(len(candidates), len(candidates), report.bytes_read, total, "")
 

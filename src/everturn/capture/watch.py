@@ -10,29 +10,35 @@ from threading import Event
 
 from everturn.capture.sync import Report, Sync, sync
 
-RESCAN_MS = 30_000
+TICK_MS = 500
+RESCAN_TICKS = 60
 DEBOUNCE_MS = 200
 
 
-def watch(job: Sync, stop: Event, tell: Callable[[Report], None], rescan_ms: int = RESCAN_MS) -> None:
+def watch(job: Sync, stop: Event, tell: Callable[[Report], None]) -> None:
     """Sync until `stop` is set; `tell` gets the report of every sync that did something."""
     from watchfiles import watch as file_events
 
     _round(job, tell)
     while not stop.is_set():
-        roots = [str(root) for source in job.sources.values() for root in source.roots(job.places)]
+        roots = _roots(job)
         if not roots:
-            stop.wait(rescan_ms / 1000)
-            _round(job, tell)
+            stop.wait(TICK_MS / 1000)
             continue
         events = file_events(
-            *roots, stop_event=stop, debounce=DEBOUNCE_MS, step=50, rust_timeout=rescan_ms, yield_on_timeout=True,
+            *roots, stop_event=stop, debounce=DEBOUNCE_MS, step=50, rust_timeout=TICK_MS, yield_on_timeout=True,
             raise_interrupt=True,
         )  # fmt: skip
-        for _ in events:
-            _round(job, tell)
-            if [str(root) for source in job.sources.values() for root in source.roots(job.places)] != roots:
+        for tick, changes in enumerate(events):
+            # The first tick looks at what was written between the last sync and the start of the watch.
+            if changes or tick % RESCAN_TICKS == 0:
+                _round(job, tell)
+            if tick % RESCAN_TICKS == 0 and _roots(job) != roots:
                 break
+
+
+def _roots(job: Sync) -> list[str]:
+    return [str(root) for source in job.sources.values() for root in source.roots(job.places)]
 
 
 def _round(job: Sync, tell: Callable[[Report], None]) -> None:

@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from everturn.capture.pieces import Intake, Piece
+from everturn.capture.pieces import Intake, Piece, nothing
 from everturn.derive.growth import grow
 from everturn.model.archive import (
     Call,
@@ -21,7 +21,7 @@ from everturn.model.archive import (
     SourceFile,
     Version,
 )
-from everturn.model.conversation import CallStart, Facts, Message, Part, Reading
+from everturn.model.conversation import CallStart, Facts, Part, Reading
 from everturn.sources import Source
 from everturn.store import Store
 
@@ -60,8 +60,11 @@ def write_piece(desk: Desk, piece: Piece) -> None:
     assert known is not None
     stored, reading, changes = piece.stored, piece.reading, dict(piece.changes)
     if desk.buried_messages:
-        stored, reading, blanked = _without_buried(desk, piece)
+        stored, blanked = _without_buried(desk, piece)
         changes["erased"] = version.erased + blanked
+        intake.blanked = intake.blanked or blanked > 0
+    if intake.blanked:  # rows are made from what is stored, once all of it is there
+        reading, changes["parser"] = nothing(), 0
     store.move_cursor(version.id, piece.offset, changed_at=desk.now, **changes)
     if intake.mode in ("full", "redacted"):
         skip = max(intake.shared - piece.at, 0)  # already there: shared with the version before
@@ -213,22 +216,13 @@ def _call_starts(store: Store, origin: Origin, session: int) -> Callable[[Call],
     return start_of
 
 
-def _without_buried(desk: Desk, piece: Piece) -> tuple[bytes, Reading, int]:
-    """The piece with forgotten messages blanked: same length, so that every byte range stays right."""
-    stored = bytearray(piece.stored)
-    blanked: list[int] = []
-
-    def keep(message: Message) -> Message:
-        if message.fingerprint not in desk.buried_messages:
-            return message
-        start = message.start - piece.at
-        if start >= 0:
-            stored[start : start + message.size] = b" " * message.size
-            blanked.append(message.size)
-        return msgspec.structs.replace(message, blocks=(), fingerprint=None, kind="unknown")
-
-    parts = [
-        msgspec.structs.replace(part, messages=[keep(message) for message in part.messages])
-        for part in piece.reading.parts
-    ]
-    return bytes(stored), msgspec.structs.replace(piece.reading, parts=parts), sum(blanked)
+def _without_buried(desk: Desk, piece: Piece) -> tuple[bytes, int]:
+    """The bytes with forgotten messages blanked (same length, so that every byte range stays right), and how many."""
+    stored, blanked = bytearray(piece.stored), 0
+    for part in piece.reading.parts:
+        for message in part.messages:
+            start = message.start - piece.at
+            if message.fingerprint in desk.buried_messages and start >= 0:
+                stored[start : start + message.size] = b" " * message.size
+                blanked += message.size
+    return bytes(stored), blanked

@@ -14,7 +14,6 @@ from everturn import clock
 from everturn.capture.policy import Policy
 from everturn.capture.sync import Progress, Report, Sync
 from everturn.cli import frame
-from everturn.derive.redact import redact_bytes
 from everturn.sources import Places, all_sources
 from everturn.store import Store
 
@@ -50,10 +49,16 @@ def job_for(cx: frame.Context, store: Store, places: Places, progress: Progress 
         settings.capture.mode,
         tuple((rule.path, rule.mode) for rule in settings.workspaces),
         tuple(settings.capture.exclude),
-        redact_bytes,
+        _redact_line,
     )
     job = Sync(store, all_sources(), places, policy, settings.machine, settings.owner, clock.now)
     return job if progress is None else replace(job, progress=progress)
+
+
+def _redact_line(line: bytes) -> bytes:
+    from everturn.derive.redact import redact_bytes  # its rules take a while to compile; few need them here
+
+    return redact_bytes(line)
 
 
 def drawn(cx: frame.Context, label: str) -> Progress:

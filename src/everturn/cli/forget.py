@@ -31,7 +31,9 @@ def command(cx: frame.Context, session: str, keep_forks: bool, yes: bool, dry_ru
     touched: delete it yourself if it is still there.
     """
     from everturn.capture.forget import forget, plan
+    from everturn.capture.writing import Desk
     from everturn.recall.sessions import resolve
+    from everturn.sources import all_sources
 
     store = cx.store()
     row = resolve(store, session)
@@ -44,7 +46,8 @@ def command(cx: frame.Context, session: str, keep_forks: bool, yes: bool, dry_ru
         return 0
     if not yes and not click.confirm("Erase this for good?", err=True):
         raise click.Abort
-    done = forget(store, row, clock.now, keep_forks)
+    desk = Desk(store, cx.settings.machine, cx.settings.owner, clock.now())
+    done = forget(desk, all_sources(), row, keep_forks)
     done.still_there = [path for path in done.files if Path(path).exists()]
     copies = _erase_copies(cx)
     if cx.json:

@@ -108,7 +108,8 @@ class Reader:
     def tell_head(self) -> None:
         """Title, facts, relatives."""
         out, session, text = self.out, self.session, self.text
-        out.emit(self.pen("bold", in_one_line(out, text.title or text.first_prompt or session.native_id, 120)))
+        about = in_one_line(out, text.title or text.first_prompt, 100)
+        out.emit(f"{self.pen('bold', out.text(short_ids([session])[session.id]))}  {about}".rstrip())
         work = [counted(session.n_turns, "turn"), counted(session.n_calls, "call"), counted(session.n_errors, "error")]
         branch = f"({text.branch})" if text.branch else ""
         facts = [

@@ -94,7 +94,7 @@ def _tell_record(cx: frame.Context, store: Store, sources: Sources, session: Ses
         raise NothingFound(
             f"session {session.native_id} has {session.n_messages} messages; there is no message {seq + 1}"
         )
-    record = Records(store, sources, session, ahead=False).record(row)
+    record = Records(store, sources, session, until=0).record(row)
     if not record:
         raise NothingFound(f"the bytes of session {session.native_id} were not kept; only its structure is there")
     text = record.decode("utf-8", "replace")

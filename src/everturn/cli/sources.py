@@ -51,9 +51,9 @@ def command(cx: frame.Context, **folders: Any) -> None:
 
 
 def _known(cx: frame.Context) -> list[Any]:
-    from everturn.errors import NotAnArchive
+    from everturn.errors import NothingFound
 
     try:
         return [file for file, _ in cx.store().files()]
-    except NotAnArchive:  # nothing archived yet: the list of formats is worth showing all the same
+    except NothingFound:  # nothing archived yet: the list of formats is worth showing all the same
         return []

@@ -41,7 +41,7 @@ def read_messages(
     store: Store, sources: Sources, session: Session, first_seq: int = 0, last_seq: int | None = None
 ) -> Iterator[tuple[MessageRow, Message]]:
     """Messages by seq, both ends included, streamed."""
-    records = Records(store, sources, session, ahead=last_seq is None or last_seq > first_seq)
+    records = Records(store, sources, session, until=None if last_seq is None or last_seq > first_seq else 0)
     for row in store.messages(session.id, first_seq, last_seq):
         yield row, records.message(row)
 
@@ -51,6 +51,11 @@ def read_turns(store: Store, session: Session, first: int = 0, last: int | None 
     for turn in store.turns(session.id, first, last):
         rows = list(store.messages(session.id, turn.first_seq, turn.last_seq))
         yield TurnView(turn, store.steps(session.id, turn.idx), store.calls(session.id, turn.idx), rows)
+
+
+def end_of(rows: list[MessageRow]) -> int:
+    """Where the last of these records ends in the stored bytes."""
+    return max((row.start + row.size for row in rows), default=0)
 
 
 def result_block(message: Message, call: Call) -> Block | None:
@@ -64,12 +69,13 @@ def result_block(message: Message, call: Call) -> Block | None:
 class Records:
     """The records of one session. Holds the stretch of raw bytes last read, so that neighbours are fetched together."""
 
-    def __init__(self, store: Store, sources: Sources, session: Session, ahead: bool = True) -> None:
+    def __init__(self, store: Store, sources: Sources, session: Session, until: int | None = None) -> None:
+        """`until` is where the last record wanted ends, as far as that is known: nothing beyond is fetched ahead."""
         self._store = store
         self._source = sources.get(session.agent)
         self._session = session
         self._end = store.version(session.version).size if has_words(session) else 0
-        self._ahead = _AHEAD if ahead else 0
+        self._until = self._end if until is None else min(until, self._end)
         self._start = 0
         self._bytes = b""
 
@@ -102,7 +108,7 @@ class Records:
         if size and (at < 0 or at + size > len(self._bytes)):
             at = 0
             self._start, self._bytes = row.start, b""  # never two stretches at once
-            wanted = min(max(size, self._ahead), self._end - row.start)
+            wanted = max(size, min(_AHEAD, self._until - row.start))
             self._bytes = self._store.read_raw(self._session.version, row.start, wanted)
         return self._bytes[at : at + size] if size else b""
 

@@ -185,7 +185,7 @@ class _Shown:
             texts = [(name, words) for name, words in (("title", text.title), ("summary", text.summary)) if words]
         else:
             # Records are not kept: one of them may be as long as a line can be.
-            texts = self._texts_of_message(Records(self._store, self._sources, session, ahead=False).message(row))
+            texts = self._texts_of_message(Records(self._store, self._sources, session, until=0).message(row))
         return Found(session, text, row, *self._best(texts), hit.score)
 
     def _texts_of_message(self, message: Message) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from everturn.model.archive import Call, MessageRow, ProblemRow, Session
 from everturn.model.conversation import Block, CallStart, Message
-from everturn.recall.reading import Records, Sources, TurnView
+from everturn.recall.reading import Records, Sources, TurnView, end_of
 from everturn.store import Store
 
 #: prompt answer thinking call result output context notice notification compaction interrupt summary unknown problem
@@ -76,8 +76,9 @@ def _argument(value: Any) -> str:
 
 class _Telling:
     def __init__(self, store: Store, sources: Sources, session: Session, view: TurnView, results: bool) -> None:
-        self._records = Records(store, sources, session)
-        self._results = Records(store, sources, session) if results else None
+        until = end_of(view.rows)
+        self._records = Records(store, sources, session, until)
+        self._results = Records(store, sources, session, until) if results else None
         self._calls = {(call.seq, call.idx): call for call in view.calls}
         self._batches = {step.idx: step.n_calls for step in view.steps}
         following = next(store.messages(session.id, view.turn.last_seq + 1, view.turn.last_seq + 1), None)

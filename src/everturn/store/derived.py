@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from everturn.errors import UnknownSession
 from everturn.model.archive import (
@@ -48,6 +48,9 @@ _UNPAIRED = f"""
     {CALLS.select} WHERE ("session","seq","idx") IN
     (SELECT "session","seq","idx" FROM "call" WHERE "status" IN ('open','orphan') AND "session"=?) ORDER BY "seq","idx"
 """
+_SUPERSEDED = """
+    SELECT 1 FROM "version" v JOIN "source_file" f ON f."id"=v."source" WHERE v."id"=? AND f."version"<>v."id"
+"""
 _STATE_LINK = """
     INSERT INTO "link" ("session","relation","native_id","call_id","hint","n","stated") VALUES (?,?,?,?,?,0,1)
     ON CONFLICT ("session","relation","native_id","call_id","hint") DO UPDATE SET "stated"=1
@@ -80,7 +83,8 @@ class Derived:
         sql = f'{SESSIONS.select} WHERE "version"=? AND "native_id"=?'
         found = self.driver.one(sql, (row.version, row.native_id))
         if found is None:
-            self.driver.insert(SESSIONS.insert, SESSIONS.values(row))
+            superseded = self.driver.one(_SUPERSEDED, (row.version,)) is not None
+            self.driver.insert(SESSIONS.insert, SESSIONS.values(replace(row, state="superseded") if superseded else row))
             found = self.driver.one(sql, (row.version, row.native_id))
         session = Session(*found or ())
         if not session.kind:

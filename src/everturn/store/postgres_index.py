@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from everturn.derive.analysis import each_term
+from everturn.derive.analysis import each_term, terms
 from everturn.model.archive import IndexRow
 from everturn.model.words import FIELDS
 from everturn.store import Query
@@ -80,22 +80,22 @@ class PostgresIndex:
 
 def vectors(text: str) -> Iterator[str]:
     """The `tsvector` literals that together hold the terms of a text."""
-    terms = (term[:LONGEST] for term in each_term(text))
-    part = list(islice(terms, PART))
+    cut = (term[:LONGEST] for term in each_term(text))
+    part = list(islice(cut, PART))
     while part:
         yield from _literals(part)
-        fresh = list(islice(terms, PART - OVERLAP))
+        fresh = list(islice(cut, PART - OVERLAP))
         part = part[-OVERLAP:] + fresh if fresh else []
 
 
-def _literals(terms: list[str]) -> Iterator[str]:
+def _literals(part: list[str]) -> Iterator[str]:
     places: dict[str, list[str]] = defaultdict(list)
-    for term, number in zip(terms, _NUMBERS, strict=False):
+    for term, number in zip(part, _NUMBERS, strict=False):
         places[term].append(number)
     if max(map(len, places.values())) > REPEATS or sum(map(len, places)) > CHARACTERS:
-        half = len(terms) // 2
-        yield from _literals(terms[:half])
-        yield from _literals(terms[max(0, half - OVERLAP) :])
+        half = len(part) // 2
+        yield from _literals(part[:half])
+        yield from _literals(part[half - OVERLAP :])
     else:
         yield " ".join([f"{term}:{','.join(numbers)}" for term, numbers in places.items()])
 
@@ -115,11 +115,13 @@ def _field_filter(fields: Sequence[str]) -> tuple[str, list[Any]]:
 
 
 def _any_of(phrases: Sequence[Sequence[str]]) -> str:
-    """A `tsquery` literal that any one of the phrases satisfies."""
-    return " | ".join(f"({' <-> '.join(map(_lexeme, phrase[: OVERLAP + 1]))})" for phrase in phrases if phrase)
+    """A `tsquery` literal that any one of the phrases satisfies; nothing satisfies the empty one."""
+    return " | ".join(f"({literal})" for literal in map(_side_by_side, phrases) if literal)
 
 
-def _lexeme(term: str) -> str:
-    prefix = term.endswith("*")
-    plain = term.removesuffix("*")[:LONGEST].replace("\\", "\\\\").replace("'", "''")
-    return f"'{plain}':*" if prefix else f"'{plain}'"
+def _side_by_side(phrase: Sequence[str]) -> str:
+    # Analysed once more, which changes no term and leaves nothing that could be syntax.
+    words = [f"'{word[:LONGEST]}'" for term in phrase for word in terms(term)]
+    if words and phrase[-1].endswith("*"):
+        words[-1] += ":*"
+    return " <-> ".join(words[: OVERLAP + 1])

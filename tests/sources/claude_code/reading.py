@@ -93,7 +93,7 @@ def shown(whole: Whole) -> dict[str, Any]:
     }
 
 
-def _message(message: Message) -> dict[str, Any]:
+def _message(message: Message) -> Any:
     plain = msgspec.to_builtins(message)
     for block in plain["blocks"]:
         block.pop("data", None)

@@ -28,7 +28,7 @@ def all_messages(whole: Whole) -> list[Message]:
 
 @pytest.mark.parametrize("path", samples(), ids=lambda path: path.stem)
 def test_a_sample_reads_as_expected(path: Path) -> None:
-    data, whole = whole_of(path)
+    _, whole = whole_of(path)
     seen = json.loads(json.dumps(shown(whole)))
     expected = path.with_suffix(".expected.json")
     if UPDATE:

@@ -29,6 +29,7 @@ SOURCE = Source(
     reader=_reader,
     view=view,
     workspace=workspace,
+    option="claude-dir",
     retention=retention,
     resume_command=resume_command,
 )

@@ -98,7 +98,7 @@ def _wordless(block: dict[str, Any], where: Where) -> tuple[Block, ...]:
 
 
 def _odd(block: Any) -> Block:
-    return Block("unknown", "\n".join(strings(block, without="type")), "meta", data=block)
+    return Block("unknown", "\n".join(strings(block, "type")), "meta", data=block)
 
 
 def _field(text: str, where: Where) -> str:

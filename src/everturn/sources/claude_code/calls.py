@@ -108,7 +108,7 @@ def _part_texts(content: Any) -> list[str]:
         if kind in ("image", "document"):
             found.append(f"[{kind}]")
         else:
-            found += strings(part, without="type")
+            found += strings(part, "type")
     return found
 
 

@@ -168,8 +168,8 @@ def whole(event: Event, raw: bytes | memoryview) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def strings(value: Any, without: str = "") -> list[str]:
-    """Every string in a value, in order; keys are left out, and what stands under the key `without`."""
+def strings(value: Any, *without: str) -> list[str]:
+    """Every string in a value, in order; keys are left out, and what stands under the keys named."""
     found: list[str] = []
     stack = [value]
     while stack:
@@ -178,7 +178,7 @@ def strings(value: Any, without: str = "") -> list[str]:
             if item:
                 found.append(item)
         elif isinstance(item, dict):
-            stack.extend(reversed([inside for key, inside in item.items() if key != without]))
+            stack.extend(reversed([inside for key, inside in item.items() if key not in without]))
         elif isinstance(item, list):
             stack.extend(reversed(item))
     return found
@@ -186,7 +186,7 @@ def strings(value: Any, without: str = "") -> list[str]:
 
 def own_words(record: dict[str, Any]) -> str:
     """The strings of a record without its envelope."""
-    return "\n".join(strings({key: item for key, item in record.items() if key not in _ENVELOPE}, without="headers"))
+    return "\n".join(strings({key: item for key, item in record.items() if key not in _ENVELOPE}, "headers"))
 
 
 def plain(text: str) -> str:

@@ -25,13 +25,13 @@ _ATTACHMENTS = frozenset(
     "compact_file_reference plan_mode plan_mode_reentry todo_reminder async_hook_response invoked_skills hook_cancelled "
     "auto_mode_exit directory ultra_effort_enter hook_blocking_error".split()
 )
-_OPERATIONS = frozenset(("enqueue", "dequeue", "remove", "popAll"))
+OPERATIONS = frozenset(("enqueue", "dequeue", "remove", "popAll"))
 _PLAIN_TYPES = (KNOWN - {"queue-operation"}) | {"user", "assistant", "summary"}
 _SUBTYPES = {
     "system": _SYSTEM,
     "attachment": _ATTACHMENTS,
     "progress": PROGRESS,
-    "queue-operation": _OPERATIONS,
+    "queue-operation": OPERATIONS,
 }
 
 #: Types of records that this version does not know are counted with this in front.

@@ -115,7 +115,7 @@ def _attachment(event: Event, place: Place) -> Message:
             event, place, "user", found, _content_blocks(event.attachment.get("prompt"), Where(found.field))
         )
     reports = "hook" in kind and kind != "hook_additional_context"
-    text = "\n".join(strings(event.attachment, without="type"))
+    text = "\n".join(strings(event.attachment, "type", "toolUseID"))
     return _message(
         event, place, "system" if reports else "user", who.NOTICE if reports else who.CONTEXT, said(text, "meta")
     )

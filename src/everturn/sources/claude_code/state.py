@@ -15,7 +15,9 @@ from everturn.sources.claude_code.queue import Queue
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
-_MOST = 4000
+_MOST_SESSIONS = 1000
+_MOST_LINKS = 4000
+_MOST_UUIDS = 2000
 _MOST_LEAVES = 32
 _MOST_RECENT = 64
 _LONGEST_TITLE = 300
@@ -36,7 +38,8 @@ class State(Struct, array_like=True):
     native_id: str = ""  # of the file's own session
     top: str = ""  # the session that subagents hang on
     client: str = ""
-    sessions: dict[str, Seen] = {}
+    own: Seen = msgspec.field(default_factory=Seen)
+    sessions: dict[str, Seen] = {}  # the others in the file
     queue: Queue = msgspec.field(default_factory=Queue)
     links: dict[int, bool] = {}  # those already made
     chains: dict[str, str] = {}  # uuid of a sidechain's record → the sidechain
@@ -46,17 +49,17 @@ class State(Struct, array_like=True):
 
     def seen(self, native_id: str) -> Seen:
         """What was said of a session."""
-        found = self.sessions.get(native_id)
+        found = self.own if native_id == self.native_id else self.sessions.get(native_id)
         if found is None:
             found = Seen()
-            _put(self.sessions, native_id, found)
+            _put(self.sessions, native_id, found, _MOST_SESSIONS)
         return found
 
     def is_new_link(self, key: int) -> bool:
         """True once per key."""
         if key in self.links:
             return False
-        _put(self.links, key, True)
+        _put(self.links, key, True, _MOST_LINKS)
         return True
 
     def chain_of(self, uuid: str, parent: str, start: int) -> str:
@@ -66,7 +69,7 @@ class State(Struct, array_like=True):
             name = self.chain if parent and self.chain else (uuid or str(start))[:8]
         self.chain = name
         if uuid:
-            _put(self.chains, uuid, name)
+            _put(self.chains, uuid, name, _MOST_UUIDS)
         return name
 
     def title_for(self, leaf: str, title: str) -> str:
@@ -105,7 +108,7 @@ def short(uuid: str) -> str:
     return uuid[:8] if len(uuid) == len("00000000-0000-0000-0000-000000000000") else uuid[:64]
 
 
-def _put(found: dict[_K, _V], key: _K, value: _V, most: int = _MOST) -> None:
+def _put(found: dict[_K, _V], key: _K, value: _V, most: int) -> None:
     found[key] = value
     if len(found) > most:
         del found[next(iter(found))]

@@ -6,7 +6,8 @@ from msgspec import DecodeError
 
 from everturn.model.conversation import Message
 from everturn.sources.claude_code.events import Event, decode, revive, whole
-from everturn.sources.claude_code.message import Place, build, queued
+from everturn.sources.claude_code.kinds import OPERATIONS
+from everturn.sources.claude_code.message import Place, build, queued, unknown
 from everturn.sources.claude_code.whole import about_agent, output
 from everturn.sources.jsonl import Lines
 
@@ -16,8 +17,8 @@ def view(record: bytes) -> Message | None:
     event = _event(record)
     if event is None:
         return output(record)
-    if event.type == "queue-operation" and event.operation == "enqueue":
-        return queued(event, Place(record))
+    if event.type == "queue-operation":
+        return queued(event, Place(record)) if event.operation in OPERATIONS else unknown(event, Place(record))
     if event.type is None and "agentType" in whole(event, record):
         return about_agent(record)
     return build(event, Place(record, session=event.session_id or ""))

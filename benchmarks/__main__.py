@@ -1,0 +1,59 @@
+"""`python -m benchmarks`: every figure with its bar. Exits with 1 when a bar is missed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks import accounting, asking, ingest, memory, upkeep
+from benchmarks.corpora import Corpora
+from benchmarks.figures import Figure, say, show
+from benchmarks.processes import Failed
+
+SECTIONS: dict[str, Callable[[Corpora], Iterator[Figure]]] = {
+    "ingest": ingest.figures,
+    "memory": memory.figures,
+    "asking": asking.figures,
+    "upkeep": upkeep.figures,
+    "accounting": accounting.figures,
+}
+
+
+def main() -> int:
+    """Run the sections asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)}; all when none is named")
+    parser.add_argument("--json", action="store_true", help="one JSON object per figure")
+    parser.add_argument("--big", action="store_true", help="also take in 5 GB (needs 10 GB of room and some minutes)")
+    options = parser.parse_args()
+    unknown = [name for name in options.sections if name not in SECTIONS]
+    if unknown:
+        parser.error(f"there is no section {unknown[0]}; there are {', '.join(SECTIONS)}")
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="everturn-bench-") as folder:
+        corpora = Corpora(Path(folder), options.big)
+        missed = sum(_run(name, corpora, options.json) for name in options.sections or SECTIONS)
+    say(f"{time.monotonic() - begun:.0f} s; {missed or 'no'} bars missed")
+    return 1 if missed else 0
+
+
+def _run(name: str, corpora: Corpora, as_json: bool) -> int:
+    """Print a section; how many bars it missed."""
+    missed = 0
+    say(f"\n{name}: {sys.modules[SECTIONS[name].__module__].__doc__}")
+    try:
+        for figure in SECTIONS[name](corpora):
+            show(figure, as_json)
+            missed += figure.verdict == "FAIL"
+    except Failed as failure:
+        show(Figure(name, None, note=str(failure)), as_json)
+        missed += 1
+    return missed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

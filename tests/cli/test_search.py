@@ -1,0 +1,149 @@
+"""`everturn search`: matches grouped by session, marked, and how to get there."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.capture.history import OTHER, SID
+from tests.cli.reading import ACTIVE, HOSTILE, KEY, Desk
+from tests.recall.archives import AGENT
+
+
+def two(desk: Desk) -> None:
+    history = desk.archive.history
+    desk.take_in(
+        history.turn("fix the walrus", "the walrus is fixed"), history.tool_turn("again", "grep walrus", "none")
+    )
+    desk.take_in(history.turn("feed the zebra", "not the walrus?", OTHER, cwd="/srv/zoo"), sid=OTHER)
+
+
+def test_matches_are_grouped_by_session_and_marked(desk: Desk) -> None:
+    two(desk)
+    code, out, err = desk.run("search", "walrus")
+    assert (code, err) == (0, "")
+    groups = {group.split("  ")[0]: group.splitlines() for group in out.split("\n\n")}
+    assert set(groups) == {"11111111", "99999999"}
+    head, facts, *matches = groups["11111111"]
+    assert head == "11111111  fix the walrus"
+    assert facts == f"  {AGENT} · 2026-03-01 · ann/shop"
+    assert sorted(matches) == [
+        "  turn 1 #1 prompt  fix the «walrus»",
+        "  turn 1 #2 answer  the «walrus» is fixed",
+        "  turn 2 #4 tool input  Bash grep «walrus»",
+    ]
+
+
+def test_the_turn_of_a_match_can_be_shown(desk: Desk) -> None:
+    two(desk)
+    (item,) = desk.json("search", "grep walrus")["items"]
+    _, out, _ = desk.run("show", item["session"], "--turn", str(item["turn"]))
+    assert "grep walrus" in out
+
+
+def test_json_says_where_each_match_is(desk: Desk) -> None:
+    two(desk)
+    answer = desk.json("search", "zebra")
+    (item,) = answer["items"]
+    assert (answer["schema"], answer["next"], answer["note"]) == ("everturn/search@1", None, None)
+    assert (item["session"], item["agent"], item["workspace"]) == (OTHER, AGENT, "/srv/zoo")
+    assert (item["turn"], item["message"], item["role"], item["origin"], item["field"]) == (
+        1,
+        1,
+        "user",
+        "human",
+        "prompt",
+    )
+    assert (item["at"], item["snippet"], item["spans"]) == ("2026-03-01T10:00:06Z", "feed the zebra", [[9, 14]])
+
+
+def test_the_search_can_be_narrowed(desk: Desk) -> None:
+    two(desk)
+
+    def found(*words: str) -> set[tuple[str, int]]:
+        return {(item["session"][:1], item["message"]) for item in desk.json("search", "walrus", *words)["items"]}
+
+    assert found() == {("1", 1), ("1", 2), ("1", 4), ("9", 2)}
+    assert found("--session", SID[:4]) == {("1", 1), ("1", 2), ("1", 4)}
+    assert found("--session", "@last") == {("9", 2)}
+    assert found("--workspace", "ZOO") == {("9", 2)}
+    assert found("--in", "answer") == {("1", 2), ("9", 2)}
+    assert found("--in", "prompt", "--in", "tool_input") == {("1", 1), ("1", 4)}
+    assert found("--role", "human") == {("1", 1)}
+    assert found("--role", "user") == {("1", 1)}
+    assert found("--role", "assistant") == {("1", 2), ("1", 4), ("9", 2)}
+    assert found("--since", "2026-03-01T10:00:04Z") == {("1", 4), ("9", 2)}
+    assert found("--until", "2026-03-01T10:00:02Z") == {("1", 1)}
+    assert found("--agent", "nobody") == set()
+
+
+def test_a_search_says_how_to_go_on(desk: Desk) -> None:
+    two(desk)
+    _, out, err = desk.run("search", "walrus", "--limit", "3")
+    assert out.count("«walrus»") == 3
+    said, _, cursor = err.strip().rpartition(" ")
+    assert said == "there are more: add --after"
+    _, out, err = desk.run("search", "walrus", "--limit", "3", "--after", cursor)
+    assert (out.count("«walrus»"), err) == (1, "")
+    assert desk.run("search", "zebra", "--after", cursor)[0] == 2
+
+
+def test_some_of_the_words_are_better_than_none_and_it_says_so(desk: Desk) -> None:
+    two(desk)
+    code, out, err = desk.run("search", "zebra", "unicorn")
+    assert (code, err) == (0, "everturn: no message holds all the words; these hold some of them\n")
+    assert "«zebra»" in out
+
+
+def test_nothing_found_is_exit_3_with_a_hint(desk: Desk) -> None:
+    two(desk)
+    code, out, err = desk.run("search", "unicorn")
+    assert (code, out) == (3, "") and "nothing found; try fewer or other words" in err and err.count("\n") == 1
+    code, out, err = desk.run("search", "unicorn", "--role", "human")
+    assert (code, out) == (3, "") and "leave out a filter" in err
+    assert desk.json("search", "unicorn")["items"] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[], ["-walrus"], ["***"], ["x", "--in", "nowhere"], ["x", "--role", "nobody"], ["x", "--since", "someday"]],
+)
+def test_a_mistake_is_one_sentence(desk: Desk, words: list[str]) -> None:
+    code, out, err = desk.run("search", *words)
+    assert (code, out) == (2, "") and err.startswith("everturn: ") and err.count("\n") == 1
+
+
+def test_an_unknown_session_is_exit_3(desk: Desk) -> None:
+    assert desk.run("search", "x", "--session", "nope")[0] == 3
+
+
+def test_nothing_a_transcript_holds_acts_on_the_terminal(desk: Desk) -> None:
+    history = desk.archive.history
+    title = b'{"type":"custom-title","customTitle":"walrus \\u001b[2J\\u009b1A","sessionId":"%s"}\n' % SID.encode()
+    desk.take_in(history.turn(f"walrus {HOSTILE} walrus", f"{HOSTILE}walrus", cwd=f"/x/{HOSTILE}"), title)
+    for words in (["search", "walrus"], ["search", "walrus", "--json"]):
+        code, out, err = desk.run(*words)
+        assert code == 0 and not ACTIVE & set(out + err)
+
+
+def test_secrets_are_masked_unless_revealed(desk: Desk) -> None:
+    desk.take_in(desk.archive.history.turn(f"walrus {KEY}", "ok"))
+    for words in (["search", "walrus"], ["search", "walrus", "--json"], ["search", KEY]):
+        assert KEY not in desk.run(*words)[1]
+        assert KEY in desk.run(*words, "--reveal")[1].replace("«", "").replace("»", "")
+
+
+def test_what_only_an_older_edition_says_is_marked_as_such(desk: Desk) -> None:
+    history = desk.archive.history
+    first = history.turn("keep", "yes")
+    desk.take_in(first, history.turn("cut out", "zebra"))
+    desk.take_in(first)
+    assert "older edition" in desk.run("search", "zebra")[1]
+    assert "older edition" not in desk.run("search", "keep")[1]
+
+
+def test_it_runs_as_a_program_and_marks_matches_in_bold(desk: Desk) -> None:
+    two(desk)
+    plain = desk.process("search", "zebra")
+    assert (plain.returncode, plain.stderr) == (0, b"") and "«zebra»".encode() in plain.stdout
+    coloured = desk.process("search", "zebra", FORCE_COLOR="1")
+    assert b"\x1b[1;33mzebra\x1b[0m" in coloured.stdout

@@ -1,0 +1,135 @@
+"""`everturn sessions`: the newest first, a page at a time."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from everturn.capture.policy import Policy
+from tests.capture.history import OTHER, SID
+from tests.cli.reading import ACTIVE, HOSTILE, KEY, Desk
+from tests.recall.archives import AGENT
+
+
+def two(desk: Desk) -> None:
+    desk.take_in(desk.archive.history.turn("fix the walrus", "done"))
+    history = desk.archive.history
+    desk.take_in(history.turn("feed\nthe zebra", "fed", OTHER, cwd="/srv/zoo/cage"), sid=OTHER)
+
+
+def test_sessions_are_listed_newest_first(desk: Desk) -> None:
+    two(desk)
+    code, out, err = desk.run("sessions")
+    head, first, second = out.splitlines()
+    assert head.split() == ["SESSION", "LAST", "ACTIVE", "AGENT", "TURNS", "CALLS", "ERRORS", "WORKSPACE", "ABOUT"]
+    assert first.startswith("99999999  ") and first.endswith("zoo/cage   feed the zebra")
+    assert second.startswith("11111111  ") and second.endswith("ann/shop   fix the walrus")
+    assert (code, err) == (0, "")
+
+
+def test_the_list_can_be_narrowed(desk: Desk) -> None:
+    two(desk)
+
+    def names(*words: str) -> list[str]:
+        return [item["id"] for item in desk.json("sessions", *words)["items"]]
+
+    assert names("WALRUS") == [SID]
+    assert names("the", "zebra") == [OTHER]
+    assert names("zebra", "the") == []
+    assert names("--workspace", "zoo") == [OTHER]
+    assert names("--agent", AGENT) == [OTHER, SID]
+    assert names("--agent", "nobody") == []
+    assert names("--until", "2026-03-01T10:00:03Z") == [SID]
+    assert names("--since", "2026-03-01T10:00:03Z") == [OTHER]
+    assert names("--since", "2026-03-02") == []
+
+
+def test_a_list_says_how_to_go_on(desk: Desk) -> None:
+    two(desk)
+    _, out, err = desk.run("sessions", "--limit", "1")
+    assert "99999999" in out and "11111111" not in out
+    said, _, cursor = err.strip().rpartition(" ")
+    assert said == "1 of 2; the next ones: add --after"
+    _, out, err = desk.run("sessions", "--limit", "1", "--after", cursor)
+    assert "11111111" in out and "99999999" not in out and err == ""
+
+
+def test_all_has_subagents_and_older_editions(desk: Desk) -> None:
+    archive = desk.archive
+    archive.subagent("abc1234", archive.helper("abc1234", "user", "look around"))
+    data = archive.history.turn("one", "uno")
+    desk.take_in(data, archive.history.turn("two", "dos"))
+    desk.take_in(data)
+    assert len(desk.json("sessions")["items"]) == 1
+    _, out, _ = desk.run("sessions", "--all")
+    kinds = sorted(
+        line.split("  ")[0] + " " + line.split(AGENT)[0].split("ago")[-1].strip() for line in out.splitlines()[1:]
+    )
+    assert kinds == ["11111111 main", "11111111 main, older", "agent-ab subagent"]
+
+
+def test_json_has_the_facts(desk: Desk) -> None:
+    two(desk)
+    answer = desk.json("sessions", "--limit", "1")
+    assert (answer["schema"], bool(answer["next"])) == ("everturn/sessions@1", True)
+    (item,) = answer["items"]
+    assert (item["id"], item["short"], item["counts"]["turns"], item["workspace"]) == (
+        OTHER,
+        "99999999",
+        1,
+        "/srv/zoo/cage",
+    )
+    assert item["ended"] == "2026-03-01T10:00:04Z"
+
+
+def test_an_empty_archive_says_what_to_do(desk: Desk) -> None:
+    code, out, err = desk.run("sessions")
+    assert (code, out) == (3, "")
+    assert err == "everturn: there are no sessions in the archive; `everturn sync` looks for them\n"
+
+
+def test_a_filter_that_fits_nothing_says_so(desk: Desk) -> None:
+    two(desk)
+    code, out, err = desk.run("sessions", "unicorn")
+    assert (code, out) == (3, "") and "no session fits" in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["--since", "someday"], ["--after", "x"], ["--limit", "0"], ["--limit", "many"]])
+def test_a_mistake_is_one_sentence(desk: Desk, words: list[str]) -> None:
+    code, out, err = desk.run("sessions", *words)
+    assert (code, out) == (2, "") and err.startswith("everturn: ") and err.count("\n") == 1
+
+
+def test_what_a_transcript_holds_does_not_reach_the_terminal(desk: Desk) -> None:
+    desk.take_in(desk.archive.history.turn(f"{HOSTILE} {KEY}", "x", cwd=f"/home/{HOSTILE}"))
+    for words in (["sessions"], ["sessions", "--json"]):
+        _, out, err = desk.run(*words)
+        assert not ACTIVE & set(out + err) and KEY not in out
+    assert KEY in desk.run("sessions", "--reveal")[1]
+
+
+def test_a_secret_is_masked_before_the_line_is_cut(desk: Desk) -> None:
+    desk.take_in(desk.archive.history.turn("x" * 88 + f" {KEY}", "ok"))
+    assert KEY[:6] not in desk.run("sessions")[1]
+
+
+def test_a_session_of_which_only_the_structure_was_kept_is_listed(desk: Desk) -> None:
+    desk.take_in(desk.archive.history.turn("secret walrus", "ok"), policy=Policy("structure"))
+    _, out, _ = desk.run("sessions")
+    assert "(only its structure was kept)" in out and "walrus" not in out
+
+
+def test_it_runs_as_a_program(desk: Desk) -> None:
+    two(desk)
+    done = desk.process("sessions", "--workspace", "shop")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"11111111" in done.stdout and b"99999999" not in done.stdout
+
+
+def test_a_terminal_gets_a_table_that_fits(desk: Desk) -> None:
+    two(desk)
+    done = desk.process("sessions", FORCE_COLOR="1", COLUMNS="90")
+    assert done.returncode == 0
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout.decode()).splitlines()
+    assert max(map(len, lines)) <= 90 and "\x1b[" in done.stdout.decode()

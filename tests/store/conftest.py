@@ -1,0 +1,26 @@
+"""Every test of the contract runs on every engine: one URL each, one fresh archive each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from everturn.store import Store, open_store
+
+
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.needs("module:psycopg"))])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where an archive can be made."""
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_url"))
+    return "memory:" if request.param == "memory" else str(tmp_path / "archive.db")
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    """A fresh archive."""
+    opened = open_store(store_url)
+    yield opened
+    opened.close()
