@@ -26,7 +26,9 @@ SECTIONS: dict[str, Callable[[Corpora], Iterator[Figure]]] = {
 def main() -> int:
     """Run the sections asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)}; all when none is named")
+    parser.add_argument(
+        "sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)}; all when none is named"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object per figure")
     parser.add_argument("--big", action="store_true", help="also take in 5 GB (needs 10 GB of room and some minutes)")
     options = parser.parse_args()

@@ -23,8 +23,12 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
         everturn(corpus.place, "sync")
         with closing(open_store(str(corpus.place.db))) as store:
             yield _accounted(store, corpus, before)
-            yield exact(f"files given back differently, {corpus.name}", _changed(store, before), f"{len(before):,} files")
-            yield exact(f"`export --as raw` differs, {corpus.name}", _exported(store, corpus, before), f"{_ASKED} asked for")
+            yield exact(
+                f"files given back differently, {corpus.name}", _changed(store, before), f"{len(before):,} files"
+            )
+            yield exact(
+                f"`export --as raw` differs, {corpus.name}", _exported(store, corpus, before), f"{_ASKED} asked for"
+            )
         yield from _after_damage(corpus, before)
         yield _made_again(corpus)
         yield from _forgotten(corpora, corpus)
@@ -54,11 +58,15 @@ def _accounted(store: Store, corpus: Corpus, before: dict[str, bytes]) -> Figure
         n["problem"] += unfinished
         n["lines"] += unfinished
         if sum(row.n for row in census) != version.lines + version.glued:
-            wrong.append(f"{path}: {version.lines} lines + {version.glued} glued, {sum(row.n for row in census)} records")
+            wrong.append(
+                f"{path}: {version.lines} lines + {version.glued} glued, {sum(row.n for row in census)} records"
+            )
         if path.endswith(".jsonl") and version.lines + unfinished != _lines(data):
             wrong.append(f"{path}: {_lines(data)} lines, {version.lines + unfinished} were seen")
     told = f"{n['message']:,} messages + {n['known']:,} known + {n['unknown']:,} unknown + {n['problem']:,} problems"
-    return exact(f"files not accounted for, {corpus.name}", wrong, f"{told} = {n['lines']:,} lines + {n['glued']:,} glued")
+    return exact(
+        f"files not accounted for, {corpus.name}", wrong, f"{told} = {n['lines']:,} lines + {n['glued']:,} glued"
+    )
 
 
 def _lines(data: bytes) -> int:
@@ -87,7 +95,9 @@ def _exported(store: Store, corpus: Corpus, before: dict[str, bytes], number: in
     for file, _ in [row for row in store.files() if row[0].kind == "main"][:: max(1, len(before) // _ASKED)][:_ASKED]:
         first = store.versions(file.id)[number - 1]
         session = store.sessions_in(first.id)[0]
-        given = everturn(corpus.place, "export", session.native_id, "--as", "raw", "--version", str(number), "--out", "-")
+        given = everturn(
+            corpus.place, "export", session.native_id, "--as", "raw", "--version", str(number), "--out", "-"
+        )
         if given.out != before[file.path]:
             differ.append(file.path)
     return differ
@@ -134,7 +144,9 @@ def _forgotten(corpora: Corpora, corpus: Corpus) -> Iterator[Figure]:
     everturn(corpus.place, "sync")
     word = CANARY.encode()
     if len(places_of(word, corpus.place.archive, corpus.place.db)) < 2:
-        yield Figure(f"forget, {corpus.name}", None, note="the word was not in the archive to begin with: the search is no proof")
+        yield Figure(
+            f"forget, {corpus.name}", None, note="the word was not in the archive to begin with: the search is no proof"
+        )
         return
     everturn(corpus.place, "forget", session, "--yes")
     left = places_of(word, corpus.place.archive, corpus.place.db)

@@ -40,7 +40,9 @@ def original(store: Store, version: int) -> bytes:
 
 def places_of(word: bytes, folder: Path, db: Path) -> list[str]:
     """Where a word is still to be found: in the bytes of a file, in packed bytes, or perhaps in pages given back."""
-    found = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*")) if path.is_file() and _holds(path, word)]
+    found = [
+        str(path.relative_to(folder)) for path in sorted(folder.rglob("*")) if path.is_file() and _holds(path, word)
+    ]
     with closing(_open(db)) as connection:
         packer = Packer()
         packed = connection.execute('SELECT "id","data" FROM "blob"')

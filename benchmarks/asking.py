@@ -33,17 +33,24 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
     size = f"{corpus.size / MB:.0f} MB of history"
     with closing(open_store(str(corpus.place.db))) as store:
         slowest = []
-        for words in WORDS:
-            took, hits = _searched(store, words)
+        for asked in WORDS:
+            took, hits = _searched(store, asked)
             slowest.append(took)
-            yield Figure(f"search {words}", took, "ms", note=f"first {hits} hits, {size}")
+            yield Figure(f"search {asked}", took, "ms", note=f"first {hits} hits, {size}")
         yield Figure("search, middle of these", median(slowest), "ms")
         yield from _written_out(store)
         longest = max(_sessions(store), key=lambda row: row.n_messages)
-    for words in (("search", "error"), ("sessions",), ("show", longest.native_id), ("show", longest.native_id, "--tools")):
+    for words in (
+        ("search", "error"),
+        ("sessions",),
+        ("show", longest.native_id),
+        ("show", longest.native_id, "--tools"),
+    ):
         cost = median_cpu([everturn(corpus.place, *words, ok=(0, 3)) for _ in range(3)])
         shown = " ".join("SESSION" if word == longest.native_id else word for word in words)
-        note = f"as a process; the longest session, {longest.n_messages:,} messages" if "show" in words else "as a process"
+        note = (
+            f"as a process; the longest session, {longest.n_messages:,} messages" if "show" in words else "as a process"
+        )
         yield Figure(f"everturn {shown}", cost, "CPU-s", note=note)
 
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 from benchmarks.processes import ROOT, Cost, Place
@@ -25,11 +25,14 @@ from tests.transcripts import alter_copy, append_turn, stream_file, write_histor
 REAL = ROOT.parent / "shared" / "corpus" / "claude-code"
 COPIES = 10
 CANARY = "qzwvxkjyqzzvbnmq"
-_COMMON = b"session"  # a word of every generated text, exchanged for the canary
+#: Words of generated texts and of a hook's command that are exchanged for the canary.
+_COMMON = (b"parser", b"lint")
 _CANARY_SEED = 4711
-_GENERATED = 100  # sessions
+_GENERATED = 80  # sessions
+_OUTPUT = 6500  # bytes of a tool's output: makes a line as long as in the real corpus on average, 2.8 kB
 _SHAPES = 100  # different short sessions; more are copies with other ids and words
 _LONG_LINE = 100_000_000
+_LONG_FILE = 20_000_000
 _BIG = 5_000_000_000
 
 
@@ -64,23 +67,34 @@ class Corpora:
         self.folder = folder
         self.big = big
         self._turns = 0
+        self._short: dict[int, Corpus] = {}
 
     @cached_property
     def generated(self) -> Corpus:
         """Made up, in every shape the generator knows."""
         corpus = self._new("generated")
-        write_history(corpus.place.claude, seed=1, sessions=_GENERATED, turns=26, bytes_per_output=4000)
+        write_history(corpus.place.claude, seed=1, sessions=_GENERATED, turns=26, bytes_per_output=_OUTPUT)
         return corpus
 
     @cached_property
     def real(self) -> Corpus | None:
         """What is beside the checkout, once."""
-        return self._repeated("real corpus", 1)
+        return self.repeated(1)
 
     @cached_property
     def many(self) -> Corpus | None:
         """The same ten times, every copy different."""
-        return self._repeated(f"real corpus × {COPIES}", COPIES)
+        return self.repeated(COPIES)
+
+    def repeated(self, copies: int) -> Corpus | None:
+        """What is beside the checkout, so many times, every copy different; None when there is nothing."""
+        originals = sorted(REAL.rglob("*.jsonl")) if REAL.is_dir() else []
+        if not originals:
+            return None
+        corpus = self._new("real corpus" if copies == 1 else f"real corpus × {copies}")
+        projects = corpus.place.claude / "projects"
+        _copies([(path, projects, number, REAL) for number in range(copies) for path in originals])
+        return corpus
 
     @property
     def why_not_real(self) -> str:
@@ -106,14 +120,11 @@ class Corpora:
                 yield copy
                 shutil.rmtree(copy.place.folder)
 
-    @cache
     def sessions(self, n: int) -> Corpus:
         """So many short sessions, one file each."""
-        corpus = self._new(f"{n} sessions")
-        shapes = self.folder / f"shapes of {n}"
-        made = write_history(shapes, n, min(n, _SHAPES), 1, 100, forks=False, subagents=False, notes=False).files
-        _copies([(made[k % len(made)], corpus.place.claude, k // len(made), shapes) for k in range(n)])
-        return corpus
+        if n not in self._short:
+            self._short[n] = self._make_short(n)
+        return self._short[n]
 
     def one_long_line(self) -> Corpus:
         """A session as any other, but for one output of a hundred megabytes."""
@@ -125,15 +136,13 @@ class Corpora:
         append_turn(path, 2)
         return corpus
 
+    def one_long_file(self) -> Corpus:
+        """One session of twenty megabytes."""
+        return self._streamed("one file of 20 MB", 1, _LONG_FILE)
+
     def five_gigabytes(self) -> Corpus:
         """Ten times half a gigabyte."""
-        corpus = self._new("5 GB")
-        folder = corpus.place.claude / "projects" / "-home-ann-long"
-        folder.mkdir(parents=True)
-        for number in range(10):
-            made = stream_file(folder / "new", _BIG // 10, seed=number)
-            (folder / "new").rename(folder / f"{made.session_id}.jsonl")
-        return corpus
+        return self._streamed("5 GB", 10, _BIG // 10)
 
     def add_turn(self, corpus: Corpus) -> int:
         """Let one file of a history grow; by how many bytes."""
@@ -158,22 +167,33 @@ class Corpora:
         place.claude.mkdir(parents=True)
         return Corpus(name, place)
 
-    def _repeated(self, name: str, copies: int) -> Corpus | None:
-        originals = sorted(REAL.rglob("*.jsonl")) if REAL.is_dir() else []
-        if not originals:
-            return None
+    def _make_short(self, n: int) -> Corpus:
+        corpus = self._new(f"{n} sessions")
+        shapes = self.folder / f"shapes of {n}"
+        made = write_history(shapes, n, min(n, _SHAPES), 1, 100, forks=False, subagents=False, notes=False).files
+        _copies([(made[k % len(made)], corpus.place.claude, k // len(made), shapes) for k in range(n)])
+        return corpus
+
+    def _streamed(self, name: str, files: int, size: int) -> Corpus:
         corpus = self._new(name)
-        projects = corpus.place.claude / "projects"
-        _copies([(path, projects, number, REAL) for number in range(copies) for path in originals])
+        folder = corpus.place.claude / "projects" / "-home-ann-long"
+        folder.mkdir(parents=True)
+        for number in range(files):
+            made = stream_file(folder / "new", size, seed=number)
+            (folder / "new").rename(folder / f"{made.session_id}.jsonl")
         return corpus
 
 
 def _id(line: bytes) -> bytes:
-    return line.rpartition(b'"uuid":"')[2][:36]
+    """Of a record; a note that has none is like no other."""
+    before, _, rest = line.rpartition(b'"uuid":"')
+    return rest[:36] if before else line
 
 
 def _marked(line: bytes) -> bytes:
-    return line.replace(_COMMON, CANARY.encode())
+    for word in _COMMON:
+        line = line.replace(word, CANARY.encode())
+    return line
 
 
 def _copies(jobs: list[tuple[Path, Path, int, Path]]) -> None:
@@ -199,11 +219,10 @@ def _lengthen_last_result(path: Path, size: int) -> None:
     record["message"]["content"][0]["content"] = "@@"
     record.pop("toolUseResult", None)
     head, tail = (json.dumps(record) + "\n").split("@@")
+    times, rest = divmod(size - len(head) - len(tail), len(filler))
     with path.open("wb") as file:
         file.writelines(before)
-        left = size - len(head) - len(tail)
         file.write(head.encode())
-        while left > 0:
-            left -= file.write(filler[:left].encode())
-        file.write(tail.encode())
-        file.write(after)
+        for _ in range(times):
+            file.write(filler.encode())
+        file.write(b"x" * rest + tail.encode() + after)

@@ -28,7 +28,7 @@ class CountedFile(io.FileIO):
 
     taken = 0
 
-    def readinto(self, buffer: Any) -> int | None:  # type: ignore[override]
+    def readinto(self, buffer: Any) -> int | None:
         """As usual, counted."""
         n = super().readinto(buffer)
         CountedFile.taken += n or 0
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def _open(path: Path, mode: str = "r", *rest: Any, **named: Any) -> Any:
-    return io.BufferedReader(CountedFile(path)) if mode == "rb" else io.open(path, mode, *rest, **named)
+    return io.BufferedReader(CountedFile(path)) if mode == "rb" else open(path, mode, *rest, **named)
 
 
 if __name__ == "__main__":

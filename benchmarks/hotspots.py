@@ -28,7 +28,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hotspots", description=__doc__)
     parser.add_argument("folder", type=Path, help="a folder with `projects` in it")
     parser.add_argument("--top", type=int, default=15, help="how many functions")
-    parser.add_argument("--by", choices=("tottime", "cumtime"), default="tottime", help="own time, or with what it calls")
+    parser.add_argument(
+        "--by", choices=("tottime", "cumtime"), default="tottime", help="own time, or with what it calls"
+    )
     options = parser.parse_args()
     begun = time.process_time()
     size = _ingest(options.folder).bytes_read / MB

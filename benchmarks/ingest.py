@@ -50,4 +50,6 @@ def _room(corpus: Corpus) -> Iterator[Figure]:
     store.close()
     on_disk = sum(path.stat().st_size for path in corpus.place.archive.rglob("*") if path.is_file())
     parts = ", ".join(f"{name} {sizes[name] / corpus.size:.3f}" for name in ("raw", "index", "rest"))
-    yield Figure(f"archive / source, {corpus.name}", on_disk / corpus.size, "", ROOM, note=f"{parts}; {on_disk / MB:.0f} MB")
+    yield Figure(
+        f"archive / source, {corpus.name}", on_disk / corpus.size, "", ROOM, note=f"{parts}; {on_disk / MB:.0f} MB"
+    )

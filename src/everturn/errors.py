@@ -6,7 +6,8 @@
     │   ├── AmbiguousSession             a prefix that fits several sessions
     │   └── MissingPath                  a path that is not there
     ├── NothingFound            exit 3   the request is fine, there is no answer
-    │   └── UnknownSession               no session with that id
+    │   ├── UnknownSession               no session with that id
+    │   └── NoArchive                    there is no archive at that place yet
     ├── PartlyFailed            exit 4   some of the work was done, the rest is reported
     ├── Unreadable              exit 1   a file that may not or cannot be read
     ├── NotAnArchive            exit 1   the database is something else, or damaged
@@ -68,6 +69,15 @@ class UnknownSession(NothingFound):
     def __init__(self, wanted: str) -> None:
         super().__init__(
             f"no session {wanted!r} in the archive; `everturn sessions` lists them, `everturn sync` looks for new ones"
+        )
+
+
+class NoArchive(NothingFound):
+    """No archive at that place yet."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(
+            f"there is no archive at {url} yet; run `everturn sync` to make one, or name another with --db"
         )
 
 

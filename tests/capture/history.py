@@ -32,7 +32,7 @@ class History:
 
     def line(self, kind: str, content: Any, sid: str = SID, cwd: str = WORKSPACE, **more: Any) -> bytes:
         self.n += 1
-        event = {
+        event: dict[str, Any] = {
             "parentUuid": None, "isSidechain": False, "userType": "external", "cwd": cwd, "sessionId": sid,
             "version": "2.1.50", "gitBranch": "main", "type": kind,
             "message": {"role": kind, "content": content},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def test_a_rebuild_that_was_interrupted_is_finished_by_the_next_sync(store: Stor
     assert list(everything(store)) == before
 
 
-def with_parser(one: Sync, number: int, reader: object = None) -> Sync:
+def with_parser(one: Sync, number: int, reader: Callable[[Found, bytes], Reader] | None = None) -> Sync:
     """The same job with a source of another parser version."""
     name, source = next(iter(all_sources().items()))
     changed = replace(source, parser=number)

@@ -50,8 +50,8 @@ class Desk:
         found: dict[str, Any] = json.loads(out)
         return found
 
-    def process(self, *words: str, **env: str) -> subprocess.CompletedProcess[bytes]:
+    def process(self, *words: str, stdout: int = subprocess.PIPE, **env: str) -> subprocess.CompletedProcess[bytes]:
         """The command line in a process of its own."""
         around = {**os.environ, "PYTHONPATH": str(Path(everturn.__file__).parent.parent), "PYTHONUTF8": "1", **env}
         command = [sys.executable, "-m", "everturn", *words, "--db", str(self.db)]
-        return subprocess.run(command, capture_output=True, env=around, check=False)
+        return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, env=around, check=False)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
 
 from everturn.capture.policy import Policy
 from everturn.cli.export import write_file
-from everturn.errors import EverturnError
+from everturn.errors import EverturnError, Usage
 from tests.capture.history import SID
 from tests.cli.reading import ACTIVE, HOSTILE, KEY, Desk
 
@@ -130,6 +131,30 @@ def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(EverturnError, match="No space left"):
         write_file(target, failing())  # type: ignore[arg-type]
     assert os.listdir(tmp_path) == []
+
+
+def test_a_file_system_without_links_is_no_hindrance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    target = tmp_path / "copy"
+    assert write_file(target, [b"one", b"two"]) == 6
+    assert (target.read_bytes(), os.listdir(tmp_path)) == (b"onetwo", ["copy"])
+    with pytest.raises(Usage, match="is there already"):
+        write_file(target, [b"three"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_raw_bytes_are_not_for_a_terminal(desk: Desk) -> None:
+    import pty
+
+    one(desk)
+    ours, theirs = pty.openpty()
+    done = desk.process("export", "@last", "--as", "raw", stdout=theirs)
+    os.close(theirs)
+    assert done.returncode == 2 and b"--out FILE" in done.stderr
+    os.close(ours)
 
 
 def test_an_id_from_a_transcript_never_becomes_a_path(desk: Desk, tmp_path: Path) -> None:

@@ -231,6 +231,11 @@ def test_a_number_that_is_taken_for_a_secret_does_not_break_the_line() -> None:
     }
 
 
+def test_a_line_end_before_what_looks_like_a_token_stays_a_line_end() -> None:
+    text = "a\n" + TOKENS["npm_token"][0][1:] + f" password={PASSWORD} é\\"
+    assert json.loads(redact_bytes(json.dumps(text).encode())) == text.replace(PASSWORD, "[REDACTED:password]")
+
+
 def test_a_line_that_is_no_json_is_redacted_too() -> None:
     line = f'{{"authorization": 1234567890123, "password": "{PASSWORD}", "torn'.encode()
     assert PASSWORD.encode() not in redact_bytes(line)

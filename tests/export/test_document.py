@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -10,6 +11,7 @@ from everturn.capture.policy import Policy
 from everturn.derive.redact import redact_bytes
 from everturn.export.document import Clean, as_json
 from everturn.model.archive import Session
+from everturn.model.conversation import Block, Message
 from everturn.sources import all_sources
 from tests.capture.history import OTHER, SID
 from tests.recall.archives import AGENT, Archive
@@ -140,18 +142,25 @@ def test_nothing_in_it_acts_on_a_terminal(archive: Archive) -> None:
 
 
 def test_half_a_surrogate_pair_does_not_stop_it(archive: Archive) -> None:
-    line = archive.history.line("user", "half HALF of a pair").replace(b"HALF", b"\\ud83d")
-    session = archive.take_in(line)
-    for clean in (None, redact_bytes):
-        assert document(archive, session, clean)["session"]["counts"]["messages"] == 1
+    session = archive.take_in(archive.history.line("user", "half HALF of a pair").replace(b"HALF", b"\\ud83d"))
+    half = Message("user", "human", blocks=(Block("text", "half \ud83d", "prompt", data={"text": "half \ud83d"}),))
+    blunt = {AGENT: replace(all_sources()[AGENT], view=lambda record: half)}
+    for sources in (all_sources(), blunt):
+        for clean in (None, redact_bytes):
+            found = json.loads("".join(as_json(archive.store, sources, session, clean)))
+            assert len(messages(found)) == 1
+    assert messages(found)[0]["blocks"][0]["data"] == {"text": "half \ud83d"}
 
 
-def test_a_block_nested_beyond_reason_does_not_stop_it(archive: Archive) -> None:
-    deep = b'{"a":' * 2000 + b"1" + b"}" * 2000
+def test_blocks_nested_beyond_reason_do_not_stop_it(archive: Archive) -> None:
+    """At every depth around what can be walked: some are read but cannot be written as deep as they are."""
     line = archive.history.line("assistant", [{"type": "tool_use", "id": "t1", "name": "X", "input": "DEEP"}])
-    session = archive.take_in(archive.history.line("user", "ask"), line.replace(b'"DEEP"', deep))
+    depths = [10, *range(850, 1000), 5000]
+    deep = [line.replace(b'"DEEP"', b'{"a":' * depth + b"1" + b"}" * depth) for depth in depths]
+    session = archive.take_in(archive.history.line("user", "ask"), *deep)
     found = "".join(as_json(archive.store, all_sources(), session, redact_bytes))
     assert found.endswith("]}\n")
+    assert found.count('"evidence":') == session.n_messages > 2
 
 
 def test_a_session_without_words_keeps_its_structure(archive: Archive) -> None:

@@ -7,21 +7,23 @@ A scene is a folder with the files as they are now and, where something was take
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from everturn.capture import deriving, pieces
 from everturn.capture import sync as syncing
 from everturn.capture.policy import Policy
 from everturn.capture.sync import Report, Sync
 from everturn.capture.verify import verify
-from everturn.model.archive import SourceFile
+from everturn.model.archive import Session, SourceFile
 from everturn.sources import Places, all_sources
-from everturn.store import Store, open_store, raw
-from tests.capture.history import History, everything, hits, ticking
+from everturn.store import Query, Store, open_store, raw
+from tests.capture.history import History, everything, ticking
 
 #: A small history, read and stored in small pieces, has as many transactions as a big one in big pieces.
 SMALL: tuple[tuple[Any, str, int], ...] = (
@@ -60,6 +62,11 @@ class Scene:
     contents: dict[str, list[bytes]] = field(default_factory=dict)  # by name of the file
     wanted: list[Any] = field(default_factory=list)  # the account of an archive that nothing disturbed
 
+    @property
+    def undisturbed(self) -> Path:
+        """The archive that nothing disturbed."""
+        return self.archive.parent / "undisturbed" / "archive.db"
+
     def note_contents(self) -> None:
         """Remember every file as it is now."""
         for path in self.root.rglob("*"):
@@ -79,7 +86,7 @@ def first(folder: Path) -> Scene:
     """Nothing was taken in yet."""
     scene = Scene(folder / "agent", folder / "archive.db")
     _write_history(History(scene.root))
-    return _ready(scene, folder)
+    return _ready(scene)
 
 
 def grown(folder: Path) -> Scene:
@@ -93,7 +100,7 @@ def grown(folder: Path) -> Scene:
     history.file(SMALLER).write_bytes(history.file(SMALLER).read_bytes() + _REST + _turns(history, SMALLER, 4, "fresh"))
     history.grow(_turns(history, EMPTY, 2, "fresh"), EMPTY)
     history.write(_turns(history, LATE, 8, "fresh"), LATE)
-    return _ready(scene, folder)
+    return _ready(scene)
 
 
 def rewritten(folder: Path) -> Scene:
@@ -112,7 +119,7 @@ def rewritten(folder: Path) -> Scene:
     elsewhere = history.project.with_name("-elsewhere")
     elsewhere.mkdir()
     history.file(MOVED).rename(elsewhere / history.file(MOVED).name)
-    return _ready(scene, folder)
+    return _ready(scene)
 
 
 SCENES = {"first": first, "grown": grown, "rewritten": rewritten}
@@ -126,8 +133,40 @@ def account(store: Store) -> list[Any]:
         for version in store.versions(file.id):
             digest = sha256(store.read_raw(version.id, 0, version.size)).hexdigest()
             rows.append((version.number, version.reason, version.offset, version.size, version.file_size, digest))
-    rows += [(word, sorted(hits(store, word))) for word in WORDS]
+    rows += [(word, found(store, word)) for word in WORDS]
     return rows
+
+
+def found(store: Store, word: str) -> list[tuple[str, int]]:
+    """Every message with a word in it."""
+    hits = store.search(Query((((word,),),), limit=100_000))
+    return sorted((store.session(hit.session)[0].native_id, hit.seq) for hit in hits)
+
+
+def conversations(store: Store) -> dict[str, Any]:
+    """As `account`, by file and without the numbers that depend on which file was taken in first."""
+    by_file: dict[str, Any] = {}
+    for file, version in store.files():
+        digest = sha256(store.read_raw(version.id, 0, version.size)).hexdigest()
+        by_file[file.path] = [
+            [(one.number, one.reason) for one in store.versions(file.id)],
+            (version.offset, version.size, version.parsed, version.lines, version.glued, digest, file.fail_reason),
+            sorted((row.type, row.client, row.disposition, row.n) for row in store.census(version.id)),
+            _neutral(store.problems(version.id)),
+            [_conversation(store, row) for row in sorted(store.sessions_in(version.id), key=lambda row: row.native_id)],
+        ]
+    return by_file
+
+
+def _conversation(store: Store, session: Session) -> list[Any]:
+    n = session.id
+    rows = [session, store.session(n)[1], *store.messages(n), *store.turns(n), *store.steps(n), *store.calls(n)]
+    return _neutral([*rows, *store.artifacts(n), *sorted(store.links(n), key=repr)])
+
+
+def _neutral(rows: Sequence[msgspec.Struct]) -> list[Any]:
+    numbers = ("id", "session", "version")
+    return [{key: value for key, value in msgspec.structs.asdict(row).items() if key not in numbers} for row in rows]
 
 
 def assert_whole(store: Store, scene: Scene) -> None:
@@ -147,12 +186,22 @@ def assert_whole(store: Store, scene: Scene) -> None:
             assert known, f"{where} holds what the file never began with"
 
 
-def _ready(scene: Scene, folder: Path) -> Scene:
+def assert_equal(archive: Path, scene: Scene) -> None:
+    """The archive holds exactly what one holds that nothing disturbed."""
+    store = open_store(str(archive))
+    assert_whole(store, scene)
+    rows = account(store)
+    store.close()
+    for one, other in zip(rows, scene.wanted, strict=False):
+        assert one == other, f"{one}\n  should be\n{other}"
+    assert len(rows) == len(scene.wanted)
+
+
+def _ready(scene: Scene) -> Scene:
     scene.note_contents()
-    undisturbed = scene.copy_archive(folder / "undisturbed" / "archive.db")
-    report = sync_at(undisturbed, scene.root)
-    assert report.failed == []
-    store = open_store(str(undisturbed))
+    report = sync_at(scene.copy_archive(scene.undisturbed), scene.root)
+    assert report.failed == [], report.failed
+    store = open_store(str(scene.undisturbed))
     assert_whole(store, scene)
     scene.wanted = account(store)
     store.close()

@@ -12,34 +12,19 @@ import pytest
 from everturn.capture.deriving import rebuild
 from everturn.capture.writing import Desk
 from everturn.store import Store, open_store
-from tests.faults.injection import count_calls, in_memory, injecting, skip_unless_traceable
-from tests.faults.scenes import SCENES, SMALL, Scene, account, assert_whole, job_at, rewritten, sync_at
+from tests.faults.injection import Point, injecting, points_of, some
+from tests.faults.scenes import SCENES, Scene, account, assert_equal, assert_whole, job_at, rewritten, sync_at
 
-pytestmark = pytest.mark.needs("strace")
-
-Point = tuple[str, int]  # the kind of call, and which one of them
+pytestmark = [pytest.mark.needs("strace"), pytest.mark.usefixtures("small_pieces", "traceable")]
 
 #: So many points of each scene, in so many tests side by side.
 MANY, PARTS = 210, 4
 
 
-@pytest.fixture(autouse=True)
-def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    skip_unless_traceable()
-    for module, name, size in SMALL:
-        monkeypatch.setattr(module, name, size)
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with in_memory() as made:
-        yield made
-
-
 @pytest.mark.parametrize("name", SCENES)
 def test_a_sync_killed_now_and_then_loses_nothing(folder: Path, name: str) -> None:
     scene = SCENES[name](folder / "scene")
-    for archive in _killed(folder, scene, "sync", _some(_points(folder, scene, "sync"), 16)):
+    for archive in _killed(folder, scene, "sync", some(_points(folder, scene, "sync"), 16)):
         _assert_recovers(archive, scene)
 
 
@@ -48,34 +33,27 @@ def test_a_sync_killed_now_and_then_loses_nothing(folder: Path, name: str) -> No
 @pytest.mark.parametrize("name", SCENES)
 def test_a_sync_killed_at_many_points_loses_nothing(folder: Path, name: str, part: int) -> None:
     scene = SCENES[name](folder / "scene")
-    points = _some(_points(folder, scene, "sync"), MANY)
+    points = some(_points(folder, scene, "sync"), MANY)
+    assert len(set(points)) == MANY
     for archive in _killed(folder, scene, "sync", _part(points, part)):
         _assert_recovers(archive, scene)
 
 
 def test_a_rebuild_killed_now_and_then_loses_nothing(folder: Path) -> None:
     scene = _taken_in(folder)
-    for archive in _killed(folder, scene, "rebuild", _some(_points(folder, scene, "rebuild"), 16)):
+    for archive in _killed(folder, scene, "rebuild", some(_points(folder, scene, "rebuild"), 16)):
         _assert_rebuilds(archive, scene)
 
 
 @pytest.mark.slow
 def test_a_rebuild_killed_at_many_points_loses_nothing(folder: Path) -> None:
     scene = _taken_in(folder)
-    for archive in _killed(folder, scene, "rebuild", _some(_points(folder, scene, "rebuild"), 80)):
+    for archive in _killed(folder, scene, "rebuild", some(_points(folder, scene, "rebuild"), 60)):
         _assert_rebuilds(archive, scene)
 
 
 def _points(folder: Path, scene: Scene, work: str) -> list[Point]:
-    """Every call the work makes."""
-    counted = count_calls(folder / "calls", work, scene.copy_archive(folder / "counted" / "archive.db"), scene.root)
-    return [(call, n + 1) for call, times in counted.items() for n in range(times)]
-
-
-def _some(points: list[Point], wanted: int) -> list[Point]:
-    """So many of them, evenly, the first and the last included."""
-    assert len(points) >= wanted
-    return [points[n * (len(points) - 1) // (wanted - 1)] for n in range(wanted)]
+    return points_of(work, scene.copy_archive(folder / "counted" / "archive.db"), scene.root, folder / "calls")
 
 
 def _part(points: list[Point], part: int) -> list[Point]:
@@ -88,10 +66,10 @@ def _killed(folder: Path, scene: Scene, work: str, points: list[Point]) -> Itera
     """For each point the archive that a process killed there leaves behind."""
     for call, same in groupby(points, itemgetter(0)):
         numbers = [n for _, n in same]
-        with injecting("signal=KILL", numbers[-1]) as injector:
+        with injecting("signal=KILL", numbers[-1], call) as injector:
             for n in numbers:
                 archive = scene.copy_archive(folder / "trial" / "archive.db")
-                outcome = injector.run(work, archive, scene.root, call, n)
+                outcome = injector.run(work, archive, scene.root, n)
                 assert outcome.code == -9, (call, n, outcome)
                 yield archive
 
@@ -101,14 +79,7 @@ def _assert_recovers(archive: Path, scene: Scene) -> None:
     assert_whole(store, scene)
     store.close()
     assert sync_at(archive, scene.root).failed == []
-    _assert_equal(archive, scene)
-
-
-def _assert_equal(archive: Path, scene: Scene) -> None:
-    store = open_store(str(archive))
-    assert_whole(store, scene)
-    assert account(store) == scene.wanted
-    store.close()
+    assert_equal(archive, scene)
 
 
 # a rebuild: the bytes are not touched, and whatever comes next, a sync or another rebuild, finishes it ----------------
@@ -120,11 +91,7 @@ def _taken_in(folder: Path) -> Scene:
 
 
 def _assert_rebuilds(archive: Path, scene: Scene) -> None:
-    store = open_store(str(archive))
-    assert_whole(store, scene)
-    store.close()
-    sync_at(archive, scene.root)
-    _assert_equal(archive, scene)
+    _assert_recovers(archive, scene)
     store = open_store(str(archive))
     _rebuild(store, scene)
     assert account(store) == scene.wanted

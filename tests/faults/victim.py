@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def _outcome(request: dict[str, Any]) -> dict[str, Any]:
     child = os.fork()
     if child == 0:
         os.close(inlet)
-        _idle(request["idle"])
+        _idle(request["call"], request["idle"])
         os.write(outlet, json.dumps(_work(request)).encode())
         os._exit(0)
     os.close(outlet)
@@ -45,18 +46,17 @@ def _outcome(request: dict[str, Any]) -> dict[str, Any]:
     return {"pid": child, "code": os.waitstatus_to_exitcode(status), **(json.loads(told) if told else {})}
 
 
-def _idle(calls: dict[str, int]) -> None:
+def _idle(call: str, times: int) -> None:
     """Calls that do nothing, to use up the count."""
     nothing = os.open(os.devnull, os.O_RDWR)
-    harmless = {
+    harmless: dict[str, Callable[[], object]] = {
         "pwrite64": lambda: os.pwrite(nothing, b"", 0),
         "fdatasync": lambda: os.fdatasync(nothing),
         "ftruncate": lambda: os.ftruncate(nothing, 0),
     }
-    for name, times in calls.items():
-        for _ in range(times):
-            with contextlib.suppress(OSError):  # a device can be neither synced nor cut, but the call is counted
-                harmless[name]()
+    for _ in range(times):
+        with contextlib.suppress(OSError):  # a device can be neither synced nor cut, but the call is counted
+            harmless[call]()
 
 
 def _work(request: dict[str, Any]) -> dict[str, Any]:

@@ -175,7 +175,17 @@ def test_a_cursor_moves_only_from_where_it_is(store: Store) -> None:
 # bytes ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("data", [b"", b"\0", b"line\n", bytes(range(256)) * 5000, SOME, b"a" * (2 * CHUNK + 1)])
+SAMPLES = {
+    "nothing": b"",
+    "nul": b"\0",
+    "a line": b"line\n",
+    "every byte": bytes(range(256)) * 5000,
+    "noise": SOME,
+    "just over two chunks": b"a" * (2 * CHUNK + 1),
+}
+
+
+@pytest.mark.parametrize("data", SAMPLES.values(), ids=SAMPLES.keys())
 def test_bytes_come_back_as_they_were(store: Store, data: bytes) -> None:
     version = new_version(store)
     with store.write():

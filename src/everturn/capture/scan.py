@@ -142,12 +142,23 @@ def _still_there(
     there = []
     for file, version in list(missing.values()):
         source = sources.get(file.format)
-        if source is None or not os.path.lexists(file.path):
+        if source is None or not _may_exist(file.path):
             continue
         found = Found(Path(file.path), file.kind, file.native_id, file.parent)
         _sort_in(result, look(source, found, (file, version)), now, retry)
         there.append(file)
     return there
+
+
+def _may_exist(path: str) -> bool:
+    """False only when it is sure: a folder that cannot be entered today has not lost its files."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _match_moves(result: Scan, fresh: list[Candidate], lost: list[tuple[SourceFile, Version]]) -> None:

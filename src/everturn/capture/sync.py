@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from everturn.capture.deriving import catch_up, upgrade
 from everturn.capture.pieces import Piece, begin, nothing, pieces
@@ -191,7 +192,7 @@ def _one_file(job: Sync, desk: Desk, candidate: Candidate, group: list[Piece], r
         return group
     try:
         with candidate.found.path.open("rb") as file:
-            mode = _mode(job, candidate, file.read(HEAD))
+            mode = _mode(job, candidate, file)
             if mode == "off" or _is_forgotten(desk, candidate):
                 report.off += mode == "off"
                 report.forgotten += mode != "off"
@@ -213,10 +214,10 @@ def _one_file(job: Sync, desk: Desk, candidate: Candidate, group: list[Piece], r
     return group
 
 
-def _mode(job: Sync, candidate: Candidate, head: bytes) -> str:
+def _mode(job: Sync, candidate: Candidate, file: BinaryIO) -> str:
     if job.policy.is_simple:
         return job.policy.mode
-    return job.policy.mode_for(candidate.source.workspace(head), candidate.path)
+    return job.policy.mode_for(candidate.source.workspace(file.read(HEAD)), candidate.path)
 
 
 def _is_forgotten(desk: Desk, candidate: Candidate) -> bool:

@@ -32,13 +32,15 @@ def command(cx: frame.Context, session: str, keep_forks: bool, yes: bool, dry_ru
     """
     from everturn.capture.forget import forget, plan
     from everturn.capture.writing import Desk
+    from everturn.cli.wording import in_one_line
     from everturn.recall.sessions import resolve
     from everturn.sources import all_sources
 
     store = cx.store()
     row = resolve(store, session)
     doomed = plan(store, row)
-    title = cx.out.text(store.session(row.id)[1].title or store.session(row.id)[1].first_prompt)[:80]
+    text = store.session(row.id)[1]
+    title = in_one_line(cx.out, text.title or text.first_prompt, 80)
     cx.out.say(f"{row.native_id} {title}: {len(doomed)} sessions, {sum(one.n_messages for one in doomed):,} messages")
     if dry_run:
         if cx.json:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, overload
 import click
 
 from everturn import __version__
-from everturn.errors import NothingFound
+from everturn.errors import NoArchive
 
 if TYPE_CHECKING:
     from everturn.cli.output import Output
@@ -92,9 +92,7 @@ class Context:
             if create:
                 self.settings.make_folders()
             elif self.settings.is_missing:
-                raise NothingFound(
-                    f"there is no archive at {self.settings.db} yet; `everturn sync` makes one, --db names another"
-                )
+                raise NoArchive(self.settings.db)
             self._opened = open_store(self.settings.db, create=create)
             self._click.call_on_close(self._opened.close)
         return self._opened

@@ -56,7 +56,7 @@ def _sync_and_status(cx: frame.Context, store: Any, places: Any, db: str = "") -
 
 
 def _status(cx: frame.Context, store: Any) -> None:
-    from everturn.derive.printable import one_line
+    from everturn.cli.wording import in_one_line
     from everturn.derive.times import ago
     from everturn.store import SessionFilter
 
@@ -72,7 +72,7 @@ def _status(cx: frame.Context, store: Any) -> None:
                 row.native_id[:8],
                 ago(row.ended, clock.now()) if row.ended else "",
                 f"{row.n_turns:,}",
-                one_line(text.title or text.first_prompt, 70),
+                in_one_line(out, text.title or text.first_prompt, 70),
             )
             for row, text in rows
         ]

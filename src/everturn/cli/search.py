@@ -46,8 +46,8 @@ _ROLES = {"user": ("human", "agent"), "assistant": ("model",)}
 def command(cx: frame.Context, words: tuple[str, ...], limit: int, after: str, **options: Any) -> int:
     """Find messages that hold all WORDS, in prompts, answers, thinking, tool input and tool output.
 
-    A word may be a "quoted phrase", pre*, or -unwanted; OR joins alternatives. When no message holds all the words,
-    those that hold some are shown, and a line says so.
+    A word may be a "quoted phrase", pre*, or -unwanted; OR joins alternatives. What the client put in by itself is left out while
+    there is anything else; when no message holds all the words, those that hold some are shown. A line says so.
     """
     from everturn.derive.redact import redact
     from everturn.recall.search import search

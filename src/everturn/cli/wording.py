@@ -6,6 +6,7 @@ Everything goes through `Output.text` first and is cut afterwards: a secret cut 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from everturn.derive.printable import cut
@@ -33,16 +34,29 @@ def in_one_line(out: Output, text: str, width: int) -> str:
     return cut(" ".join(out.text(text, "\n\t").split()), width)
 
 
-def in_lines(out: Output, text: str, most: int) -> tuple[list[str], int]:
+def in_lines(out: Output, text: str, most: int) -> tuple[Iterator[str], int]:
     """The first lines of the text and how many there are beyond; `most` 0 is all of them."""
-    lines = out.text(text, "\n\t").strip("\n").split("\n")
-    shown = lines if not most or len(lines) <= most + 1 else lines[:most]
-    if most:
-        shown = [line if len(line) <= _LONG_LINE else f"{line[:_LONG_LINE]}…" for line in shown]
-    return shown, len(lines) - len(shown)
+    shown = out.text(text, "\n\t").strip("\n")
+    beyond = shown.count("\n") + 1 - most
+    if not most:
+        return _lines(shown, shown.count("\n") + 1), 0
+    if beyond <= 1:  # a word about one more line would take as much room as the line
+        most, beyond = most + 1, 0
+    return (line if len(line) <= _LONG_LINE else f"{line[:_LONG_LINE]}…" for line in _lines(shown, most)), beyond
 
 
 _LONG_LINE = 2000
+
+
+def _lines(text: str, most: int) -> Iterator[str]:
+    """Line by line: a list of the lines of a long output would take many times its size."""
+    start = 0
+    for _ in range(most):
+        end = text.find("\n", start)
+        yield text[start:] if end < 0 else text[start:end]
+        if end < 0:
+            return
+        start = end + 1
 
 
 def folder(workspace: str) -> str:

@@ -232,6 +232,9 @@ class _Grower:
         if message.origin == "human" and message.kind in _TYPED:
             growth.n_prompts += 1
         if not growth.first_prompt and message.kind == "text" and message.origin in ("human", "agent"):
-            growth.first_prompt = next((b.text for b in message.blocks if b.field == "prompt" and b.text), "")[
-                :_FIRST_PROMPT
-            ]
+            growth.first_prompt = _beginning(next((b.text for b in message.blocks if b.field == "prompt"), ""))
+
+
+def _beginning(text: str) -> str:
+    """The first words: cut between words, because half a secret is not known as one."""
+    return text if len(text) <= _FIRST_PROMPT else text[:_FIRST_PROMPT].rpartition(" ")[0]

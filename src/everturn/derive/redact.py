@@ -11,7 +11,9 @@ keeps positions, and searches that run at memory speed.
 from __future__ import annotations
 
 import hmac
-from typing import Any
+import json
+import re
+from bisect import bisect_left
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +21,7 @@ from msgspec import Struct
 from everturn.derive.secretrules import PLACEHOLDER, Span, find_spans
 
 _KEY_FREE = b""
+_QUOTE_OR_ESCAPE = re.compile(rb"\\(?:u[0-9a-fA-F]{4}|.)|\"")
 
 
 class Secret(Struct, frozen=True):
@@ -58,7 +61,7 @@ def redact_bytes(line: bytes, key: bytes = _KEY_FREE) -> bytes:
     new = _replaced(line, spans, key)
     if _is_json(new) or not _is_json(line):
         return new
-    return _redacted_by_value(line, key)
+    return _replaced(line, _within_strings(line, spans), key)
 
 
 def _encoded(text: str) -> bytes:
@@ -88,24 +91,37 @@ def _stand_in(kind: str, secret: bytes, key: bytes) -> bytes:
 
 
 def _is_json(line: bytes) -> bool:
-    try:
-        msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-    return True
+    """By either of two readers: the fast one does not take halves of surrogate pairs, which transcripts do hold."""
+    for decode in (msgspec.json.decode, json.loads):
+        try:
+            decode(line)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            continue
+        return True
+    return False
 
 
-def _redacted_by_value(line: bytes, key: bytes) -> bytes:
-    """The slow and sure way, for a line where a rule took a piece of JSON itself for a secret."""
-    body = line.rstrip(b"\r\n")
-    return msgspec.json.encode(_walk(msgspec.json.decode(body), key)) + line[len(body) :]
+def _within_strings(line: bytes, spans: list[Span]) -> list[Span]:
+    """The spans that can be replaced in valid JSON: within one string, and no escape cut in two.
+
+    Others are numbers behind a telling name, or begin with the letter of an escape: `\\npm_` is a line end and `pm_`.
+    """
+    quotes: list[int] = []
+    escapes: list[tuple[int, int]] = []
+    for found in _QUOTE_OR_ESCAPE.finditer(line):
+        if found[0] == b'"':
+            quotes.append(found.start())
+        else:
+            escapes.append(found.span())
+    kept = []
+    for span in spans:
+        before = bisect_left(quotes, span[1])
+        is_in_string = before % 2 == 1 and before == bisect_left(quotes, span[2])
+        if is_in_string and not any(_cuts(escapes, edge) for edge in span[1:]):
+            kept.append(span)
+    return kept
 
 
-def _walk(value: Any, key: bytes) -> Any:
-    if isinstance(value, str):
-        return redact(value, key)
-    if isinstance(value, list):
-        return [_walk(item, key) for item in value]
-    if isinstance(value, dict):
-        return {redact(name, key): _walk(item, key) for name, item in value.items()}
-    return value
+def _cuts(escapes: list[tuple[int, int]], edge: int) -> bool:
+    before = bisect_left(escapes, (edge, 0)) - 1
+    return before >= 0 and escapes[before][1] > edge

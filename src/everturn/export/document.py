@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -59,19 +60,19 @@ def as_json(store: Store, sources: Sources, session: Session, clean: Clean | Non
 
 def _turn(view: TurnView, records: Records, touched: _Touched, encode: _Encoder) -> Iterator[str]:
     own = {step.idx for step in view.steps}
-    by_step: dict[int, list[MessageRow]] = {}
+    rows: dict[int, list[MessageRow]] = {}
     for row in view.rows:
-        by_step.setdefault(row.step if row.step in own else -1, []).append(row)
-    outside = [call_facts(call, touched.get((call.seq, call.idx), ())) for call in view.calls if call.step not in own]
-    yield encode(turn_facts(view.turn))[:-1] + ',"calls":' + encode(outside)
-    yield from _messages(by_step.get(-1, []), records, encode)
+        rows.setdefault(row.step if row.step in own else -1, []).append(row)
+    calls: dict[int, list[Any]] = {}
+    for call in view.calls:
+        facts = call_facts(call, touched.get((call.seq, call.idx), ()))
+        calls.setdefault(call.step if call.step in own else -1, []).append(facts)
+    yield encode({**turn_facts(view.turn), "calls": calls.get(-1, [])})[:-1]
+    yield from _messages(rows.get(-1, []), records, encode)
     yield ',"steps":['
     for number, step in enumerate(view.steps):
-        calls = [
-            call_facts(call, touched.get((call.seq, call.idx), ())) for call in view.calls if call.step == step.idx
-        ]
-        yield ("," if number else "") + encode({**step_facts(step), "calls": calls})[:-1]
-        yield from _messages(by_step.get(step.idx, []), records, encode)
+        yield ("," if number else "") + encode({**step_facts(step), "calls": calls.get(step.idx, [])})[:-1]
+        yield from _messages(rows.get(step.idx, []), records, encode)
         yield "}"
     yield "]}"
 
@@ -84,12 +85,15 @@ def _messages(rows: list[MessageRow], records: Records, encode: _Encoder) -> Ite
 
 
 def _message(row: MessageRow, records: Records, encode: _Encoder) -> str:
-    message, record = records.message(row), records.record(row)
+    record = records.record(row)
+    digest = sha256(record).hexdigest() if record else None
+    message = records.view(row, record)
+    del record  # as long as a line can be
     try:
-        return encode(message_facts(row, message, record))
+        return encode(message_facts(row, message, digest))
     except RecursionError:  # nested deeper than can be walked: its text is given instead
         flat = tuple(replace(block, data=None) for block in message.blocks)
-        return encode(message_facts(row, replace(message, blocks=flat, fidelity="rendered"), record))
+        return encode(message_facts(row, replace(message, blocks=flat, fidelity="rendered"), digest))
 
 
 _Touched = dict[tuple[int, int], list[Artifact]]

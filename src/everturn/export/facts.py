@@ -6,7 +6,6 @@ Everything that has a number counts from 1. What is not known is null, what does
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import sha256
 from typing import Any
 
 from everturn.derive.times import iso
@@ -133,8 +132,8 @@ def call_facts(call: Call, touched: Iterable[Artifact] = ()) -> dict[str, Any]:
     }
 
 
-def message_facts(row: MessageRow, message: Message, record: bytes) -> dict[str, Any]:
-    """A message with its blocks as found and the bytes it rests on."""
+def message_facts(row: MessageRow, message: Message, digest: str | None) -> dict[str, Any]:
+    """A message with its blocks as found and the bytes it rests on; `digest` is their SHA-256."""
     return {
         "number": row.seq + 1,
         "turn": row.turn + 1,
@@ -151,7 +150,7 @@ def message_facts(row: MessageRow, message: Message, record: bytes) -> dict[str,
         "inherited": bool(row.inherited),
         "fidelity": message.fidelity,
         "blocks": [_block(block) for block in message.blocks],
-        "evidence": {"start": row.start, "size": row.size, "sha256": sha256(record).hexdigest() if record else None},
+        "evidence": {"start": row.start, "size": row.size, "sha256": digest},
     }
 
 

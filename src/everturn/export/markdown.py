@@ -33,6 +33,7 @@ _SPEAKERS = {
     "unknown": "Unknown record",
 }
 _MARKS = {"compaction": "The context was compacted here.", "interrupt": "Interrupted by the user."}
+_BLANK = re.compile(r"^> $", re.MULTILINE)
 _BACKTICKS = re.compile(r"`+")
 
 
@@ -66,13 +67,15 @@ class _Page:
 
     def quote(self, text: str) -> str:
         """Words as a block quote."""
-        return "".join(f"> {line}".rstrip() + "\n" for line in self.text(text).split("\n")) + "\n"
+        return _BLANK.sub(">", "> " + self.text(text).replace("\n", "\n> ")) + "\n\n"
 
-    def fence(self, text: str) -> str:
+    def fence(self, text: str) -> Iterator[str]:
         """Words as they are, in a fence that is longer than any inside."""
         shown = self.text(text)
         fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(shown)), default=0))
-        return f"{fence}\n{shown}\n{fence}\n\n"
+        yield f"{fence}\n"
+        yield shown
+        yield f"\n{fence}\n\n"
 
     def code(self, text: str, width: int = 200) -> str:
         """Words on one line, as code."""
@@ -173,7 +176,7 @@ def _call(passage: Passage, page: _Page) -> Iterator[str]:
     said = " · ".join(filter(None, (page.code(name, 80), status(call) + parallel, page.code(about))))
     yield f"- {said}\n\n"
     if passage.result is not None and passage.result.text:
-        yield page.fence(passage.result.text)
+        yield from page.fence(passage.result.text)
 
 
 def status(call: Call | None) -> str:

@@ -61,14 +61,16 @@ ACTIONS = ("read", "edited", "created", "deleted")
 #: How sessions hang together. The row's session is the subject: `A subagent_of B`.
 RELATIONS = ("subagent_of", "spawned", "forked_from", "continues", "output_of", "about", "teammate_of", "summary_of")
 
-SESSION_KINDS = ("main", "subagent", "sidechain", "output", "meta")
+#: Also kinds of source files. A `container` holds conversations and is kept beside them (a database, an archive file, a
+#: recording); a `bundle` is a conversation spread over many files, kept as one that holds them all.
+SESSION_KINDS = ("main", "subagent", "sidechain", "output", "meta", "container", "bundle")
 
 FIDELITIES = ("exact", "rendered", "partial")
 
 #: What the archive keeps of a workspace.
 MODES = ("full", "redacted", "structure", "off")
 
-#: What became of a record. `unknown` is a message too, of a type this version does not know: drift shows there.
+#: What became of a record. `unknown`: of a type this version does not know, kept as a message; drift shows there.
 DISPOSITIONS = ("message", "known", "unknown", "problem")
 
 #: Precision of a time: exact to the millisecond, second, minute or day; `""` when there is none.

@@ -81,7 +81,10 @@ class Records:
 
     def message(self, row: MessageRow) -> Message:
         """The message of a row, with its words."""
-        record = self.record(row)
+        return self.view(row, self.record(row))
+
+    def view(self, row: MessageRow, record: bytes) -> Message:
+        """The message of a row whose record is at hand."""
         if not record.strip(b"\0 \r\n"):
             return Message(row.role, row.origin, row.kind, row.at, row.precision, fidelity="partial")
         message = self._source.view(record) if self._source else None
@@ -105,12 +108,14 @@ class Records:
         """The bytes of one record as captured; what lies beyond the stored bytes is not there."""
         size = max(0, min(row.size, self._end - row.start))
         at = row.start - self._start
-        if size and (at < 0 or at + size > len(self._bytes)):
-            at = 0
-            self._start, self._bytes = row.start, b""  # never two stretches at once
-            wanted = max(size, min(_AHEAD, self._until - row.start))
-            self._bytes = self._store.read_raw(self._session.version, row.start, wanted)
-        return self._bytes[at : at + size] if size else b""
+        if at >= 0 and at + size <= len(self._bytes):
+            return self._bytes[at : at + size]
+        self._start, self._bytes = row.start, b""  # never two stretches at once
+        wanted = max(size, min(_AHEAD, self._until - row.start))
+        if not size or wanted > _AHEAD:  # a record of that length is not held on to
+            return self._store.read_raw(self._session.version, row.start, size) if size else b""
+        self._bytes = self._store.read_raw(self._session.version, row.start, wanted)
+        return self._bytes[:size]
 
 
 def _unknown(row: MessageRow, record: bytes) -> Message:

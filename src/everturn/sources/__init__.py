@@ -34,9 +34,25 @@ class Found:
     """A file that belongs to a source."""
 
     path: Path
-    kind: str = "main"  # of SESSION_KINDS
+    kind: str = "main"  # of SESSION_KINDS; `container` and `bundle` are taken apart by `Source.unpack`
     native_id: str = ""
     parent: str = ""  # native id of the session it hangs on
+    stamp: int = 0  # newest change of the files it is made of, in nanoseconds, where its own does not tell
+
+
+@dataclass(frozen=True)
+class Member:
+    """A conversation inside a container, written out as lines that `reader` and `view` understand.
+
+    The archive keeps it as a file of its own at `CONTAINER#NAME`, beside the bytes of the container. The lines must be the
+    same each time for the same content, and grow at the end where the conversation does.
+    """
+
+    name: str
+    lines: Iterator[bytes]  # each with its line end
+    kind: str = "main"
+    native_id: str = ""
+    parent: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,6 +91,8 @@ class Source:
     reader: Callable[[Found, bytes], Reader]  # with the state of an earlier one, or b""
     view: Callable[[bytes], Message | None]  # one record's bytes → its message, with blocks
     workspace: Callable[[bytes], str]  # working folder, from the first bytes of a file; "" when they do not say
+    unpack: Callable[[Found, Path], Iterator[Member]] | None = None  # given a file that nobody is writing to
+    is_database: bool = False  # a container that must be copied by its database engine while it is in use
     option: str = ""  # name of the command-line option that gives more folders, such as "x-dir" for --x-dir
     retention: Callable[[Path], Retention | None] | None = None
     resume_command: Callable[[str], list[str]] | None = None

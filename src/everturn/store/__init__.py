@@ -156,7 +156,9 @@ class Store(Protocol):
         """Delete everything derived from a version, index included. Session rows stay, emptied, with their ids."""
 
     # questions ----------------------------------------------------------------------------------------------------
-    def sessions(self, wanted: SessionFilter, limit: int = 50, after: str = "") -> tuple[list[tuple[Session, SessionText]], str]:
+    def sessions(
+        self, wanted: SessionFilter, limit: int = 50, after: str = ""
+    ) -> tuple[list[tuple[Session, SessionText]], str]:
         """Newest first (ended, then id), with a cursor for the next page ("" at the end)."""
 
     def count_sessions(self, wanted: SessionFilter) -> int: ...
@@ -193,9 +195,6 @@ class Store(Protocol):
     # erasing ------------------------------------------------------------------------------------------------------
     def delete_file(self, source: int) -> None:
         """Remove a source file: all versions, chunks nobody else uses, everything derived, its sessions."""
-
-    def blank_index(self, session: int, seqs: list[int]) -> None:
-        """Take messages out of the index and their artifacts out of the archive; their rows stay."""
 
     def scrub(self) -> None:
         """After deletions: no byte of what was deleted is left in the database, its log or its free pages."""

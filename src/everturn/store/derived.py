@@ -84,7 +84,9 @@ class Derived:
         found = self.driver.one(sql, (row.version, row.native_id))
         if found is None:
             superseded = self.driver.one(_SUPERSEDED, (row.version,)) is not None
-            self.driver.insert(SESSIONS.insert, SESSIONS.values(replace(row, state="superseded") if superseded else row))
+            self.driver.insert(
+                SESSIONS.insert, SESSIONS.values(replace(row, state="superseded") if superseded else row)
+            )
             found = self.driver.one(sql, (row.version, row.native_id))
         session = Session(*found or ())
         if not session.kind:

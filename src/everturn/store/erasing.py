@@ -23,9 +23,3 @@ class Erasing(Raw, Derived):
             self.delete_chunks(version)
         self.driver.run('DELETE FROM "version" WHERE "source"=?', (source,))
         self.driver.run('DELETE FROM "source_file" WHERE "id"=?', (source,))
-
-    def blank_index(self, session: int, seqs: list[int]) -> None:
-        """Take messages out of the index and their artifacts out of the archive; their rows stay."""
-        self.index.remove(session, seqs)
-        gone = [(session, seq) for seq in seqs]
-        self.driver.many('DELETE FROM "artifact" WHERE "session"=? AND "seq"=?', gone)

@@ -105,11 +105,10 @@ class Ownership:
     def _settle(self, before: Sequence[Holder], after: Sequence[Holder]) -> set[int]:
         """Bring flags and links from one set of holders to another; returns the sessions that own more than before."""
         owners = _owners(after)
-        known = set(before)
         changed: dict[tuple[int, int], list[int]] = defaultdict(list)
         for holder in after:
             inherited = int(holder.session != owners[holder.fingerprint])
-            if holder.inherited != inherited and holder in known:
+            if holder.inherited != inherited:
                 changed[holder.session, inherited].append(holder.seq)
         for (session, inherited), seqs in sorted(changed.items()):
             self._flip(session, seqs, inherited)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from everturn.clock import Clock, now
-from everturn.errors import EverturnError, NotAnArchive, Usage
+from everturn.errors import EverturnError, NoArchive, Usage
 from everturn.store import Health, migrations
 from everturn.store.sql import SqlStore
 
@@ -151,7 +151,7 @@ def _bring_up_to_date(driver: PostgresDriver, create: bool, clock: Clock) -> Non
     steps = migrations.known("postgres")
     applied = _applied(driver)
     if not applied and not create:
-        raise NotAnArchive(driver.url, f"there is no archive in its schema {driver.schema} yet; run `everturn sync`")
+        raise NoArchive(f"{driver.url} (schema {driver.schema})")
     for step in migrations.pending(driver.url, steps, applied):
         with driver.write():
             if step not in migrations.pending(driver.url, steps, _applied(driver)):

@@ -1,21 +1,19 @@
 """Opens the file of an archive: makes it for its owner alone, refuses what is not ours, brings an older one up to date.
 
-Nothing is changed in a database of another program, of a newer everturn, or with a schema we do not know: those are
-looked at through a read-only connection first. Before an older archive is migrated, a copy is put beside it.
+Nothing is changed in a database of another program, of a newer everturn, or with a schema we do not know. Before an
+older archive is migrated, a copy is put beside it.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import apsw
 
 from everturn.clock import Clock
-from everturn.errors import EverturnError, NoSpace, NotAnArchive
+from everturn.errors import EverturnError, NoArchive, NoSpace, NotAnArchive
 from everturn.store import migrations
 from everturn.store.migrations import Applied, Migration
 from everturn.store.sqlite_driver import SqliteDriver, explain
@@ -35,17 +33,18 @@ _NOTES = """
 
 def open_file(path: Path, url: str, create: bool, clock: Clock, durable: bool) -> SqliteDriver:
     """The connection to an archive in a file, up to date."""
-    steps = migrations.known("sqlite")
-    if _is_there(path, url):
-        _inspect(path, url, steps, create)
-    elif create:
+    size = _size(path, url)
+    if not size and not create:
+        raise NoArchive(url)
+    if size is None:
         _make_file(path, url)
-    else:
-        raise _no_archive(url)
+    has_log = path.with_name(f"{path.name}-wal").exists()
     driver = SqliteDriver(_connect(str(path), url, apsw.SQLITE_OPEN_READWRITE), url)
     try:
+        if size:
+            _inspect(driver, has_log)
         _prepare(driver, durable)
-        _migrate(driver, steps, clock, path)
+        _migrate(driver, clock, path)
     except BaseException:
         driver.close()
         raise
@@ -56,7 +55,7 @@ def open_memory(url: str, clock: Clock) -> SqliteDriver:
     """An archive that lives as long as the connection."""
     driver = SqliteDriver(_connect(":memory:", url, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE), url)
     _prepare(driver, durable=False)
-    _migrate(driver, migrations.known("sqlite"), clock, None)
+    _migrate(driver, clock, None)
     return driver
 
 
@@ -82,15 +81,13 @@ def copies(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f"{_literal(path.name)}.before-*"))
 
 
-def _is_there(path: Path, url: str) -> bool:
+def _size(path: Path, url: str) -> int | None:
     try:
-        return path.stat().st_size >= 0
+        return path.stat().st_size
     except FileNotFoundError:
-        return False
+        return None
     except OSError as failure:
-        raise EverturnError(
-            f"{url} cannot be opened: {failure.strerror}; check the path and its permissions"
-        ) from failure
+        raise EverturnError(f"{url} cannot be opened: {failure.strerror}; check the path") from failure
 
 
 def _make_file(path: Path, url: str) -> None:
@@ -112,19 +109,18 @@ def _connect(name: str, url: str, flags: int) -> apsw.Connection:
     return connection
 
 
-def _inspect(path: Path, url: str, steps: Sequence[Migration], create: bool) -> None:
-    """Is this an archive we can use? Asked through a connection that cannot change anything."""
-    if path.stat().st_size == 0:  # made a moment ago by another process, or by hand
-        if not create:
-            raise _no_archive(url)
-        return
-    driver = SqliteDriver(_connect(str(path), url, apsw.SQLITE_OPEN_READONLY), url)
-    try:
-        if driver.one("PRAGMA application_id") != (APPLICATION_ID,):
-            raise NotAnArchive(url, "it is a database of another program")
-        migrations.pending(url, steps, _applied(driver))
-    finally:
-        driver.close()
+def _inspect(driver: SqliteDriver, has_log: bool) -> None:
+    """Is this an archive we can use? Raises before anything is changed.
+
+    The last connection that closes copies the log into the database; not if the database turns out to be a stranger's.
+    """
+    with driver.sentences:
+        driver.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(has_log))
+    if driver.one("PRAGMA application_id") != (APPLICATION_ID,):
+        raise NotAnArchive(driver.url, "it is a database of another program")
+    migrations.pending(driver.url, migrations.known("sqlite"), _applied(driver))
+    with driver.sentences:
+        driver.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
 
 
 def _prepare(driver: SqliteDriver, durable: bool) -> None:
@@ -158,8 +154,8 @@ def _applied(driver: SqliteDriver) -> Applied:
     return [(int(number), str(name), str(checksum)) for number, name, checksum in driver.all(migrations.NOTED)]
 
 
-def _migrate(driver: SqliteDriver, steps: Sequence[Migration], clock: Clock, path: Path | None) -> None:
-    applied = _applied(driver)
+def _migrate(driver: SqliteDriver, clock: Clock, path: Path | None) -> None:
+    steps, applied = migrations.known("sqlite"), _applied(driver)
     to_copy = path if applied else None
     for step in migrations.pending(driver.url, steps, applied):
         with driver.write(), driver.sentences:
@@ -176,6 +172,8 @@ def _migrate(driver: SqliteDriver, steps: Sequence[Migration], clock: Clock, pat
 
 def _copy_aside(path: Path, url: str, step: Migration) -> None:
     """While nobody else can write, through another connection: what it sees is the archive before the step."""
+    import shutil
+
     size = path.stat().st_size
     if shutil.disk_usage(path.parent).free < 2 * size:  # once for the copy, once for what the step writes
         megabytes = 2 * size // 1_000_000 + 1
@@ -189,10 +187,6 @@ def _copy_aside(path: Path, url: str, step: Migration) -> None:
     finally:
         reader.close()
     os.replace(half, beside)
-
-
-def _no_archive(url: str) -> NotAnArchive:
-    return NotAnArchive(url, "there is no archive yet; run `everturn sync`")
 
 
 def _literal(name: str) -> str:

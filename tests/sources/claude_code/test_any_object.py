@@ -50,7 +50,7 @@ def with_odd_value(record: Any, value: Any, dice: random.Random) -> Any:
 
 
 @given(seed=st.integers(0, 2**64), values=st.lists(anything, min_size=1, max_size=3))
-@settings(max_examples=600)
+@settings(max_examples=300)
 def test_an_odd_value_anywhere_is_read_all_the_same(seed: int, values: list[Any]) -> None:
     dice = random.Random(seed)
     record = dice.choice(RECORDS)
@@ -63,7 +63,7 @@ def test_an_odd_value_anywhere_is_read_all_the_same(seed: int, values: list[Any]
 @given(
     record=st.dictionaries(st.sampled_from(["type", "message", "uuid", "data", "attachment", "content", "x"]), anything)
 )
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_any_object_is_read(record: dict[str, Any]) -> None:
     assert_read(json.dumps(record).encode())
 

@@ -34,12 +34,9 @@ _SUBTYPES = {
     "queue-operation": OPERATIONS,
 }
 
-#: Types of records that this version does not know are counted with this in front.
-UNKNOWN = "unknown/"
 
-
-def type_text(event: Event) -> str:
-    """The type of a record, with its subtype where it has one, fit to be counted."""
+def type_text(event: Event) -> tuple[str, bool]:
+    """The type of a record, with its subtype where it has one, fit to be counted; and whether we know it."""
     kind = event.type
     if kind in _SUBTYPES:
         return _counted(kind, _subtype(event))
@@ -61,7 +58,6 @@ def _subtype(event: Event) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _counted(kind: str, subtype: str) -> str:
+def _counted(kind: str, subtype: str) -> tuple[str, bool]:
     known = subtype in _SUBTYPES[kind] if kind in _SUBTYPES else kind in _PLAIN_TYPES
-    text = plain(f"{kind}/{subtype}" if subtype else kind)
-    return text if known else UNKNOWN + text
+    return plain(f"{kind}/{subtype}" if subtype else kind), known

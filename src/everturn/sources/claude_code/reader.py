@@ -49,7 +49,8 @@ class TranscriptReader:
                 self._settle(word(event.session_id))
             handle = _HANDLERS.get(event.type or "", TranscriptReader._ordinary)
             made = handle(self, event, Place(raw, start, state.top, self._is_subagent))
-            gathering.count(type_text(event), state.client, "message" if made else "known")
+            counted, known = type_text(event)
+            gathering.count(counted, state.client, ("message" if made else "known") if known else "unknown")
         if lines.tail is not None:
             start, size, trouble = lines.tail
             gathering.problems.append(Problem(trouble, REASONS[trouble], start, size, provisional=True))

@@ -7,8 +7,9 @@ changed after it was applied, or a number we do not know, means the archive is n
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from hashlib import sha256
-from importlib import resources
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -30,11 +31,12 @@ class Migration(Struct, frozen=True):
     checksum: str
 
 
-def known(engine: str) -> list[Migration]:
+@cache
+def known(engine: str) -> tuple[Migration, ...]:
     """Every step this version knows for an engine, in order."""
-    folder = resources.files(__name__) / engine
-    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return [_migration(name, (folder / name).read_text(encoding="utf-8")) for name in names]
+    # Not importlib.resources: it takes 8 ms to load, at the start of every command.
+    files = sorted(Path(__file__).with_name(engine).glob("*.sql"))
+    return tuple(_migration(file.name, file.read_text(encoding="utf-8")) for file in files)
 
 
 def pending(url: str, steps: Sequence[Migration], applied: Applied) -> list[Migration]:

@@ -1,0 +1,85 @@
+"""SQLite files of agents: copied while in use, read without a trace.
+
+The one place in `sources/` that touches a database driver. A copy is made by SQLite's own backup, so that it is whole even
+while the agent writes; the original is opened read-only and never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+Row = dict[str, Any]
+
+
+def is_database(head: bytes) -> bool:
+    """Do these first bytes begin a SQLite file?"""
+    return head.startswith(b"SQLite format 3\0")
+
+
+def snapshot(path: Path, target: Path) -> None:
+    """Copy a database that may be in use. Raises OSError when it cannot be read."""
+    try:
+        original = apsw.Connection(
+            f"file:{_quoted(path)}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        )
+        copy = apsw.Connection(str(target))
+        try:
+            original.set_busy_timeout(5000)
+            with copy.backup("main", original, "main") as backup:
+                while not backup.done:
+                    backup.step(1000)
+        finally:
+            copy.close()
+            original.close()
+    except apsw.Error as failure:
+        raise OSError(None, f"the database cannot be copied: {failure}", str(path)) from failure
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Reading]:
+    """Read a copy. `with opened(path) as database: database.rows("SELECT …")`. Errors become empty answers."""
+    connection = apsw.Connection(
+        f"file:{_quoted(path)}?mode=ro&immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    )
+    try:
+        yield Reading(connection)
+    finally:
+        connection.close()
+
+
+class Reading:
+    """A database that is only looked at. A table that is missing or damaged has no rows; `problems` says so."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self.problems: list[str] = []
+
+    def tables(self) -> set[str]:
+        """Names of all tables."""
+        return {row["name"] for row in self.rows("SELECT name FROM sqlite_schema WHERE type='table'")}
+
+    def columns(self, table: str) -> list[str]:
+        """Names of a table's columns."""
+        return [row["name"] for row in self.rows("SELECT name FROM pragma_table_info(?)", table)]
+
+    def rows(self, sql: str, *params: Any) -> Iterator[Row]:
+        """The rows of a query, as dicts."""
+        try:
+            cursor = self._connection.execute(sql, params)
+            for row in cursor:
+                yield dict(zip((column[0] for column in cursor.get_description()), row, strict=True))
+        except apsw.ExecutionCompleteError:
+            return
+        except apsw.Error as failure:
+            self.problems.append(f"{type(failure).__name__}: a part of the database could not be read")
+
+
+def _quoted(path: Path) -> str:
+    from urllib.parse import quote
+
+    return quote(str(path.absolute()))

@@ -1,0 +1,108 @@
+"""Many processes take in the same files while another writes them: every line is there once, in order."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from everturn.capture.sync import sync
+from everturn.capture.verify import verify
+from everturn.store import open_store
+from tests.capture.history import History
+from tests.faults.commands import Desktop, ended, sentence
+from tests.faults.injection import HERE, environment
+from tests.faults.neighbours import Stroke
+from tests.faults.scenes import conversations, found, job_at, sync_at
+
+WRITERS = 8
+SIDS = [f"{n}0000000-aaaa-4333-8444-555555555555" for n in range(1, 6)]
+
+
+@pytest.mark.parametrize("turns", [40, pytest.param(400, marks=pytest.mark.slow)])
+def test_eight_processes_take_in_growing_files_and_every_line_is_there_once(tmp_path: Path, turns: int) -> None:
+    history = History(tmp_path / "agent")
+    archive, stop = tmp_path / "archive.db", tmp_path / "stop"
+    plan = _plan(history, tmp_path, turns, 0.002)
+    crowd = [_start("sync", archive, history.root, stop) for _ in range(WRITERS)]
+    writer = _start("write", plan, stop)
+    said: Counter[str] = Counter()
+    with ended(writer, *crowd):
+        assert writer.wait(100) == 0
+        for process in crowd:
+            said.update(json.loads(process.communicate(timeout=100)[0]))
+    assert said.pop("done") >= WRITERS
+    assert set(said) <= {"Busy", "other processes kept changing it; run sync again"}
+    sync_at(archive, history.root)
+    _assert_complete(archive, history)
+
+
+@pytest.mark.parametrize("turns", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_whoever_looks_while_others_write_sees_a_whole_archive(tmp_path: Path, turns: int) -> None:
+    history = History(tmp_path / "agent")
+    archive, stop = tmp_path / "archive.db", tmp_path / "stop"
+    plan = _plan(history, tmp_path, turns, 0.002)
+    sync_at(archive, history.root)
+    lookers = [_start("look", archive, history.root, stop) for _ in range(2)]
+    others = [_start("sync", archive, history.root, stop), _start("write", plan, stop)]
+    with ended(*lookers, *others):
+        for process in lookers:
+            said = json.loads(process.communicate(timeout=100)[0])
+            assert set(said) <= {"done", "Busy"}
+            assert said["done"] > 1
+
+
+def test_eight_commands_started_at_once_make_one_archive(tmp_path: Path) -> None:
+    history = History(tmp_path / "agent")
+    for sid in SIDS:
+        history.write(_lines(history, sid, 20), sid)
+    desktop = Desktop(tmp_path / "home", history.root)
+    crowd = [desktop.start("sync") for _ in range(WRITERS)]
+    with ended(*crowd):
+        for process in crowd:
+            _, stderr = process.communicate(timeout=100)
+            assert process.returncode in (0, 75), stderr
+            assert process.returncode == 0 or "is locked by another process" in sentence(stderr)
+    assert any(process.returncode == 0 for process in crowd)
+    _assert_complete(desktop.archive, history)
+
+
+def _start(*words: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tests.faults.neighbours", *map(str, words)]
+    return subprocess.Popen(command, cwd=HERE, env=environment(), stdout=subprocess.PIPE, text=True)
+
+
+def _plan(history: History, folder: Path, turns: int, pause: float) -> Path:
+    """The lines of all files in turn, cut anywhere, as a list of writes."""
+    chance = random.Random(7)
+    strokes = []
+    for n in range(turns):
+        for sid in SIDS:
+            data = history.tool_turn(f"ask {n}", f"cat part_{n}.py", f"answer {n} " * chance.randrange(1, 80), sid)
+            cuts = sorted({0, len(data), *(chance.randrange(len(data)) for _ in range(chance.randrange(3)))})
+            strokes += [Stroke(str(history.file(sid)), data[a:b], pause) for a, b in zip(cuts, cuts[1:], strict=False)]
+    plan = folder / "plan.json"
+    plan.write_bytes(msgspec.json.encode(strokes))
+    return plan
+
+
+def _lines(history: History, sid: str, turns: int) -> bytes:
+    return b"".join(history.tool_turn(f"ask {n}", f"cat part_{n}.py", f"answer {n}", sid) for n in range(turns))
+
+
+def _assert_complete(archive: Path, history: History) -> None:
+    """Nothing is wrong or left to do, and the rows are those of an archive that one process made at once."""
+    store, alone = open_store(str(archive)), open_store("memory:")
+    seen = verify(store, "box", lambda *numbers: None)
+    assert (seen.wrong, seen.differs, seen.grown, seen.compared) == ([], [], 0, len(SIDS))
+    sync(job_at(alone, history.root))
+    assert conversations(store) == conversations(alone)
+    assert found(store, "answer") == found(alone, "answer") != []
+    store.close()
+    alone.close()
