@@ -30,6 +30,7 @@ _COMMON = (b"parser", b"lint")
 _CANARY_SEED = 4711
 _GENERATED = 80  # sessions
 _OUTPUT = 6500  # bytes of a tool's output: makes a line as long as in the real corpus on average, 2.8 kB
+_SHORT_OUTPUT = 400
 _SHAPES = 100  # different short sessions; more are copies with other ids and words
 _LONG_LINE = 100_000_000
 _LONG_FILE = 20_000_000
@@ -59,6 +60,13 @@ class Corpus:
         """Bytes of all of them."""
         return sum(path.stat().st_size for path in self.paths)
 
+    @cached_property
+    def bytes_per_line(self) -> float:
+        """Of the transcripts, on average."""
+        transcripts = [path for path in self.paths if path.suffix == ".jsonl"]
+        lines = sum(path.read_bytes().count(b"\n") for path in transcripts)
+        return sum(path.stat().st_size for path in transcripts) / lines
+
 
 class Corpora:
     """All of them, in one folder."""
@@ -72,9 +80,12 @@ class Corpora:
     @cached_property
     def generated(self) -> Corpus:
         """Made up, in every shape the generator knows."""
-        corpus = self._new("generated")
-        write_history(corpus.place.claude, seed=1, sessions=_GENERATED, turns=26, bytes_per_output=_OUTPUT)
-        return corpus
+        return self._made_up("generated", _OUTPUT)
+
+    @cached_property
+    def talkative(self) -> Corpus:
+        """The same with short outputs: many small records to a megabyte."""
+        return self._made_up("generated, short lines", _SHORT_OUTPUT)
 
     @cached_property
     def real(self) -> Corpus | None:
@@ -172,6 +183,11 @@ class Corpora:
         shapes = self.folder / f"shapes of {n}"
         made = write_history(shapes, n, min(n, _SHAPES), 1, 100, forks=False, subagents=False, notes=False).files
         _copies([(made[k % len(made)], corpus.place.claude, k // len(made), shapes) for k in range(n)])
+        return corpus
+
+    def _made_up(self, name: str, output: int) -> Corpus:
+        corpus = self._new(name)
+        write_history(corpus.place.claude, seed=1, sessions=_GENERATED, turns=26, bytes_per_output=output)
         return corpus
 
     def _streamed(self, name: str, files: int, size: int) -> Corpus:

@@ -43,7 +43,7 @@ def show(figure: Figure, as_json: bool) -> None:
         return
     bar = "" if figure.bar is None else f"{'≥' if figure.at_least else '≤'} {_number(figure.bar)}"
     value = "" if figure.value is None else f"{_number(figure.value)} {figure.unit}"
-    print(f"{figure.verdict:<8}{figure.name:<58}{value:>18}  {bar:<9}{figure.note}".rstrip(), flush=True)
+    print(f"{figure.verdict:<8}{figure.name:<58}{value:>18}  {bar:<11}{figure.note}".rstrip(), flush=True)
 
 
 def say(words: str) -> None:

@@ -16,6 +16,7 @@ ROOM = 0.50  # of the source, at most
 def figures(corpora: Corpora) -> Iterator[Figure]:
     """Speed of `everturn sync` as a process of its own, start-up included; size of the archive it leaves."""
     yield from _speed(corpora.generated, runs=3)
+    yield from _speed(corpora.talkative, runs=3, bar=None)
     if corpora.real is None or corpora.many is None:
         yield Figure("ingest, real corpus", None, note=corpora.why_not_real)
         return
@@ -31,12 +32,15 @@ def taken_in(corpus: Corpus) -> Cost:
     return everturn(corpus.place, "sync", "--json")
 
 
-def _speed(corpus: Corpus, runs: int) -> Iterator[Figure]:
+def _speed(corpus: Corpus, runs: int, bar: float | None = SPEED) -> Iterator[Figure]:
     costs = [taken_in(corpus) for _ in range(runs)]
     corpus.costs.extend(costs)
     cpu = median_cpu(costs)
-    note = f"{corpus.size / MB:.0f} MB in {corpus.files:,} files, {cpu:.2f} CPU-s, {min(c.wall for c in costs):.1f} s by the clock"
-    yield Figure(f"ingest, {corpus.name}", corpus.size / MB / cpu, "MB/CPU-s", SPEED, at_least=True, note=note)
+    note = (
+        f"{corpus.size / MB:.0f} MB in {corpus.files:,} files, {corpus.bytes_per_line:,.0f} bytes a line, "
+        f"{cpu:.2f} CPU-s, {min(c.wall for c in costs):.1f} s by the clock"
+    )
+    yield Figure(f"ingest, {corpus.name}", corpus.size / MB / cpu, "MB/CPU-s", bar, at_least=True, note=note)
     missing = corpus.files - costs[-1].json["report"]["new"]
     if missing:
         yield Figure(f"files not taken in, {corpus.name}", missing, "files", 0)

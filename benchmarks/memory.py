@@ -36,14 +36,14 @@ def _one_long_line(corpora: Corpora) -> Iterator[Figure]:
     yield _peak(corpus)
     report = cost.json["report"]
     kept = report["bytes_stored"] == corpus.size and not report["failed"]
-    note = f"{report['messages']} messages, {report['problems']} notes of lines indexed in part, {cost.cpu:.1f} CPU-s"
+    note = f"{report['messages']} messages, {report['problems']} told to be indexed in part, {cost.cpu:.1f} CPU-s"
     yield Figure("bytes lost of it", 0 if kept else corpus.size - report["bytes_stored"], "bytes", 0, note=note)
 
 
 def _peak(corpus: Corpus) -> Figure:
     line = longest_line(corpus.place.claude)
     peak = max(cost.peak for cost in corpus.costs) / MB
-    note = f"150 + 4 × the longest line, {line / MB:.1f} MB"
+    note = f"150 + 4 × the longest line, {line / MB:.2f} MB"
     return Figure(f"peak memory, {corpus.name}", peak, "MB", FIXED + PER_LINE * line / MB, note=note)
 
 

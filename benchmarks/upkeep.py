@@ -11,7 +11,7 @@ from benchmarks.processes import MB, PYTHON, Cost, everturn, median_cpu, run
 HELP = 0.080  # CPU seconds
 NOTHING_NEW = 0.2
 FEW, SOME, MANY = 10, 1_000, 10_000  # sessions
-OLD_BYTES = 128 << 10  # enough to look at the beginning and around the cursor
+OLD_BYTES = 100_000  # enough to look at the beginning and around the cursor
 _SAME = 1.2  # counted work may differ by this between a small and a large archive
 
 

@@ -23,12 +23,12 @@ class Desktop:
         (home / "config.toml").write_text('machine = "box"\nowner = "ann"\n')
 
     def run(
-        self, *words: str, before: Sequence[str] = (), program: str = "everturn"
+        self, *words: str, before: Sequence[str] = (), program: str = "everturn", patience: int = 60
     ) -> subprocess.CompletedProcess[str]:
         """One command, to its end. `before` is put in front of it, such as strace with its options."""
         return subprocess.run(
             [*before, sys.executable, "-m", program, *words],
-            cwd=HERE, env=self._environment(), capture_output=True, text=True, timeout=120, check=False,
+            cwd=HERE, env=self._environment(), capture_output=True, text=True, timeout=patience, check=False,
         )  # fmt: skip
 
     def start(self, *words: str, before: Sequence[str] = ()) -> subprocess.Popen[str]:
@@ -43,7 +43,7 @@ class Desktop:
         return {
             str(path.relative_to(self.home)): sha256(path.read_bytes()).hexdigest()
             for path in sorted(self.home.rglob("*"))
-            if path.is_file()
+            if path.is_file() and not path.name.endswith("-shm")  # shared memory of readers, not data
         }
 
     def _environment(self) -> dict[str, str]:

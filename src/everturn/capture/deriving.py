@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from everturn.capture.pieces import reader_for
 from everturn.capture.writing import Desk, Origin, note_failure, write_reading
 from everturn.model.archive import SourceFile, Version
 from everturn.sources import Found, Source
@@ -74,7 +75,7 @@ def catch_up(desk: Desk, source: Source, file: SourceFile, version: Version) -> 
 def derive(desk: Desk, source: Source, file: SourceFile, version: Version) -> None:
     """Go on making rows from `version.parsed` to the end of what is stored."""
     store = desk.store
-    reader = source.reader(Found(Path(file.path), file.kind, file.native_id, file.parent), version.state)
+    reader = reader_for(source, Found(Path(file.path), file.kind, file.native_id, file.parent), version.state)
     origin = Origin(source, file, version)
     unread, read_to = b"", version.parsed
     while True:

@@ -50,7 +50,7 @@ def forget(desk: Desk, sources: dict[str, Source], session: Session, keep_forks:
             done.kept_in = [fork.native_id for fork in forks]
         else:
             done.forked_messages = _erase_in_forks(store, doomed, forks, desk.now)
-        for source in sorted({store.version(row.version).source for row in doomed}):
+        for source in sorted(_files_of(store, doomed)):
             done.files.append(store.file_by_id(source)[0].path)
             store.delete_file(source)
     for fork in forks:  # their rows may quote what was forgotten, and they own now what they keep
@@ -60,6 +60,12 @@ def forget(desk: Desk, sources: dict[str, Source], session: Session, keep_forks:
             catch_up(desk, sources[file.format], file, version)
     store.scrub()
     return done
+
+
+def _files_of(store: Store, doomed: list[Session]) -> set[int]:
+    """The source files the sessions were read from, and the containers those were taken out of."""
+    files = {store.version(row.version).source for row in doomed}
+    return files | {store.file_by_id(file)[0].container for file in files} - {0}
 
 
 def _fork_sessions(store: Store, doomed: list[Session]) -> list[Session]:

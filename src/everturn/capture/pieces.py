@@ -16,7 +16,7 @@ from typing import BinaryIO
 from everturn.capture.scan import Candidate, stat_columns
 from everturn.model.archive import Version
 from everturn.model.conversation import Reading
-from everturn.sources import Reader
+from everturn.sources import Found, Reader, Source
 from everturn.store import Store
 
 BATCH = 4 << 20
@@ -99,9 +99,16 @@ def pieces(store: Store, intake: Intake, file: BinaryIO, redact: Redact | None =
             "parser": -1 if failed else source.parser if reader is not None else version.parser,
             "state": reader.state() if reader is not None else version.state,
             **probes(file, offset),
-            **(stat_columns(info) if last else {"mtime_ns": 0}),
+            **((intake.candidate.columns or stat_columns(info)) if last else {"mtime_ns": 0}),
         }
         yield Piece(intake, stored, at, reading, before, changes, last, failed)
+
+
+def is_read(intake: Intake, file: BinaryIO) -> bool:
+    """Is there nothing in the file that was not taken in before?"""
+    version, source = intake.version, intake.candidate.source
+    same = not intake.reason and version.parser == source.parser
+    return same and os.fstat(file.fileno()).st_size == version.offset
 
 
 def probes(file: BinaryIO, offset: int) -> dict[str, bytes]:
@@ -124,6 +131,23 @@ def common_bytes(store: Store, version: int, file: BinaryIO) -> int:
             break
         same += chunk.size
     return same
+
+
+def reader_for(source: Source, found: Found, state: bytes) -> Reader:
+    """The reader of a file. A container is only kept: what is in it is read from its members."""
+    return Opaque() if found.kind == "container" else source.reader(found, state)
+
+
+class Opaque:
+    """Reads nothing."""
+
+    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+        """See `sources.Reader`."""
+        return nothing(len(data))
+
+    def state(self) -> bytes:
+        """See `sources.Reader`."""
+        return b""
 
 
 def nothing(consumed: int = 0) -> Reading:
@@ -158,7 +182,7 @@ def _start_reader(intake: Intake) -> Reader | None:
     version, source = intake.version, intake.candidate.source
     if version.id and version.parser != source.parser and intake.mode != "structure":
         return None
-    return source.reader(intake.candidate.found, version.state)
+    return reader_for(source, intake.candidate.found, version.state)
 
 
 def _feed(reader: Reader | None, data: bytes, base: int, last: bool) -> tuple[Reading, str]:

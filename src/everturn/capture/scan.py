@@ -26,6 +26,8 @@ class Candidate:
     version: Version | None
     stat: os.stat_result | None
     error: str = ""
+    container: int = 0  # taken out of this source file
+    columns: dict[str, int] = field(default_factory=dict)  # what to remember of it, where its stat does not tell
 
     @property
     def path(self) -> str:
@@ -43,7 +45,7 @@ class Scan:
     gone: list[SourceFile] = field(default_factory=list)
     moved: list[tuple[SourceFile, Candidate]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    behind: list[tuple[SourceFile, Version]] = field(default_factory=list)  # gone, with rows still to be made
+    behind: list[tuple[SourceFile, Version]] = field(default_factory=list)  # rows still to be made from stored bytes
 
     @property
     def bytes_to_read(self) -> int:
@@ -53,8 +55,13 @@ class Scan:
 
 def scan(store: Store, sources: dict[str, Source], places: Places, machine: str, now: int, retry: bool = False) -> Scan:
     """Look at every root of every source, and at every known file elsewhere."""
-    known = {file.path: (file, version) for file, version in store.files(machine)}
     result = Scan()
+    known: dict[str, tuple[SourceFile, Version]] = {}
+    for file, version in store.files(machine):
+        if file.container:
+            _note_behind(result, sources, file, version)
+        else:
+            known[file.path] = file, version
     missing = dict(known)
     fresh: list[Candidate] = []
     for source, found in _listing(sources, places, result):
@@ -71,9 +78,7 @@ def scan(store: Store, sources: dict[str, Source], places: Places, machine: str,
         missing.pop(there.path)
     _match_moves(result, fresh, [row for row in missing.values() if row[0].state == "live"])
     for file, version in missing.values():
-        reads = sources.get(file.format)
-        if reads is not None and version.id and version.parser not in (reads.parser, -1):
-            result.behind.append((file, version))
+        _note_behind(result, sources, file, version)
     return result
 
 
@@ -84,9 +89,10 @@ def look(source: Source, found: Found, row: tuple[SourceFile, Version] | None) -
         info = os.stat(found.path)
     except OSError as failure:
         return Candidate(source, found, known, version, None, failure.strerror or "cannot be looked at")
-    if not stat.S_ISREG(info.st_mode):
+    if not stat.S_ISREG(info.st_mode) and found.kind != "bundle":
         return Candidate(source, found, known, version, None, "not an ordinary file")
-    return Candidate(source, found, known, version, info)
+    columns = stat_columns(info) | {"mtime_ns": max(info.st_mtime_ns, found.stamp)} if found.stamp else {}
+    return Candidate(source, found, known, version, info, columns=columns)
 
 
 def is_unchanged(candidate: Candidate) -> bool:
@@ -94,10 +100,8 @@ def is_unchanged(candidate: Candidate) -> bool:
     info, version, known = candidate.stat, candidate.version, candidate.known
     if info is None or version is None or known is None:
         return False
-    seen = (version.device, version.inode, version.file_size, version.mtime_ns)
-    return (
-        seen == (_signed(info.st_dev), _signed(info.st_ino), info.st_size, info.st_mtime_ns) and known.state == "live"
-    )
+    now = candidate.columns or stat_columns(info)
+    return known.state == "live" and all(getattr(version, name) == value for name, value in now.items())
 
 
 def stat_columns(info: os.stat_result) -> dict[str, int]:
@@ -118,6 +122,13 @@ def _listing(sources: dict[str, Source], places: Places, result: Scan) -> Iterab
                     yield source, found
             except OSError as failure:
                 result.problems.append(f"{failure.filename or root}: {failure.strerror}")
+
+
+def _note_behind(result: Scan, sources: dict[str, Source], file: SourceFile, version: Version) -> None:
+    """Rows still to be made from stored bytes, of a file that will not be looked at itself."""
+    source = sources.get(file.format)
+    if source is not None and version.id and version.parser not in (source.parser, -1):
+        result.behind.append((file, version))
 
 
 def _sort_in(result: Scan, candidate: Candidate, now: int, retry: bool) -> None:

@@ -1,76 +1,23 @@
 """The job that brings the archive up to date: scan, read what is new, write it, mark what is gone.
 
-Small files share a transaction, big ones have one per piece; each moves its own cursor in it, so that an interruption at
-any point leaves every file at a whole piece and the next run goes on from there. Several processes may sync at once: the
-one that finds a cursor moved by another starts that file again.
+Each file moves its own cursor in the transaction that adds its rows, so that an interruption at any point leaves every file
+at a whole piece and the next run goes on from there. Several processes may sync at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from copy import copy
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO
 
-from everturn.capture.deriving import catch_up, upgrade
-from everturn.capture.pieces import Piece, begin, nothing, pieces
-from everturn.capture.policy import Policy
+from everturn.capture.containers import is_container, take_container
+from everturn.capture.deriving import upgrade
 from everturn.capture.scan import Candidate, Scan, is_unchanged, look, scan
-from everturn.capture.writing import Desk, is_buried, note_failure, write_piece
-from everturn.errors import Conflict, EverturnError, MissingPath
-from everturn.model.archive import SourceFile
-from everturn.sources import Found, Places, Source
-from everturn.store import Store
+from everturn.capture.taking import HEAD, Progress, Report, Sync, Taking
+from everturn.capture.writing import Desk
+from everturn.errors import MissingPath, Usage
+from everturn.sources import Found, Source
 
-#: Files are written together until their new bytes reach this.
-GROUP = 4 << 20
-GROUP_FILES = 256
-HEAD = 64 << 10
-_TRIES = 4
-
-
-@dataclass
-class Report:
-    """What a sync did. `failed` are (path, why) of files that are in quarantine now."""
-
-    files: int = 0
-    unchanged: int = 0
-    waiting: int = 0
-    new: int = 0
-    grown: int = 0
-    rewritten: int = 0
-    moved: int = 0
-    gone: int = 0
-    off: int = 0
-    forgotten: int = 0
-    rederived: int = 0
-    bytes_read: int = 0
-    bytes_stored: int = 0
-    sessions: int = 0
-    turns: int = 0
-    messages: int = 0
-    problems: int = 0
-    failed: list[tuple[str, str]] = field(default_factory=list)
-    skipped: list[tuple[str, str]] = field(default_factory=list)
-
-
-#: Called with (files done, files to do, bytes done, bytes to do, current path).
-Progress = Callable[[int, int, int, int, str], None]
-
-
-@dataclass
-class Sync:
-    """Everything a sync needs, given by a surface."""
-
-    store: Store
-    sources: dict[str, Source]
-    places: Places
-    policy: Policy
-    machine: str
-    owner: str
-    clock: Callable[[], int]
-    progress: Progress = lambda *numbers: None
+__all__ = ["Progress", "Report", "Sync", "add", "desk_for", "sync"]
 
 
 def sync(job: Sync, retry: bool = False) -> Report:
@@ -123,31 +70,45 @@ def _recognised(job: Sync, path: Path, source_name: str, report: Report) -> Iter
         yield from _below(job, path, source_name)
         return
     try:
-        with path.open("rb") as file:
-            head = file.read(HEAD)
+        head = _head(path)
     except OSError as failure:
         report.failed.append((str(path), failure.strerror or "cannot be read"))
         return
-    for source in _wanted(job, source_name):
-        found = source.sniff(path, head)
-        if found is not None:
-            yield source, found
-            return
-    report.skipped.append((str(path), "no source knows this format; `everturn sources` lists what can be read"))
+    claim = _claim(job, path, head, source_name)
+    if claim is not None:
+        yield claim
+    else:
+        report.skipped.append((str(path), "no source knows this format; `everturn sources` lists what can be read"))
 
 
 def _below(job: Sync, folder: Path, source_name: str) -> Iterable[tuple[Source, Found]]:
+    seen: set[Path] = set()
     for source in _wanted(job, source_name):
-        seen: set[Path] = set()
         for found in source.find(folder):
-            seen.add(found.path)
-            yield source, found
-        for path in sorted(folder.rglob("*")):
-            if path not in seen and path.is_file() and not path.is_symlink():
-                with path.open("rb") as file:
-                    sniffed = source.sniff(path, file.read(HEAD))
-                if sniffed is not None:
-                    yield source, sniffed
+            if found.path not in seen:
+                seen.add(found.path)
+                yield source, found
+    for path in sorted(folder.rglob("*")):
+        if path not in seen and path.is_file() and not path.is_symlink():
+            claim = _claim(job, path, _head(path), source_name)
+            if claim is not None:
+                yield claim
+
+
+def _claim(job: Sync, path: Path, head: bytes, source_name: str) -> tuple[Source, Found] | None:
+    """The source a file belongs to, seen from its content. Two that both claim it are a mistake of ours to be told."""
+    claims = [
+        (source, found) for source in _wanted(job, source_name) if (found := source.sniff(path, head)) is not None
+    ]
+    if len(claims) > 1:
+        names = " and ".join(source.name for source, _ in claims)
+        raise Usage(f"{path} looks like {names}; say which with --as NAME")
+    return claims[0] if claims else None
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(HEAD)
 
 
 def _wanted(job: Sync, source_name: str) -> list[Source]:
@@ -158,10 +119,14 @@ def _mark_moves_and_gone(job: Sync, found: Scan, report: Report) -> None:
     store = job.store
     if not (found.moved or found.gone):
         return
+    members = [file for file, _ in store.files(job.machine) if file.container]
     with store.write():
         for file, candidate in found.moved:
             store.set_file(file.id, path=candidate.path, state="live")
-        for file in found.gone:
+            for member in (one for one in members if one.container == file.id):
+                store.set_file(member.id, path=candidate.path + member.path[len(file.path) :])
+        lost = {file.id for file in found.gone}
+        for file in [*found.gone, *(one for one in members if one.container in lost and one.state == "live")]:
             store.set_file(file.id, state="gone")
     for _, candidate in found.moved:
         row = store.file(job.machine, candidate.path)
@@ -172,152 +137,15 @@ def _mark_moves_and_gone(job: Sync, found: Scan, report: Report) -> None:
 
 
 def _take_in(job: Sync, desk: Desk, candidates: list[Candidate], report: Report, total: int) -> None:
-    group: list[Piece] = []
-    read_before = 0
+    taking = Taking(job, desk, report)
     for number, candidate in enumerate(candidates):
         job.progress(number, len(candidates), report.bytes_read, total, candidate.path)
-        group = _one_file(job, desk, candidate, group, report)
-        if report.bytes_read - read_before >= GROUP or len(group) >= GROUP_FILES:
-            _write_group(job, desk, group, report)
-            group, read_before = [], report.bytes_read
-    _write_group(job, desk, group, report)
+        if is_container(candidate):
+            take_container(taking, candidate)
+        else:
+            taking.take(candidate)
+    taking.flush()
     job.progress(len(candidates), len(candidates), report.bytes_read, total, "")
-
-
-def _one_file(job: Sync, desk: Desk, candidate: Candidate, group: list[Piece], report: Report) -> list[Piece]:
-    """Read one file. Its last piece, if it is the only one, is left for the group."""
-    report.files += 1
-    if candidate.stat is None:
-        _fail(job, desk, candidate, candidate.error, report)
-        return group
-    try:
-        with candidate.found.path.open("rb") as file:
-            mode = _mode(job, candidate, file)
-            if mode == "off" or _is_forgotten(desk, candidate):
-                report.off += mode == "off"
-                report.forgotten += mode != "off"
-                return group
-            intake = begin(job.store, candidate, mode, file)
-            _count(report, candidate, intake.reason)
-            redact = job.policy.redact if mode == "redacted" else None
-            for piece in pieces(job.store, intake, file, redact):
-                report.bytes_read += len(piece.stored)
-                if is_buried(desk, candidate.source.name, piece.reading):
-                    report.forgotten += 1
-                    return group
-                if piece.last and intake.pieces_written == 0 and len(piece.stored) < GROUP:
-                    return [*group, piece]
-                _write_group(job, desk, [*group, piece], report)
-                group = []
-    except OSError as failure:
-        _fail(job, desk, candidate, failure.strerror or "cannot be read", report)
-    return group
-
-
-def _mode(job: Sync, candidate: Candidate, file: BinaryIO) -> str:
-    if job.policy.is_simple:
-        return job.policy.mode
-    return job.policy.mode_for(candidate.source.workspace(file.read(HEAD)), candidate.path)
-
-
-def _is_forgotten(desk: Desk, candidate: Candidate) -> bool:
-    name, found = candidate.source.name, candidate.found
-    return (name, found.native_id) in desk.buried_sessions or (name, found.parent) in desk.buried_sessions
-
-
-def _count(report: Report, candidate: Candidate, reason: str) -> None:
-    if candidate.version is None or candidate.version.id == 0:
-        report.new += 1
-    elif reason:
-        report.rewritten += 1
-    else:
-        report.grown += 1
-
-
-def _write_group(job: Sync, desk: Desk, group: list[Piece], report: Report) -> None:
-    """Write pieces together; if that fails, one by one, so that one bad file does not hold up the others."""
-    if not group:
-        return
-    try:
-        _commit(job, desk, group, report)
-    except Conflict:
-        for piece in group:
-            _again(job, desk, piece, report)
-    except EverturnError:
-        raise
-    except Exception as failure:
-        if len(group) > 1:
-            for piece in group:
-                _write_group(job, desk, [piece], report)
-            return
-        _keep_bytes_only(job, desk, group[0], failure, report)
-
-
-def _commit(job: Sync, desk: Desk, group: list[Piece], report: Report) -> None:
-    before = dict(desk.written)
-    saved = [
-        (piece.intake, copy(piece.intake), copy(piece.intake.version), piece.intake.candidate.known) for piece in group
-    ]
-    try:
-        with job.store.write():
-            for piece in group:
-                write_piece(desk, piece)
-    except BaseException:  # the rows are rolled back, so what was noted about them must be too
-        desk.written.update(before)
-        for intake, old, version, known in saved:
-            intake.__dict__.update(old.__dict__, version=version)
-            intake.candidate.known = known
-        raise
-    for piece in group:
-        report.bytes_stored += len(piece.stored)
-        if piece.failed:
-            report.failed.append((piece.intake.candidate.path, piece.failed))
-        if piece.last:
-            _derive_rest(job, desk, piece, report)
-
-
-def _derive_rest(job: Sync, desk: Desk, piece: Piece, report: Report) -> None:
-    """Rows of an older parser are made again, and what could not be parsed is tried again when its time has come."""
-    known, version = piece.intake.candidate.known, piece.intake.version
-    if known is not None and not piece.failed and catch_up(desk, piece.intake.candidate.source, known, version):
-        report.rederived += 1
-
-
-def _again(job: Sync, desk: Desk, piece: Piece, report: Report) -> None:
-    """Another process moved this file's cursor: look at it afresh."""
-    old = piece.intake.candidate
-    for _ in range(_TRIES):
-        candidate = look(old.source, old.found, job.store.file(job.machine, old.path))
-        if is_unchanged(candidate):
-            return
-        try:
-            for one in _one_file(job, desk, candidate, [], report):
-                _commit(job, desk, [one], report)
-        except Conflict:
-            continue
-        return
-    report.failed.append((old.path, "other processes kept changing it; run sync again"))
-
-
-def _keep_bytes_only(job: Sync, desk: Desk, piece: Piece, failure: Exception, report: Report) -> None:
-    """Rows could not be made of a piece: a defect of ours. Its bytes are kept and it is tried again later."""
-    piece.failed = f"rows could not be made ({type(failure).__name__}) after byte {piece.at}"
-    piece.reading = nothing()
-    piece.changes |= {"parsed": piece.intake.version.parsed, "parser": -1}
-    _commit(job, desk, [piece], report)
-
-
-def _fail(job: Sync, desk: Desk, candidate: Candidate, why: str, report: Report) -> None:
-    """A file that cannot be read goes into quarantine."""
-    report.failed.append((candidate.path, why))
-    with job.store.write():
-        known = candidate.known
-        if known is None:
-            row = SourceFile(0, candidate.source.name, job.machine, job.owner, candidate.path, candidate.found.kind)
-            row.native_id, row.parent = candidate.found.native_id, candidate.found.parent
-            row.id = job.store.add_file(row)
-            known = row
-        note_failure(desk, known, why)
 
 
 def _finish(desk: Desk, report: Report) -> Report:

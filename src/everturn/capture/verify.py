@@ -42,7 +42,8 @@ def verify(store: Store, machine: str, progress: Callable[[int, int, str], None]
         found.files += 1
         for version in store.versions(file.id):
             _check_version(store, file, version, found)
-        if live and file.machine == machine and current.id and current.mode == "full":
+        is_file = not file.container and file.kind != "container"  # those are copies of what is in use
+        if live and is_file and file.machine == machine and current.id and current.mode == "full":
             _compare(store, file, current, found)
     return found
 

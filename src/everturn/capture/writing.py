@@ -66,10 +66,7 @@ def write_piece(desk: Desk, piece: Piece) -> None:
     if intake.blanked:  # rows are made from what is stored, once all of it is there
         reading, changes["parser"] = nothing(), 0
     store.move_cursor(version.id, piece.offset, changed_at=desk.now, **changes)
-    if intake.mode in ("full", "redacted"):
-        skip = max(intake.shared - piece.at, 0)  # already there: shared with the version before
-        if skip < len(stored):
-            store.append_raw(version.id, piece.at + skip, stored[skip:] if skip else stored)
+    _append_bytes(store, piece, stored)
     write_reading(desk, Origin(intake.candidate.source, known, version), reading)
     for name, value in changes.items():
         setattr(version, name, value)
@@ -128,7 +125,7 @@ def _open_version(desk: Desk, intake: Intake) -> None:
     if known is None:
         known = SourceFile(
             0, candidate.source.name, desk.machine, desk.owner, candidate.path, found.kind, found.native_id,
-            found.parent, intake.mode,
+            found.parent, intake.mode, container=candidate.container,
         )  # fmt: skip
         known.id = store.add_file(known)
     elif known.mode != intake.mode:
@@ -139,6 +136,13 @@ def _open_version(desk: Desk, intake: Intake) -> None:
     if intake.shared:
         intake.shared = store.share_raw(intake.old_version, version.id, intake.shared)
     intake.reason = ""
+
+
+def _append_bytes(store: Store, piece: Piece, stored: bytes) -> None:
+    intake = piece.intake
+    skip = max(intake.shared - piece.at, 0)  # already there: shared with the version before
+    if intake.mode in ("full", "redacted") and skip < len(stored):
+        store.append_raw(intake.version.id, piece.at + skip, stored[skip:] if skip else stored)
 
 
 def _write_part(desk: Desk, origin: Origin, part: Part) -> None:

@@ -31,6 +31,7 @@ class SourceFile(Struct):
     fail_reason: str = ""  # why it is in quarantine; empty when it is not
     fail_count: int = 0
     retry_at: int = 0
+    container: int = 0  # id of the file this conversation was taken out of; its path is then CONTAINER#NAME
 
 
 class Version(Struct):

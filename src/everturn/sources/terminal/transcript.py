@@ -50,3 +50,4 @@ class Transcript(Struct, frozen=True):
     ended: int | None = None
     command: str = ""  # what was recorded, when the header says so
     exit_status: int | None = None
+    zone: int | None = None  # minutes east of UTC its clock stood at, when the header says so

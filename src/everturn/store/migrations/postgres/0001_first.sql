@@ -34,6 +34,7 @@ CREATE TABLE "source_file" (
     "fail_reason" text COLLATE "C" NOT NULL,
     "fail_count" bigint NOT NULL,
     "retry_at" bigint NOT NULL,
+    "container" bigint NOT NULL,
     UNIQUE ("machine", "path")
 );
 

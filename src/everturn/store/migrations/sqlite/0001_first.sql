@@ -14,6 +14,7 @@ CREATE TABLE "source_file" (
     "fail_reason" TEXT NOT NULL,
     "fail_count" INTEGER NOT NULL,
     "retry_at" INTEGER NOT NULL,
+    "container" INTEGER NOT NULL,
     UNIQUE ("machine", "path")
 ) STRICT;
 

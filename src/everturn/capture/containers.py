@@ -1,0 +1,119 @@
+"""Files that hold conversations rather than being one: databases, archives, recordings, folders of small files.
+
+The container's own bytes are kept like those of any file (a database through a copy made by its engine), and each
+conversation in it becomes a source file of its own at `CONTAINER#NAME`, written out as lines, that grows, changes and is
+read like any other. A container is kept without its bytes where they may not be kept as they are: under rules for
+workspaces, after something in it was forgotten, or when it is very large.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from everturn.capture.scan import Candidate, stat_columns
+from everturn.capture.taking import Taking
+from everturn.sources import Found, Member
+from everturn.sources.database import snapshot
+
+#: Bytes of larger containers are not kept; their conversations are.
+LARGEST = 256 << 20
+HEAD = 64 << 10
+
+
+def is_container(candidate: Candidate) -> bool:
+    """Must this file be taken apart?"""
+    return candidate.source.unpack is not None and candidate.found.kind in ("container", "bundle")
+
+
+def take_container(taking: Taking, candidate: Candidate) -> None:
+    """Take in a container and every conversation in it."""
+    if candidate.stat is None:
+        taking.report.files += 1
+        taking.fail(candidate, candidate.error)
+        return
+    candidate.columns = candidate.columns or stat_columns(candidate.stat)
+    try:
+        with tempfile.TemporaryDirectory(prefix="everturn-") as folder:
+            path = _readable(candidate, Path(folder))
+            _take_members(taking, candidate, path, Path(folder))
+            _take_bytes(taking, candidate, path, Path(folder))
+    except OSError as failure:
+        taking.fail(candidate, failure.strerror or "cannot be read")
+
+
+def _readable(candidate: Candidate, folder: Path) -> Path:
+    if not candidate.source.is_database or candidate.found.kind == "bundle":
+        return candidate.found.path
+    copy = folder / "copy.db"
+    snapshot(candidate.found.path, copy)
+    return copy
+
+
+def _take_bytes(taking: Taking, candidate: Candidate, path: Path, folder: Path) -> None:
+    """The container itself, last: its cursor says that everything in it has been seen."""
+    taking.report.files += 1
+    mode = _mode(taking, candidate, path)
+    if mode == "structure":
+        path = folder / "nothing"
+        path.touch()
+    with path.open("rb") as file:
+        taking.take_open(candidate, file, mode)
+
+
+def _mode(taking: Taking, candidate: Candidate, path: Path) -> str:
+    policy, buried = taking.job.policy, taking.desk.buried_sessions
+    forgotten = any(agent == candidate.source.name for agent, _ in buried)
+    as_it_is = policy.is_simple and policy.mode == "full" and not forgotten and candidate.found.kind == "container"
+    return "full" if as_it_is and path.stat().st_size <= LARGEST else "structure"
+
+
+def _take_members(taking: Taking, candidate: Candidate, path: Path, folder: Path) -> None:
+    store, unpack = taking.job.store, candidate.source.unpack
+    assert unpack is not None
+    container = _row(taking, candidate)
+    before = {file.path: file for file, _ in store.files(taking.job.machine) if file.container == container}
+    for number, member in enumerate(unpack(candidate.found, path)):
+        one = _candidate(taking, candidate, member, container)
+        before.pop(one.path, None)
+        taking.report.files += 1
+        lines = folder / f"member-{number}"
+        _write_out(lines, member.lines)
+        one.stat = os.stat(lines)
+        one.columns = {
+            "device": 0,
+            "inode": 0,
+            "file_size": one.stat.st_size,
+            "mtime_ns": candidate.columns["mtime_ns"],
+        }
+        with lines.open("rb") as file:
+            taking.take_open(one, file, taking.mode(one, file))
+        lines.unlink()
+    gone = [file for file in before.values() if file.state == "live"]
+    taking.report.gone += len(gone)
+    if gone:
+        with store.write():
+            for lost in gone:
+                store.set_file(lost.id, state="gone")
+
+
+def _row(taking: Taking, candidate: Candidate) -> int:
+    """The container's row must be there before its members can point to it."""
+    if candidate.known is None:
+        taking.register(candidate)
+    assert candidate.known is not None
+    return candidate.known.id
+
+
+def _candidate(taking: Taking, candidate: Candidate, member: Member, container: int) -> Candidate:
+    found = Found(Path(f"{candidate.path}#{member.name}"), member.kind, member.native_id, member.parent)
+    row = taking.job.store.file(taking.job.machine, str(found.path))
+    known, version = row if row is not None else (None, None)
+    return Candidate(candidate.source, found, known, version, None, container=container)
+
+
+def _write_out(path: Path, lines: Iterator[bytes]) -> None:
+    with path.open("wb") as file:
+        file.writelines(lines)
