@@ -12,6 +12,7 @@ from benchmarks.figures import Figure, exact
 from benchmarks.processes import everturn
 from everturn.model.archive import SourceFile, Version
 from everturn.store import Store, open_store
+from tests.transcripts import append_turn
 
 _ASKED = 5  # sessions exported with the real command as well
 
@@ -140,7 +141,7 @@ def _made_again(corpus: Corpus) -> Figure:
 
 
 def _forgotten(corpora: Corpora, corpus: Corpus) -> Iterator[Figure]:
-    session = corpora.add_canary(corpus)
+    session, fork = corpora.add_canary(corpus)
     everturn(corpus.place, "sync")
     word = CANARY.encode()
     if len(places_of(word, corpus.place.archive, corpus.place.db)) < 2:
@@ -151,6 +152,9 @@ def _forgotten(corpora: Corpora, corpus: Corpus) -> Iterator[Figure]:
     everturn(corpus.place, "forget", session, "--yes")
     left = places_of(word, corpus.place.archive, corpus.place.db)
     yield exact(f"places of a word after forget, {corpus.name}", left, "index, packed bytes, log, free pages")
+    append_turn(fork)  # so that the next sync looks into a file that still has the copies
     everturn(corpus.place, "sync")
     left = places_of(word, corpus.place.archive, corpus.place.db)
-    yield exact(f"the same after one more sync, {corpus.name}", left, "the agent's own files still hold it")
+    yield exact(
+        f"the same after one more sync, {corpus.name}", left, "the agent's own files still hold it, a fork has grown"
+    )

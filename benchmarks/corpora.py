@@ -160,8 +160,11 @@ class Corpora:
         self._turns += 1
         return len(append_turn(corpus.paths[len(corpus.paths) // 2], self._turns))
 
-    def add_canary(self, corpus: Corpus) -> str:
-        """Put a session with a word all over it beside the others, and a fork that copied it; the session's id."""
+    def add_canary(self, corpus: Corpus) -> tuple[str, Path]:
+        """Put a session with a word all over it beside the others, and a fork that copied it.
+
+        Gives the id of the session, and the file of the fork.
+        """
         made = write_history(corpus.place.claude, seed=_CANARY_SEED, sessions=3, turns=8)
         fork = next(one for one in made.sessions.values() if one.forked_from)
         session = made.sessions[fork.forked_from]
@@ -171,7 +174,7 @@ class Corpora:
                 path.write_bytes(_marked(path.read_bytes()))
         lines = fork.path.read_bytes().splitlines(keepends=True)
         fork.path.write_bytes(b"".join(_marked(line) if _id(line) in ids else line for line in lines))
-        return session.native_id
+        return session.native_id, fork.path
 
     def _new(self, name: str, why: str = "") -> Corpus:
         place = Place(self.folder / f"{why}{name}".replace(" ", "-").replace("×", "x"))

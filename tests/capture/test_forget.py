@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from everturn.capture.deriving import rebuild
@@ -85,6 +86,26 @@ def test_copies_in_forks_are_blanked_and_the_rest_of_the_fork_stays(
     assert hits(store, CANARY) == []
     assert hits(store, "goes") == [(OTHER, 3)]
     assert CANARY.encode() not in stored(tmp_path / "archive")
+
+
+def test_records_that_are_no_messages_go_with_the_messages_they_lie_between(
+    store: Store, history: History, tmp_path: Path
+) -> None:
+    progress = json.dumps({"type": "progress", "data": {"type": "bash_progress", "output": CANARY}}).encode() + b"\n"
+    shared = history.turn("ask", "reply") + progress + history.turn("ask more", "reply") + progress
+    history.write(shared)
+    run(store, history)
+    own = history.turn("own words", "stay", OTHER)
+    history.write(history.fork(shared, OTHER) + own, OTHER)
+    run(store, history)
+    erase(store, current(store))
+    assert CANARY.encode() not in raw(store, history.file(OTHER))
+    third = "33333333-2222-4333-8444-555555555555"
+    history.write(history.fork(shared, third) + history.turn("new", "part", third), third)
+    run(store, history)
+    assert CANARY.encode() not in raw(store, history.file(third))
+    assert hits(store, "part") == [(third, 1)]
+    assert verify(store, "box", lambda *n: None).wrong == []
 
 
 def test_a_fork_that_appears_after_the_forgetting_comes_without_the_forgotten_part(

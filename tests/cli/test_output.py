@@ -134,3 +134,13 @@ def _plain(text: str) -> str:
     import re
 
     return re.sub("\x1b\\[[0-9;]*m", "", text)
+
+
+def test_on_a_narrow_terminal_only_the_last_column_is_cut() -> None:
+    stdout = io.StringIO()
+    out = Output(stdout=stdout, env={"FORCE_COLOR": "1", "COLUMNS": "60", "NO_COLOR": "1"})
+    out.table(("session", "when", "about"), [("0123abcd", "3 months ago", "a very long title " * 20)])
+    line = stdout.getvalue().splitlines()[-1]
+    assert line.startswith("0123abcd")
+    assert "3 months ago" in line
+    assert len(line) <= 60

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from typing import Any
 
 Dice = random.Random
 Damage = Callable[[bytes, Dice], bytes]
@@ -56,7 +57,18 @@ def zeros(data: bytes, dice: Dice) -> bytes:
 
 def foreign(data: bytes, dice: Dice) -> bytes:
     """Bytes that are no UTF-8, or no JSON, in the middle of something."""
-    strange = [b"\xff\xfe", b"\xed\xa0\x80", b"\xc3", b"\x1b[31m", b"\xef\xbb\xbf", b"\r", b"\x0b", b"\xc2\x85", b"}{", b'"']
+    strange = [
+        b"\xff\xfe",
+        b"\xed\xa0\x80",
+        b"\xc3",
+        b"\x1b[31m",
+        b"\xef\xbb\xbf",
+        b"\r",
+        b"\x0b",
+        b"\xc2\x85",
+        b"}{",
+        b'"',
+    ]
     at = dice.randrange(len(data))
     return data[:at] + dice.choice([*strange, dice.randbytes(dice.randint(1, 40))]) + data[at:]
 
@@ -111,7 +123,20 @@ def retype(data: bytes, dice: Dice) -> bytes:
     holder = record
     if isinstance(record.get("message"), dict) and record["message"] and dice.random() < 0.5:
         holder = record["message"]
-    odd = [None, True, -1, 1e300, 1 << 70, "", "\0", [], [[]], {}, {"type": []}, ["text", None, {"type": "tool_use"}]]
+    odd: list[Any] = [
+        None,
+        True,
+        -1,
+        1e300,
+        1 << 70,
+        "",
+        "\0",
+        [],
+        [[]],
+        {},
+        {"type": []},
+        ["text", None, {"type": "tool_use"}],
+    ]
     holder[dice.choice(list(holder))] = dice.choice(odd)
     lines[n] = json.dumps(record).encode() + b"\n"
     return b"".join(lines)

@@ -68,7 +68,8 @@ def look(archive: str, root: str, stop: str) -> None:
 
 
 def _until(stop: str, archive: str, work: Callable[[Store], list[str]]) -> None:
-    """Work until the file is there and once more, and tell how often it went well and what was said."""
+    """Say `ready`, work until the file is there and once more, tell how often it went well and what was said."""
+    print("ready", flush=True)
     said: Counter[str] = Counter()
     done = False
     while not done:
@@ -86,5 +87,7 @@ def _until(stop: str, archive: str, work: Callable[[Store], list[str]]) -> None:
     print(json.dumps(said))
 
 
+PROGRAMS: dict[str, Callable[..., None]] = {"write": write, "sync": take_in, "look": look}
+
 if __name__ == "__main__":
-    {"write": write, "sync": take_in, "look": look}[sys.argv[1]](*sys.argv[2:])
+    PROGRAMS[sys.argv[1]](*sys.argv[2:])

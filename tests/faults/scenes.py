@@ -15,10 +15,9 @@ from typing import Any
 
 import msgspec
 
-from everturn.capture import deriving, pieces
-from everturn.capture import sync as syncing
+from everturn.capture import deriving, pieces, taking
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Report, Sync
+from everturn.capture.sync import Report, Sync, sync
 from everturn.capture.verify import verify
 from everturn.model.archive import Session, SourceFile
 from everturn.sources import Places, all_sources
@@ -28,7 +27,7 @@ from tests.capture.history import History, everything, ticking
 #: A small history, read and stored in small pieces, has as many transactions as a big one in big pieces.
 SMALL: tuple[tuple[Any, str, int], ...] = (
     (pieces, "BATCH", 8 << 10),
-    (syncing, "GROUP", 8 << 10),
+    (taking, "GROUP", 8 << 10),
     (deriving, "SLICE", 8 << 10),
     (raw, "CHUNK", 4 << 10),
     (raw, "SEALED", 1 << 10),
@@ -40,7 +39,7 @@ WORDS = ("walrus", "zebra", "octopus", "heron", "fresh")
 
 def job_at(store: Store, root: Path, clock: Callable[[], int] | None = None) -> Sync:
     """A sync of the history below `root`."""
-    places = Places(root / "no-home", {}, "linux", {name: (root,) for name in all_sources()})
+    places = Places(root / "no-home", {}, "linux", dict.fromkeys(all_sources(), (root,)))
     return Sync(store, all_sources(), places, Policy(), "box", "ann", clock or ticking())
 
 
@@ -48,7 +47,7 @@ def sync_at(archive: Path, root: Path) -> Report:
     """Open, sync, close."""
     store = open_store(str(archive))
     try:
-        return syncing.sync(job_at(store, root))
+        return sync(job_at(store, root))
     finally:
         store.close()
 

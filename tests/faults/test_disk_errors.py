@@ -82,7 +82,7 @@ def test_an_archive_that_may_not_grow_keeps_what_it_has(folder: Path, small_piec
 
 @pytest.mark.needs("strace")
 @pytest.mark.usefixtures("traceable")
-@pytest.mark.parametrize(("failure", "told"), [("ENOSPC", FULL), ("EIO", BROKEN)])
+@pytest.mark.parametrize(("failure", "told"), [("ENOSPC", FULL), ("EIO", BROKEN)], ids=["full", "broken"])
 def test_the_command_tells_what_the_disk_did_and_how_to_go_on(folder: Path, failure: str, told: str) -> None:
     scene = grown(folder / "scene")
     desktop = Desktop(folder / "home", scene.root)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from everturn.capture import deriving
-from everturn.capture import sync as syncing
+from everturn.capture.sync import sync
 from everturn.capture.writing import Desk
 from everturn.errors import EverturnError
 from everturn.store import Store, open_store
@@ -75,7 +75,7 @@ def _work(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sync(store: Store, history: Path) -> dict[str, Any]:
-    report = syncing.sync(job_at(store, history))
+    report = sync(job_at(store, history))
     return {"messages": report.messages, "failed": report.failed}
 
 

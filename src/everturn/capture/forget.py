@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from everturn.capture.blanking import Mark, blank, stretches
 from everturn.capture.deriving import catch_up
 from everturn.capture.writing import Desk
-from everturn.model.archive import MessageRow, Session, Tombstone
+from everturn.model.archive import Session, Tombstone
 from everturn.sources import Source
 from everturn.store import Store
 
@@ -78,27 +79,25 @@ def _fork_sessions(store: Store, doomed: list[Session]) -> list[Session]:
 def _erase_in_forks(store: Store, doomed: list[Session], forks: list[Session], now: int) -> int:
     marks = {row.fingerprint for one in doomed for row in store.messages(one.id)} - {None}
     erased: set[int] = set()
-    for fork in forks:
-        copies = [row for row in store.messages(fork.id) if row.inherited and row.fingerprint in marks]
-        _blank(store, fork, copies)
-        erased |= {row.fingerprint for row in copies if row.fingerprint is not None}
+    for version in sorted({fork.version for fork in forks}):
+        rows = [row for one in store.sessions_in(version) for row in store.messages(one.id)]
+        copies = {row.fingerprint for row in rows if row.inherited and row.fingerprint in marks}
+        _blank(store, version, [(row.start, row.fingerprint in copies) for row in rows])
+        erased |= {mark for mark in copies if mark is not None}
     store.bury([Tombstone("message", doomed[0].agent, str(mark), now) for mark in sorted(erased)])
     return len(erased)
 
 
-def _blank(store: Store, fork: Session, copies: list[MessageRow]) -> None:
-    """Overwrite byte ranges with blanks of the same length; the rows are made again from what is left."""
-    version = store.version(fork.version)
+def _blank(store: Store, number: int, marks: list[Mark]) -> None:
+    """Overwrite forgotten stretches with blanks; the rows are made again from what is left."""
+    version = store.version(number)
+    gone = list(stretches(marks, version.size))
     changed: list[tuple[int, bytes]] = []
-    for chunk in store.chunks(fork.version):
-        end = chunk.start + chunk.size
-        inside = [row for row in copies if row.start < end and row.start + row.size > chunk.start]
-        if not inside:
-            continue
-        data = bytearray(store.read_chunk(chunk.digest))
-        for row in inside:
-            first, last = max(row.start - chunk.start, 0), min(row.start + row.size - chunk.start, chunk.size)
-            data[first:last] = b" " * (last - first)
-        changed.append((chunk.start, bytes(data)))
-    store.put_chunks(fork.version, changed)
-    store.set_version(fork.version, parser=0, erased=version.erased + sum(row.size for row in copies))
+    blanked = 0
+    for chunk in store.chunks(number):
+        if any(first < chunk.start + chunk.size and last > chunk.start for first, last in gone):
+            data = bytearray(store.read_chunk(chunk.digest))
+            blanked += sum(blank(data, first - chunk.start, last - chunk.start) for first, last in gone)
+            changed.append((chunk.start, bytes(data)))
+    store.put_chunks(number, changed)
+    store.set_version(number, parser=0, erased=version.erased + blanked)

@@ -52,6 +52,7 @@ class Intake:
     old_version: int = 0
     pieces_written: int = 0
     blanked: bool = False  # forgotten messages were taken out of it
+    in_forgotten: bool = False  # the last piece ended in a forgotten stretch
 
 
 def begin(store: Store, candidate: Candidate, mode: str, file: BinaryIO) -> Intake:

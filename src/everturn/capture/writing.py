@@ -8,6 +8,7 @@ from hashlib import blake2b
 
 import msgspec
 
+from everturn.capture.blanking import blank, stretches
 from everturn.capture.pieces import Intake, Piece, nothing
 from everturn.derive.growth import grow
 from everturn.model.archive import (
@@ -221,12 +222,11 @@ def _call_starts(store: Store, origin: Origin, session: int) -> Callable[[Call],
 
 
 def _without_buried(desk: Desk, piece: Piece) -> tuple[bytes, int]:
-    """The bytes with forgotten messages blanked (same length, so that every byte range stays right), and how many."""
-    stored, blanked = bytearray(piece.stored), 0
-    for part in piece.reading.parts:
-        for message in part.messages:
-            start = message.start - piece.at
-            if message.fingerprint in desk.buried_messages and start >= 0:
-                stored[start : start + message.size] = b" " * message.size
-                blanked += message.size
+    """The bytes with what was forgotten blanked (same length, so that every byte range stays right), and how many."""
+    messages = [message for part in piece.reading.parts for message in part.messages]
+    marks = [(message.start - piece.at, message.fingerprint in desk.buried_messages) for message in messages]
+    stored, begun = bytearray(piece.stored), 0 if piece.intake.in_forgotten else None
+    gone = list(stretches(marks, len(stored), begun))
+    piece.intake.in_forgotten = bool(gone) and gone[-1][1] == len(stored)
+    blanked = sum(blank(stored, first, last) for first, last in gone)
     return bytes(stored), blanked

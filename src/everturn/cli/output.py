@@ -1,7 +1,7 @@
 """Where words go: data to stdout, everything said to people to stderr.
 
 Promises: no control character of an archive reaches the terminal raw; secrets are masked unless the user asked to
-reveal them; a pipe gets plain aligned text, a terminal gets a table; `rich` is imported for a terminal only.
+reveal them; a pipe gets aligned text as long as it is, a terminal gets it cut to its width.
 """
 
 from __future__ import annotations
@@ -60,12 +60,9 @@ class Output:
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> None:
         """Aligned columns; `right` are the numbers of those to align right. Cells are made fit to be shown here."""
         cells = [[self.text(cell) for cell in row] for row in rows]
-        if self.fancy:
-            self.clear_progress()
-            _rich_table(self, columns, cells, set(right))
-        else:
-            for line in _plain_table(columns, cells, set(right)):
-                self.emit(line)
+        for number, line in enumerate(_aligned(columns, cells, set(right), self.width if self.fancy else 0)):
+            strong = number == 0 and self.fancy and not self.env.get("NO_COLOR")
+            self.emit(f"\x1b[1m{line}\x1b[0m" if strong else line)
 
     # words ----------------------------------------------------------------------------------------------------------
     def say(self, text: str = "") -> None:
@@ -191,32 +188,19 @@ def _is_terminal(stream: TextIO) -> bool:
         return False
 
 
-def _plain_table(columns: Sequence[str], rows: list[list[str]], right: set[int]) -> Iterable[str]:
-    """Two blanks between columns, no trailing blanks, the last column as long as it is."""
-    from everturn.derive.printable import cells
+def _aligned(columns: Sequence[str], rows: list[list[str]], right: set[int], width: int) -> Iterable[str]:
+    """Two blanks between columns, no trailing blanks. On a terminal of `width` cells (0: as long as it is) the last
+    column gives way, and only that: an id that is cut is of no use."""
+    from everturn.derive.printable import cells, cut
 
     head = [name.upper() for name in columns]
     widths = [max(map(cells, column)) for column in zip(head, *rows, strict=True)]
+    room = max(width - sum(widths[:-1]) - 2 * (len(widths) - 1), 10) if width else 0
     for row in [head, *rows]:
         padded = []
-        for number, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            gap = " " * (width - cells(cell))
+        for number, (cell, wide) in enumerate(zip(row, widths, strict=True)):
+            gap = " " * (wide - cells(cell))
             padded.append(gap + cell if number in right else cell + gap)
+        if room:
+            padded[-1] = cut(padded[-1].rstrip(), room)
         yield "  ".join(padded).rstrip()
-
-
-def _rich_table(out: Output, columns: Sequence[str], rows: list[list[str]], right: set[int]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for number, name in enumerate(columns):
-        last = number == len(columns) - 1
-        justify = "right" if number in right else "left"
-        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", ratio=1 if last else None)  # type: ignore[arg-type]
-    for row in rows:
-        table.add_row(*map(Text, row))  # Text, so that [brackets] of a transcript are no markup
-    console = Console(file=out.stdout, width=out.width, _environ=dict(out.env), highlight=False, force_terminal=True)
-    console.print(table)

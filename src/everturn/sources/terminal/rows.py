@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec import Struct
 
+from everturn.sources.terminal.talk import Said
 from everturn.sources.terminal.transcript import Colour, Line, Segment
 
 #: A prompt for a secret; whatever follows it in the same row was typed and is nobody's business. Programs that draw the
@@ -111,6 +113,15 @@ def rejoined(lines: Sequence[str], room: int, glue: str = "") -> str:
     return text
 
 
-def bytes_of(rows: Sequence[Row]) -> tuple[int, int]:
-    """The part of the recording in which the rows were drawn."""
-    return min(row.line.first for row in rows), max(row.line.last for row in rows)
+def is_red(colour: Colour) -> bool:
+    """A colour clients draw failures in."""
+    if colour is None:
+        return False
+    red, green, blue = colour >> 16 & 255, colour >> 8 & 255, colour & 255
+    return red >= 160 and red - green > 60 and red - blue > 40
+
+
+def drawn(rows: Sequence[Row], **fields: Any) -> Said:
+    """An item with its place: the lines it stands in and the part of the recording in which they were drawn."""
+    first, last = min(row.line.first for row in rows), max(row.line.last for row in rows)
+    return Said(**fields, lines=(rows[0].index, rows[-1].index), bytes=(first, last))

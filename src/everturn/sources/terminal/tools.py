@@ -51,7 +51,10 @@ _ARGUMENTS = re.compile(r" ?[\[(](\w+=.*?)[\])]?$")
 _NEXT_ARGUMENT = re.compile(r", (?=\w+=)")
 _TASK = re.compile(r"Task(?:\[([^\]]*)\])? ?(.*)")
 _CLASSES = (
-    ("rejected", re.compile(r"(?i)rejected (?:permission|this|update|tool)|user (?:rejected|dismissed)|doesn't want to")),
+    (
+        "rejected",
+        re.compile(r"(?i)rejected (?:permission|this|update|tool)|user (?:rejected|dismissed)|doesn't want to"),
+    ),
     ("interrupted", re.compile(r"(?i)tool execution (?:was )?aborted|interrupted|operation was aborted")),
     ("timeout", re.compile(r"(?i)timed out|timeout")),
     ("stale", re.compile(r"(?i)modified since|must read (?:the )?file|not been read yet")),
@@ -122,7 +125,13 @@ def _made(name: str, kind: str, title: str, head: str, arguments: dict[str, str]
     elif head:
         arguments = {"url" if kind == "fetch" else "about": head, **arguments}
     return Called(
-        name, kind, title, path=path, pattern=pattern, arguments=arguments, action=_ACTIONS.get(kind, "") if path else ""
+        name,
+        kind,
+        title,
+        path=path,
+        pattern=pattern,
+        arguments=arguments,
+        action=_ACTIONS.get(kind, "") if path else "",
     )
 
 
@@ -260,7 +269,15 @@ def _of_call(name: str, kind: str, title: str, inside: str) -> Called:
     elif kind == "fetch":
         arguments = {"url": inside}
     return Called(
-        name, kind, title, path, command, pattern, prompt, arguments=arguments, action=_ACTIONS.get(kind, "") if path else ""
+        name,
+        kind,
+        title,
+        path,
+        command,
+        pattern,
+        prompt,
+        arguments=arguments,
+        action=_ACTIONS.get(kind, "") if path else "",
     )
 
 

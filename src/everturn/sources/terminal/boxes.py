@@ -1,0 +1,294 @@
+"""Screens made of boxes (OpenCode 0.x): `┃ … ┃` around prompts and tool calls, answers between them without a border.
+
+A prompt and a tool call are drawn with the same border. What tells them apart is its colour and that a prompt ends with
+`author (02:36 PM)`; the colours of a theme are learnt from the boxes themselves. An answer ends with `Build model (time)`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.sources.terminal import tools
+from everturn.sources.terminal.moments import TIME
+from everturn.sources.terminal.rows import Row, colour_at, dedented, drawn, indent, is_red, rejoined, trimmed, width
+from everturn.sources.terminal.talk import Called, Said
+from everturn.sources.terminal.transcript import Colour, Segment
+
+BAR = "┃"
+_FOOTER = re.compile(rf"(\S.*?) \(({TIME})\)$")
+_MODEL = re.compile(r"(?:(?P<mode>[A-Z][\w-]*(?: [\w-]+){0,2}) )?(?P<model>[\w@][\w.:/@+-]*)")
+_MODES = ("Build", "Plan", "General")
+_REVERTED = re.compile(r"\d+ messages? reverted")
+_TOKENS = re.compile(r"[\d.]+[KM]?/\d+%")
+_BADGE = re.compile(r"(?:txt|img|pdf) {1,3}(\S.*)")
+_ABORTED = "Request was aborted"
+_PERMISSION = "Permission required to run this tool:"
+_FAILED = re.compile(r"Error: |The user rejected|Tool execution aborted|\w+Error: ")
+
+#: The default theme. Other themes, and terminals with fewer colours, are learnt.
+_THEME = {0x5C9CF5: "user", 0x9D7CD8: "queued", 0x141414: "tool", 0xE06C75: "error", 0xF5A742: "tool"}
+
+Palette = dict[Colour, str]
+
+
+class Box(Struct, frozen=True):
+    """Rows with a border, and what stands in it."""
+
+    rows: list[Row]
+    lines: list[str]  # without the border, blanks kept
+    colour: Colour
+    room: int  # cells for text
+
+    def words(self) -> list[str]:
+        """Its lines from the first to the last that is not empty, without the padding."""
+        return dedented(trimmed(self.lines), 2)
+
+
+class Open(Struct, frozen=True):
+    """Rows without a border."""
+
+    rows: list[Row]
+
+
+def looks_boxed(rows: Sequence[Row]) -> int:
+    """How many rows have a border on both sides."""
+    return sum(row.text.lstrip(" ").startswith(BAR) and row.text.endswith(BAR) and len(row.text) > 4 for row in rows)
+
+
+def palette_of(rows: Sequence[Row]) -> Palette:
+    """What each border colour stands for: that of prompts, of tools, or of both."""
+    votes: dict[Colour, list[int]] = {}
+    for block in blocks_of(rows):
+        if isinstance(block, Box) and (words := block.words()) and not _is_chrome(words):
+            vote = votes.setdefault(block.colour, [0, 0])
+            vote[0] += _footer(words) is not None and not _looks_like_tool(words)
+            vote[1] += 1
+    learnt: Palette = {}
+    for colour, (prompts, all_boxes) in votes.items():
+        if colour is not None:
+            share = prompts / all_boxes
+            learnt[colour] = _THEME.get(colour) or ("user" if share > 0.8 else "tool" if share < 0.2 else "")
+    return learnt
+
+
+def read_boxes(rows: Sequence[Row], segment: Segment, palette: Palette) -> list[Said]:
+    """What was said in the rows of one segment."""
+    said: list[Said] = []
+    blocks = blocks_of(rows)
+    for n, block in enumerate(blocks):
+        first = n == 0 and segment.cut_top
+        if isinstance(block, Box):
+            item = _read_box(block, palette, first, n == len(blocks) - 1)
+            said += [item] if item is not None else []
+        else:
+            said += _read_open(block.rows, first)
+    return said
+
+
+def blocks_of(rows: Sequence[Row]) -> list[Box | Open]:
+    """The rows cut where a border begins, ends or changes its colour."""
+    blocks: list[Box | Open] = []
+    pending: list[Row] = []
+    mark: tuple[bool, Colour] = (False, None)
+    for row in rows:
+        bordered = row.text.lstrip(" ").startswith(BAR) and indent(row.text) <= 8
+        own = (bordered, colour_at(row, indent(row.text)) if bordered else None)
+        if own != mark and pending:
+            blocks.append(_block(pending, mark))
+            pending = []
+        mark = own
+        pending.append(row)
+    if pending:
+        blocks.append(_block(pending, mark))
+    return blocks
+
+
+def _block(rows: list[Row], mark: tuple[bool, Colour]) -> Box | Open:
+    if not mark[0]:
+        return Open(rows)
+    inner = [row.text.lstrip(" ")[1:] for row in rows]
+    closed = [line for line in inner if line.endswith(BAR)]
+    lines = [line.removesuffix(BAR).rstrip() for line in inner]
+    padding = min((indent(line) for line in lines if line), default=2)
+    room = max(map(width, closed), default=10_000) - 1 - 2 * min(padding, 2)
+    return Box(rows, lines, mark[1], room)
+
+
+# boxes ----------------------------------------------------------------------------------------------------------------
+def _read_box(box: Box, palette: Palette, first: bool, last: bool) -> Said | None:
+    words = box.words()
+    if not words or _is_chrome(words) or (words[0] in tools.PENDING and len(words) == 1):
+        return None
+    role = _role(box, words, palette)
+    cut = (first and bool(box.lines[0])) or (last and role == "user" and _footer(words) is None)
+    said = _of_role(role, box, words)
+    return replace(said, fidelity="partial") if cut or (said.calls and first) else said
+
+
+def _role(box: Box, words: list[str], palette: Palette) -> str:
+    if words[0] == "Thinking...":
+        return "thinking"
+    if words == [_ABORTED]:
+        return "error"
+    role = palette.get(box.colour, "")
+    if role in ("", "user", "queued") and _footer(words) is not None and (role or not _looks_like_tool(words)):
+        return "user"
+    if role:
+        return "user" if role == "queued" else role
+    return "tool" if tools.is_known(words[0]) or _looks_like_tool(words) else "error"
+
+
+def _of_role(role: str, box: Box, words: list[str]) -> Said:
+    if role == "user":
+        return _prompt(box, words)
+    if role == "thinking":
+        return _thinking(box, words)
+    if role == "tool" and not _REVERTED.match(words[0]) and (call := _call(box, words)) is not None:
+        return drawn(box.rows, role="assistant", calls=(call,))
+    if _REVERTED.match(words[0]):
+        return drawn(box.rows, role="system", kind="notice", text="\n".join(words))
+    aborted = words[0] == _ABORTED
+    # The client draws the failure of an answer in its place: the request was answered with it.
+    kind = "interrupt" if aborted else "notice"
+    return drawn(box.rows, role="assistant", kind=kind, text="\n".join(words), aborted=aborted)
+
+
+def _prompt(box: Box, words: list[str]) -> Said:
+    footer = _footer(words)
+    author, time_text = footer or ("", "")
+    lines = trimmed(words[:-1] if footer else words)
+    queued = bool(lines) and lines[0].strip() == "QUEUED"
+    lines = trimmed(lines[1:] if queued else lines)
+    attached: list[str] = []
+    while lines and (badge := _BADGE.fullmatch(lines[-1].strip())):
+        attached.insert(0, badge[1].strip())
+        lines = trimmed(lines[:-1])
+    return drawn(
+        box.rows, role="user", kind="queued" if queued else "text", text=rejoined(lines, box.room), author=author,
+        time_text=time_text, queued=queued, starts_turn=True, attached=tuple(attached),
+        fidelity="rendered" if footer else "partial",
+    )  # fmt: skip
+
+
+def _thinking(box: Box, words: list[str]) -> Said:
+    found = _model_line(words[-1])
+    lines = trimmed(words[1:-1] if found else words[1:])
+    mode, model, time_text = found or ("", "", "")
+    return drawn(box.rows, role="assistant", thinking="\n".join(lines), mode=mode, model=model, time_text=time_text)
+
+
+def _call(box: Box, words: list[str]) -> Called | None:
+    title = words[0].strip()
+    call = tools.boxed(title)
+    if call is None:
+        return None
+    body = dedented(trimmed(words[1:]), 2)
+    waiting = _PERMISSION in body
+    body = trimmed(body[: body.index(_PERMISSION)]) if waiting else body
+    if call.kind == "shell" and body and body[0].startswith("$"):
+        command, body = tools.command_of(body)
+        call = replace(call, command=command)
+    if call.kind == "task":
+        steps = tuple(line.strip()[1:].strip() for line in body if line.strip().startswith("∟"))
+        body = [line for line in body if not line.strip().startswith("∟") and "navigate child sessions" not in line]
+        call = replace(call, steps=steps)
+    output = "\n".join(trimmed(body))
+    title_row = next((row for row in box.rows if title in row.text), box.rows[0])
+    red = is_red(colour_at(title_row, indent_after_bar(title_row)))
+    failed = red or _FAILED.match(output) is not None
+    return replace(
+        call, output=output, status="open" if waiting else "error" if failed else "ok",
+        error_class=tools.error_class(output) if failed else "", action="" if failed or waiting else call.action,
+        diagnostics=tools.diagnostics_of(body) if call.kind in ("edit", "create") else (),
+        lines=(box.rows[0].index, box.rows[-1].index),
+    )  # fmt: skip
+
+
+def _footer(words: Sequence[str]) -> tuple[str, str] | None:
+    """Author and time in the last line of a prompt."""
+    found = _FOOTER.fullmatch(words[-1].strip()) if words else None
+    return (found[1], found[2]) if found else None
+
+
+def _looks_like_tool(words: Sequence[str]) -> bool:
+    """A title, an empty line, and something below: prompts have their author there, not two lines further down."""
+    if len(words) < 3 or words[1].strip() or not tools.is_known(words[0]):
+        return False
+    return not words[0].startswith("Shell") or words[2].startswith("$")
+
+
+def _is_chrome(words: Sequence[str]) -> bool:
+    """The header and the input field, which are parts of the client's own frame."""
+    if words[0].startswith("# ") and len(words) < 4:
+        return any("/share" in line or "/unshare" in line or _TOKENS.search(line) for line in words)
+    return words[0].startswith(">") and _footer(words) is None
+
+
+def indent_after_bar(row: Row) -> int:
+    """The cell in which the text of a bordered row begins."""
+    bar = row.text.find(BAR)
+    return bar + 1 + indent(row.text[bar + 1 :])
+
+
+# between boxes --------------------------------------------------------------------------------------------------------
+def _read_open(rows: Sequence[Row], first: bool) -> list[Said]:
+    said: list[Said] = []
+    pending: list[Row] = []
+    for n, row in enumerate(rows):
+        found = _model_line(row.text.strip())
+        if found is not None and (n + 1 == len(rows) or not rows[n + 1].text.strip()):
+            said += _answer(pending, row, found, first and not said)
+            pending = []
+        else:
+            pending.append(row)
+    return said + _answer(pending, None, ("", "", ""), first and not said)
+
+
+def _answer(rows: Sequence[Row], end: Row | None, model: tuple[str, str, str], first: bool) -> list[Said]:
+    """A stretch of an answer, cut where a call without a box stands in it."""
+    said: list[Said] = []
+    text: list[Row] = []
+    for row in rows:
+        call = tools.bare(row.text.strip())
+        if call is None:
+            text.append(row)
+            continue
+        said += _text(text)
+        text = []
+        said.append(drawn([row], role="assistant", calls=(replace(call, lines=(row.index, row.index)),)))
+    said += _text([*text, end] if end is not None else text, ending=end is not None)
+    if said and first:
+        said[0] = replace(said[0], fidelity="partial")
+    mode, name, time_text = model
+    return [replace(item, mode=mode, model=name, time_text=time_text) for item in said]
+
+
+def _text(rows: Sequence[Row], ending: bool = False) -> Iterable[Said]:
+    used = [row for row in rows if row.text.strip() and row.text.strip() not in tools.PENDING]
+    words = rows[:-1] if ending else rows
+    steps = {row.index: row for row in words if row.text.strip().startswith("∟ ")}
+    calls = tuple(
+        replace(call, lines=(row.index, row.index))
+        for row in steps.values()
+        if (call := tools.boxed(row.text.strip()[2:].strip())) is not None
+    )
+    lines = [row.text for row in words if row.text.strip() not in tools.PENDING and row.index not in steps]
+    text = "\n".join(dedented(trimmed(lines), 5))
+    if text or calls:
+        yield drawn(used, role="assistant", text=text, calls=calls)
+
+
+def _model_line(line: str) -> tuple[str, str, str] | None:
+    """Agent, model and time in `Plan glm-4.6 (02:36 PM)`: the last line of an answer."""
+    footer = _FOOTER.fullmatch(line)
+    found = _MODEL.fullmatch(footer[1]) if footer else None
+    if footer is None or found is None:
+        return None
+    mode, model = found["mode"] or "", found["model"]
+    if mode not in _MODES and not re.search(r"[\d/-]", model):
+        return None
+    return mode, model, footer[2]

@@ -1,0 +1,163 @@
+"""A transcript → its conversations: which client drew a segment, and which segments belong to one session.
+
+Nobody needs to say what was recorded: the screens show it. A recording may hold several sessions (`/new`, another one
+opened from a list, several programs one after the other) and one session may come in several segments, because a menu or
+a jump lay between them. What a shell printed before and after stays with the session it led to. Never raises.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from everturn.sources.terminal import boxes, panels, prompts
+from everturn.sources.terminal.rows import Row, drawn, rows_of, trimmed
+from everturn.sources.terminal.sessions import Building, finished
+from everturn.sources.terminal.talk import Said, Talk
+from everturn.sources.terminal.transcript import Segment, Transcript
+
+_LOGO = re.compile(r"[█▀▄░]{2,}[█▀▄░ ]*[█▀▄░]{2,}")
+_BEFORE, _ROWS_OF_LOGO = 12, 3
+
+
+def read_screens(transcript: Transcript) -> list[Talk]:
+    """The conversations of a recording, in the order in which they began."""
+    pieces = _pieces(transcript)
+    if not any(piece.dialect in _READERS for piece in pieces):
+        return _plain(pieces, transcript)
+    return finished(_built(pieces, transcript), transcript)
+
+
+class _Piece:
+    """A segment, its rows and who drew it."""
+
+    def __init__(self, segment: Segment, rows: list[Row], before: _Piece | None) -> None:
+        self.segment = segment
+        self.rows = rows
+        self.dialect = _dialect(rows, segment, before)
+
+
+def _pieces(transcript: Transcript) -> list[_Piece]:
+    pieces: list[_Piece] = []
+    base = 0
+    for segment in transcript.segments:
+        pieces.append(_Piece(segment, rows_of(segment, base), pieces[-1] if pieces else None))
+        base += len(segment.lines)
+    return pieces
+
+
+def _dialect(rows: Sequence[Row], segment: Segment, before: _Piece | None) -> str:
+    if segment.alternate and _is_home(rows):
+        return "home"
+    scores = {
+        "boxes": boxes.looks_boxed(rows),
+        "panels": panels.looks_panelled(rows),
+        "prompts": prompts.looks_prompted(rows),
+    }
+    best = max(scores, key=lambda name: scores[name])
+    if scores[best]:
+        return best
+    # A screen of nothing but answer, in the middle of a full-screen session.
+    goes_on = before is not None and segment.alternate and before.segment.alternate
+    return before.dialect if goes_on and before is not None and before.dialect in ("boxes", "panels") else "plain"
+
+
+def _is_home(rows: Sequence[Row]) -> bool:
+    """The first view of a client, with its name in big letters and no conversation."""
+    logo = sum(_LOGO.search(row.text) is not None for row in rows)
+    return logo >= _ROWS_OF_LOGO and not any("▣ " in row.text for row in rows)
+
+
+def _built(pieces: Sequence[_Piece], transcript: Transcript) -> list[Building]:
+    builder = _Builder(pieces, transcript.columns)
+    for piece in pieces:
+        builder.add(piece)
+    return builder.close()
+
+
+class _Builder:
+    def __init__(self, pieces: Sequence[_Piece], columns: int) -> None:
+        of = {name: [row for piece in pieces if piece.dialect == name for row in piece.rows] for name in _READERS}
+        self.columns = columns
+        self.boxes = boxes.palette_of(of["boxes"])
+        self.panels = panels.palette_of(of["panels"])
+        self.talks: list[Building] = []
+        self.outside: list[Said] = []  # not yet given to a talk
+        self.fresh = False  # a home screen was seen since the last item
+
+    def add(self, piece: _Piece) -> None:
+        """Take in the next segment."""
+        if piece.dialect == "home":
+            self.fresh = True
+        elif piece.dialect == "plain":
+            self._plain(piece)
+        else:
+            self._conversation(piece)
+
+    def close(self) -> list[Building]:
+        """All talks; what was printed last goes to the last one."""
+        if self.talks:
+            self.talks[-1].said += self.outside
+        return self.talks
+
+    def _plain(self, piece: _Piece) -> None:
+        text = "\n".join(trimmed([row.text for row in piece.rows]))
+        if not text:
+            return
+        used = [row for row in piece.rows if row.text.strip()]
+        item = drawn(used, role="system", kind="output", text=text)
+        # What a client prints when it ends belongs to the talk that ended.
+        if self.talks and self.talks[-1].named(text):
+            self.talks[-1].said.append(item)
+        else:
+            self.outside.append(item)
+        if not piece.segment.alternate:
+            self.fresh = True
+
+    def _conversation(self, piece: _Piece) -> None:
+        said, beside = _READERS[piece.dialect](self, piece)
+        talk = self._talk_for(piece, said)
+        if self.outside:
+            talk.said += self.outside
+            self.outside = []
+        talk.take(said, piece.segment, beside)
+        self.fresh = self.fresh and not said
+
+    def _talk_for(self, piece: _Piece, said: list[Said]) -> Building:
+        known = [talk for talk in self.talks if talk.dialect == piece.dialect]
+        talk = next((talk for talk in reversed(known) if talk.continues(said, piece.segment, self.fresh)), None)
+        if talk is None:
+            talk = Building(piece.dialect, piece.segment.cut_top)
+            self.talks.append(talk)
+        return talk
+
+    def read_boxes(self, piece: _Piece) -> tuple[list[Said], list[str]]:
+        """A segment of boxes."""
+        return boxes.read_boxes(piece.rows, piece.segment, self.boxes), []
+
+    def read_panels(self, piece: _Piece) -> tuple[list[Said], list[str]]:
+        """A segment of panels, and what stands beside it."""
+        rows, beside = panels.without_sidebar(piece.rows, self.columns)
+        columns = self.columns - panels.SIDEBAR if beside else self.columns
+        return panels.read_panels(rows, piece.segment, self.panels, columns), beside
+
+    def read_prompts(self, piece: _Piece) -> tuple[list[Said], list[str]]:
+        """A segment of the main screen."""
+        return prompts.read_prompts(piece.rows, self.columns), [row.text for row in piece.rows[:_BEFORE]]
+
+
+_READERS = {
+    "boxes": _Builder.read_boxes,
+    "panels": _Builder.read_panels,
+    "prompts": _Builder.read_prompts,
+}
+
+
+def _plain(pieces: Sequence[_Piece], transcript: Transcript) -> list[Talk]:
+    """Nothing we know: the text of each segment, as it is."""
+    talk = Building("plain", False)
+    for piece in pieces:
+        if used := [row for row in piece.rows if row.text.strip()]:
+            text = "\n".join(trimmed([row.text for row in piece.rows]))
+            talk.said.append(drawn(used, role="system", kind="unknown", text=text))
+    return finished([talk], transcript) if talk.said else []

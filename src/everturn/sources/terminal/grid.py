@@ -1,0 +1,216 @@
+"""The cells of a terminal and what can be done to them: print, erase, insert, delete, scroll.
+
+Where terminals disagree the behaviour is tmux's, which the tests compare with. The column may be one past the last:
+then the next character goes to the next line (a wrap that is still due).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from everturn.sources.terminal.transcript import Colour
+from everturn.sources.terminal.widths import FILLER, Alphabet
+
+#: One row that leaves the main screen at the top: its cells and its inks.
+Scrolled = Callable[[str, str], None]
+
+#: Ink of cells in the default colour.
+NO_INK = "\0"
+_MOST_INKS = 0x10FFFF
+
+
+class Inks:
+    """Colours as single characters, so that the colours of a row are a string like its cells."""
+
+    def __init__(self) -> None:
+        self._characters: dict[Colour, str] = {None: NO_INK}
+        self._colours: list[Colour] = [None]
+
+    def ink(self, colour: Colour) -> str:
+        """The character that stands for a colour."""
+        known = self._characters.get(colour)
+        if known is None:
+            if len(self._colours) > _MOST_INKS:
+                return NO_INK
+            known = self._characters[colour] = chr(len(self._colours))
+            self._colours.append(colour)
+        return known
+
+    def colour(self, ink: str) -> Colour:
+        """What `ink` made a character of."""
+        return self._colours[ord(ink)]
+
+
+class Grid:
+    """Rows of cells with a cursor. `cells[y]` and `inks[y]` are strings of `columns` characters."""
+
+    def __init__(self, columns: int, rows: int, on_scroll: Scrolled | None = None) -> None:
+        self.columns, self.rows = columns, rows
+        self.alphabet, self.palette = Alphabet(), Inks()
+        self.on_scroll = on_scroll
+        self.x = self.y = 0
+        self.top, self.bottom = 0, rows - 1  # the scroll region
+        self.ink = NO_INK
+        self.wraps, self.inserts, self.alternate = True, False, False
+        self.clean()
+
+    def clean(self) -> None:
+        """Blank every cell."""
+        self.blank, self.no_inks = " " * self.columns, NO_INK * self.columns
+        self.cells = [self.blank] * self.rows
+        self.inks = [self.no_inks] * self.rows
+        self.wrapped = [False] * self.rows  # the text goes on in the next row
+
+    # printing -------------------------------------------------------------------------------------------------------
+    def put(self, cells: str) -> None:
+        """Print cells at the cursor."""
+        x, y = self.x, self.y
+        count = len(cells)
+        end = x + count
+        if end > self.columns:
+            self._put_wrapping(cells)
+            return
+        row = self.cells[y]
+        if row[x] == FILLER or (end < self.columns and row[end] == FILLER):
+            self._free(x, end)
+            row = self.cells[y]
+        inks, ink = self.inks[y], self.ink
+        self.cells[y] = row[:x] + cells + row[end:]
+        if ink != NO_INK or inks is not self.no_inks:
+            self.inks[y] = inks[:x] + ink * count + inks[end:]
+        self.x = end
+
+    def _put_wrapping(self, cells: str) -> None:
+        while cells:
+            room = self.columns - self.x
+            if cells[room : room + 1] == FILLER:
+                room -= 1
+            if room <= 0:
+                self.wrapped[self.y] = True
+                self.line_feed()
+                self.x = 0
+                continue
+            self.put(cells[:room])
+            cells = cells[room:]
+
+    def put_singly(self, text: str) -> None:
+        """Print in insert mode or without wrapping, where every character has an effect of its own."""
+        for char in text:
+            lead, cell, _ = self.alphabet.layout(char)
+            if cell:
+                self._put_one(cell)
+            elif lead:
+                self.combine(lead)
+
+    def _put_one(self, cell: str) -> None:
+        width, last = len(cell), self.columns - len(cell)
+        if not self.wraps and width > 1 and self.x != self.columns and self.x > last:
+            return
+        if self.inserts:
+            self.insert_cells(width)
+        if self.wraps and self.x > last:
+            self.wrapped[self.y] = True
+            self.line_feed()
+            self.x = 0
+        if self.x <= last:
+            self.put(cell)
+            if not self.wraps:
+                self.x = min(self.x, self.columns - 1)
+
+    def combine(self, marks: str) -> None:
+        """Put marks on the cell before the cursor."""
+        row, place = self.cells[self.y], self.x - 1
+        while place >= 0 and row[place] == FILLER:
+            place -= 1
+        if place >= 0:
+            self.cells[self.y] = row[:place] + self.alphabet.joined(row[place], marks) + row[place + 1 :]
+
+    def _free(self, start: int, end: int) -> None:
+        """Blank the halves of wide characters that printing from `start` to `end` would leave behind."""
+        row = self.cells[self.y]
+        first, last = start, end
+        if row[first] == FILLER:
+            while first > 0 and row[first] == FILLER:
+                first -= 1
+        while last < self.columns and row[last] == FILLER:
+            last += 1
+        self._blank(self.y, first, start)
+        self._blank(self.y, end, last)
+
+    # erasing --------------------------------------------------------------------------------------------------------
+    def _blank(self, y: int, start: int, end: int) -> None:
+        if start < end:
+            self.cells[y] = self.cells[y][:start] + self.blank[start:end] + self.cells[y][end:]
+            self.inks[y] = self.inks[y][:start] + self.no_inks[start:end] + self.inks[y][end:]
+
+    def blank_rows(self, start: int, end: int) -> None:
+        """Blank whole rows."""
+        for y in range(start, end):
+            self.cells[y], self.inks[y], self.wrapped[y] = self.blank, self.no_inks, False
+
+    def erase_in_line(self, how: int) -> None:
+        """EL: to the end, from the start, or all of it."""
+        if how == 0 and self.x > 0:
+            self._blank(self.y, self.x, self.columns)
+        elif how == 1 and self.x < self.columns - 1:
+            self._blank(self.y, 0, self.x + 1)
+        elif how <= 2:
+            self.blank_rows(self.y, self.y + 1)
+
+    def erase_characters(self, count: int) -> None:
+        """ECH."""
+        self._blank(self.y, self.x, min(self.x + count, self.columns))
+
+    def insert_cells(self, count: int) -> None:
+        """ICH: blanks come in at the cursor, the rest moves right."""
+        y, x = self.y, self.x
+        count = min(count, self.columns - x)
+        if count > 0:
+            kept = self.columns - count
+            self.cells[y] = self.cells[y][:x] + " " * count + self.cells[y][x:kept]
+            self.inks[y] = self.inks[y][:x] + NO_INK * count + self.inks[y][x:kept]
+
+    def delete_cells(self, count: int) -> None:
+        """DCH: the rest moves left, blanks come in at the end."""
+        y, x = self.y, self.x
+        count = min(count, self.columns - x)
+        if count > 0:
+            self.cells[y] = self.cells[y][:x] + self.cells[y][x + count :] + " " * count
+            self.inks[y] = self.inks[y][:x] + self.inks[y][x + count :] + NO_INK * count
+
+    # scrolling ------------------------------------------------------------------------------------------------------
+    def line_feed(self) -> None:
+        """One row down; at the bottom of the region it scrolls."""
+        if self.y == self.bottom:
+            self.scroll_up(1)
+        elif self.y < self.rows - 1:
+            self.y += 1
+
+    def scroll_up(self, count: int) -> None:
+        """SU: rows leave at the top of the region."""
+        if self.top == 0 and not self.alternate and self.on_scroll is not None:
+            for y in range(min(count, self.bottom + 1)):
+                self.on_scroll(self.cells[y], self.inks[y])
+        self.delete_rows(self.top, self.bottom, count)
+
+    def scroll_down(self, count: int) -> None:
+        """SD: rows leave at the bottom of the region."""
+        self.insert_rows(self.top, self.bottom, count)
+
+    def delete_rows(self, start: int, end: int, count: int) -> None:
+        """Rows from `start` on go away, those up to `end` move up."""
+        count = min(count, end - start + 1)
+        after = end + 1 - count
+        for lines, empty in self._sheets():
+            del lines[start : start + count]
+            lines[after:after] = [empty] * count
+
+    def insert_rows(self, start: int, end: int, count: int) -> None:
+        """Blank rows come in at `start`, those up to `end` move down."""
+        count = min(count, end - start + 1)
+        for lines, empty in self._sheets():
+            del lines[end + 1 - count : end + 1]
+            lines[start:start] = [empty] * count
+
+    def _sheets(self) -> tuple[tuple[list[str], str], tuple[list[str], str], tuple[list[bool], bool]]:
+        return (self.cells, self.blank), (self.inks, self.no_inks), (self.wrapped, False)

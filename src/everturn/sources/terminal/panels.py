@@ -1,0 +1,313 @@
+"""Screens made of panels (OpenCode 1.x): a bar on the left of prompts and of tool output, answers indented below.
+
+Only the bar's colour tells a prompt from a tool panel: prompts have the colour of the agent they were sent to, the same as
+the `▣` at the end of its answers. `▣  Build · model · 36.1s` ends a turn; without a time the answer was stopped or is
+still being written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.sources.terminal import tools
+from everturn.sources.terminal.moments import milliseconds
+from everturn.sources.terminal.rows import (
+    Row,
+    colour_at,
+    cut,
+    dedented,
+    drawn,
+    indent,
+    is_red,
+    rejoined,
+    trimmed,
+    width,
+)
+from everturn.sources.terminal.talk import Called, Said
+from everturn.sources.terminal.transcript import Colour, Segment
+
+BAR = "┃"
+SIDEBAR = 42  # cells; drawn from 121 columns on
+_END = re.compile(
+    r" {2,}▣ +(?P<mode>[^·]*?)(?: · (?P<model>[^·]+?))?(?: · (?P<time>[\d.hms d]+))?(?P<stop> · interrupted)?$"
+)
+_COMPOSER = re.compile(r" {1,4}[╹┗▀]▀{3,}")
+_COMPACTION = re.compile(r" *─{3,} Compaction ─{3,}$")
+_THOUGHT = re.compile(r"[+▸▹▶-] Thought(?:: (.*))?$")
+_BADGE = re.compile(r"(?:txt|img|pdf|dir) {1,3}(\S+)")
+_TIMES = re.compile(r"\d{1,2}:\d{2}(?: [AP]M)?(?: · .*\d{4}.*)?$")
+_TOOL_SHAPE = re.compile(r"\$ |# |[←→✱%◈◇⚙] ")
+_MORE = ("Click to expand", "Click to collapse")
+_GLUE = "-/\\.,;:!?)]}"  # the client may break a line behind these without a blank
+
+
+class Palette(Struct, frozen=True):
+    """What the colours of one recording stand for."""
+
+    agents: frozenset[int]  # of prompts and of the mark that ends a turn
+    muted: frozenset[int]  # of what is less important, such as the calls of tools
+
+
+def looks_panelled(rows: Sequence[Row]) -> int:
+    """How many rows have a bar on the left only, or end a turn."""
+    return sum((_is_panel(row.text) and not row.text.endswith(BAR)) or _END.match(row.text) is not None for row in rows)
+
+
+def palette_of(rows: Sequence[Row]) -> Palette:
+    """The colours of agents and of muted text, learnt from the ends of turns."""
+    agents: set[int] = set()
+    muted: set[int] = set()
+    for row in rows:
+        if _END.match(row.text) is None:
+            continue
+        mark, dot = colour_at(row, row.text.index("▣")), colour_at(row, row.text.find(" · ") + 1)
+        muted |= {dot} if dot is not None and " · " in row.text else set()
+        agents |= {mark} if mark is not None and mark != dot else set()
+    return Palette(frozenset(agents), frozenset(muted))
+
+
+def without_sidebar(rows: Sequence[Row], columns: int) -> tuple[list[Row], list[str]]:
+    """The rows without the column on the right, and that column; as they are where there is none."""
+    if columns <= 120:
+        return list(rows), []
+    edge = columns - SIDEBAR
+    halves = [cut(row.text, edge - 2) for row in rows]
+    beside = [cut(right, 2) for _, right in halves]
+    if any(gap.strip() for gap, _ in beside) or not any(side.strip() for _, side in beside):
+        return list(rows), []
+    kept = [replace(row, text=left.rstrip()) for row, (left, _) in zip(rows, halves, strict=True)]
+    return kept, [side.strip() for _, side in beside]
+
+
+def read_panels(rows: Sequence[Row], segment: Segment, palette: Palette, columns: int) -> list[Said]:
+    """What was said in the rows of one segment."""
+    reader = _Reader(palette, columns)
+    for run in _runs(_without_composer(rows)):
+        if _is_panel(run[0].text):
+            reader.panel(run)
+        else:
+            reader.open(run)
+    reader.settle()
+    if reader.said and segment.cut_top and segment.lines[0].text.strip():
+        reader.said[0] = replace(reader.said[0], fidelity="partial")
+    return reader.said
+
+
+def _is_panel(text: str) -> bool:
+    return indent(text) <= 4 and text.lstrip(" ").startswith(BAR)
+
+
+def _without_composer(rows: Sequence[Row]) -> list[Row]:
+    """Without the input field, which ends with a rounded edge, and the client's last lines below it."""
+    edge = next((n for n in range(len(rows) - 1, -1, -1) if _COMPOSER.match(rows[n].text)), None)
+    if edge is None:
+        return list(rows)
+    top = edge
+    while top and _is_panel(rows[top - 1].text):
+        top -= 1
+    below = edge + 1
+    while below < len(rows) and rows[below].text.strip() and not _is_panel(rows[below].text):
+        below += 1
+    return [*rows[:top], *rows[below:]]
+
+
+def _runs(rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows cut where a bar begins, ends or changes its colour."""
+    runs: list[list[Row]] = []
+    mark: tuple[bool, Colour] | None = None
+    for row in rows:
+        panel = _is_panel(row.text)
+        own = (panel, colour_at(row, indent(row.text)) if panel else None)
+        if own != mark:
+            runs.append([])
+        mark = own
+        runs[-1].append(row)
+    return runs
+
+
+class _Reader:
+    def __init__(self, palette: Palette, columns: int) -> None:
+        self.palette = palette
+        self.columns = columns
+        self.said: list[Said] = []
+        self.turn = 0  # where the items of the running turn begin
+        self.stopped: Row | None = None  # a turn's end without a time
+
+    # panels -----------------------------------------------------------------------------------------------------------
+    def panel(self, rows: list[Row]) -> None:
+        """A prompt, the output of a tool, thoughts, a failure or a question of the client."""
+        words = trimmed([row.text.lstrip(" ")[1:] for row in rows])
+        words = dedented(words, 2)
+        if not words:
+            return
+        head = words[0].strip()
+        if head.startswith("△"):
+            text = "\n".join(line.strip() for line in words[:2])
+            self.said.append(drawn(rows, role="system", kind="notice", text=text))
+        elif head.startswith(("Thinking:", "_Thinking:_")):
+            text = "\n".join(words).strip().removeprefix("_Thinking:_").removeprefix("Thinking:").strip()
+            self.said.append(drawn(rows, role="assistant", thinking=text))
+        elif self._is_prompt(rows[0], head):
+            self.prompt(rows, words)
+        elif (call := _block_call(rows, words)) is not None:
+            self.said.append(drawn(rows, role="assistant", calls=(call,)))
+        elif head not in tools.PENDING:
+            kind = ("system", "notice") if "reverted" in head else ("assistant", "notice")
+            self.said.append(drawn(rows, role=kind[0], kind=kind[1], text="\n".join(words)))
+
+    def _is_prompt(self, row: Row, head: str) -> bool:
+        colour = colour_at(row, indent(row.text))
+        if colour is None:
+            return _TOOL_SHAPE.match(head) is None
+        if self.palette.agents:
+            return colour in self.palette.agents or (_is_vivid(colour) and not is_red(colour))
+        return _is_vivid(colour) and not is_red(colour)
+
+    def prompt(self, rows: list[Row], words: list[str]) -> None:
+        """What the human sent."""
+        self.settle()
+        queued = words[-1].strip() == "QUEUED"
+        lines = trimmed(words[:-1] if queued else words)
+        time_text = ""
+        if len(lines) > 1 and _TIMES.fullmatch(lines[-1].strip()):
+            time_text, lines = lines[-1].strip(), trimmed(lines[:-1])
+        attached: list[str] = []
+        if len(lines) > 2 and not lines[-2].strip() and _BADGE.match(lines[-1].strip()):
+            attached, lines = _BADGE.findall(lines[-1]), trimmed(lines[:-2])
+        room = max(self.columns - 7 if self.columns > 20 else 10_000, *(width(line) for line in lines))
+        self.said.append(
+            drawn(
+                rows, role="user", kind="queued" if queued else "text", text=rejoined(lines, room, _GLUE),
+                queued=queued, starts_turn=True, time_text=time_text, attached=tuple(attached),
+            )
+        )  # fmt: skip
+        self.turn = len(self.said)
+
+    # answers ----------------------------------------------------------------------------------------------------------
+    def open(self, rows: list[Row]) -> None:
+        """Rows without a bar: answers, calls in one line, and the ends of turns."""
+        text: list[Row] = []
+        for row in rows:
+            words = row.text.strip()
+            item = self._single(row, words)
+            if item is None:
+                if not self._belongs_to_call(row, words, text):
+                    text.append(row)
+                continue
+            self.text(text)
+            text = []
+            if isinstance(item, Said):
+                self.said.append(item)
+        self.text(text)
+
+    def _single(self, row: Row, words: str) -> Said | bool | None:
+        """What a row is by itself: an item, something dealt with (True), or None for a part of a text."""
+        if not words:
+            return None
+        if (end := _END.match(row.text)) is not None:
+            self.end(row, end)
+            return True
+        if words.startswith("~ ") or words in tools.PENDING:
+            return True
+        if _COMPACTION.match(row.text):
+            return drawn([row], role="system", kind="compaction", text="Compaction")
+        if (thought := _THOUGHT.match(words)) is not None:
+            # What was thought is not drawn, only that it was.
+            span = milliseconds(thought[1] or "")
+            return drawn([row], role="assistant", kind="notice", text=words, duration_ms=span, fidelity="partial")
+        call = self._inline(row, words)
+        return None if call is None else drawn([row], role="assistant", calls=(call,))
+
+    def _inline(self, row: Row, words: str) -> Called | None:
+        call = tools.panelled(words) if not words.startswith("# ") else None
+        if words.startswith("$ ") and colour_at(row, indent(row.text)) in self.palette.muted:
+            call = tools.shell(words[2:].strip())
+        if call is None:
+            return None
+        red = is_red(colour_at(row, indent(row.text)))
+        return replace(call, status="error" if red else "ok", lines=(row.index, row.index))
+
+    def _belongs_to_call(self, row: Row, words: str, text: list[Row]) -> bool:
+        """Lines drawn below a call in one line: how far a subagent is, what was loaded, why it failed."""
+        last = self.said[-1] if self.said else None
+        if text or not words or last is None or not last.calls or last.lines[1] != row.index - 1:
+            return False
+        call = last.calls[0]
+        if words[0] in "↳└" or (call.kind == "task" and words.startswith("│")):
+            call = replace(call, steps=(*call.steps, words.lstrip("↳└│ ")))
+        elif is_red(colour_at(row, indent(row.text))):
+            output = f"{call.output}\n{words}".strip()
+            call = replace(call, status="error", error_class=tools.error_class(output), action="", output=output)
+        else:
+            return False
+        call = replace(call, lines=(call.lines[0], row.index))
+        self.said[-1] = replace(last, calls=(call,), lines=call.lines)
+        return True
+
+    def text(self, rows: list[Row]) -> None:
+        """A stretch of an answer."""
+        used = [row for row in rows if row.text.strip()]
+        if used:
+            text = "\n".join(dedented(trimmed([row.text for row in rows]), 5))
+            self.said.append(drawn(used, role="assistant", text=text))
+
+    # ends of turns ----------------------------------------------------------------------------------------------------
+    def end(self, row: Row, found: re.Match[str]) -> None:
+        """The mark at the end of an answer: it says who answered and how long that took."""
+        mode, model = found["mode"].strip(), (found["model"] or "").strip()
+        span = milliseconds(found["time"]) if found["time"] else None
+        for n in range(self.turn, len(self.said)):
+            if self.said[n].role == "assistant" and not self.said[n].model:
+                self.said[n] = replace(self.said[n], mode=mode, model=model)
+        if found["stop"]:
+            fields = {"kind": "interrupt", "text": "interrupted", "interrupted": True, "aborted": True}
+            self.said.append(drawn([row], role="assistant", mode=mode, model=model, **fields))
+        elif span is None:
+            self.stopped = row
+            return
+        elif len(self.said) > self.turn and self.said[-1].role == "assistant":
+            last = self.said[-1]
+            self.said[-1] = replace(last, duration_ms=span, lines=(last.lines[0], row.index))
+        self.stopped = None
+
+    def settle(self) -> None:
+        """A new request, or the end: an answer whose end had no time was stopped, or is not finished."""
+        row, self.stopped = self.stopped, None
+        if row is None:
+            return
+        if len(self.said) > self.turn and self.said[-1].role == "assistant":
+            self.said[-1] = replace(self.said[-1], interrupted=True)
+        else:
+            self.said.append(drawn([row], role="assistant", kind="interrupt", interrupted=True))
+
+
+def _block_call(rows: list[Row], words: list[str]) -> Called | None:
+    head, body = words[0].strip(), dedented(trimmed(words[1:]), 2)
+    if body and body[-1].strip() in _MORE:
+        body = trimmed(body[:-1])
+    call = tools.panelled(head)
+    if call is None and (head.startswith("$ ") or (body and body[0].startswith("$ "))):
+        title, lines = ("", [head, *body]) if head.startswith("$ ") else (head, body)
+        command, body = tools.command_of(lines)
+        call = tools.shell(command, title)
+    elif call is None and head.startswith("# "):
+        call = tools.panelled(f"⚙ {head[2:]}")
+    if call is None:
+        return None
+    output = "\n".join(trimmed(body))
+    failed = any(is_red(colour_at(row, indent(row.text.replace(BAR, " ", 1)))) for row in rows) and not call.action
+    return replace(
+        call, output=output, status="error" if failed else "ok", error_class=tools.error_class(output) if failed else "",
+        diagnostics=tools.diagnostics_of(body) if call.kind in ("edit", "create") else (),
+        lines=(rows[0].index, rows[-1].index),
+    )  # fmt: skip
+
+
+def _is_vivid(colour: int) -> bool:
+    """Neither a shade of grey nor the dark ground of a theme."""
+    parts = colour >> 16 & 255, colour >> 8 & 255, colour & 255
+    return max(parts) >= 110 and max(parts) - min(parts) > 40

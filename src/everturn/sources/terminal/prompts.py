@@ -1,0 +1,266 @@
+"""Conversations on the main screen (Claude Code): `❯ prompt`, `● answer`, `⎿ output`, one below the other as they scroll by.
+
+Everything is told by the mark a row begins with; what is indented below it belongs to it. The input field at the bottom,
+the line that turns while the model works, menus and hints are no part of the conversation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from everturn.sources.terminal import tools
+from everturn.sources.terminal.moments import milliseconds
+from everturn.sources.terminal.rows import Row, colour_at, dedented, drawn, indent, is_red, rejoined, trimmed
+from everturn.sources.terminal.talk import Called, Said
+
+_SPINNER = "·✢✳✶✻✽∗*✺"
+_PROMPT = re.compile(r"[>❯] (?!\d{1,2}\. )(?P<words>\S.*)$")
+_SHELL = re.compile(r"! (?P<words>\S.*)$")
+_ANSWER = re.compile(r"[●⏺] ?(?P<words>.*)$")
+_OUTPUT = re.compile(r" {1,4}⎿ {1,3}(?P<words>.*)$")
+_THINKING = re.compile(rf"[∴{_SPINNER}] (?:Thinking…|Thought for (?P<span>[\d hms.]+?))(?: \(.*\))?$")
+_WORKED = re.compile(rf"[{_SPINNER}] [A-Z]\w+ for (?P<span>[\d hms.]+?)(?: [·•(].*)?$")
+_WORKING = re.compile(rf"[{_SPINNER}] .*…(?: ?\(.*\)?)?$")
+_COMPACTED = re.compile(
+    rf"(?:[{_SPINNER}] |[═─]{{2,}} ?)(?:Previous )?[Cc]onversation [Cc]ompacted\b|[═─]{{2,}} Compacted"
+)
+_SUMMARY = re.compile(r" {2,}\S.*\(ctrl\+[or] to expand\)$")
+_RULE = re.compile(r"[─━]{20,}(?: \S.* [─━]+)?$")
+_FRAME = re.compile(r" ?[╭╰│╮╯]")
+_HINT = re.compile(r"  (?:\? for shortcuts|⏵⏵|⏸|← |esc to |ctrl\+|\S.*\(shift\+tab to cycle\))| *\S.*esc to interrupt")
+_INTERRUPTED = re.compile(r"(?:\[?Request )?[Ii]nterrupted\b")
+_RUNNING = re.compile(r"(?:Running|Waiting|Initializing|Fetching|Searching|Reading)(?:…|\.\.\.)")
+_FAILED = re.compile(r"Error\b|Exit code [1-9]|User rejected|No \(tell|Interrupted|.*\bnot found\b|<tool_use_error>")
+_MORE = re.compile(r"… \+\d+ lines|\(ctrl\+[or] to expand\)")
+_DONE = (
+    ("created", re.compile(r"Wrote \d+ lines? to |Created ")),
+    ("edited", re.compile(r"Updated |Added \d+ lines?|Removed \d+ lines?")),
+)
+
+
+def looks_prompted(rows: Sequence[Row]) -> int:
+    """How many rows begin like parts of such a conversation; 0 without both sides of one."""
+    sides = [0, 0]
+    for row in rows:
+        sides[0] += _PROMPT.match(row.text) is not None
+        sides[1] += (
+            row.text.startswith(("● ", "⏺ ")) or _OUTPUT.match(row.text) is not None or "Claude Code" in row.text
+        )
+    return sum(sides) if all(sides) else 0
+
+
+def read_prompts(rows: Sequence[Row], columns: int) -> list[Said]:
+    """What was said in the rows of one segment; what a shell printed before and after is given as such."""
+    reader = _Reader(columns)
+    for row in _without_input(rows):
+        reader.row(row)
+    reader.flush()
+    return reader.said
+
+
+def _without_input(rows: Sequence[Row]) -> list[Row]:
+    """Without frames, and without the input field: a prompt right below a rule, with all up to the next rule and the hints
+    and menu under it."""
+    kept: list[Row] = []
+    inside = False
+    for n, row in enumerate(rows):
+        if _RULE.match(row.text):
+            after = rows[n + 1].text if n + 1 < len(rows) else ""
+            inside = not inside and after[:1] in "❯>!#" if after else False
+            kept.append(replace(row, text="\0"))
+        elif inside or _FRAME.match(row.text):
+            continue
+        else:
+            kept.append(row)
+    return _without_menus(kept)
+
+
+def _without_menus(rows: Sequence[Row]) -> list[Row]:
+    """Without what stands below a rule up to the next empty row: hints, menus, the status line."""
+    kept: list[Row] = []
+    below = False
+    for row in rows:
+        if row.text == "\0":
+            below = True
+        elif below and not row.text.strip():
+            below = False
+        elif not below or _is_marked(row.text):
+            below = False
+            kept.append(row)
+    return kept
+
+
+def _is_marked(text: str) -> bool:
+    return any(mark.match(text) for mark in (_PROMPT, _ANSWER, _OUTPUT, _WORKED, _COMPACTED))
+
+
+class _Reader:
+    def __init__(self, columns: int) -> None:
+        self.columns = columns
+        self.said: list[Said] = []
+        self.rows: list[Row] = []  # of the item being read
+        self.what = "outside"
+
+    def row(self, row: Row) -> None:
+        """Take in the next row."""
+        text = row.text
+        if _is_noise(text):
+            return
+        what = _mark(text)
+        if what == "":
+            if self._ends_here(text):
+                self.flush()
+                self.what = "outside" if self.what != "answer" or indent(text) < 2 else "answer"
+            self.rows.append(row)
+            return
+        if what == "output" and self.what in ("prompt", "shell", "answer", "summary", "output"):
+            self.flush()
+        else:
+            self.flush()
+        self.what = what
+        self.rows.append(row)
+
+    def _ends_here(self, text: str) -> bool:
+        """A row without a mark and without an indent belongs to nothing above it."""
+        return bool(text) and indent(text) < 2 and self.what != "outside"
+
+    def flush(self) -> None:
+        """The item being read is complete."""
+        rows, self.rows = self.rows, []
+        if any(row.text.strip() for row in rows):
+            while not rows[-1].text.strip():
+                rows.pop()
+            getattr(self, f"_{self.what}")(rows)
+
+    # items ------------------------------------------------------------------------------------------------------------
+    def _outside(self, rows: list[Row]) -> None:
+        text = "\n".join(trimmed([row.text for row in rows]))
+        self.said.append(drawn(rows, role="system", kind="output", text=text))
+
+    def _prompt(self, rows: list[Row]) -> None:
+        lines = _body(rows, 2)
+        text = rejoined(lines, max(self.columns - 2, 20))
+        kind = "command" if re.match(r"/[a-z][\w:-]*(?:\s|$)", text) else "text"
+        self.said.append(drawn(rows, role="user", kind=kind, text=text, starts_turn=True))
+
+    def _shell(self, rows: list[Row]) -> None:
+        text = "\n".join(_body(rows, 2))
+        self.said.append(drawn(rows, role="user", kind="shell", text=text, starts_turn=True))
+
+    def _answer(self, rows: list[Row]) -> None:
+        lines = _body(rows, 2)
+        title = "".join(lines) if lines and lines[0].count("(") > lines[0].count(")") else lines[0] if lines else ""
+        call = tools.prompted(title) if len(lines) == 1 or title != lines[0] else None
+        if call is None:
+            self.said.append(drawn(rows, role="assistant", text="\n".join(lines)))
+            return
+        red = is_red(colour_at(rows[0], 0))
+        span = (rows[0].index, rows[-1].index)
+        call = replace(call, lines=span, status="error" if red else "open", action="" if red else call.action)
+        self.said.append(drawn(rows, role="assistant", calls=(call,)))
+
+    def _summary(self, rows: list[Row]) -> None:
+        """Several calls folded into one line."""
+        text = "\n".join(trimmed([row.text.strip() for row in rows]))
+        self.said.append(drawn(rows, role="assistant", kind="notice", text=text, fidelity="partial"))
+
+    def _thinking(self, rows: list[Row]) -> None:
+        text = "\n".join(_body(rows[1:], 2)) if len(rows) > 1 else ""
+        if text:
+            self.said.append(drawn(rows, role="assistant", thinking=text))
+
+    def _compacted(self, rows: list[Row]) -> None:
+        self.said.append(drawn(rows, role="system", kind="compaction", text=rows[0].text.strip(" ═─✻·*")))
+
+    def _worked(self, rows: list[Row]) -> None:
+        """The line left behind by a finished turn says how long it took."""
+        found = _WORKED.match(rows[0].text)
+        span = milliseconds(found["span"]) if found else None
+        last = next((n for n in range(len(self.said) - 1, -1, -1) if self.said[n].role != "system"), None)
+        if last is not None and self.said[last].role == "assistant" and span is not None:
+            self.said[last] = replace(self.said[last], duration_ms=span)
+        if len(rows) > 1:
+            self._outside(rows[1:])
+
+    def _output(self, rows: list[Row]) -> None:
+        first = _OUTPUT.match(rows[0].text)
+        head = first["words"] if first else rows[0].text
+        lines = trimmed([head, *dedented([row.text for row in rows[1:]], 5)])
+        text = "\n".join(lines)
+        last = self.said[-1] if self.said else None
+        if _INTERRUPTED.match(head):
+            self._interrupted(rows, text)
+        elif last is not None and last.calls:
+            self._result(last, rows, text)
+        else:
+            # What a command of the client answered.
+            self.said.append(drawn(rows, role="system", kind="output", text=text))
+
+    def _interrupted(self, rows: list[Row], text: str) -> None:
+        last = self.said[-1] if self.said else None
+        if last is not None and last.role == "assistant":
+            calls = tuple(
+                replace(call, status="error", error_class="interrupted", action="") if call.status == "open" else call
+                for call in last.calls
+            )
+            self.said[-1] = replace(last, interrupted=True, calls=calls)
+        self.said.append(drawn(rows, role="user", kind="interrupt", text=text, interrupted=True))
+
+    def _result(self, last: Said, rows: list[Row], text: str) -> None:
+        call = _closed(last.calls[-1], text)
+        call = replace(call, lines=(call.lines[0], rows[-1].index))
+        where = drawn(rows, role="assistant")
+        self.said[-1] = replace(
+            last, calls=(*last.calls[:-1], call), lines=call.lines,
+            bytes=(min(last.bytes[0], where.bytes[0]), max(last.bytes[1], where.bytes[1])),
+        )  # fmt: skip
+
+
+def _mark(text: str) -> str:
+    """What the mark at the beginning of a row says it is; empty for none."""
+    first = text.lstrip(" ")[:1]
+    if not first or (first.isascii() and first not in ">!*("):
+        return "summary" if _SUMMARY.match(text) else ""
+    for what, pattern in _MARKS:
+        if pattern.match(text):
+            return what
+    return "summary" if _SUMMARY.match(text) else ""
+
+
+_MARKS = (
+    ("prompt", _PROMPT),
+    ("shell", _SHELL),
+    ("answer", _ANSWER),
+    ("output", _OUTPUT),
+    ("compacted", _COMPACTED),
+    ("thinking", _THINKING),
+    ("worked", _WORKED),
+)
+
+
+def _is_noise(text: str) -> bool:
+    if _THINKING.match(text):
+        return False
+    return _WORKING.match(text) is not None or _HINT.match(text) is not None or text.strip() in ("❯", ">")
+
+
+def _body(rows: Sequence[Row], margin: int) -> list[str]:
+    """The lines of an item without its mark and the indent of the lines below."""
+    if not rows:
+        return []
+    rest = [row.text[margin:] if not row.text[:margin].strip() else row.text for row in rows[1:]]
+    return trimmed([rows[0].text[margin:], *rest])
+
+
+def _closed(call: Called, text: str) -> Called:
+    """The call with its result."""
+    output = f"{call.output}\n{text}".strip()
+    if _RUNNING.match(text):
+        return replace(call, output="", status="open")
+    if call.status == "error" or _FAILED.match(text):
+        return replace(call, output=output, status="error", error_class=tools.error_class(text), action="")
+    action = next((done for done, words in _DONE if words.match(text)), call.action) if call.path else call.action
+    return replace(call, output=output, status="ok", action=action)

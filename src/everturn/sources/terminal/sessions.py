@@ -1,0 +1,220 @@
+"""Conversations put together from segments: what belongs to which, what is the same seen twice, what the frame says.
+
+A message that waited in the queue is drawn twice, as waiting and as sent; it counts once. Two equal messages that were
+really sent are drawn both at once, and stay two.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from everturn.sources.terminal.moments import dated
+from everturn.sources.terminal.talk import Said, Talk
+from everturn.sources.terminal.transcript import Segment, Transcript
+
+_TITLE = re.compile(r"# (?P<title>[^\n]+?)(?: *┃?\s*\n|\s{2,}|\s*┃|\s*/(?:un)?share\b|$)")
+_UNTITLED = re.compile(r"New session|Child session|Untitled", re.IGNORECASE)
+_TOKENS = re.compile(r"(?P<number>[\d.,]+)(?P<unit>[KM]?)(?:/| \(| {1,3})(?P<percent>\d{1,3})%")
+_SIDE_TOKENS = re.compile(r"([\d,]+) tokens")
+_SIDE_PERCENT = re.compile(r"(\d{1,3})% used")
+_VERSION = re.compile(r"(?i)\b(?:opencode|claude code) v?(\d+\.\d+[\w.-]*)")
+_FOLDER = re.compile(r"(?i)\bopencode v?\S+\s+([~/]\S*?)(?::[^\s:]+)?(?:\s|$)")
+_BANNER_FOLDER = re.compile(r"^\s*[▘▝ ]+\s+([~/]\S.*)$|cwd: ([~/]\S.*?)\s*│?$", re.MULTILINE)
+_WORKING = re.compile(r"\besc\b[^\n]{0,20}\binterrupt|\bworking\.\.|\besc\b again")
+_NATIVE = re.compile(r"\bopencode (?:-s|--session) (ses_\w+)|\bclaude (?:-r|--resume) ([0-9a-f-]{36})")
+_EPILOGUE = re.compile(r"^ *Session {2,}(\S.*)$", re.MULTILINE)
+_FACTOR = {"": 1, "K": 1_000, "M": 1_000_000}
+
+
+class Building:
+    """A talk being put together."""
+
+    def __init__(self, dialect: str, cut_top: bool) -> None:
+        self.dialect = dialect
+        self.cut_top = cut_top
+        self.said: list[Said] = []
+        self.titles: list[str] = []
+        self.native_id = self.client = self.workspace = ""
+        self.tokens: int | None = None
+        self.percent: int | None = None
+        self.working = False
+
+    def continues(self, said: Sequence[Said], segment: Segment, fresh: bool) -> bool:
+        """Whether a segment belongs to this talk."""
+        title = title_of(segment.title)
+        if title and not _UNTITLED.match(title) and title in self.titles:
+            return True
+        if overlap(self._spoken(), said)[1]:
+            return True
+        if fresh or (not segment.cut_top and _begins(said)):
+            return False
+        renamed = bool(title and self.titles) and not _UNTITLED.match(self.titles[-1]) and title != self.titles[-1]
+        return not renamed
+
+    def take(self, said: Sequence[Said], segment: Segment, beside: Sequence[str]) -> None:
+        """Add what a segment holds beyond what is here already."""
+        spoken = self._spoken()
+        at, n = overlap(spoken, said)
+        for old, new in zip(spoken[at : at + n], said[:n], strict=False):
+            if old.fidelity == "partial" and new.fidelity != "partial":
+                self.said[self.said.index(old)] = new
+        self.said += said[n:]
+        self._frame(segment, beside)
+
+    def named(self, text: str) -> bool:
+        """Whether a text is what the client printed at its end; its name of the session is taken from it."""
+        found = _NATIVE.search(text)
+        if found is None:
+            return False
+        self.native_id = found[1] or found[2]
+        if title := _EPILOGUE.search(text):
+            self._title(title[1].strip())
+        return True
+
+    def _spoken(self) -> list[Said]:
+        return [item for item in self.said if item.kind != "output"]
+
+    def _frame(self, segment: Segment, beside: Sequence[str]) -> None:
+        frame = f"{segment.title}\n{segment.footer}"
+        side = "\n".join(beside)
+        self._title(title_of(segment.title) or (_side_title(beside) if self.dialect == "panels" else ""))
+        if found := _TOKENS.search(frame):
+            self.tokens = _number(found["number"], found["unit"])
+            self.percent = int(found["percent"])
+        elif counted := _SIDE_TOKENS.search(side):
+            self.tokens = _number(counted[1], "")
+            share = _SIDE_PERCENT.search(side)
+            self.percent = int(share[1]) if share else self.percent
+        if version := _VERSION.search(f"{frame}\n{side}"):
+            self.client = version[1]
+        if folder := _FOLDER.search(frame) or _BANNER_FOLDER.search(side):
+            self.workspace = next(part for part in folder.groups() if part).strip()
+        self.working = _WORKING.search(segment.footer) is not None
+
+    def _title(self, title: str) -> None:
+        if title and (not self.titles or self.titles[-1] != title):
+            self.titles.append(title)
+
+
+def title_of(frame: str) -> str:
+    """The session's title in the rows above the conversation."""
+    found = _TITLE.search(frame)
+    return found["title"].strip(" ┃") if found else ""
+
+
+def overlap(known: Sequence[Said], said: Sequence[Said]) -> tuple[int, int]:
+    """Where in `known` the first of `said` stands again, and how many of them do.
+
+    One equal item alone may be the same words sent again; several in a row, or one with its time, are the same ones.
+    """
+    old, new = [_key(item) for item in known], [_key(item) for item in said]
+    for at in range(len(old)):
+        n = min(len(old) - at, len(new))
+        if n and old[at : at + n] == new[:n] and (n > 1 or said[0].time_text or len(said) > 1):
+            return at, n
+    return 0, 0
+
+
+def finished(talks: Sequence[Building], transcript: Transcript) -> list[Talk]:
+    """The talks with everything that is known only at their end: queue, steps, times."""
+    lines = [line for segment in transcript.segments for line in segment.lines]
+    done: list[Talk] = []
+    for talk in talks:
+        said = _stepped(_unqueued(talk.said))
+        said = dated(said, [lines[item.lines[0]].at for item in said], transcript)
+        if talk.working:
+            said = _cut_off(said)
+        done.append(
+            Talk(
+                talk.dialect, tuple(said), tuple(talk.titles), talk.native_id, talk.client, talk.workspace,
+                talk.tokens, talk.percent, talk.working, talk.cut_top,
+            )
+        )  # fmt: skip
+    return done
+
+
+def _key(item: Said) -> tuple[str, ...]:
+    titles = "\n".join(f"{call.title}\0{call.command}" for call in item.calls)
+    return item.role, item.kind, item.text, item.thinking, titles, item.time_text
+
+
+def _begins(said: Sequence[Said]) -> bool:
+    return next((item.role == "user" for item in said), False)
+
+
+def _unqueued(said: Sequence[Said]) -> list[Said]:
+    """A waiting message is dropped where it is drawn as sent later on; one that never was stays, once."""
+    kept: list[Said] = []
+    later: dict[tuple[str, str, str], int] = {}  # how it is told again → 1 sent, 2 waiting
+    sent: set[tuple[str, str, str]] = set()
+    for item in reversed(said):
+        same = (item.text, item.author, item.time_text)
+        if item.role != "user":
+            kept.append(item)
+            later = {key: state for key, state in later.items() if state == 1} | {
+                key: 3 for key, state in later.items() if state > 1
+            }
+        elif item.queued:
+            if same in later and later[same] != 2:
+                sent.add(same)
+                continue
+            later[same] = 2
+            kept.append(item)
+        else:
+            later[same] = 1
+            kept.append(item)
+    return [replace(item, queued=True) if _was_queued(item, sent) else item for item in reversed(kept)]
+
+
+def _was_queued(item: Said, sent: set[tuple[str, str, str]]) -> bool:
+    return item.role == "user" and not item.queued and (item.text, item.author, item.time_text) in sent
+
+
+def _stepped(said: Sequence[Said]) -> list[Said]:
+    """Numbers the responses of the model: words or thoughts after a call begin a new one."""
+    found: list[Said] = []
+    step, called, open_step = -1, False, False
+    for item in said:
+        if item.role == "user":
+            open_step = False
+        elif item.role == "assistant" and item.kind == "text":
+            if not open_step or (called and (item.text or item.thinking)):
+                step, called, open_step = step + 1, False, True
+            called = called or bool(item.calls)
+            item = replace(item, step=step)
+        found.append(item)
+    return found
+
+
+def _cut_off(said: list[Said]) -> list[Said]:
+    """The last words of an agent that was still at work."""
+    last = next((n for n in range(len(said) - 1, -1, -1) if said[n].role != "system"), None)
+    if last is not None and said[last].role == "assistant":
+        said[last] = replace(said[last], interrupted=True)
+    return said
+
+
+def _side_title(beside: Sequence[str]) -> str:
+    lines = trimmed_head(beside)
+    return " ".join(lines)
+
+
+def trimmed_head(lines: Sequence[str]) -> list[str]:
+    """The first lines up to an empty one."""
+    found: list[str] = []
+    for line in lines:
+        if line.strip():
+            found.append(line.strip())
+        elif found:
+            break
+    return found
+
+
+def _number(text: str, unit: str) -> int | None:
+    try:
+        return round(float(text.replace(",", "")) * _FACTOR[unit])
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,200 @@
+"""JSON documents read like lines: element by element, in any pieces, whatever happened to the file.
+
+An agent that rewrites one JSON file may be caught in the middle of it: what was written so far is read, and when the file
+turns out to be longer the reading goes on there. So a document is walked like a stream. `Walk.split` promises:
+
+- Every element of the array (the document itself, or the value of one key of it) is given once with its byte range, and so
+  is every other value of the outer object.
+- What is not complete yet is left for later. Reading in pieces gives the same as reading at once.
+- Where the structure is broken the rest of the file is one stretch of damage; what stands before it was given.
+- Nothing here raises on content.
+
+Elements are found by their brackets and not decoded. `decoded` does that, as forgivingly as it can.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from everturn.sources.jsonl import REASONS as LINE_REASONS
+from everturn.sources.jsonl import storable
+
+#: What can be wrong with a document, in words.
+REASONS = LINE_REASONS | {
+    "torn_tail": "the document breaks off here (it may still be written)",
+    "not_a_document": "not the JSON document that was expected",
+}
+
+#: Over strings and everything else that is no bracket, to the next bracket (or to nothing: a string without an end).
+_TO_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+([\[\]{}]?)', re.DOTALL)
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_SCALAR = re.compile(rb"[^\s,\[\]{}\":]++")
+_SPACE = re.compile(rb"[ \t\r\n]*+")
+_SEPARATORS = re.compile(rb"[ \t\r\n,]*+")
+_COLON = re.compile(rb"[ \t\r\n]*+(:?)[ \t\r\n]*+")
+_MARK = b"\xef\xbb\xbf"
+
+
+class Item(NamedTuple):
+    """One element of the array (key is "") or one value of the outer object, with where it begins in the file."""
+
+    key: str
+    start: int
+    raw: bytes
+
+
+class _Later(Exception):
+    """More bytes are needed to tell."""
+
+
+class _Broken(Exception):
+    """This is not JSON."""
+
+
+class Walk:
+    """Walks one document. `stage` is all that a later one needs: the brackets that are open, `.` after the end, `!` broken."""
+
+    def __init__(self, key: str = "messages", stage: str = "") -> None:
+        self.key = key  # of the array, where the document is an object
+        self.stage = stage
+        self.consumed = 0
+        self.tail: tuple[int, int, str] | None = None  # start, size and trouble of what was left at the end of a file
+        self.broken: tuple[int, int, str] | None = None  # the same of what can never be read
+
+    def split(self, data: bytes, base: int, last: bool) -> Iterator[Item]:
+        """The items of a piece that starts at offset `base`; when done, the attributes say what became of it."""
+        self.consumed, self.tail, self.broken = 0, None, None
+        try:
+            while self.stage not in (".", "!"):
+                item = self._next(data)
+                if item is not None:
+                    yield item._replace(start=base + item.start)
+        except _Later:
+            if last and (self.stage or data.strip()):
+                self.tail = base + self.consumed, len(data) - self.consumed, "torn_tail"
+        except _Broken:
+            self.stage = "!"
+        if self.stage in (".", "!"):
+            self._after(data, base, last)
+
+    def _next(self, data: bytes) -> Item | None:
+        if not self.stage:
+            return self._open(data)
+        return self._element(data) if self.stage.endswith("[") else self._value(data)
+
+    def _open(self, data: bytes) -> None:
+        if len(data) < len(_MARK) and _MARK.startswith(data):
+            raise _Later
+        at = _past(_SPACE, data, len(_MARK) if data.startswith(_MARK) else 0)
+        if at == len(data):
+            raise _Later
+        if data[at] not in b"[{":
+            raise _Broken
+        self.stage, self.consumed = chr(data[at]), at + 1
+
+    def _element(self, data: bytes) -> Item | None:
+        """The next element of the array, or its end."""
+        at = _past(_SEPARATORS, data, self.consumed)
+        if data[at : at + 1] == b"]":
+            self.stage, self.consumed = self.stage[:-1] or ".", at + 1
+            return None
+        end = self.consumed = _end(data, at)
+        return Item("", at, data[at:end])
+
+    def _value(self, data: bytes) -> Item | None:
+        """The next value of the outer object, or its end. The array itself is entered."""
+        at = _past(_SEPARATORS, data, self.consumed)
+        if data[at : at + 1] == b"}":
+            self.stage, self.consumed = ".", at + 1
+            return None
+        start, key = self._key(data, at)
+        if key == self.key and data[start : start + 1] == b"[":
+            self.stage, self.consumed = "{[", start + 1
+            return None
+        end = self.consumed = _end(data, start)
+        return Item(key, start, data[start:end])
+
+    def _key(self, data: bytes, at: int) -> tuple[int, str]:
+        """Where the value begins whose key begins at `at`, and that key."""
+        if at == len(data):
+            raise _Later
+        if data[at : at + 1] != b'"':
+            raise _Broken
+        found = _STRING.match(data, at)
+        colon = _COLON.match(data, found.end()) if found else None
+        if found is None or colon is None or colon.end() == len(data):
+            raise _Later
+        if not colon[1]:
+            raise _Broken
+        key, _ = decoded(found[0])
+        return colon.end(), key if isinstance(key, str) else ""
+
+    def _after(self, data: bytes, base: int, last: bool) -> None:
+        """White space may follow a document; anything else is damage, told once all of it is there."""
+        if self.stage == ".":
+            self.consumed = _past(_SPACE, data, self.consumed)
+        if last and self.consumed < len(data):
+            trouble = "not_a_document" if base + self.consumed == 0 else "invalid_json"
+            self.broken = base + self.consumed, len(data) - self.consumed, trouble
+            self.consumed, self.stage = len(data), "!"
+
+
+def decoded(raw: bytes) -> tuple[Any, str]:
+    """The value of some JSON and what was wrong with it ("" when nothing): None with a trouble when it cannot be had."""
+    try:
+        return msgspec.json.decode(raw), ""
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    except RecursionError:
+        return None, "too_deep"
+    text = raw.decode("utf-8", "surrogateescape")
+    try:
+        value = storable(_FORGIVING.decode(text))
+    except RecursionError:
+        return None, "too_deep"
+    except ValueError:
+        return None, "invalid_json"
+    return value, "" if text.isascii() or not any("\udc80" <= char <= "\udcff" for char in text) else "invalid_utf8"
+
+
+def _past(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
+    found = pattern.match(data, at)
+    return found.end() if found else at
+
+
+def _end(data: bytes, at: int) -> int:
+    """Where the value ends that begins at `at`."""
+    if at >= len(data):
+        raise _Later
+    if data[at] in b"[{":
+        return _closed(data, at)
+    found = (_STRING if data[at : at + 1] == b'"' else _SCALAR).match(data, at)
+    if found is None:
+        raise _Later if data[at : at + 1] == b'"' else _Broken
+    if found.end() == len(data):
+        raise _Later  # a number may go on
+    return found.end()
+
+
+def _closed(data: bytes, at: int) -> int:
+    depth = 0
+    for found in _TO_BRACKET.finditer(data, at):
+        bracket = found[1]
+        if bracket == b"{" or bracket == b"[":
+            depth += 1
+        elif not bracket:
+            break
+        else:
+            depth -= 1
+            if not depth:
+                return found.end()
+    raise _Later
+
+
+#: Takes what msgspec refuses: lone surrogates, control characters, NaN.
+_FORGIVING = json.JSONDecoder(strict=False)
