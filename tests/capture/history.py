@@ -13,8 +13,10 @@ from everturn.model.archive import Session
 from everturn.sources import Places, all_sources
 from everturn.store import Query, Store
 
+FORMAT = "claude_code"  # capture knows no format; these tests must write some
 SID = "11111111-2222-4333-8444-555555555555"
 OTHER = "99999999-2222-4333-8444-555555555555"
+SOURCES = {FORMAT: all_sources()[FORMAT]}
 WORKSPACE = "/home/ann/shop"
 
 
@@ -84,9 +86,9 @@ def ticking(start: int = 1_772_000_000_000) -> Callable[[], int]:
 
 
 def job(store: Store, history: History, policy: Policy | None = None, **more: Any) -> Sync:
-    places = Places(history.root / "no-home", {}, "linux", dict.fromkeys(all_sources(), (history.root,)))
+    places = Places(history.root / "no-home", {}, "linux", {FORMAT: (history.root,)})
     more.setdefault("clock", ticking())
-    return Sync(store, all_sources(), places, policy or Policy(), "box", "ann", **more)
+    return Sync(store, SOURCES, places, policy or Policy(), "box", "ann", **more)
 
 
 def run(store: Store, history: History, policy: Policy | None = None, **more: Any) -> Report:
@@ -94,8 +96,7 @@ def run(store: Store, history: History, policy: Policy | None = None, **more: An
 
 
 def sessions(store: Store, sid: str = SID) -> list[Session]:
-    name = next(iter(all_sources()))
-    return store.sessions_of(name, sid)
+    return store.sessions_of(FORMAT, sid)
 
 
 def current(store: Store, sid: str = SID) -> Session:

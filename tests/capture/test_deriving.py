@@ -10,9 +10,22 @@ import pytest
 
 from everturn.capture.deriving import rebuild
 from everturn.capture.sync import Sync, desk_for, sync
-from everturn.sources import Found, Reader, all_sources
+from everturn.sources import Found, Reader
 from everturn.store import Store, open_store
-from tests.capture.history import OTHER, SID, History, current, everything, hits, job, raw, run, ticking
+from tests.capture.history import (
+    FORMAT,
+    OTHER,
+    SID,
+    SOURCES,
+    History,
+    current,
+    everything,
+    hits,
+    job,
+    raw,
+    run,
+    ticking,
+)
 
 
 def fill(store: Store, history: History) -> None:
@@ -31,7 +44,7 @@ def test_a_rebuild_gives_the_same_rows(store: Store, history: History) -> None:
         list(everything(store)),
         [hits(store, word) for word in ("common", "ground", "text", "later", "own")],
     )
-    done = rebuild(desk_for(job(store, history)), all_sources(), lambda *numbers: None)
+    done = rebuild(desk_for(job(store, history)), SOURCES, lambda *numbers: None)
     assert done == 3
     assert list(everything(store)) == before
     assert [hits(store, word) for word in ("common", "ground", "text", "later", "own")] == found
@@ -47,7 +60,7 @@ def test_a_rebuild_that_was_interrupted_is_finished_by_the_next_sync(store: Stor
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        rebuild(desk_for(job(store, history)), all_sources(), stop)
+        rebuild(desk_for(job(store, history)), SOURCES, stop)
     assert list(everything(store)) != before
     run(store, history)
     assert list(everything(store)) == before
@@ -55,7 +68,7 @@ def test_a_rebuild_that_was_interrupted_is_finished_by_the_next_sync(store: Stor
 
 def with_parser(one: Sync, number: int, reader: Callable[[Found, bytes], Reader] | None = None) -> Sync:
     """The same job with a source of another parser version."""
-    name, source = next(iter(all_sources().items()))
+    name, source = FORMAT, SOURCES[FORMAT]
     changed = replace(source, parser=number)
     if reader is not None:
         changed = replace(changed, reader=reader)
@@ -110,6 +123,6 @@ def test_a_giant_line_is_read_again_from_the_archive(tmp_path: Path, history: Hi
     path = history.write(history.turn("big", "x " * 3_000_000) + history.turn("small", "y"))
     run(store, history)
     before = list(everything(store))
-    rebuild(desk_for(job(store, history)), all_sources(), lambda *numbers: None)
+    rebuild(desk_for(job(store, history)), SOURCES, lambda *numbers: None)
     assert list(everything(store)) == before
     assert raw(store, path) == path.read_bytes()

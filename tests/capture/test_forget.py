@@ -10,15 +10,14 @@ from everturn.capture.forget import Forgotten, forget, plan
 from everturn.capture.verify import verify
 from everturn.capture.writing import Desk
 from everturn.model.archive import Session
-from everturn.sources import all_sources
 from everturn.store import Store
-from tests.capture.history import OTHER, SID, History, current, everything, hits, raw, run, sessions
+from tests.capture.history import OTHER, SID, SOURCES, History, current, everything, hits, raw, run, sessions
 
 CANARY = "quetzalcoatl"
 
 
 def erase(store: Store, session: Session, keep_forks: bool = False) -> Forgotten:
-    return forget(Desk(store, "box", "ann", 1_000_000), all_sources(), session, keep_forks)
+    return forget(Desk(store, "box", "ann", 1_000_000), SOURCES, session, keep_forks)
 
 
 def stored(folder: Path) -> bytes:
@@ -123,7 +122,7 @@ def test_a_fork_that_appears_after_the_forgetting_comes_without_the_forgotten_pa
     assert CANARY.encode() not in raw(store, history.file(third))
     assert hits(store, "part") == [(third, 1)]
     before = list(everything(store))
-    rebuild(Desk(store, "box", "ann", 0), all_sources(), lambda *n: None)
+    rebuild(Desk(store, "box", "ann", 0), SOURCES, lambda *n: None)
     assert list(everything(store)) == before
 
 

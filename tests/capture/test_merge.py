@@ -10,13 +10,12 @@ from everturn.capture.policy import Policy
 from everturn.capture.sync import desk_for
 from everturn.capture.verify import verify
 from everturn.model.archive import Kept
-from everturn.sources import all_sources
 from everturn.store import Store, open_store
-from tests.capture.history import OTHER, SID, History, current, everything, hits, job, raw, run
+from tests.capture.history import OTHER, SID, SOURCES, History, current, everything, hits, job, raw, run
 
 
 def merged(store: Store, other: Store, history: History) -> object:
-    return merge(desk_for(job(store, history)), other, all_sources(), lambda *numbers: None)
+    return merge(desk_for(job(store, history)), other, SOURCES, lambda *numbers: None)
 
 
 def other_archive(history: History) -> Store:
@@ -83,7 +82,7 @@ def test_sessions_without_content_keep_their_structure(store: Store, history: Hi
 def test_what_was_forgotten_here_does_not_come_back_through_a_merge(store: Store, history: History) -> None:
     other = other_archive(history)
     run(store, history)
-    forget(desk_for(job(store, history)), all_sources(), current(store))
+    forget(desk_for(job(store, history)), SOURCES, current(store))
     merged(store, other, history)
     assert hits(store, "theirs") == []
     assert store.files() == []
@@ -91,7 +90,7 @@ def test_what_was_forgotten_here_does_not_come_back_through_a_merge(store: Store
 
 def test_notes_and_tombstones_come_along(store: Store, history: History) -> None:
     other = other_archive(history)
-    forget(desk_for(job(other, history)), all_sources(), current(other))
+    forget(desk_for(job(other, history)), SOURCES, current(other))
     with other.write():
         other.keep(Kept("note", "", SID, "k", '"v"', 1))
     merged(store, other, history)

@@ -10,16 +10,16 @@ from everturn.capture.policy import Policy
 from everturn.capture.sync import Report, Sync, sync
 from everturn.capture.verify import verify
 from everturn.derive.analysis import terms
-from everturn.sources import Places, all_sources
+from everturn.sources import Places
 from everturn.store import Query, Store, open_store
 from everturn.store.sqlite import open_sqlite
-from tests.capture.history import ticking
+from tests.capture.history import FORMAT, SOURCES, ticking
 from tests.transcripts import SessionTruth, Truth, append_turn, write_history
 
 
 def take_in(store: Store, root: Path, places: Places | None = None) -> Report:
-    found = Places(root / "no-home", {}, "linux", dict.fromkeys(all_sources(), (root,)))
-    return sync(Sync(store, all_sources(), places or found, Policy(), "box", "ann", ticking()))
+    found = Places(root / "no-home", {}, "linux", {FORMAT: (root,)})
+    return sync(Sync(store, SOURCES, places or found, Policy(), "box", "ann", ticking()))
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def archive(truth: Truth, tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def session_of(archive: Store, truth: SessionTruth) -> int:
-    (row,) = archive.sessions_of(next(iter(all_sources())), truth.native_id)
+    (row,) = archive.sessions_of(FORMAT, truth.native_id)
     return row.id
 
 
@@ -110,7 +110,7 @@ def test_the_work_after_one_more_turn_follows_the_new_bytes(tmp_path: Path, othe
     for n in range(others):
         (folder / f"{n:08x}-0000-4000-8000-000000000000.jsonl").write_bytes(line % n)
     first = write_history(tmp_path / "h2", seed=1, sessions=1, forks=False, subagents=False, notes=False)
-    both = Places(tmp_path, {}, "linux", dict.fromkeys(all_sources(), (tmp_path / "h", tmp_path / "h2")))
+    both = Places(tmp_path, {}, "linux", {FORMAT: (tmp_path / "h", tmp_path / "h2")})
     assert take_in(store, tmp_path, both).failed == []
     new = append_turn(first.files[0])
     connection = store.driver.connection

@@ -30,6 +30,12 @@ def test_the_result_knows_better_than_the_call() -> None:
     ]
 
 
+def test_a_call_may_touch_several_files() -> None:
+    end = CallEnd("c", action="edited", path="a.py", others=(("created", "b.py"), ("deleted", "c.py")))
+    found = touched(CallStart("c", "patch", "edit", path="a.py"), end, "")
+    assert found == [("edited", "a.py"), ("created", "b.py"), ("deleted", "c.py")]
+
+
 def test_a_call_that_failed_touched_nothing() -> None:
     assert touched(CallStart("c", "Edit", "edit", path="a.py"), CallEnd("c", is_error=True), "") == []
     assert by_shell("rm a", is_error=True) == []

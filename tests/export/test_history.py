@@ -34,8 +34,8 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
     root = tmp_path_factory.mktemp("agent")
     truth = write_history(root, seed=5)
     store = open_store(str(tmp_path_factory.mktemp("archive") / "archive.db"))
-    places = Places(Path("/nowhere"), {}, "linux", dict.fromkeys(all_sources(), (root,)))
-    sync(Sync(store, all_sources(), places, Policy(), "box", "ann", ticking()))
+    places = Places(Path("/nowhere"), {}, "linux", {"claude_code": (root,)})
+    sync(Sync(store, {"claude_code": all_sources()["claude_code"]}, places, Policy(), "box", "ann", ticking()))
     yield Kept(store, truth)
     store.close()
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.faults.scenes import SMALL
+from tests.faults.scenes import shrink_pieces
 
 
 @pytest.fixture
@@ -24,8 +24,7 @@ def folder() -> Iterator[Path]:
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read and store in pieces as small as `victim` does."""
-    for module, name, size in SMALL:
-        monkeypatch.setattr(module, name, size)
+    shrink_pieces(monkeypatch.setattr)
 
 
 @pytest.fixture

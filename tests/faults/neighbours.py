@@ -22,7 +22,7 @@ from everturn.capture.verify import verify
 from everturn.clock import now
 from everturn.errors import Busy, EverturnError
 from everturn.store import Store, open_store
-from tests.faults.scenes import job_at
+from tests.faults.scenes import job_at, shrink_pieces
 
 
 class Stroke(msgspec.Struct):
@@ -90,4 +90,5 @@ def _until(stop: str, archive: str, work: Callable[[Store], list[str]]) -> None:
 PROGRAMS: dict[str, Callable[..., None]] = {"write": write, "sync": take_in, "look": look}
 
 if __name__ == "__main__":
+    shrink_pieces(setattr)
     PROGRAMS[sys.argv[1]](*sys.argv[2:])

@@ -20,12 +20,13 @@ from everturn.capture.policy import Policy
 from everturn.capture.sync import Report, Sync, sync
 from everturn.capture.verify import verify
 from everturn.model.archive import Session, SourceFile
-from everturn.sources import Places, all_sources
+from everturn.sources import Places
+from everturn.sources.claude_code import SOURCE
 from everturn.store import Query, Store, open_store, raw
 from tests.capture.history import History, everything, ticking
 
 #: A small history, read and stored in small pieces, has as many transactions as a big one in big pieces.
-SMALL: tuple[tuple[Any, str, int], ...] = (
+_SMALL: tuple[tuple[Any, str, int], ...] = (
     (pieces, "BATCH", 8 << 10),
     (taking, "GROUP", 8 << 10),
     (deriving, "SLICE", 8 << 10),
@@ -37,13 +38,20 @@ BIG, SMALLER, FORK, EMPTY, GONE, MOVED, LATE = (f"{n}0000000-2222-4333-8444-5555
 WORDS = ("walrus", "zebra", "octopus", "heron", "fresh")
 
 
+def shrink_pieces(put: Callable[[Any, str, int], None]) -> None:
+    """Let capture and store work in small pieces; `put` is `setattr`, or that of monkeypatch."""
+    for module, name, size in _SMALL:
+        assert isinstance(getattr(module, name), int)
+        put(module, name, size)
+
+
 def job_at(store: Store, root: Path, clock: Callable[[], int] | None = None) -> Sync:
     """A sync of the history below `root`."""
-    places = Places(root / "no-home", {}, "linux", dict.fromkeys(all_sources(), (root,)))
-    return Sync(store, all_sources(), places, Policy(), "box", "ann", clock or ticking())
+    places = Places(root / "no-home", {}, "linux", {SOURCE.name: (root,)})
+    return Sync(store, {SOURCE.name: SOURCE}, places, Policy(), "box", "ann", clock or ticking())
 
 
-def sync_at(archive: Path, root: Path) -> Report:
+def sync_at(archive: Path | str, root: Path) -> Report:
     """Open, sync, close."""
     store = open_store(str(archive))
     try:

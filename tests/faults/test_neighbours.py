@@ -28,10 +28,22 @@ WRITERS = 8
 SIDS = [f"{n}0000000-aaaa-4333-8444-555555555555" for n in range(1, 6)]
 
 
-@pytest.mark.parametrize("turns", [40, pytest.param(400, marks=pytest.mark.slow)])
-def test_eight_processes_take_in_growing_files_and_every_line_is_there_once(tmp_path: Path, turns: int) -> None:
-    history = History(tmp_path / "agent")
-    archive, stop = tmp_path / "archive.db", tmp_path / "stop"
+@pytest.fixture(params=["sqlite", "postgres"])
+def archive(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an archive that is not there yet."""
+    if request.param == "sqlite":
+        return str(tmp_path / "archive.db")
+    address: str = request.getfixturevalue("postgres_url")
+    return address
+
+
+@pytest.mark.parametrize("turns", [30, pytest.param(120, marks=pytest.mark.slow)])
+def test_eight_processes_take_in_growing_files_and_every_line_is_there_once(
+    tmp_path: Path, archive: str, turns: int
+) -> None:
+    history, stop = History(tmp_path / "agent"), tmp_path / "stop"
+    for sid in SIDS[:3]:
+        history.write(_lines(history, sid, turns), sid)
     plan = _plan(history, tmp_path, turns, 0.002)
     crowd = [_start("sync", archive, history.root, stop) for _ in range(WRITERS)]
     said: Counter[str] = Counter()
@@ -45,10 +57,9 @@ def test_eight_processes_take_in_growing_files_and_every_line_is_there_once(tmp_
     _assert_complete(archive, history)
 
 
-@pytest.mark.parametrize("turns", [40, pytest.param(200, marks=pytest.mark.slow)])
-def test_whoever_looks_while_others_write_sees_a_whole_archive(tmp_path: Path, turns: int) -> None:
-    history = History(tmp_path / "agent")
-    archive, stop = tmp_path / "archive.db", tmp_path / "stop"
+@pytest.mark.parametrize("turns", [30, pytest.param(120, marks=pytest.mark.slow)])
+def test_whoever_looks_while_others_write_sees_a_whole_archive(tmp_path: Path, archive: str, turns: int) -> None:
+    history, stop = History(tmp_path / "agent"), tmp_path / "stop"
     plan = _plan(history, tmp_path, turns, 0.002)
     sync_at(archive, history.root)
     lookers = [_start("look", archive, history.root, stop) for _ in range(2)]
@@ -72,7 +83,7 @@ def test_eight_commands_started_at_once_make_one_archive(tmp_path: Path) -> None
             assert process.returncode in (0, 75), stderr
             assert process.returncode == 0 or "is locked by another process" in sentence(stderr)
     assert any(process.returncode == 0 for process in crowd)
-    _assert_complete(desktop.archive, history)
+    _assert_complete(str(desktop.archive), history)
 
 
 def _start(*words: object) -> subprocess.Popen[str]:
@@ -109,9 +120,9 @@ def _lines(history: History, sid: str, turns: int) -> bytes:
     return b"".join(history.tool_turn(f"ask {n}", f"cat part_{n}.py", f"answer {n}", sid) for n in range(turns))
 
 
-def _assert_complete(archive: Path, history: History) -> None:
+def _assert_complete(archive: str, history: History) -> None:
     """Nothing is wrong or left to do, and the rows are those of an archive that one process made at once."""
-    store, alone = open_store(str(archive)), open_store("memory:")
+    store, alone = open_store(archive), open_store("memory:")
     seen = verify(store, "box", lambda *numbers: None)
     assert (seen.wrong, seen.differs, seen.grown, seen.compared) == ([], [], 0, len(SIDS))
     sync(job_at(alone, history.root))

@@ -20,13 +20,12 @@ from everturn.capture.sync import sync
 from everturn.capture.writing import Desk
 from everturn.errors import EverturnError
 from everturn.store import Store, open_store
-from tests.faults.scenes import SMALL, job_at
+from tests.faults.scenes import job_at, shrink_pieces
 
 
 def main() -> None:
     """Answer requests until there are no more."""
-    for module, name, size in SMALL:
-        setattr(module, name, size)
+    shrink_pieces(setattr)
     for line in sys.stdin:
         print(json.dumps(_outcome(json.loads(line))), flush=True)
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from everturn.capture.pieces import reader_for
+from everturn.capture.pieces import UNFINISHED, reader_for
 from everturn.capture.writing import Desk, Origin, note_failure, write_reading
 from everturn.model.archive import SourceFile, Version
 from everturn.sources import Found, Source
 
 SLICE = 4 << 20
-UNFINISHED = -2
 
 
 def rebuild(desk: Desk, sources: dict[str, Source], progress: Callable[[int, int, str], None]) -> int:

@@ -22,6 +22,9 @@ from everturn.store import Store
 BATCH = 4 << 20
 PROBE = 1024
 
+#: `Version.parser` while its rows are being made from stored bytes.
+UNFINISHED = -2
+
 #: Makes one line fit to be stored, for mode `redacted`.
 Redact = Callable[[bytes], bytes]
 
@@ -72,9 +75,11 @@ def pieces(store: Store, intake: Intake, file: BinaryIO, redact: Redact | None =
     """Every piece up to the size the file has now. Each must be written before the next is asked for."""
     info = os.fstat(file.fileno())
     version, source, whole = intake.version, intake.candidate.source, intake.mode == "full"
+    if intake.shared:
+        yield _shared(intake, file)
     reader = _start_reader(intake)
-    unread = store.read_raw(version.id, version.parsed, version.size - version.parsed) if whole and version.id else b""
     parsed, size, offset, last = version.parsed, version.size, version.offset, False
+    unread = store.read_raw(version.id, parsed, size - parsed) if whole and version.id and reader is not None else b""
     while not last:
         file.seek(offset)
         taken = _take(file, info.st_size - offset)
@@ -91,7 +96,7 @@ def pieces(store: Store, intake: Intake, file: BinaryIO, redact: Redact | None =
             stored = data = data[: reading.consumed]
             advance = _source_length(taken, reading.consumed, redact)
         before, offset = offset, offset + advance
-        parsed, unread = parsed + reading.consumed, data[reading.consumed :]
+        parsed, unread = parsed + reading.consumed, data[reading.consumed :] if reader is not None else b""
         at, size = size, size + len(stored)
         changes: dict[str, int | bytes] = {
             "offset": offset,
@@ -103,6 +108,15 @@ def pieces(store: Store, intake: Intake, file: BinaryIO, redact: Redact | None =
             **((intake.candidate.columns or stat_columns(info)) if last else {"mtime_ns": 0}),
         }
         yield Piece(intake, stored, at, reading, before, changes, last, failed)
+
+
+def _shared(intake: Intake, file: BinaryIO) -> Piece:
+    """The first piece of a version that begins like the one before: no bytes, and rows to be made once all are there."""
+    size = intake.shared
+    changes: dict[str, int | bytes] = {
+        "offset": size, "size": size, "parsed": 0, "parser": UNFINISHED, "mtime_ns": 0, **probes(file, size),
+    }  # fmt: skip
+    return Piece(intake, b"", 0, nothing(), 0, changes, last=False)
 
 
 def is_read(intake: Intake, file: BinaryIO) -> bool:

@@ -67,21 +67,17 @@ def desk_for(job: Sync) -> Desk:
 def _recognised(job: Sync, path: Path, source_name: str, report: Report) -> Iterable[tuple[Source, Found]]:
     """The files at or below `path` that a source knows as its own."""
     if path.is_dir():
-        yield from _below(job, path, source_name)
+        yield from _below(job, path, source_name, report)
         return
-    try:
-        head = _head(path)
-    except OSError as failure:
-        report.failed.append((str(path), failure.strerror or "cannot be read"))
-        return
-    claim = _claim(job, path, head, source_name)
+    head = _head(path, report)
+    claim = _claim(job, path, head, source_name) if head is not None else None
     if claim is not None:
         yield claim
-    else:
+    elif head is not None:
         report.skipped.append((str(path), "no source knows this format; `everturn sources` lists what can be read"))
 
 
-def _below(job: Sync, folder: Path, source_name: str) -> Iterable[tuple[Source, Found]]:
+def _below(job: Sync, folder: Path, source_name: str, report: Report) -> Iterable[tuple[Source, Found]]:
     seen: set[Path] = set()
     for source in _wanted(job, source_name):
         for found in source.find(folder):
@@ -90,7 +86,8 @@ def _below(job: Sync, folder: Path, source_name: str) -> Iterable[tuple[Source, 
                 yield source, found
     for path in sorted(folder.rglob("*")):
         if path not in seen and path.is_file() and not path.is_symlink():
-            claim = _claim(job, path, _head(path), source_name)
+            head = _head(path, report)
+            claim = _claim(job, path, head, source_name) if head is not None else None
             if claim is not None:
                 yield claim
 
@@ -100,15 +97,25 @@ def _claim(job: Sync, path: Path, head: bytes, source_name: str) -> tuple[Source
     claims = [
         (source, found) for source in _wanted(job, source_name) if (found := source.sniff(path, head)) is not None
     ]
+    highest = max((source.rank for source, _ in claims), default=0)
+    claims = [claim for claim in claims if claim[0].rank == highest]
     if len(claims) > 1:
         names = " and ".join(source.name for source, _ in claims)
         raise Usage(f"{path} looks like {names}; say which with --as NAME")
     return claims[0] if claims else None
 
 
-def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(HEAD)
+def _head(path: Path, report: Report) -> bytes | None:
+    """The first bytes; None when they cannot be had, which the report then says. A pipe would be waited for for ever."""
+    if not path.is_file():
+        report.failed.append((str(path), "not an ordinary file"))
+        return None
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD)
+    except OSError as failure:
+        report.failed.append((str(path), failure.strerror or "cannot be read"))
+        return None
 
 
 def _wanted(job: Sync, source_name: str) -> list[Source]:

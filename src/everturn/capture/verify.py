@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from everturn.capture.pieces import common_bytes
-from everturn.errors import NotAnArchive
+from everturn.errors import NotAnArchive, NothingFound
 from everturn.model.archive import SourceFile, Version
 from everturn.store import Store
 
@@ -37,15 +37,29 @@ def verify(store: Store, machine: str, progress: Callable[[int, int, str], None]
     """Check everything; `live` also compares with the sources of this machine."""
     found = Findings(wrong=[f"database: {problem}" for problem in store.check().problems])
     files = store.files()
-    for number, (file, current) in enumerate(files):
+    for number, (file, _) in enumerate(files):
         progress(number, len(files), file.path)
         found.files += 1
-        for version in store.versions(file.id):
-            _check_version(store, file, version, found)
-        is_file = not file.container and file.kind != "container"  # those are copies of what is in use
-        if live and is_file and file.machine == machine and current.id and current.mode == "full":
-            _compare(store, file, current, found)
+        with store.reading():  # others may write meanwhile
+            differs = _check_file(store, file.id, machine if live else "", found)
+        if differs:
+            with store.write():
+                store.set_version(differs, inode=0, mtime_ns=0)
     return found
+
+
+def _check_file(store: Store, number: int, machine: str, found: Findings) -> int:
+    """Look at one file; the version that its live source differs from, if it does."""
+    try:
+        file, current = store.file_by_id(number)
+    except NothingFound:  # forgotten meanwhile
+        return 0
+    for version in store.versions(file.id):
+        _check_version(store, file, version, found)
+    is_file = not file.container and file.kind != "container"  # those are copies of what is in use
+    if is_file and file.machine == machine and current.id and current.mode == "full":
+        return _compare(store, file, current, found)
+    return 0
 
 
 def _check_version(store: Store, file: SourceFile, version: Version, found: Findings) -> None:
@@ -81,20 +95,20 @@ def _check_records(store: Store, version: Version, where: str, found: Findings) 
         found.wrong.append(f"{where}: {version.lines + version.glued} records were read, {records} are accounted for")
 
 
-def _compare(store: Store, file: SourceFile, version: Version, found: Findings) -> None:
+def _compare(store: Store, file: SourceFile, version: Version, found: Findings) -> int:
     try:
         with Path(file.path).open("rb") as live:
             size = os.fstat(live.fileno()).st_size
-            same = not version.erased and common_bytes(store, version.id, live) == version.size
+            same = version.erased or common_bytes(store, version.id, live) == version.size
     except FileNotFoundError:
         found.gone += 1
-        return
+        return 0
     except OSError as failure:
         found.differs.append(f"{file.path}: cannot be read ({failure.strerror})")
-        return
+        return 0
     found.compared += 1
     found.grown += size > version.offset
-    if not same and not version.erased:
-        found.differs.append(f"{file.path}: differs from what was taken in; `everturn sync` keeps both versions")
-        with store.write():
-            store.set_version(version.id, inode=0, mtime_ns=0)
+    if same:
+        return 0
+    found.differs.append(f"{file.path}: differs from what was taken in; `everturn sync` keeps both versions")
+    return version.id

@@ -11,6 +11,7 @@ import msgspec
 from everturn.capture.blanking import blank, stretches
 from everturn.capture.pieces import Intake, Piece, nothing
 from everturn.derive.growth import grow
+from everturn.errors import Conflict
 from everturn.model.archive import (
     Call,
     CensusRow,
@@ -67,7 +68,8 @@ def write_piece(desk: Desk, piece: Piece) -> None:
     if intake.blanked:  # rows are made from what is stored, once all of it is there
         reading, changes["parser"] = nothing(), 0
     store.move_cursor(version.id, piece.offset, changed_at=desk.now, **changes)
-    _append_bytes(store, piece, stored)
+    if intake.mode in ("full", "redacted") and stored:
+        store.append_raw(version.id, piece.at, stored)
     write_reading(desk, Origin(intake.candidate.source, known, version), reading)
     for name, value in changes.items():
         setattr(version, name, value)
@@ -119,10 +121,11 @@ def workspace_key(workspace: str) -> str:
 def _open_version(desk: Desk, intake: Intake) -> None:
     """The rows for the file and for the version that starts here."""
     store, candidate, version = desk.store, intake.candidate, intake.version
-    found, known = candidate.found, candidate.known
-    if known is None:
-        again = store.file(desk.machine, candidate.path)
-        known = again[0] if again is not None else None
+    found = candidate.found
+    row = store.file(desk.machine, candidate.path)
+    if _cursor(row[1] if row else None) != _cursor(candidate.version):
+        raise Conflict(candidate.path)
+    known = row[0] if row is not None else None
     if known is None:
         known = SourceFile(
             0, candidate.source.name, desk.machine, desk.owner, candidate.path, found.kind, found.native_id,
@@ -134,16 +137,14 @@ def _open_version(desk: Desk, intake: Intake) -> None:
     candidate.known = known
     version.source, version.reason, version.opened_at, version.mode = known.id, intake.reason, desk.now, intake.mode
     version.id = store.add_version(version)
-    if intake.shared:
-        intake.shared = store.share_raw(intake.old_version, version.id, intake.shared)
+    if intake.shared and store.share_raw(intake.old_version, version.id, intake.shared) != intake.shared:
+        raise Conflict(candidate.path)
     intake.reason = ""
 
 
-def _append_bytes(store: Store, piece: Piece, stored: bytes) -> None:
-    intake = piece.intake
-    skip = max(intake.shared - piece.at, 0)  # already there: shared with the version before
-    if intake.mode in ("full", "redacted") and skip < len(stored):
-        store.append_raw(intake.version.id, piece.at + skip, stored[skip:] if skip else stored)
+def _cursor(version: Version | None) -> tuple[int, int]:
+    """Where the file stands: another process may have moved it since it was looked at."""
+    return (version.id, version.offset) if version is not None else (0, 0)
 
 
 def _write_part(desk: Desk, origin: Origin, part: Part) -> None:

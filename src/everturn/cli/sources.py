@@ -13,8 +13,8 @@ from everturn.cli import capturing, frame
 @capturing.folder_options
 @frame.common
 def command(cx: frame.Context, **folders: Any) -> None:
-    """List the formats everturn reads, the folders it looks in, and how much of each is in the archive."""
-    from everturn.sources import all_sources
+    """List the formats everturn reads, what it can do with each, where it looks, and how much is in the archive."""
+    from everturn.sources import abilities, all_sources
 
     places = capturing.places_with(cx, folders)
     known = _known(cx)
@@ -29,25 +29,21 @@ def command(cx: frame.Context, **folders: Any) -> None:
         ]
         items.append(
             {"name": name, "title": source.title, "parser": source.parser, "folders": roots, "files": len(files),
-             "gone": sum(file.state == "gone" for file in files), "quarantine": failed}
+             "gone": sum(file.state == "gone" for file in files), "can": abilities(source), "quarantine": failed}
         )  # fmt: skip
     if cx.json:
         cx.out.emit_json("sources", items)
         return
-    rows = [
-        (
-            item["name"],
-            item["title"],
-            f"{item['files']:,}",
-            f"{item['gone']:,}",
-            ", ".join(item["folders"]) or "(none here)",
-        )
-        for item in items
-    ]
-    cx.out.table(("source", "agent", "files", "gone", "folders"), rows, right=(2, 3))
+    columns = ("source", "agent", "files", "gone", "can", "folders")
+    cx.out.table(columns, [_row(item) for item in items], right=(2, 3))
     for item in items:
         for bad in item["quarantine"]:
             cx.out.warn(f"in quarantine: {cx.out.text(bad['path'])}: {cx.out.text(bad['reason'])}")
+
+
+def _row(item: dict[str, Any]) -> tuple[str, ...]:
+    folders = ", ".join(item["folders"]) or "(none here)"
+    return item["name"], item["title"], f"{item['files']:,}", f"{item['gone']:,}", ", ".join(item["can"]), folders
 
 
 def _known(cx: frame.Context) -> list[Any]:

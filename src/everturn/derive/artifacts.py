@@ -28,7 +28,7 @@ def touched(call: CallStart, end: CallEnd, output: str) -> list[Touch]:
     if end.is_error:
         return []
     action, path = end.action or _ACTION.get(call.kind, ""), end.path or call.path
-    found: list[Touch] = [(action, path)] if action and path else []
+    found: list[Touch] = [(action, path), *end.others] if action and path else list(end.others)
     if call.kind == "shell" and not end.exit_status:
         output = output if len(output) <= 2 * _LOOKED_AT else f"{output[:_LOOKED_AT]}\n{output[-_LOOKED_AT:]}"
         found += _by_command(call.command, output)

@@ -35,6 +35,7 @@ class CallEnd(Struct, frozen=True):
     action: str = ""  # created | edited | deleted when the result itself says so
     path: str = ""  # normalised path the result names
     child: str = ""  # native id of the subagent session it started
+    others: tuple[tuple[str, str], ...] = ()  # (action, path) of further files, when one call touched several
 
 
 class Block(Struct, frozen=True):

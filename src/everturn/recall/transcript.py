@@ -118,8 +118,9 @@ def _kind(message: Message, block: Block) -> str:
         kind = _BY_ORIGIN.get(message.origin, "output")
     else:
         kind = _BY_KIND.get(message.kind, message.kind)
-    # What a program put around the words of a human is part of their message, but not theirs.
-    return "context" if kind == "prompt" and block.field == "meta" else kind
+    # What a program put around the words of a human or of a model is part of their message, but not theirs.
+    is_beside = kind == "prompt" or (kind == "answer" and block.kind != "unknown")
+    return "context" if is_beside and block.field == "meta" else kind
 
 
 def _wordless(block: Block) -> str:

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol
 
-from everturn.model.conversation import Message, Reading
+from everturn.model.conversation import Message, Part, Reading
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,21 @@ class Source:
     option: str = ""  # name of the command-line option that gives more folders, such as "x-dir" for --x-dir
     retention: Callable[[Path], Retention | None] | None = None
     resume_command: Callable[[str], list[str]] | None = None
+    write: Callable[[Part], str] | None = None  # a session → the text of a file that reads as that session
+    rank: int = 0  # where several sources claim a file, only those of the highest rank count
+
+
+def abilities(source: Source) -> list[str]:
+    """What a source can do, in words, seen from the fields it has."""
+    can = {
+        "read": True,
+        "take apart": source.unpack is not None,
+        "copy while in use": source.is_database,
+        "tell retention": source.retention is not None,
+        "resume": source.resume_command is not None,
+        "write": source.write is not None,
+    }
+    return [word for word, is_so in can.items() if is_so]
 
 
 @cache

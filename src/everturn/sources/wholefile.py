@@ -21,14 +21,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from everturn.sources.jsonl import REASONS as LINE_REASONS
+from everturn.model.conversation import Problem
 from everturn.sources.jsonl import storable
+from everturn.sources.tally import Gathering
 
-#: What can be wrong with a document, in words.
-REASONS = LINE_REASONS | {
-    "torn_tail": "the document breaks off here (it may still be written)",
-    "not_a_document": "not the JSON document that was expected",
-}
+_TORN = "the document breaks off here (it may still be written)"
 
 #: Over strings and everything else that is no bracket, to the next bracket (or to nothing: a string without an end).
 _TO_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+([\[\]{}]?)', re.DOTALL)
@@ -84,7 +81,8 @@ class Walk:
 
     def _next(self, data: bytes) -> Item | None:
         if not self.stage:
-            return self._open(data)
+            self._open(data)
+            return None
         return self._element(data) if self.stage.endswith("[") else self._value(data)
 
     def _open(self, data: bytes) -> None:
@@ -139,8 +137,7 @@ class Walk:
         if self.stage == ".":
             self.consumed = _past(_SPACE, data, self.consumed)
         if last and self.consumed < len(data):
-            trouble = "not_a_document" if base + self.consumed == 0 else "invalid_json"
-            self.broken = base + self.consumed, len(data) - self.consumed, trouble
+            self.broken = base + self.consumed, len(data) - self.consumed, "invalid_json"
             self.consumed, self.stage = len(data), "!"
 
 
@@ -160,6 +157,25 @@ def decoded(raw: bytes) -> tuple[Any, str]:
     except ValueError:
         return None, "invalid_json"
     return value, "" if text.isascii() or not any("\udc80" <= char <= "\udcff" for char in text) else "invalid_utf8"
+
+
+def settle(walk: Walk, gathering: Gathering) -> None:
+    """Note what a walk could not read, once it is done with a piece."""
+    if walk.broken is not None:
+        gathering.trouble(walk.broken[2], *walk.broken[:2])
+    if walk.tail is not None:
+        start, size, trouble = walk.tail
+        gathering.problems.append(Problem(trouble, _TORN, start, size, provisional=True))
+
+
+def record(value: Any) -> dict[str, Any]:
+    """A JSON object; an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def entries(value: Any) -> list[Any]:
+    """A JSON array; an empty one for anything else."""
+    return value if isinstance(value, list) else []
 
 
 def _past(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:

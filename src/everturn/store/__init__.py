@@ -95,6 +95,9 @@ class Store(Protocol):
     def write(self) -> AbstractContextManager[None]:
         """One write transaction (BEGIN IMMEDIATE). Raises Busy, NoSpace."""
 
+    def reading(self) -> AbstractContextManager[None]:
+        """One view of the archive for the whole block, whatever others write meanwhile. Nothing is written in it."""
+
     def check(self, quick: bool = False) -> Health:
         """Ask the engine whether the database is whole."""
 

@@ -47,6 +47,12 @@ class Driver(Protocol):
         A block inside another joins it. Raises Busy, NoSpace.
         """
 
+    def reading(self) -> AbstractContextManager[None]:
+        """One view of the database for the whole block, whatever others write meanwhile. Nothing is written in it.
+
+        Inside another block, reading or writing, it is part of that.
+        """
+
     def close(self) -> None:
         """Let go of the database. May be called twice."""
 

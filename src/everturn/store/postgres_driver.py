@@ -42,6 +42,7 @@ class PostgresDriver:
         self.server = str(connection.info.parameter_status("server_version"))
         self._lock = int.from_bytes(blake2b(f"everturn {schema}".encode(), digest_size=8).digest(), "big", signed=True)
         self._writing = False
+        self._reading = False
         self._names = count(1)
 
     def all(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
@@ -105,6 +106,20 @@ class PostgresDriver:
                 yield
             finally:
                 self._writing = False
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """One view of the database for the whole block."""
+        if self._writing or self._reading:
+            yield
+            return
+        with self.sentences(), self.connection.transaction():
+            self._reading = True
+            try:
+                self._execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY", ())
+                yield
+            finally:
+                self._reading = False
 
     def script(self, sql: str) -> None:
         """Run several statements without parameters."""

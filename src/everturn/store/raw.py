@@ -130,6 +130,10 @@ class Raw:
 
     def read_raw(self, version: int, start: int, size: int) -> bytes:
         """Bytes of a version; fewer where it ends before. Only the chunks that cover them are unpacked."""
+        with self.driver.reading():
+            return self._read(version, start, size)
+
+    def _read(self, version: int, start: int, size: int) -> bytes:
         first = self.driver.one(
             'SELECT "start" FROM "chunk" WHERE "version"=? AND "start"<=? ORDER BY "start" DESC LIMIT 1',
             (version, start),

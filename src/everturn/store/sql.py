@@ -33,6 +33,10 @@ class SqlStore(Erasing, Questions, Searching, KeptThings):
         """Let go of the database. May be called twice."""
         self.driver.close()
 
+    def reading(self) -> AbstractContextManager[None]:
+        """One view of the archive for the whole block, whatever others write meanwhile. Nothing is written in it."""
+        return self.driver.reading()
+
     def write(self) -> AbstractContextManager[None]:
         """One write transaction: there as a whole, or not at all. Raises Busy, NoSpace."""
         return self.driver.write()

@@ -38,6 +38,7 @@ class SqliteDriver:
         self.unusable = ""  # why, once it is
         self.sentences = _Sentences(self)
         self._writing = False
+        self._reading = False
 
     def all(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         """Every row."""
@@ -100,6 +101,20 @@ class SqliteDriver:
             raise
         finally:
             self._writing = False
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """One view of the database for the whole block."""
+        if self._writing or self._reading:
+            yield
+            return
+        self.run("BEGIN")
+        self._reading = True
+        try:
+            yield
+        finally:
+            self._reading = False
+            self._roll_back()
 
     def close(self) -> None:
         """Let go. A second time does nothing."""

@@ -42,8 +42,12 @@ class Boxes(Client):
         share = "/share to create a shareable link"
         return [
             [],
-            [("  ┃  ", 0x1E1E1E), (f"# {self.title}".ljust(inner - 2), TEXT), ("┃", 0x1E1E1E)],
-            [("  ┃  ", 0x1E1E1E), (share.ljust(inner - 2 - len(self.tokens)) + self.tokens, MUTED), ("┃", 0x1E1E1E)],
+            [("  ┃  ", 0x1E1E1E), (f"# {self.title}".ljust(inner), TEXT), ("┃", 0x1E1E1E)],
+            [
+                ("  ┃  ", 0x1E1E1E),
+                (f"{share.ljust(inner - 2 - len(self.tokens))}{self.tokens}  ", MUTED),
+                ("┃", 0x1E1E1E),
+            ],
             [],
         ]
 
@@ -188,10 +192,6 @@ class Panels(Client):
             [("  ", None), ("╹", self.agent), ("▀" * inner, 0x1E1E1E)],
             [(busy.ljust(self.wide - 30), MUTED), ("9.2K (1%) · ctrl+p commands", MUTED)],
         ]
-
-    def draw(self) -> None:
-        """One frame, with the sidebar beside it."""
-        super().draw()
 
     def panel(self, lines: Sequence[str], colour: int, tint: int = TEXT) -> list[Row]:
         """A bar beside some lines."""

@@ -105,11 +105,17 @@ def _walk(folder: str, session: str, failures: list[OSError], depth: int) -> Ite
 
 def _file(entry: os.DirEntry[str], session: str, folder: str) -> Found | None:
     found = _by_name(entry.name, entry.path, session, os.path.basename(folder))
-    if found is None and entry.name.endswith(".jsonl"):
-        found = sniff(Path(entry.path), _head(entry.path))
-    if found is None or (entry.is_symlink() and not entry.is_file()):
-        return None
-    return found
+    if found is None and entry.name.endswith(".jsonl") and _leads_to_a_file(entry):
+        return sniff(Path(entry.path), _head(entry.path))
+    return None if found is not None and entry.is_symlink() and not _leads_to_a_file(entry) else found
+
+
+def _leads_to_a_file(entry: os.DirEntry[str]) -> bool:
+    """Not a pipe, which would be waited for for ever, and not a link that leads nowhere or to itself."""
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
 
 
 def _by_name(name: str, path: str, session: str, folder: str) -> Found | None:

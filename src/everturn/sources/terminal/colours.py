@@ -38,7 +38,7 @@ def foreground(parameters: str) -> Colour:
     fields = parameters.split(";")
     place = 0
     while place < len(fields):
-        code, *parts = [int(part) if part else 0 for part in fields[place].split(":")]
+        code, *parts = [int(part[:9]) if part else 0 for part in fields[place].split(":")]
         place += 1
         if code in _WITH_ARGUMENTS and not parts:
             parts, place = _arguments(fields, place)
@@ -51,7 +51,7 @@ def _arguments(fields: list[str], place: int) -> tuple[list[int], int]:
     kind = fields[place] if place < len(fields) else ""
     length = {"5": 2, "2": 4}.get(kind, 1)
     taken = fields[place : place + length]
-    return [int(part) if part.isdigit() else 0 for part in taken], place + length
+    return [int(part[:9]) if part.isdigit() else 0 for part in taken], place + length
 
 
 def _after(colour: Colour, code: int, parts: list[int]) -> Colour:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from everturn.sources.terminal.transcript import Colour
-from everturn.sources.terminal.widths import FILLER, Alphabet
+from everturn.sources.terminal.widths import FILLER, JOINER, Alphabet
 
 #: One row that leaves the main screen at the top: its cells and its inks.
 Scrolled = Callable[[str, str], None]
@@ -52,6 +52,8 @@ class Grid:
         self.top, self.bottom = 0, rows - 1  # the scroll region
         self.ink = NO_INK
         self.wraps, self.inserts, self.alternate = True, False, False
+        self.printed = ""  # cells, for REP
+        self.joiner = False  # the last run of text ended with one
         self.clean()
 
     def clean(self) -> None:
@@ -79,6 +81,16 @@ class Grid:
         if ink != NO_INK or inks is not self.no_inks:
             self.inks[y] = inks[:x] + ink * count + inks[end:]
         self.x = end
+        self.printed = cells
+
+    def repeat(self, count: int) -> None:
+        """REP: the last character again, up to the end of the line."""
+        cell = self.printed[-2:] if self.printed.endswith(FILLER) else self.printed[-1:]
+        cells = cell * min(count, (self.columns - self.x) // max(1, len(cell)))
+        if not self.wraps or self.inserts:
+            self.put_singly(cells)
+        elif cells:
+            self.put(cells)
 
     def _put_wrapping(self, cells: str) -> None:
         while cells:
@@ -96,7 +108,8 @@ class Grid:
     def put_singly(self, text: str) -> None:
         """Print in insert mode or without wrapping, where every character has an effect of its own."""
         for char in text:
-            lead, cell, _ = self.alphabet.layout(char)
+            lead, cell, joiner = self.alphabet.layout(JOINER + char if self.joiner else char)
+            self.joiner = joiner
             if cell:
                 self._put_one(cell)
             elif lead:
@@ -147,6 +160,8 @@ class Grid:
         """Blank whole rows."""
         for y in range(start, end):
             self.cells[y], self.inks[y], self.wrapped[y] = self.blank, self.no_inks, False
+        if start > 0:
+            self.wrapped[start - 1] = False
 
     def erase_in_line(self, how: int) -> None:
         """EL: to the end, from the start, or all of it."""
@@ -211,6 +226,8 @@ class Grid:
         for lines, empty in self._sheets():
             del lines[end + 1 - count : end + 1]
             lines[start:start] = [empty] * count
+        if start > 0:
+            self.wrapped[start - 1] = False
 
     def _sheets(self) -> tuple[tuple[list[str], str], tuple[list[str], str], tuple[list[bool], bool]]:
         return (self.cells, self.blank), (self.inks, self.no_inks), (self.wrapped, False)

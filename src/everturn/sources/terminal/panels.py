@@ -33,14 +33,16 @@ from everturn.sources.terminal.transcript import Colour, Segment
 BAR = "┃"
 SIDEBAR = 42  # cells; drawn from 121 columns on
 _END = re.compile(
-    r" {2,}▣ +(?P<mode>[^·]*?)(?: · (?P<model>[^·]+?))?(?: · (?P<time>[\d.hms d]+))?(?P<stop> · interrupted)?$"
+    r" {2,}(?:▣ +(?=\S)|(?=[A-Z]\w* · [^·]+ · [\d.hms ]+$))"  # newer releases draw no square
+    r"(?P<mode>[^·]*?)(?: · (?P<model>[^·]+?))?(?: · (?P<time>[\d.hms ]+))?(?P<stop> · interrupted)?$"
 )
 _COMPOSER = re.compile(r" {1,4}[╹┗▀]▀{3,}")
 _COMPACTION = re.compile(r" *─{3,} Compaction ─{3,}$")
-_THOUGHT = re.compile(r"[+▸▹▶-] Thought(?:: (.*))?$")
+_THOUGHT = re.compile(r"[+▸▹▶-] Thought(?:: .*)?$")
 _BADGE = re.compile(r"(?:txt|img|pdf|dir) {1,3}(\S+)")
 _TIMES = re.compile(r"\d{1,2}:\d{2}(?: [AP]M)?(?: · .*\d{4}.*)?$")
 _TOOL_SHAPE = re.compile(r"\$ |# |[←→✱%◈◇⚙] ")
+_DROPPED = tools.PENDING | {"✱ Explored", "✱ Exploring"}
 _MORE = ("Click to expand", "Click to collapse")
 _GLUE = "-/\\.,;:!?)]}"  # the client may break a line behind these without a blank
 
@@ -64,7 +66,7 @@ def palette_of(rows: Sequence[Row]) -> Palette:
     for row in rows:
         if _END.match(row.text) is None:
             continue
-        mark, dot = colour_at(row, row.text.index("▣")), colour_at(row, row.text.find(" · ") + 1)
+        mark, dot = colour_at(row, indent(row.text)), colour_at(row, row.text.find(" · ") + 1)
         muted |= {dot} if dot is not None and " · " in row.text else set()
         agents |= {mark} if mark is not None and mark != dot else set()
     return Palette(frozenset(agents), frozenset(muted))
@@ -146,8 +148,7 @@ class _Reader:
             return
         head = words[0].strip()
         if head.startswith("△"):
-            text = "\n".join(line.strip() for line in words[:2])
-            self.said.append(drawn(rows, role="system", kind="notice", text=text))
+            self.question(rows, words)
         elif head.startswith(("Thinking:", "_Thinking:_")):
             text = "\n".join(words).strip().removeprefix("_Thinking:_").removeprefix("Thinking:").strip()
             self.said.append(drawn(rows, role="assistant", thinking=text))
@@ -158,6 +159,17 @@ class _Reader:
         elif head not in tools.PENDING:
             kind = ("system", "notice") if "reverted" in head else ("assistant", "notice")
             self.said.append(drawn(rows, role=kind[0], kind=kind[1], text="\n".join(words)))
+
+    def question(self, rows: list[Row], words: list[str]) -> None:
+        """The client asks whether it may do something: until then it is not done."""
+        about = words[1].strip().lstrip("→← #$") if len(words) > 1 else ""
+        for n in range(len(self.said) - 1, self.turn - 1, -1):
+            calls = self.said[n].calls
+            if calls and about and calls[0].title.endswith(about):
+                self.said[n] = replace(self.said[n], calls=(replace(calls[0], status="open", action=""),))
+                break
+        text = "\n".join(line.strip() for line in words[:2])
+        self.said.append(drawn(rows, role="system", kind="notice", text=text))
 
     def _is_prompt(self, row: Row, head: str) -> bool:
         colour = colour_at(row, indent(row.text))
@@ -178,7 +190,9 @@ class _Reader:
         attached: list[str] = []
         if len(lines) > 2 and not lines[-2].strip() and _BADGE.match(lines[-1].strip()):
             attached, lines = _BADGE.findall(lines[-1]), trimmed(lines[:-2])
-        room = max(self.columns - 7 if self.columns > 20 else 10_000, *(width(line) for line in lines))
+        if not lines:
+            return
+        room = max(self.columns - 7 if self.columns > 20 else 10_000, max(map(width, lines)))
         self.said.append(
             drawn(
                 rows, role="user", kind="queued" if queued else "text", text=rejoined(lines, room, _GLUE),
@@ -193,32 +207,29 @@ class _Reader:
         text: list[Row] = []
         for row in rows:
             words = row.text.strip()
-            item = self._single(row, words)
-            if item is None:
-                if not self._belongs_to_call(row, words, text):
-                    text.append(row)
+            end = _END.match(row.text)
+            item = None if end is not None else self._item(row, words)
+            dropped = words.startswith("~ ") or words in _DROPPED
+            if end is None and self._belongs_to_call(row, words, text):
+                continue
+            if end is None and item is None and not dropped:
+                text.append(row)
                 continue
             self.text(text)
             text = []
-            if isinstance(item, Said):
+            if end is not None:
+                self.end(row, end)
+            elif item is not None:
                 self.said.append(item)
         self.text(text)
 
-    def _single(self, row: Row, words: str) -> Said | bool | None:
-        """What a row is by itself: an item, something dealt with (True), or None for a part of a text."""
-        if not words:
-            return None
-        if (end := _END.match(row.text)) is not None:
-            self.end(row, end)
-            return True
-        if words.startswith("~ ") or words in tools.PENDING:
-            return True
+    def _item(self, row: Row, words: str) -> Said | None:
+        """What a row is by itself; None for a part of a text."""
         if _COMPACTION.match(row.text):
             return drawn([row], role="system", kind="compaction", text="Compaction")
-        if (thought := _THOUGHT.match(words)) is not None:
+        if _THOUGHT.match(words):
             # What was thought is not drawn, only that it was.
-            span = milliseconds(thought[1] or "")
-            return drawn([row], role="assistant", kind="notice", text=words, duration_ms=span, fidelity="partial")
+            return drawn([row], role="assistant", kind="notice", text=words, fidelity="partial")
         call = self._inline(row, words)
         return None if call is None else drawn([row], role="assistant", calls=(call,))
 
@@ -229,7 +240,10 @@ class _Reader:
         if call is None:
             return None
         red = is_red(colour_at(row, indent(row.text)))
-        return replace(call, status="error" if red else "ok", lines=(row.index, row.index))
+        # A file that was really written to has a panel with what changed; a line alone was asked for, refused or failed.
+        undone = call.kind in ("edit", "create", "delete")
+        status = "error" if red else "open" if undone else "ok"
+        return replace(call, status=status, action="" if red or undone else call.action, lines=(row.index, row.index))
 
     def _belongs_to_call(self, row: Row, words: str, text: list[Row]) -> bool:
         """Lines drawn below a call in one line: how far a subagent is, what was loaded, why it failed."""
@@ -237,7 +251,7 @@ class _Reader:
         if text or not words or last is None or not last.calls or last.lines[1] != row.index - 1:
             return False
         call = last.calls[0]
-        if words[0] in "↳└" or (call.kind == "task" and words.startswith("│")):
+        if words[0] == "↳" or (call.kind == "task" and words[0] in "└│"):
             call = replace(call, steps=(*call.steps, words.lstrip("↳└│ ")))
         elif is_red(colour_at(row, indent(row.text))):
             output = f"{call.output}\n{words}".strip()
@@ -279,10 +293,11 @@ class _Reader:
         row, self.stopped = self.stopped, None
         if row is None:
             return
-        if len(self.said) > self.turn and self.said[-1].role == "assistant":
-            self.said[-1] = replace(self.said[-1], interrupted=True)
+        last = next((n for n in range(len(self.said) - 1, self.turn - 1, -1) if self.said[n].role == "assistant"), None)
+        if last is not None:
+            self.said[last] = replace(self.said[last], interrupted=True)
         else:
-            self.said.append(drawn([row], role="assistant", kind="interrupt", interrupted=True))
+            self.said.insert(self.turn, drawn([row], role="assistant", kind="interrupt", interrupted=True))
 
 
 def _block_call(rows: list[Row], words: list[str]) -> Called | None:
@@ -296,6 +311,7 @@ def _block_call(rows: list[Row], words: list[str]) -> Called | None:
         call = tools.shell(command, title)
     elif call is None and head.startswith("# "):
         call = tools.panelled(f"⚙ {head[2:]}")
+        call = replace(call, title=head) if call is not None else None
     if call is None:
         return None
     output = "\n".join(trimmed(body))

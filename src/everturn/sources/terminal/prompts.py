@@ -27,10 +27,11 @@ _WORKING = re.compile(rf"[{_SPINNER}] .*…(?: ?\(.*\)?)?$")
 _COMPACTED = re.compile(
     rf"(?:[{_SPINNER}] |[═─]{{2,}} ?)(?:Previous )?[Cc]onversation [Cc]ompacted\b|[═─]{{2,}} Compacted"
 )
-_SUMMARY = re.compile(r" {2,}\S.*\(ctrl\+[or] to expand\)$")
+_SUMMARY = re.compile(r" {2}[A-Z].*\(ctrl\+[or] to expand\)$")
 _RULE = re.compile(r"[─━]{20,}(?: \S.* [─━]+)?$")
 _FRAME = re.compile(r" ?[╭╰│╮╯]")
 _HINT = re.compile(r"  (?:\? for shortcuts|⏵⏵|⏸|← |esc to |ctrl\+|\S.*\(shift\+tab to cycle\))| *\S.*esc to interrupt")
+_BANNER = re.compile(r" {0,4}[▐▝▘▛▜█▌]{1,9} ")
 _INTERRUPTED = re.compile(r"(?:\[?Request )?[Ii]nterrupted\b")
 _RUNNING = re.compile(r"(?:Running|Waiting|Initializing|Fetching|Searching|Reading)(?:…|\.\.\.)")
 _FAILED = re.compile(r"Error\b|Exit code [1-9]|User rejected|No \(tell|Interrupted|.*\bnot found\b|<tool_use_error>")
@@ -105,27 +106,17 @@ class _Reader:
         self.what = "outside"
 
     def row(self, row: Row) -> None:
-        """Take in the next row."""
+        """Take in the next row. One without a mark belongs to what is above it when it is empty or indented."""
         text = row.text
         if _is_noise(text):
             return
         what = _mark(text)
-        if what == "":
-            if self._ends_here(text):
-                self.flush()
-                self.what = "outside" if self.what != "answer" or indent(text) < 2 else "answer"
-            self.rows.append(row)
-            return
-        if what == "output" and self.what in ("prompt", "shell", "answer", "summary", "output"):
+        if not what and text and indent(text) < 2 and self.what != "outside":
+            what = "outside"
+        if what:
             self.flush()
-        else:
-            self.flush()
-        self.what = what
+            self.what = what
         self.rows.append(row)
-
-    def _ends_here(self, text: str) -> bool:
-        """A row without a mark and without an indent belongs to nothing above it."""
-        return bool(text) and indent(text) < 2 and self.what != "outside"
 
     def flush(self) -> None:
         """The item being read is complete."""
@@ -152,8 +143,10 @@ class _Reader:
 
     def _answer(self, rows: list[Row]) -> None:
         lines = _body(rows, 2)
-        title = "".join(lines) if lines and lines[0].count("(") > lines[0].count(")") else lines[0] if lines else ""
-        call = tools.prompted(title) if len(lines) == 1 or title != lines[0] else None
+        # The arguments of a call go on in rows indented further.
+        title = "\n".join([lines[0], *dedented(lines[1:], 4)]) if lines else ""
+        goes_on = bool(lines) and all(line.startswith("    ") for line in lines[1:])
+        call = tools.prompted(title) if goes_on else None
         if call is None:
             self.said.append(drawn(rows, role="assistant", text="\n".join(lines)))
             return
@@ -182,8 +175,6 @@ class _Reader:
         last = next((n for n in range(len(self.said) - 1, -1, -1) if self.said[n].role != "system"), None)
         if last is not None and self.said[last].role == "assistant" and span is not None:
             self.said[last] = replace(self.said[last], duration_ms=span)
-        if len(rows) > 1:
-            self._outside(rows[1:])
 
     def _output(self, rows: list[Row]) -> None:
         first = _OUTPUT.match(rows[0].text)
@@ -244,7 +235,8 @@ _MARKS = (
 def _is_noise(text: str) -> bool:
     if _THINKING.match(text):
         return False
-    return _WORKING.match(text) is not None or _HINT.match(text) is not None or text.strip() in ("❯", ">")
+    noise = (_WORKING, _HINT, _BANNER)
+    return text.strip() in ("❯", ">") or any(pattern.match(text) for pattern in noise)
 
 
 def _body(rows: Sequence[Row], margin: int) -> list[str]:

@@ -21,7 +21,7 @@ _SECRET = re.compile(
     r"(\[sudo\][^:\n]{0,80}:"
     r"|\bEnter pass(?:word|phrase)\b[^:\n]{0,120}:"
     r"|\S+@\S+'s password:"
-    r"|^\s*(?:Password|Passphrase|PIN)(?: for [^:\n]{1,80})?:)(?=.*\S).*$"
+    r"|^(?:Password|Passphrase|PIN)(?: for [^:\n]{1,80})?:)(?=.*\S).*$"
 )
 #: Beginnings of lines that nobody would have joined to the one before.
 _OWN_LINE = re.compile(r"\s|[-*+•>|#]\s|#{2,6}\s|\d{1,3}[.)]\s|```|~~~|\$ ")

@@ -62,6 +62,9 @@ class Building:
             if old.fidelity == "partial" and new.fidelity != "partial":
                 self.said[self.said.index(old)] = new
         self.said += said[n:]
+        for item in said[n:]:
+            if item.kind == "output":
+                self.named(item.text)
         self._frame(segment, beside)
 
     def named(self, text: str) -> bool:
@@ -198,19 +201,14 @@ def _cut_off(said: list[Said]) -> list[Said]:
 
 
 def _side_title(beside: Sequence[str]) -> str:
-    lines = trimmed_head(beside)
-    return " ".join(lines)
-
-
-def trimmed_head(lines: Sequence[str]) -> list[str]:
-    """The first lines up to an empty one."""
+    """The first lines of the sidebar, up to an empty one."""
     found: list[str] = []
-    for line in lines:
+    for line in beside:
         if line.strip():
             found.append(line.strip())
         elif found:
             break
-    return found
+    return " ".join(found)
 
 
 def _number(text: str, unit: str) -> int | None:

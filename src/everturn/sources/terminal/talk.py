@@ -29,6 +29,7 @@ class Called(Struct, frozen=True):
     error_class: str = ""  # of ERROR_CLASSES
     action: str = ""  # of ACTIONS, when it went well
     output: str = ""
+    fidelity: str = "partial"  # of the output
     steps: tuple[str, ...] = ()  # titles of the calls a subagent made
     diagnostics: tuple[str, ...] = ()  # what the language server complained about
     lines: Span = (0, 0)

@@ -136,10 +136,10 @@ def _made(name: str, kind: str, title: str, head: str, arguments: dict[str, str]
 
 
 # panels ---------------------------------------------------------------------------------------------------------------
-_ICONS = "→←✱%◈◇⚙│◉✓"
+_ICONS = "→←✱%◈◇⚙◆│◉✓├└"
 _INLINE = re.compile(rf"([{_ICONS}]) (\S.*)$")
 _QUOTED = re.compile(r'(\w[\w ]*?) "(.*)"(?: in (.+?))?(?: \((\d+ \w+)\))?$')
-_SUBAGENT = re.compile(r'(\S.*?) Task (?:— |")(.*?)"?$')
+_SUBAGENT = re.compile(r'(\S.*?) (?:Task|Subagent) (?:— |")(.*?)"?$')
 _MOVED = re.compile(r"Moved (.+) → (.+)$")
 
 
@@ -158,7 +158,7 @@ def _of_icon(icon: str, words: str, line: str) -> Called | None:
     if icon in "│◉✓":
         task = _SUBAGENT.match(words)
         return Called("task", "task", line, prompt=task[2], agent=task[1].lower()) if task else None
-    if icon == "⚙":
+    if icon in "⚙◆":
         head, arguments = _split(words)
         return Called(head.split(" ", 1)[0], "other", line, arguments=arguments)
     if quoted := _QUOTED.match(words):

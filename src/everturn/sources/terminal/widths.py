@@ -15,7 +15,10 @@ from wcwidth import wcwidth
 #: The second half of a wide character. Never printed: a NUL in the input is a control character.
 FILLER: Final = "\0"
 
-_JOINER = "\u200d"
+#: Makes one character of its neighbours.
+JOINER: Final = "\u200d"
+
+
 _FLAG_LETTERS = range(0x1F1E6, 0x1F200)
 _SHORTHAND = 0x100000
 _MOST_SHORTHANDS = 65_000
@@ -71,8 +74,8 @@ class Alphabet:
         lead, cells, joiner = "", [], False
         for char in text:
             if joiner and not char.isascii():
-                marks, joiner = _JOINER + char, False
-            elif char == _JOINER:
+                marks, joiner = JOINER + char, False
+            elif char == JOINER:
                 joiner = True
                 continue
             elif width := width_of(char):

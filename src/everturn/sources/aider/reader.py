@@ -1,0 +1,143 @@
+"""Reads a history file piece by piece: which session each passage belongs to, and what passages say together."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.model.conversation import Block, Message, Reading, fingerprint
+from everturn.sources import Found
+from everturn.sources.aider.edits import call_id
+from everturn.sources.aider.find import HISTORY
+from everturn.sources.aider.lines import HEAD, Known, opens
+from everturn.sources.aider.message import build, speaker_of
+from everturn.sources.foreign import digest, plain
+from everturn.sources.passages import Passages, text_of
+from everturn.sources.tally import Gathering, Talk
+
+_CLIENT = re.compile(r"^> Aider v(\S+)", re.MULTILINE | re.IGNORECASE)
+_MODEL = re.compile(r"^> (?:Main model|Model|Models?): (\S+)", re.MULTILINE)
+_MOST_OPEN = 200
+
+
+class State(Struct):
+    """What a later reader needs to go on."""
+
+    known: Known = msgspec.field(default_factory=Known)
+    native_id: str = ""
+    started: str = ""
+    same: int = 0  # sessions before this one that started in the same second
+    index: int = 0  # messages of the session so far
+    answers: int = 0
+    client: str = ""
+    model: str = ""
+    waiting: dict[str, int] = {}  # file → edits asked for and not yet applied
+
+
+class HistoryReader:
+    """One history file: many sessions."""
+
+    def __init__(self, found: Found, state: bytes) -> None:
+        self._state = _unpacked(state)
+        self._passages = Passages(opens, self._state.known)
+        usual = found.path.name == HISTORY
+        self._workspace = str(found.path.parent) if usual and found.path.is_absolute() else ""
+
+    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+        """See `sources.Reader`."""
+        gathering, passages = Gathering(), self._passages
+        for start, raw in passages.split(data, base, last, whole_lines=True):
+            self._passage(gathering, start, raw)
+        self._state.known = passages.state
+        if passages.tail is not None:
+            gathering.trouble("torn_tail", *passages.tail, is_record=False, provisional=True)
+        return gathering.reading(passages.consumed)
+
+    def state(self) -> bytes:
+        """See `sources.Reader`."""
+        return msgspec.msgpack.encode(self._state)
+
+    def _passage(self, gathering: Gathering, start: int, raw: bytes) -> None:
+        state, speaker = self._state, speaker_of(raw)
+        if speaker == "gap":
+            return
+        text, is_fine = text_of(raw)
+        if not is_fine:
+            gathering.trouble("invalid_utf8", start, len(raw), is_record=False)
+        if speaker == "head":
+            self._begin(text)
+        elif not state.native_id:
+            state.native_id = f"undated-{digest(text)}"
+        talk = gathering.session(state.native_id)
+        self._learn(talk, speaker, text)
+        message = self._placed(build(speaker, text), speaker)
+        talk.messages.append(replace(message, start=start, size=len(raw), fingerprint=self._print(message)))
+        state.index += 1
+        gathering.count(speaker, "message", state.client)
+
+    def _begin(self, text: str) -> None:
+        state, found = self._state, HEAD.match(text.lstrip("\ufeff\r\n "))
+        started = f"{found[1]}_{found[2].replace(':', '-')}" if found else ""
+        state.same = state.same + 1 if started == state.started else 0
+        state.started = started
+        state.native_id = f"{started}-{state.same + 1}" if state.same else started
+        state.index = state.answers = 0
+        state.client = state.model = ""
+        state.waiting = {}
+
+    def _learn(self, talk: Talk, speaker: str, text: str) -> None:
+        if speaker in ("head", "notice"):
+            client, model = _CLIENT.search(text), _MODEL.search(text)
+            self._state.client = plain(client[1]) if client else self._state.client
+            self._state.model = model[1][:200].replace("\0", "\ufffd") if model else self._state.model
+        talk.learn(client=self._state.client, workspace=self._workspace)
+
+    def _placed(self, message: Message, speaker: str) -> Message:
+        """The message with what only its place tells: which response it is, and which edit a result is of."""
+        state = self._state
+        if speaker == "model":
+            state.answers += 1
+            message = replace(message, blocks=tuple(map(self._asked, message.blocks)))
+        if message.origin == "model":
+            return replace(message, provider_id=f"{state.native_id}/{state.answers}", model=state.model)
+        if speaker == "result":
+            return replace(message, blocks=tuple(map(self._answered, message.blocks)))
+        return message
+
+    def _asked(self, block: Block) -> Block:
+        """An edit of a file whose last one was never applied gets a name of its own."""
+        if block.call is None:
+            return block
+        path, waiting = block.call.path, self._state.waiting
+        n = waiting[path] = waiting.get(path, 0) + 1
+        if len(waiting) > _MOST_OPEN:
+            del waiting[next(iter(waiting))]
+        return block if n == 1 else replace(block, call=replace(block.call, call_id=f"{call_id(path)} {n}"))
+
+    def _answered(self, block: Block) -> Block:
+        """The result of the last edit of that file; aider may give its path from another folder."""
+        if block.result is None:
+            return block
+        waiting, path = self._state.waiting, block.result.path
+        name = path if path in waiting else next((other for other in waiting if _same_file(path, other)), "")
+        n = waiting.pop(name, 1)
+        asked = call_id(name or path)
+        return replace(block, result=replace(block.result, call_id=asked if n == 1 else f"{asked} {n}"))
+
+    def _print(self, message: Message) -> int:
+        words = digest(message.role, *(block.text for block in message.blocks))
+        return fingerprint(f"{self._state.native_id}/{self._state.index}", words)
+
+
+def _same_file(one: str, other: str) -> bool:
+    return one.endswith("/" + other) or other.endswith("/" + one)
+
+
+def _unpacked(state: bytes) -> State:
+    try:
+        return msgspec.msgpack.decode(state, type=State) if state else State()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return State()

@@ -1,0 +1,135 @@
+"""Reads a saved conversation: passages together, with the day that headings only give the time of."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.model.conversation import Link, Message, Problem, Reading, fingerprint
+from everturn.sources import Found
+from everturn.sources.chat_markdown.layout import QUERY, RESTORED, Known, opens, unguarded
+from everturn.sources.chat_markdown.message import build, header, part_of, resumed, summary_text
+from everturn.sources.foreign import digest, milliseconds
+from everturn.sources.passages import Passages, text_of
+from everturn.sources.tally import Gathering
+
+_DAY = 86_400_000
+_HALF_A_DAY = _DAY // 2
+_UNPAIRED = "a session summary whose marks do not pair: taken as missing"
+
+
+class State(Struct):
+    """What a later reader needs to go on."""
+
+    known: Known = msgspec.field(default_factory=Known)
+    native_id: str = ""
+    at: int | None = None  # of the header, then of the last heading
+    headed: bool = False  # a heading gave a time
+    index: int = 0
+    answers: int = 0
+
+
+class ChatReader:
+    """One file."""
+
+    def __init__(self, found: Found, state: bytes) -> None:
+        self._state = _unpacked(state)
+        self._state.native_id = self._state.native_id or found.native_id or found.path.stem
+        self._passages = Passages(opens, self._state.known)
+
+    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+        """See `sources.Reader`."""
+        gathering, passages, state = Gathering(), self._passages, self._state
+        summary = ""
+        for start, raw in passages.split(data, base, last):
+            text, is_fine = text_of(raw)
+            if not is_fine:
+                gathering.trouble("invalid_utf8", start, len(raw), is_record=False)
+            if not text.strip():
+                continue
+            part = part_of(text)
+            if part == "summary":
+                found = summary_text(text)
+                summary = unguarded(found) if found else ""
+                if found is None:
+                    gathering.problems.append(Problem("unpaired", _UNPAIRED, start, len(raw)))
+            elif part == "prompt":
+                summary = ""  # what stood before it was quoted, or is out of date
+            message = self._placed(gathering, part, text)
+            prints = fingerprint(f"{state.native_id}/{state.index}", _digest(message))
+            talk = gathering.session(state.native_id)
+            talk.messages.append(replace(message, start=start, size=len(raw), fingerprint=prints))
+            state.index += 1
+            gathering.count(part, "message")
+        state.known = passages.state
+        if summary:
+            gathering.session(state.native_id).learn(summary=summary)
+        return gathering.reading(passages.consumed)
+
+    def state(self) -> bytes:
+        """See `sources.Reader`."""
+        return msgspec.msgpack.encode(self._state)
+
+    def _placed(self, gathering: Gathering, part: str, text: str) -> Message:
+        """The message with what only its place tells: the day, the response, the session before."""
+        state, message = self._state, build(part, text)
+        talk = gathering.session(state.native_id)
+        if part == "header":
+            found = header(text)
+            talk.learn(agent_name=found.agent, workspace=found.workspace)
+            state.at = message.at
+            self._continue(gathering, found.resumed_from, found.previous)
+        elif part == "restored":
+            self._continue(gathering, *resumed(text))
+        if part in ("prompt", "restored"):
+            self._tell_time(text)
+            state.answers += 1
+        if part == "answer":
+            return replace(message, provider_id=f"{state.native_id}/{state.answers}")
+        timed = state.headed and part in ("prompt", "restored")
+        return replace(message, at=state.at, precision="s" if state.at is not None else "") if timed else message
+
+    def _continue(self, gathering: Gathering, session: str, path: str) -> None:
+        name = session or _stem(path)
+        links = gathering.session(self._state.native_id).links
+        if name and Link("continues", name) not in links:
+            links.append(Link("continues", name))
+
+    def _tell_time(self, text: str) -> None:
+        """The moment of a heading: of the same day as the one before, or of the next one after midnight."""
+        state, first = self._state, text.lstrip().partition("\n")[0].rstrip("\r")
+        found = QUERY.fullmatch(first) or RESTORED.fullmatch(first)
+        since, _ = milliseconds(f"1970-01-01 {found[found.re.groups]}") if found else (None, "")
+        if since is None or state.at is None:
+            return
+        at = state.at - state.at % _DAY + since
+        slack = 0 if state.headed else _HALF_A_DAY  # the date may be that of saving
+        state.at = at + _DAY if at + slack < state.at - state.at % 1000 else at
+        state.headed = True
+
+
+def summary_of(text: str) -> str | None:
+    """The summary a saved conversation ends with: the last one that is well-formed; None when there is none."""
+    parts = ChatReader(Found(Path("x"), native_id="x"), b"").feed(text.encode("utf-8", "replace"), 0, True).parts
+    return next((part.facts.summary for part in parts if part.facts.summary), None)
+
+
+def _stem(path: str) -> str:
+    if not path:
+        return ""
+    return (PureWindowsPath if re.match(r"[A-Za-z]:\\|.*\\", path) else PurePosixPath)(path).stem
+
+
+def _digest(message: Message) -> str:
+    return digest(message.role, *(block.text for block in message.blocks))
+
+
+def _unpacked(state: bytes) -> State:
+    try:
+        return msgspec.msgpack.decode(state, type=State) if state else State()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return State()

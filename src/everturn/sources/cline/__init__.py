@@ -1,0 +1,40 @@
+"""Cline and Roo Code: task folders of the editor extension, one JSON document for what the model was told.
+
+The conversation of a task is `api_conversation_history.json`. `ui_messages.json`, what the human was shown, is read as the
+conversation only where that is missing; beside it, it is a note about the task and gives what the other lacks: thoughts,
+tokens and errors. `task_metadata.json` is a note too.
+
+Read first: `find` (where files are), `marks` (what the extension puts around words), `calls`, `history`, `panel`, `reader`.
+"""
+
+from __future__ import annotations
+
+from everturn.model.conversation import Message
+from everturn.sources import Found, Reader, Source
+from everturn.sources.cline.find import NAME, find, roots, sniff, workspace
+
+
+def _reader(found: Found, state: bytes) -> Reader:
+    from everturn.sources.cline.reader import reader
+
+    return reader(found, state)
+
+
+def _view(record: bytes) -> Message | None:
+    from everturn.sources.cline.view import view
+
+    return view(record)
+
+
+SOURCE = Source(
+    name=NAME,
+    title="Cline and Roo Code",
+    parser=1,
+    roots=roots,
+    find=find,
+    sniff=sniff,
+    reader=_reader,
+    view=_view,
+    workspace=workspace,
+    option="cline-dir",
+)

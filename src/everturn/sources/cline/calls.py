@@ -1,0 +1,158 @@
+"""Tool calls as tags in the model's text, as blocks of their own, and as the panel shows them; and how results went."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from everturn.model.conversation import Block, CallEnd, CallStart
+from everturn.sources.cline.marks import TALKING, call_id
+from everturn.sources.foreign import strings, word
+from everturn.sources.tools import call_start, call_text, error_class, exit_status
+from everturn.sources.wholefile import record
+
+_TOOLS = (
+    "execute_command read_file write_to_file replace_in_file apply_diff insert_content search_and_replace edit_file "
+    "search_files list_files list_code_definition_names codebase_search browser_action use_mcp_tool access_mcp_resource "
+    "ask_followup_question attempt_completion plan_mode_respond act_mode_respond new_task condense summarize_task report_bug "
+    "new_rule load_mcp_documentation web_fetch web_search use_skill switch_mode fetch_instructions update_todo_list "
+    "generate_image run_slash_command use_subagents generate_explanation"
+).split()
+_CALL = re.compile(rf"^[ \t]*<({'|'.join(_TOOLS)})>(.*?)(?:</\1>|\Z)", re.DOTALL | re.MULTILINE)
+_THOUGHT = re.compile(r"<thinking>\n?(.*?)\n?(?:</thinking>|\Z)", re.DOTALL)
+_PARAMETER = re.compile(r"<([a-z_]+)>")
+
+#: Parameters that may hold anything, also tags: they end at their last closing tag.
+_FREE = frozenset("content diff result response arguments replace search line_replacements context todos".split())
+
+#: Which parameter the head of the result quotes.
+_ABOUT = {
+    "execute_command": "command",
+    "search_files": "regex",
+    "ask_followup_question": "question",
+    "use_mcp_tool": "server_name",
+    "access_mcp_resource": "server_name",
+    "browser_action": "action",
+    "web_fetch": "url",
+    "web_search": "query",
+    "codebase_search": "query",
+    "fetch_instructions": "task",
+}
+
+#: Parameters that are the model's words to the human.
+_SAID = {"plan_mode_respond": "response", "act_mode_respond": "response", "attempt_completion": "result"}
+
+#: Tools as the panel names them.
+_SHOWN = {
+    "readFile": "read_file",
+    "newFileCreated": "write_to_file",
+    "editedExistingFile": "replace_in_file",
+    "appliedDiff": "apply_diff",
+    "listFilesTopLevel": "list_files",
+    "listFilesRecursive": "list_files",
+    "listCodeDefinitionNames": "list_code_definition_names",
+    "searchFiles": "search_files",
+    "webFetch": "web_fetch",
+    "webSearch": "web_search",
+    "codebaseSearch": "codebase_search",
+    "newTask": "new_task",
+    "updateTodoList": "update_todo_list",
+}
+_FAILED = (
+    "The tool execution failed",
+    "<error>",
+    "Error executing",
+    "Error:",
+    "Tool execution failed",
+    "The model failed",
+)
+_DENIED = ("The user denied this operation", "The user rejected")
+_HEAD = 400
+
+
+def text_blocks(text: str) -> list[Block]:
+    """The blocks of a model's text: its words, thoughts between tags, and calls as tags."""
+    found: list[Block] = []
+    at = 0
+    for match in _CALL.finditer(text):
+        found += _said(text[at : match.start()])
+        found += _tagged(match[1], match[2])
+        at = match.end()
+    return found + _said(text[at:])
+
+
+def native_call(block: dict[str, Any]) -> list[Block]:
+    """A call that is a block of its own."""
+    start = call_start(word(block.get("id")), word(block.get("name")), block.get("input"))
+    return _called(start, block)
+
+
+def shown_call(name: str, given: dict[str, Any]) -> list[Block]:
+    """A call as the panel shows it."""
+    name = _SHOWN.get(name, name)
+    return _called(call_start(call_id(name, _about(name, given)), name, given))
+
+
+def end_of(identity: str, name: str, text: str, failed: bool = False) -> CallEnd:
+    """How a call went, as far as the words of its result tell."""
+    head = text[:_HEAD].lstrip()
+    denied = any(words in head for words in _DENIED)
+    status = exit_status(head) if name in ("execute_command", "") else None
+    wrong = failed or denied or head.startswith(_FAILED)
+    return CallEnd(
+        identity,
+        wrong or bool(status),
+        "rejected" if denied else _why(head) if wrong else "exit_status" if status else "",
+        status,
+    )
+
+
+def _why(head: str) -> str:
+    return "invalid_input" if "SEARCH" in head else error_class(head)
+
+
+def _said(text: str) -> list[Block]:
+    found: list[Block] = []
+    at = 0
+    for match in _THOUGHT.finditer(text):
+        found += _answer(text[at : match.start()])
+        found.append(Block("thinking", match[1], "thinking"))
+        at = match.end()
+    return found + _answer(text[at:])
+
+
+def _answer(text: str) -> list[Block]:
+    return [Block("text", text.strip(), "answer")] if text.strip() else []
+
+
+def _tagged(name: str, body: str) -> list[Block]:
+    given = _parameters(body)
+    return _called(call_start(call_id(name, _about(name, given)), name, given))
+
+
+def _called(start: CallStart, data: Any = None) -> list[Block]:
+    """The block of a call; what it says to the human stands beside it as an answer."""
+    key = _SAID.get(start.name, "")
+    said = word(record(start.input).get(key)) if key else ""
+    text = "\n".join([start.name, *strings(start.input, key)]) if said else call_text(start)
+    call = Block("call", text, "tool_input", call=start, data=data)
+    return [call, Block("text", said, "answer")] if said else [call]
+
+
+def _parameters(body: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    at = 0
+    while (match := _PARAMETER.search(body, at)) is not None:
+        closing = f"</{match[1]}>"
+        end = body.rfind(closing, match.end()) if match[1] in _FREE else body.find(closing, match.end())
+        found[match[1]] = (body[match.end() : end] if end >= 0 else body[match.end() :]).strip("\n")
+        at = end + len(closing) if end >= 0 else len(body)
+    return found
+
+
+def _about(name: str, given: dict[str, Any]) -> str:
+    if name in TALKING:
+        return ""
+    about = word(given.get(_ABOUT.get(name, "path")))
+    pattern = word(given.get("file_pattern") or given.get("filePattern")) if name == "search_files" else ""
+    return f"{about}' in '{pattern}" if pattern else about

@@ -1,0 +1,122 @@
+"""Finds tasks on disk, and knows their files by their content wherever else they lie.
+
+    <user>/globalStorage/<extension>/tasks/<task>/api_conversation_history.json   the conversation
+    …                                            /ui_messages.json                what the human was shown
+    …                                            /task_metadata.json              files and models used
+
+`<user>` is the user folder of the editor; there are many editors of one kind. Folders behind symbolic links are not entered.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from everturn.sources import Found, Places
+
+NAME = "cline"
+HISTORY, PANEL, METADATA = "api_conversation_history.json", "ui_messages.json", "task_metadata.json"
+
+_EXTENSIONS = ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline")
+_EDITORS = ("Code", "Code - Insiders", "VSCodium", "Code - OSS", "Cursor", "Windsurf")
+_REMOTE = (".vscode-remote", ".vscode-server", ".cursor-server")
+_DEEPEST = 10
+_HEAD = 16 << 10
+
+_ROLE = re.compile(rb'\s*\[\s*\{[^{}\[\]]{0,400}?"role"\s*:\s*"(?:user|assistant)"')
+_TOLD = re.compile(rb"<task>|<environment_details>|\[TASK RESUMPTION\]|<user_message>")
+_SHOWN = re.compile(rb'\s*\[\s*\{\s*"ts"\s*:\s*\d{1,15}\s*,\s*"type"\s*:\s*"(?:say|ask)"')
+_NOTED = re.compile(rb'\s*\{\s*"files_in_context"\s*:\s*\[')
+_FOLDER = re.compile(rb"# Current (?:Working|Workspace) Directory \(((?:[^()\\\"]|\\\\)+)\)")
+
+
+def roots(places: Places) -> list[Path]:
+    """Existing task folders: named by the user, and those of every editor at its usual place; each once."""
+    wanted = list(places.extra.get(NAME, ()))
+    for folder in _user_folders(places):
+        wanted += [folder / "globalStorage" / extension / "tasks" for extension in _EXTENSIONS]
+    own = places.env.get("CLINE_DIR", "").strip()
+    wanted += [Path(own) / "data" / "tasks"] if own else []
+    wanted.append(places.home / ".cline" / "data" / "tasks")
+    found: dict[str, Path] = {}
+    for folder in wanted:
+        if folder.is_dir():
+            found.setdefault(os.path.realpath(folder), folder.absolute())
+    return list(found.values())
+
+
+def find(root: Path) -> Iterator[Found]:
+    """The files of every task below a root."""
+    failures: list[OSError] = []
+    yield from _walk(str(root), failures, 0)
+    if failures:
+        raise failures[0]
+
+
+def sniff(path: Path, head: bytes) -> Found | None:
+    """What a file is, given its first bytes; None when it is not ours."""
+    start = head.removeprefix(b"\xef\xbb\xbf")
+    task = path.parent.name if path.name in (HISTORY, PANEL, METADATA) else path.stem
+    if _NOTED.match(start):
+        return Found(path, "meta", f"{task}/{METADATA.removesuffix('.json')}", task)
+    if _SHOWN.match(start):
+        if path.name == PANEL and path.with_name(HISTORY).is_file():
+            return Found(path, "meta", f"{task}/{PANEL.removesuffix('.json')}", task)
+        return Found(path, "main", task)
+    if _ROLE.match(start) and (path.name == HISTORY or _TOLD.search(start)):
+        return Found(path, "main", task)
+    return None
+
+
+def workspace(head: bytes) -> str:
+    """The working folder that the beginning of a file names; "" when it names none."""
+    found = _FOLDER.search(head)
+    return found[1].replace(b"\\\\", b"\\").decode("utf-8", "replace") if found else ""
+
+
+def _user_folders(places: Places) -> list[Path]:
+    home = places.home
+    if places.platform == "darwin":
+        base = home / "Library" / "Application Support"
+    elif places.platform == "win32":
+        base = Path(places.env.get("APPDATA", "") or home / "AppData" / "Roaming")
+    else:
+        base = Path(places.env.get("XDG_CONFIG_HOME", "") or home / ".config")
+    remote = [home / name / "data" / "User" for name in _REMOTE]
+    return [*(base / editor / "User" for editor in _EDITORS), *remote, home / ".local/share/code-server/User"]
+
+
+def _walk(folder: str, failures: list[OSError], depth: int) -> Iterator[Found]:
+    folders, files = _listed(folder, failures)
+    for path in files:
+        found = sniff(Path(path), _head(path))
+        if found is not None:
+            yield found
+    if depth < _DEEPEST:
+        for inner in folders:
+            yield from _walk(inner, failures, depth + 1)
+
+
+def _listed(folder: str, failures: list[OSError]) -> tuple[list[str], list[str]]:
+    """The folders in a folder, and the files with a name of ours."""
+    folders, files = [], []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif entry.name in (HISTORY, PANEL, METADATA) and entry.is_file():
+                    files.append(entry.path)
+    except OSError as failure:
+        failures.append(failure)
+    return sorted(folders), sorted(files)
+
+
+def _head(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(_HEAD)
+    except OSError:
+        return b""

@@ -1,0 +1,176 @@
+"""What the model was told and answered: `api_conversation_history.json`, element by element.
+
+An element with role `user` holds several speakers: results of tools, what a human typed, what the extension adds. Each gets
+a message of its own, whose bytes are those of its content blocks.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from everturn.model.conversation import Block, Message, Usage
+from everturn.sources.cline.calls import end_of, native_call, text_blocks
+from everturn.sources.cline.marks import ENVIRONMENT, TALKING, is_remark, moment_in, result_in, words_in
+from everturn.sources.foreign import count, milliseconds, strings, word
+from everturn.sources.wholefile import entries, record
+
+_NEW_WORDS = ("<task>", "New message to respond to", "New instructions for task continuation")
+
+
+class Segment(NamedTuple):
+    """Some content blocks of one speaker: from the first up to the last."""
+
+    first: int
+    last: int
+    kind: str  # result human context
+
+
+def segments(blocks: list[Any]) -> list[Segment]:
+    """The speakers in the content of a user element, in order."""
+    found: list[Segment] = []
+    for number, block in enumerate(blocks):
+        kind = _kind(block, found[-1].kind if found else "")
+        if kind == "same":
+            found[-1] = found[-1]._replace(last=number)
+        else:
+            found.append(Segment(number, number, kind))
+    return found
+
+
+def said_in(blocks: list[Any], kind: str) -> Message:
+    """The message of one speaker."""
+    if kind == "result":
+        return _result(blocks)
+    texts = [_text(block) for block in blocks]
+    rest = [made for block in blocks if (made := _wordless(block)) is not None]
+    if kind == "context":
+        found = [Block("text", text, "meta") for text in texts if text]
+        return Message("user", "injected", "context", blocks=(*found, *rest))
+    found = []
+    for text in filter(None, texts):
+        words = words_in(text)
+        found += [Block("text", one, "prompt") for one in words.typed or [text]]
+        found += [Block("text", words.around, "meta")] if words.typed and words.around else []
+    return Message("user", "human", "text", blocks=(*found, *rest), starts_turn=True)
+
+
+def answer(element: dict[str, Any]) -> Message:
+    """The message of an assistant element."""
+    content = element.get("content")
+    blocks: list[Block] = []
+    for block in [content] if isinstance(content, str) else entries(content):
+        blocks += _answered(block)
+    if word(element.get("type")) == "reasoning":
+        blocks += [Block("thinking", text, "thinking") for text in strings(element.get("summary"), "type")]
+    at, precision = milliseconds(element.get("ts"))
+    model = word(record(element.get("modelInfo")).get("modelId"))
+    return Message(
+        "assistant", "model", "text", at, precision, word(element.get("id")), model=model, blocks=tuple(blocks),
+        usage=_usage(element),
+    )  # fmt: skip
+
+
+def other(element: dict[str, Any]) -> Message:
+    """An element of a role this version does not know, or without a content."""
+    text = "\n".join(strings(element, "role", "type"))
+    return Message("system", "system", "unknown", blocks=(Block("unknown", text, "meta"),) if text else ())
+
+
+def is_summary(element: dict[str, Any]) -> bool:
+    """Whether an element stands for older ones that were condensed."""
+    return element.get("isSummary") is True or element.get("isTruncationMarker") is True
+
+
+def summary(element: dict[str, Any]) -> Message:
+    """What the client wrote in the place of older elements."""
+    content = element.get("content")
+    text = content if isinstance(content, str) else "\n".join(filter(None, map(_text, entries(content))))
+    role = "assistant" if element.get("role") == "assistant" else "user"
+    return Message(role, "injected", "summary", blocks=(Block("text", text, "summary"),) if text else ())
+
+
+def details(blocks: list[Any]) -> str:
+    """The details of the environment among some blocks."""
+    return next((text for block in blocks if (text := _text(block)).startswith(ENVIRONMENT)), "")
+
+
+def moment(element: dict[str, Any], blocks: list[Any]) -> tuple[int | None, str]:
+    """When an element was written: its own time, or the one that it tells the model."""
+    at, precision = milliseconds(element.get("ts"))
+    return (at, precision) if at is not None else moment_in(details(blocks))
+
+
+def _kind(block: Any, before: str) -> str:
+    kind, text = word(record(block).get("type")), _text(block)
+    if kind == "tool_result" or result_in(text) is not None:
+        return "result"
+    if is_remark(text):
+        return "human" if words_in(text).typed else "context"
+    if text.startswith(_NEW_WORDS):
+        return "human"
+    return "same" if before in ("result", "human") else "human"
+
+
+def _text(block: Any) -> str:
+    if isinstance(block, str):
+        return block
+    one = record(block)
+    text = one.get("text")
+    return text if isinstance(text, str) and one.get("type") in ("text", None) else ""
+
+
+def _wordless(block: Any) -> Block | None:
+    """A block that is no text."""
+    if isinstance(block, str) or isinstance(record(block).get("text"), str):
+        return None
+    kind = word(record(block).get("type"))
+    if kind in ("image", "document"):
+        return Block(kind, data=block)
+    return Block("unknown", "\n".join(strings(block, "type")), "meta", data=block)
+
+
+def _result(blocks: list[Any]) -> Message:
+    first = record(blocks[0])
+    native = first.get("type") == "tool_result"
+    text = _content(first.get("content")) if native else _text(blocks[0])
+    head = result_in(text)
+    name = head.name if head else ""
+    identity = word(first.get("tool_use_id")) if native else head.call_id if head else ""
+    parts = [head.rest if head else text, *(_text(block) or "[image]" for block in blocks[1:])]
+    whole = "\n".join(part for part in parts if part)
+    words = words_in(whole, steered=name not in TALKING)
+    shown = words.around if words.typed else whole
+    end = end_of(identity, name, whole, first.get("is_error") is True)
+    result = Block("result", shown, "tool_output", result=end, data=blocks[0] if native else None)
+    if not words.typed:
+        return Message("tool", "tool", "result", blocks=(result,))
+    typed = [Block("text", one, "prompt") for one in words.typed]
+    talks = name in TALKING
+    return Message("user", "human", "text" if talks else "queued", blocks=(result, *typed), starts_turn=talks)
+
+
+def _content(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(_text(block) or f"[{word(record(block).get('type')) or 'block'}]" for block in entries(content))
+
+
+def _answered(block: Any) -> list[Block]:
+    one = record(block)
+    kind, text = word(one.get("type")), _text(block)
+    if text:
+        return text_blocks(text)
+    if kind == "tool_use":
+        return native_call(one)
+    if kind in ("thinking", "reasoning"):
+        return [Block("thinking", word(one.get("thinking") or one.get("text")), "thinking", data=block)]
+    if kind in ("redacted_thinking", "text", "image", "document"):
+        return [Block({"redacted_thinking": "thinking"}.get(kind, kind), data=block)]
+    return [Block("unknown", "\n".join(strings(block, "type")), "meta", data=block)]
+
+
+def _usage(element: dict[str, Any]) -> Usage | None:
+    """Tokens; what was read from the cache is part of the prompt here."""
+    tokens = record(record(element.get("metrics")).get("tokens"))
+    given, said, cached = (count(tokens.get(key)) or 0 for key in ("prompt", "completion", "cached"))
+    return Usage(max(given - cached, 0), said, cached) if given or said else None

@@ -1,0 +1,181 @@
+"""Tool calls and their outputs: the neutral kind, path and command of a call; exit status, time and error class of an
+output, which is written in half a dozen forms."""
+
+from __future__ import annotations
+
+import re
+from shlex import join
+from typing import Any
+
+from everturn.model.conversation import CallEnd, CallStart
+from everturn.sources.codex.patches import files
+from everturn.sources.foreign import count, decoded, strings, word
+from everturn.sources.linewise import Rec, listing, mapping
+from everturn.sources.tools import kind_of
+
+#: Names that mean something else here than elsewhere, or are known nowhere else.
+_KINDS = {
+    "shell": ("exec", "write_stdin", "unified_exec", "js_repl", "kill_session"),
+    "task": (
+        *("spawn_agent", "wait_agent", "wait", "send_input", "close_agent", "resume_agent", "send_message"),
+        *("followup_task", "interrupt_agent", "list_agents", "spawn_agents_on_csv"),
+    ),
+    "plan": ("create_goal", "update_goal", "get_goal", "proposed_plan"),
+    "ask": ("request_user_input", "request_permissions"),
+    "search": ("tool_search", "list_mcp_resources", "list_mcp_resource_templates", "grep_files"),
+    "fetch": ("read_mcp_resource",),
+}
+_KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names}
+_PATHS = ("path", "file_path", "dir_path", "filename")
+_SHELLS = re.compile(r"(?:.*[/\\])?(?:ba|z|da|k|fi)?sh|(?:.*[/\\])?(?:cmd|powershell|pwsh)(?:\.exe)?", re.IGNORECASE)
+_SCRIPT = re.compile(r"-[a-z]*c|/c|-Command", re.IGNORECASE)
+
+_REPORT = re.compile(
+    r"(?:Chunk ID: \S{1,40}\n)?(?:Exit code: (?P<code>-?\d{1,9})\n)?Wall time: (?P<wall>[\d.]{1,20}) seconds?\n"
+    r"(?:Process exited with code (?P<exited>-?\d{1,9})\n)?"
+)
+_SANDBOX = re.compile(r"failed in sandbox .{1,80}?exit code: (-?\d{1,9})", re.DOTALL)
+
+#: How an output begins that says that the call itself failed.
+_FAILURES = tuple(
+    (name, re.compile(pattern))
+    for name, pattern in (
+        ("rejected", r"(?i)(?:exec command|exec_command|patch|command|tool call)? ?(?:was )?rejected\b|user rejected"),
+        ("interrupted", r"aborted\b"),
+        ("unknown_tool", r"unsupported (?:custom tool )?call|unknown tool"),
+        ("invalid_input", r"failed to parse function arguments|(?:error: |apply_patch verification failed: )?invalid "),
+        (
+            "not_found",
+            r"(?:error|apply_patch verification failed): Failed to (?:find|read)|execution error: No such file",
+        ),
+        ("timeout", r"(?:command|execution error: command|error: command) timed out"),
+        ("permission", r"failed in sandbox|execution error: .{0,200}sandbox|.{0,40}sandbox denied"),
+        ("other", r"(?:error|execution error|apply_patch verification failed|(?:exec_command|write_stdin) failed)\b"),
+        ("other", r"(?:exec_command|write_stdin|tool call|collab \w+) (?:error|failed)"),
+    )
+)
+_TIMED_OUT = re.compile(r"command timed out after \d")
+_HEAD = 300
+_TIMEOUT_STATUS = 124
+
+
+def call_start(kind: str, item: Rec) -> CallStart:
+    """The call in an item."""
+    name, given = word(item.get("name")), item.get("arguments")
+    if kind == "custom_tool_call":
+        given = item.get("input")
+    elif kind == "local_shell_call":
+        name, given = "local_shell", item.get("action")
+    elif kind == "tool_search_call":
+        name = "tool_search"
+    if isinstance(given, str) and given[:1] == "{":
+        found = decoded(given.encode("utf-8", "replace"))
+        given = found if isinstance(found, dict) else given
+    return _start(word(item.get("call_id")) or word(item.get("id")), _full_name(name, item), given)
+
+
+def provided(kind: str, item: Rec, call_id: str) -> CallStart:
+    """A call that the provider itself made and answered: a search on the web, an image."""
+    action = mapping(item.get("action"))
+    if kind == "image_generation_call":
+        return CallStart(call_id, "image_generation", "other", input={"prompt": word(item.get("revised_prompt"))})
+    opens = action.get("type") in ("open_page", "find_in_page")
+    return CallStart(call_id, "web_search", "fetch" if opens else "search", input=action)
+
+
+def call_text(start: CallStart) -> str:
+    """What is indexed and shown of a call: its name and every string it was given."""
+    return "\n".join([start.name, *strings(start.input)])
+
+
+def output(item: Rec) -> tuple[str, CallEnd]:
+    """The words of an output, and how the call went."""
+    given, call_id = item.get("output", item.get("tools")), word(item.get("call_id"))
+    if not isinstance(given, str):
+        return _structured(given, call_id)
+    wrapped = decoded(given.encode("utf-8", "replace")) if given.startswith(('{"output":', '{"metadata":')) else None
+    if isinstance(wrapped, dict) and isinstance(wrapped.get("output"), str):
+        noted = mapping(wrapped.get("metadata"))
+        seconds = noted.get("duration_seconds")
+        return wrapped["output"], _end(call_id, wrapped["output"], noted.get("exit_code"), seconds)
+    report = _REPORT.match(given)
+    if report is None:
+        return given, _unreported(call_id, given)
+    code = report["code"] or report["exited"]
+    return given, _end(call_id, given, int(code) if code else None, _seconds(report["wall"]))
+
+
+def _start(call_id: str, name: str, given: Any) -> CallStart:
+    arguments = mapping(given)
+    kind = _KIND_OF.get(name) or kind_of(name, arguments)
+    command = _command(arguments) if kind == "shell" else ""
+    patch = files(command or (given if isinstance(given, str) else word(arguments.get("input"))))
+    if patch:
+        # Of several files the first one: what the others are is in the text of the patch.
+        return CallStart(call_id, name, *patch[0], command, given)
+    path = next((word(arguments[key]) for key in _PATHS if isinstance(arguments.get(key), str)), "")
+    return CallStart(call_id, name, kind, path, command, given, _prompt(name, arguments))
+
+
+def _full_name(name: str, item: Rec) -> str:
+    namespace = word(item.get("namespace"))
+    return f"{namespace}.{name}" if namespace else name
+
+
+def _prompt(name: str, arguments: Rec) -> str:
+    """What a new agent is asked to do."""
+    if name.rpartition(".")[2] != "spawn_agent":
+        return ""
+    return word(arguments.get("message")) or "\n".join(strings(arguments.get("items"), "type"))
+
+
+def _command(arguments: Rec) -> str:
+    given = arguments.get("command", arguments.get("cmd", arguments.get("chars")))
+    if isinstance(given, str):
+        return word(given)
+    words = [word(one) for one in listing(given)]
+    if len(words) > 2 and _SHELLS.fullmatch(words[0]) and _SCRIPT.fullmatch(words[1]):
+        return words[2]
+    return words[1] if len(words) == 2 and words[0] == "apply_patch" else join(words)
+
+
+def _structured(given: Any, call_id: str) -> tuple[str, CallEnd]:
+    """An output of blocks, or an object of any shape."""
+    if isinstance(given, list):
+        texts = [
+            "[image]" if mapping(one).get("type") == "input_image" else "\n".join(strings(one, "type")) for one in given
+        ]
+        text = "\n".join(filter(None, texts))
+        report = _REPORT.match(text)
+        return text, _end(call_id, text, None, _seconds(report["wall"]) if report else None)
+    text = "\n".join(strings(given))
+    failed = mapping(given).get("success") is False
+    return text, CallEnd(call_id, failed, "other" if failed else "")
+
+
+def _end(call_id: str, text: str, code: Any, seconds: Any) -> CallEnd:
+    status = code if isinstance(code, int) and not isinstance(code, bool) and abs(code) < 1 << 31 else None
+    lasted = count(seconds * 1000) if isinstance(seconds, (int, float)) else None
+    if not status:
+        return CallEnd(call_id, exit_status=status, duration_ms=lasted)
+    timed_out = status == _TIMEOUT_STATUS or _TIMED_OUT.search(text[:_HEAD])
+    return CallEnd(call_id, True, "timeout" if timed_out else _failure(text) or "exit_status", status, lasted)
+
+
+def _unreported(call_id: str, text: str) -> CallEnd:
+    """An output without a report is that of a call that did not come so far, or of a tool that has none."""
+    failure = _failure(text)
+    sandbox = _SANDBOX.match(text)
+    return CallEnd(call_id, bool(failure), failure, int(sandbox[1]) if sandbox else None)
+
+
+def _failure(text: str) -> str:
+    head = text[:_HEAD]
+    return next((name for name, pattern in _FAILURES if pattern.match(head)), "")
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,143 @@
+"""Exports of chat services: one `conversations.json` with everything, mostly inside a zip file.
+
+Shared by the formats that are such exports. The file is walked conversation by conversation, so memory follows the longest
+one. Each conversation is written out as lines: what is said of it first, then its messages along the path that is live;
+what was written before an edit or a retry is a thread of its own. What cannot be read is given as damage, and kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, TypeVar, cast
+
+import msgspec
+
+from everturn.sources.wholefile import Walk, decoded
+
+K = TypeVar("K", bound=Hashable)
+
+_PIECE = 4 << 20
+_ZIP = b"PK\x03\x04"
+_SPACE = b" \t\r\n"
+_MARK = b"\xef\xbb\xbf"
+
+
+def beginning(path: Path, head: bytes) -> bytes:
+    """The first bytes of the conversations: of the file itself, or of the one inside a zip; nothing when there are none."""
+    if not head.startswith(_ZIP):
+        return head if head.removeprefix(_MARK).lstrip(_SPACE)[:1] in (b"[", b"{") else b""
+    return next((_read(file, len(head)) for file in _documents(path)), b"")
+
+
+def conversations(path: Path) -> Iterator[tuple[Any, bytes]]:
+    """Every conversation of an export; with bytes instead, what could not be read."""
+    for file in _documents(path):
+        yield from _elements(file)
+
+
+def line(value: Any) -> bytes:
+    """A value as one line."""
+    try:
+        return msgspec.json.encode(value) + b"\n"
+    except (OverflowError, UnicodeEncodeError, ValueError):  # numbers of any length
+        return json.dumps(value).encode() + b"\n"
+
+
+def damage(raw: bytes) -> bytes:
+    """The line that keeps what could not be read."""
+    return line({"damaged": raw.decode("utf-8", "replace")})
+
+
+def threads(parents: Mapping[K, K | None], leaf: K | None) -> tuple[list[K], list[list[K]]]:
+    """The path from a root to the leaf, and the other branches, each in the order in which its messages stand."""
+    path: dict[K, None] = {}
+    while leaf is not None and leaf in parents and leaf not in path:
+        path[leaf] = None
+        leaf = parents[leaf]
+    branches: dict[K, list[K]] = {}
+    start: dict[K, K] = {}
+    for one in parents:
+        if one not in path:
+            branches.setdefault(_start(one, parents, path, start), []).append(one)
+    return list(reversed(path)), list(branches.values())
+
+
+def _start(one: K, parents: Mapping[K, K | None], path: Mapping[K, None], known: dict[K, K]) -> K:
+    """Where the branch of a message leaves the path."""
+    way: dict[K, None] = {}
+    while one not in known:
+        way[one] = None
+        above = parents[one]
+        if above is None or above in path or above not in parents or above in way:
+            known[one] = one
+        else:
+            one = above
+    for step in way:
+        known[step] = known[one]
+    return known[one]
+
+
+def _documents(path: Path) -> Iterator[BinaryIO]:
+    """The files that hold conversations."""
+    from zipfile import BadZipFile, ZipFile
+
+    with path.open("rb") as file:
+        if file.read(len(_ZIP)) != _ZIP:
+            file.seek(0)
+            yield file
+            return
+        try:
+            with ZipFile(file) as archive:
+                for name in sorted(filter(_holds_conversations, archive.namelist())):
+                    with archive.open(name) as inside:
+                        yield cast(BinaryIO, inside)
+        except (BadZipFile, NotImplementedError, RuntimeError) as failure:
+            raise OSError(None, "the zip file is damaged, or locked with a password", str(path)) from failure
+
+
+def _holds_conversations(name: str) -> bool:
+    last = PurePosixPath(name).name
+    return last.startswith("conversations") and last.endswith(".json")
+
+
+def _elements(file: BinaryIO) -> Iterator[tuple[Any, bytes]]:
+    walk, unread, base, last = Walk("conversations"), b"", 0, False
+    while not last:
+        more = _read(file, _PIECE)
+        last, data = not more, unread + more
+        if not base and data.removeprefix(_MARK).lstrip(_SPACE)[:1] == b"{":
+            yield from _single(data + _read(file, -1))
+            return
+        for item in walk.split(data, base, last):
+            yield _decoded(item.raw)
+        unread, base = data[walk.consumed :], base + walk.consumed
+        stretch = walk.broken or walk.tail
+        if last and stretch is not None and data[-stretch[1] :].strip():
+            yield None, data[-stretch[1] :]
+
+
+def _read(file: BinaryIO, size: int) -> bytes:
+    from zipfile import BadZipFile
+    from zlib import error
+
+    try:
+        return file.read(size)
+    except (BadZipFile, error, EOFError) as failure:
+        raise OSError(None, "the zip file is damaged") from failure
+
+
+def _single(raw: bytes) -> Iterator[tuple[Any, bytes]]:
+    """A file that is one conversation, or an object around them."""
+    value, broken = _decoded(raw)
+    inside = value.get("conversations") if isinstance(value, dict) else None
+    if isinstance(inside, list):
+        yield from ((one, b"") for one in inside)
+    else:
+        yield value, broken
+
+
+def _decoded(raw: bytes) -> tuple[Any, bytes]:
+    value, _ = decoded(raw)
+    return (None, raw) if value is None else (value, b"")

@@ -1,0 +1,237 @@
+"""Reads a session piece by piece: a document, or lines in which a message may be written again with more in it.
+
+In lines the first record of a message gives the message. A later record with the same id gives a further message of the
+same response with only what is new in it, the calls; its byte range is that of those calls. A patch that rewrites all
+messages gives those that were never seen: what the client put in the place of older ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from everturn.model.conversation import Link, Message, Reading, fingerprint
+from everturn.sources import Found, Reader
+from everturn.sources.foreign import plain, word
+from everturn.sources.gemini.find import workspace
+from everturn.sources.gemini.message import (
+    HEADER,
+    TYPES,
+    answers_a_call,
+    build,
+    only_calls,
+    rewound,
+    scratchpad,
+    unknown,
+    usage,
+)
+from everturn.sources.gemini.state import Known, State, pack, unpack, words_hash
+from everturn.sources.jsonl import Lines
+from everturn.sources.tally import Gathering, Talk
+from everturn.sources.wholefile import Item, Walk, decoded, entries, record, settle
+
+_decode: Callable[[bytes | memoryview], dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def reader(found: Found, state: bytes) -> Reader:
+    """The reader of a file."""
+    return SessionReader(found, unpack(state))
+
+
+class SessionReader:
+    """One session, in either form."""
+
+    def __init__(self, found: Found, state: State) -> None:
+        self._found, self._state = found, state
+        self._helper = found.kind == "subagent"
+        self._gathering = Gathering()
+        if not state.form:
+            state.form = {".jsonl": "lines", ".json": "document"}.get(found.path.suffix.lower(), "")
+        self._lines = Lines[dict[str, Any]](_decode, lambda value: value, state.open_line)
+        self._walk = Walk("messages", state.stage)
+
+    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+        """See `sources.Reader`."""
+        state = self._state
+        self._gathering = Gathering()
+        if not state.form:
+            state.form = _form(data, last)
+        if not state.form:
+            if last and data.strip():
+                self._gathering.trouble("torn_tail", base, len(data), is_record=False, provisional=True)
+            return self._gathering.reading(0)
+        return self._feed_lines(data, base, last) if state.form == "lines" else self._feed_document(data, base, last)
+
+    def state(self) -> bytes:
+        """See `sources.Reader`."""
+        self._state.open_line, self._state.stage = self._lines.open_line, self._walk.stage
+        return pack(self._state)
+
+    # the two forms ----------------------------------------------------------------------------------------------------
+    def _feed_lines(self, data: bytes, base: int, last: bool) -> Reading:
+        gathering, lines = self._gathering, self._lines
+        for start, raw, found, trouble in lines.split(data, base, last):
+            if trouble:
+                gathering.trouble(trouble, start, len(raw), is_record=found is None)
+            if found is not None:
+                self._record(found, raw, start)
+        if lines.tail is not None:
+            start, size, trouble = lines.tail
+            gathering.trouble(trouble, start, size, is_record=False, provisional=True)
+        return gathering.reading(lines.consumed, lines.lines, lines.glued)
+
+    def _feed_document(self, data: bytes, base: int, last: bool) -> Reading:
+        gathering, walk = self._gathering, self._walk
+        for item in walk.split(data, base, last):
+            value, trouble = decoded(item.raw)
+            if not trouble and not item.key and not isinstance(value, dict):
+                value, trouble = None, "not_an_object"
+            if trouble:
+                gathering.trouble(trouble, item.start, len(item.raw), is_record=value is None)
+            if not trouble or value is not None:
+                self._item(item, value)
+        settle(walk, gathering)
+        return gathering.reading(walk.consumed)
+
+    def _item(self, item: Item, value: Any) -> None:
+        if item.key:
+            self._learn({item.key: value})
+            self._gathering.count(f"({plain(item.key)})", "known")
+        else:
+            said = self._say(build(value, item.start, len(item.raw), self._helper), value)
+            self._gathering.count(plain(value.get("type")), said)
+
+    # records ------------------------------------------------------------------------------------------------------------
+    def _record(self, found: dict[str, Any], raw: bytes | memoryview, start: int) -> None:
+        """One line: a message, written for the first time or again, a patch, a mark, or the header."""
+        count = self._gathering.count
+        if "$set" in found:
+            count("$set", self._patch(record(found["$set"]), raw, start))
+        elif "$rewindTo" in found:
+            count("$rewindTo", self._say(rewound(found, start, len(raw))))
+        elif "type" not in found and "sessionId" in found:
+            self._learn(found)
+            count("(header)", "known")
+        elif self._state.is_new(found):
+            self._state.note(found)
+            count(plain(found.get("type")), self._say(build(found, start, len(raw), self._helper), found))
+        else:
+            count(plain(found.get("type")), self._again(found, raw, start))
+
+    def _again(self, found: dict[str, Any], raw: bytes | memoryview, start: int) -> str:
+        """A message that was written before: what is new in it."""
+        if word(found.get("type")) != "gemini":
+            return "known"
+        remembered = word(found.get("id")) in self._state.recent
+        before = self._state.note(found)
+        if not remembered:
+            return "known"
+        if before.words != words_hash(found):
+            return self._say(build(found, start, len(raw)), found)
+        items = _new_calls(found, before, raw, start)
+        if items:
+            first, last = items[0], items[-1]
+            calls = [decoded(item.raw)[0] for item in items]
+            return self._say(only_calls(found, calls, first.start, last.start + len(last.raw) - first.start), found)
+        if usage(found.get("tokens")) is None or before.counted:
+            return "known"
+        where = next(item for item in Walk("").split(bytes(raw), start, True) if item.key == "tokens")
+        return self._say(only_calls(found, [], where.start, len(where.raw)), found)
+
+    def _patch(self, patch: dict[str, Any], raw: bytes | memoryview, start: int) -> str:
+        self._learn(patch)
+        said = "known"
+        if "messages" in patch:
+            said = self._rewrite(raw, start)
+        if "memoryScratchpad" in patch:
+            return self._say(scratchpad(patch, start, len(raw)))
+        if patch.keys() - HEADER:
+            self._say(unknown({key: value for key, value in patch.items() if key not in HEADER}, start, len(raw)))
+            return "unknown"
+        return said
+
+    def _rewrite(self, raw: bytes | memoryview, start: int) -> str:
+        """All messages written anew: those never seen stand for what was compacted."""
+        whole = next((item for item in Walk("").split(bytes(raw), start, True) if item.key == "$set"), None)
+        if whole is None:
+            return "known"
+        fresh = []
+        for item in Walk("messages").split(whole.raw, whole.start, True):
+            value = record(decoded(item.raw)[0]) if not item.key else {}
+            if value and self._state.is_new(value) and not answers_a_call(value.get("content")):
+                fresh.append((item, value))
+        if not fresh:
+            return "known"
+        self._say(Message("system", "system", "compaction", start=start, size=len(raw)))
+        for item, value in fresh:
+            made = build(value, item.start, len(item.raw))
+            kind = "summary" if made.role == "user" else "context"
+            self._say(replace(made, origin="injected", kind=kind, starts_turn=False, provider_id="", usage=None))
+        return "message"
+
+    def _talk(self) -> Talk:
+        found = self._found
+        return self._gathering.session(found.native_id or found.path.stem, found.kind, found.parent)
+
+    # what records say ---------------------------------------------------------------------------------------------------
+    def _say(self, message: Message, found: dict[str, Any] | None = None) -> str:
+        """Add a message; what became of its record."""
+        state, talk = self._state, self._talk()
+        talk.messages.append(message)
+        if self._found.parent and not state.linked:
+            state.linked = True
+            talk.links.append(Link("subagent_of", self._found.parent))
+        for block in message.blocks:
+            if block.result is not None and block.result.child:
+                self._link(Link("spawned", block.result.child, block.result.call_id))
+        if found is not None and not state.workspace and message.origin == "model":
+            self._place(workspace("\n".join(_descriptions(found)).encode("utf-8", "replace")))
+        return "unknown" if found is not None and word(found.get("type")) not in TYPES else "message"
+
+    def _link(self, link: Link) -> None:
+        if self._state.is_new_link(fingerprint(f"{link.relation}\0{link.native_id}", link.call_id)):
+            self._talk().links.append(link)
+
+    def _learn(self, header: dict[str, Any]) -> None:
+        summary = word(header.get("summary"))
+        if summary:
+            self._talk().learn(summary=summary, title=summary.split("\n", 1)[0], title_rank=2)
+        folders = [word(folder) for folder in entries(header.get("directories"))]
+        if folders and not self._state.workspace:
+            self._place(folders[0])
+
+    def _place(self, folder: str) -> None:
+        if folder:
+            self._state.workspace = True
+            self._talk().learn(workspace=folder)
+
+
+def _form(data: bytes, last: bool) -> str:
+    """Lines or a document, seen from the beginning of a file whose name does not tell; "" when it cannot be told yet."""
+    line, end, _ = data.lstrip().partition(b"\n")
+    if not end and not last:
+        return ""
+    walk = Walk("messages")
+    for _ in walk.split(line.rstrip(), 0, False):
+        if walk.stage == "{[":
+            return "document"
+    if walk.stage == ".":
+        return "lines"
+    return "document" if end or walk.stage == "{[" else ""
+
+
+def _new_calls(found: dict[str, Any], before: Known, raw: bytes | memoryview, start: int) -> list[Item]:
+    """The calls that were not there before, or had no result."""
+    calls = [record(call) for call in entries(found.get("toolCalls"))]
+    fresh = [n for n, call in enumerate(calls) if not before.calls.get(word(call.get("id")), False)]
+    if not fresh:
+        return []
+    items = [item for item in Walk("toolCalls").split(bytes(raw), start, True) if not item.key]
+    return items[fresh[0] : fresh[-1] + 1]
+
+
+def _descriptions(found: dict[str, Any]) -> list[str]:
+    return [word(record(call).get("description")) for call in entries(found.get("toolCalls"))]

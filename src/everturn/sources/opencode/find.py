@@ -1,0 +1,158 @@
+"""Finds conversations on disk, and knows them by their content wherever else they lie.
+
+    <data>/opencode.db                                   a database of sessions
+    <data>/storage/session/<project>/ses_*.json          a session, its messages and parts in folders beside `session`
+    <data>/project/<slug>/storage/session/info/ses_*.json    the same, as early clients kept it
+    anything                                             exports, as JSON, lines of JSON, or Markdown
+
+Folders behind symbolic links are not entered. A folder that cannot be listed does not stop the rest: `find` gives all it
+can reach and raises the `OSError` of that folder at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from everturn.sources import Found, Places
+from everturn.sources.opencode.shapes import session_in
+
+NAME = "opencode"
+_DATABASE = re.compile(r"opencode(?:-[\w.-]+)?\.db")
+_FILE = re.compile(r"(ses_\w+)\.json")
+_SESSION = re.compile(rb'"id"\s*:\s*"(ses_\w+)"')
+_SQLITE = b"SQLite format 3\0"
+
+#: The newest messages are looked at for changes; older ones change only together with something else.
+_NEWEST = 4
+
+
+def roots(places: Places) -> list[Path]:
+    """Existing folders: named by the user, by the environment, and the usual ones; each once, whatever leads to it."""
+    env, home = places.env, places.home
+    wanted = list(places.extra.get(NAME, ()))
+    if database := env.get("OPENCODE_DB", ""):
+        wanted.append(Path(database))
+    data = [env.get("XDG_DATA_HOME", ""), str(home / ".local" / "share")]
+    data += [str(home / "Library" / "Application Support")] if places.platform == "darwin" else []
+    data += [env.get("LOCALAPPDATA", ""), env.get("APPDATA", "")] if places.platform == "win32" else []
+    wanted += [Path(folder) / "opencode" for folder in data if folder]
+    found: dict[str, Path] = {}
+    for folder in wanted:
+        if folder.is_absolute() and folder.exists():
+            found.setdefault(os.path.realpath(folder), folder.absolute())
+    return list(found.values())
+
+
+def find(root: Path) -> Iterator[Found]:
+    """Everything of ours below a root: a data folder, its `storage`, or a database."""
+    if root.is_file():
+        yield database(root)
+        return
+    failures: list[OSError] = []
+    for entry in _listed(root, failures):
+        if _DATABASE.fullmatch(entry.name) and entry.is_file():
+            yield database(Path(entry.path))
+    for storage in _storages(root, failures):
+        yield from _sessions(storage, failures)
+    if failures:
+        raise failures[0]
+
+
+def sniff(path: Path, head: bytes) -> Found | None:
+    """What a file is, given its first bytes; None when it is not ours."""
+    if head.startswith(_SQLITE):
+        return database(path) if _DATABASE.fullmatch(path.name) or _has_our_tables(path) else None
+    named = _FILE.fullmatch(path.name)
+    if named is not None and _is_session_file(path):
+        found = _SESSION.search(head)
+        return bundle(path, named[1]) if found is not None and found[1].decode() == named[1] else None
+    session = session_in(head)
+    return Found(path, "main", session) if session else None
+
+
+def database(path: Path) -> Found:
+    """A database. What is new in it may stand in the file beside it only."""
+    stamps = []
+    for one in (str(path), f"{path}-wal"):
+        try:
+            stamps.append(os.stat(one).st_mtime_ns)
+        except OSError:
+            pass
+    return Found(path, "container", stamp=max(stamps, default=0))
+
+
+def bundle(path: Path, session: str) -> Found:
+    """A session in many files, known by the file that describes it."""
+    return Found(path, "bundle", session, stamp=_stamp(path, session))
+
+
+def is_early(path: Path) -> bool:
+    """Is a session's file in the layout of early clients?"""
+    return path.parent.name == "info"
+
+
+def _is_session_file(path: Path) -> bool:
+    return path.parent.parent.name == "session" and path.parent.parent.parent.name == "storage"
+
+
+def _has_our_tables(path: Path) -> bool:
+    from everturn.sources.database import opened
+
+    try:
+        with opened(path) as found:
+            return {"session", "message", "part"} <= found.tables() and "message_id" in found.columns("part")
+    except OSError:
+        return False
+
+
+def _storages(root: Path, failures: list[OSError]) -> Iterator[Path]:
+    """The folders named `storage`: the root itself, one in it, and those of early clients."""
+    for storage in (root, root / "storage"):
+        if storage.name == "storage" and (storage / "session").is_dir() and not storage.is_symlink():
+            yield storage
+    for project in _listed(root / "project", failures):
+        storage = Path(project.path) / "storage"
+        if project.is_dir(follow_symlinks=False) and storage.is_dir() and not storage.is_symlink():
+            yield storage
+
+
+def _sessions(storage: Path, failures: list[OSError]) -> Iterator[Found]:
+    for project in _listed(storage / "session", failures):
+        if not project.is_dir(follow_symlinks=False) or project.name in ("message", "part"):
+            continue
+        for entry in _listed(Path(project.path), failures):
+            named = _FILE.fullmatch(entry.name)
+            if named is not None and entry.is_file():
+                yield bundle(Path(entry.path), named[1])
+
+
+def _stamp(path: Path, session: str) -> int:
+    """The newest change of the files that a session is made of."""
+    top = path.parent.parent if is_early(path) else path.parent.parent.parent
+    messages = top / "message" / session
+    newest = [path, top / "session_diff" / path.name, top / "todo" / path.name, messages]
+    for name in sorted((entry.name for entry in _listed(messages, [])), reverse=True)[:_NEWEST]:
+        parts = top / "part" / session / name[:-5] if is_early(path) else top / "part" / name[:-5]
+        newest += [messages / name, parts, *(Path(entry.path) for entry in _listed(parts, []))]
+    return max(map(_changed, newest))
+
+
+def _changed(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _listed(folder: Path, failures: list[OSError]) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as failure:
+        failures.append(failure)
+        return []

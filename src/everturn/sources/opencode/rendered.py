@@ -1,0 +1,178 @@
+"""Transcripts that the client rendered as Markdown (`/export`).
+
+    # TITLE / **Session ID:** ses_… / **Created:** DATE / **Updated:** DATE / ---
+    ## User · ## Assistant (AGENT · MODEL · 1.2s) · ## Shell, with --- between them
+
+What cannot be known stays unknown: there are no times but that of the session. Where thinking ends and the answer begins
+is not marked either; before a tool all is taken for thinking, at the end the first paragraph.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from everturn.model.conversation import Block, CallEnd, Message, fingerprint
+from everturn.sources.foreign import decoded, digest
+from everturn.sources.opencode.calls import call_start, error_class
+from everturn.sources.opencode.created import created_at
+from everturn.sources.opencode.fences import HEADING, THINKING, Tool, is_boundary, past_fence, tool_at
+from everturn.sources.tally import Gathering, Talk
+
+_TITLE = re.compile(r"# (.+)")
+_SESSION = re.compile(r"\*\*Session ID:\*\* (ses_\w+)")
+_CREATED = re.compile(r"\*\*Created:\*\* (.+)")
+_LASTED = re.compile(r"(\d{1,7}(?:\.\d{1,3})?)s")
+_UNTITLED = ("New session - ", "Child session - ")
+_SHELL = re.compile(r"```sh\n\$ (.*?)\n```(?:\n+```text\n(.*)\n```)?\s*", re.DOTALL)
+_HEAD_LINES = 12
+
+
+def read_text(gathering: Gathering, talk: Talk, data: bytes, base: int, n: int) -> int:
+    """Read a transcript, or what was added to one; the number of messages there are now."""
+    began: tuple[int | None, str] = None, ""
+    for start, end in _stretches(data):
+        raw = data[start:end]
+        if not base and not start and not HEADING.fullmatch(_lines(raw)[0]):
+            began = _head(talk, _lines(raw))
+            gathering.count("(head)", "known")
+            continue
+        message = view_text(raw)
+        at, precision = began if message.starts_turn else (began[0], began[1] and "day")
+        mark = fingerprint(f"{talk.native_id}/{n}", digest(message.role, *(block.text for block in message.blocks)))
+        talk.messages.append(
+            replace(message, at=at, precision=precision, start=base + start, size=len(raw), fingerprint=mark)
+        )
+        known = message.kind != "unknown"
+        gathering.count(message.role if known else "?", "message" if known else "unknown")
+        began, n = (None, ""), n + 1
+    return n
+
+
+def view_text(record: bytes) -> Message:
+    """The message of a stretch of a transcript."""
+    lines = _lines(record)
+    heading = HEADING.fullmatch(lines[0])
+    if heading is None:
+        block = Block("unknown", "\n".join(lines).strip("\n"), "meta")
+        return Message("system", "system", "unknown", blocks=(block,), fidelity="rendered")
+    who, name = heading[1], digest(record.decode("utf-8", "replace"))
+    if who == "User":
+        return _user("\n".join(lines[1:]).strip("\n"))
+    return _shell("\n".join(lines[1:]), name) if who == "Shell" else _assistant(lines[1:], heading[2] or "", name)
+
+
+# messages ---------------------------------------------------------------------------------------------------------------
+def _user(text: str) -> Message:
+    """An empty one held only what the client put in, which is not rendered."""
+    blocks = (Block("text", text, "prompt"),) if text else ()
+    origin, kind = ("human", "text") if text else ("injected", "context")
+    return Message("user", origin, kind, blocks=blocks, starts_turn=bool(text), fidelity="rendered")
+
+
+def _shell(text: str, name: str) -> Message:
+    found = _SHELL.fullmatch(text.strip("\n"))
+    blocks = [Block("text", text.strip("\n"), "prompt")]
+    if found is not None:
+        start = call_start(name, "bash", {"command": found[1]})
+        blocks = [Block("call", f"bash\n{found[1]}", "tool_input", call=start)]
+        blocks.append(Block("result", found[2] or "", "tool_output", result=CallEnd(name)))
+    return Message("assistant", "human", "shell", blocks=tuple(blocks), starts_turn=True, fidelity="rendered")
+
+
+def _assistant(lines: list[str], facts: str, name: str) -> Message:
+    words = facts.split(" · " if " · " in facts else " - ")  # the second is that of the client's second generation
+    lasted = _LASTED.fullmatch(words[-1]) if len(words) > 1 else None
+    model = " · ".join(words[1:-1] if lasted else words[1:])
+    return Message(
+        "assistant", "model", model=model, blocks=tuple(_blocks(lines, name)), fidelity="rendered",
+        reported_ms=round(float(lasted[1]) * 1000) if lasted else None,
+    )  # fmt: skip
+
+
+def _blocks(lines: list[str], name: str) -> Iterator[Block]:
+    at, words, thinking, n = 0, list[str](), False, 0
+    while at < len(lines):
+        tool = tool_at(lines, at)
+        if tool is None and lines[at] != THINKING:
+            past = max(past_fence(lines, at), at + 1)
+            words += lines[at:past]
+            at = past
+            continue
+        yield from _said(words, thinking, False)
+        words, thinking = [], tool is None
+        at = tool.end if tool is not None else at + 1
+        if tool is not None:
+            yield from _called(tool, f"{name}/{n}")
+            n += 1
+    yield from _said(words, thinking, True)
+
+
+def _said(words: list[str], thinking: bool, at_end: bool) -> Iterator[Block]:
+    text = "\n".join(words).strip("\n")
+    if thinking and at_end:
+        first, _, rest = text.partition("\n\n")
+        if first.startswith("**") and first.endswith("**"):  # a title over what is thought
+            more, _, rest = rest.partition("\n\n")
+            first = f"{first}\n\n{more}"
+        yield Block("thinking", first, "thinking")
+        thinking, text = False, rest.strip("\n")
+    if text:
+        yield Block("thinking", text, "thinking") if thinking else Block("text", text, "answer")
+
+
+def _called(tool: Tool, call_id: str) -> Iterator[Block]:
+    """A call and its result. Without its arguments nothing is known of a result; with them, an empty one is not shown."""
+    given = decoded(tool.input.encode("utf-8", "replace")) if tool.input is not None else None
+    start = call_start(call_id, tool.name, given if given is not None else tool.input)
+    yield Block("call", f"{tool.name}\n{tool.input}" if tool.input else tool.name, "tool_input", call=start)
+    if tool.error is not None:
+        end = CallEnd(call_id, True, error_class(tool.error))
+        yield Block("result", tool.error, "tool_output", result=end)
+    elif tool.output is not None or tool.input is not None:
+        yield Block("result", tool.output or "", "tool_output", result=CallEnd(call_id))
+
+
+# the file ---------------------------------------------------------------------------------------------------------------
+def _head(talk: Talk, lines: list[str]) -> tuple[int | None, str]:
+    """What stands before the first message; when the session began."""
+    head = lines[:_HEAD_LINES]
+    title = next((found[1] for line in head if (found := _TITLE.fullmatch(line))), "")
+    if title and not title.startswith(_UNTITLED):
+        talk.learn(title=title, title_rank=1)
+    session = next((found[1] for line in head if (found := _SESSION.fullmatch(line))), "")
+    written = next((found[1] for line in head if (found := _CREATED.fullmatch(line))), "")
+    at, precision = created_at(session, written)
+    return at, "min" if precision == "ms" else precision
+
+
+def _stretches(data: bytes) -> Iterator[tuple[int, int]]:
+    """Where the messages stand, and what stands before the first, without the rules between them."""
+    lines, offsets, at = _lines(data), [0], 0
+    for line in data.split(b"\n"):
+        offsets.append(offsets[-1] + len(line) + 1)
+    begin, inside = 0, False
+    while at < len(lines):
+        if is_boundary(lines, at):
+            yield from _stretch(lines, offsets, begin, at)
+            begin, inside = at, True
+            at += 1
+            continue
+        tool = tool_at(lines, at) if inside else None
+        at = max(tool.end if tool is not None else past_fence(lines, at), at + 1)
+    yield from _stretch(lines, offsets, begin, len(lines), len(data))
+
+
+def _stretch(
+    lines: list[str], offsets: list[int], begin: int, end: int, limit: int = 1 << 62
+) -> Iterator[tuple[int, int]]:
+    while end > begin and lines[end - 1].strip() in ("", "---"):
+        end -= 1
+    if end > begin:
+        yield offsets[begin], min(offsets[end] - 1, limit)
+
+
+def _lines(data: bytes) -> list[str]:
+    return [line.rstrip("\r") for line in data.decode("utf-8", "replace").split("\n")]

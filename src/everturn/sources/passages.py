@@ -1,0 +1,67 @@
+"""Splits a text that only grows (or is written anew) into passages, whatever happened to it.
+
+Shared by the formats that are Markdown. A format says at which line a passage begins; `Passages.split` promises:
+
+- Passages follow each other without a gap: every byte is in one of them. Each begins at a line.
+- A passage is given once the next one begins, or at the end of the file. What comes later without a beginning of its own
+  continues the last one. Reading in pieces that do not end the file gives the same passages as reading at once.
+- Nothing here raises on content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from typing import Generic, TypeVar
+
+S = TypeVar("S")
+
+#: Is told every line, without its end, in order; may change the state; says whether a passage begins with the line.
+Opens = Callable[[S, str], bool]
+
+
+class Passages(Generic[S]):
+    """Walks one text, piece by piece. `state` is what the format knows of the lines before; it must be flat."""
+
+    def __init__(self, opens: Opens[S], state: S) -> None:
+        self._opens = opens
+        self.state = state
+        self.consumed = 0
+        self.tail: tuple[int, int] | None = None  # start and size of an incomplete last line that was left
+
+    def split(self, data: bytes, base: int, last: bool, whole_lines: bool = False) -> Iterator[tuple[int, bytes]]:
+        """The passages of a piece that starts at `base`; with `whole_lines` a line without its end is left for later."""
+        self.consumed, self.tail = 0, None
+        begin, before = 0, copy(self.state)
+        end = 0
+        for start, end, line in _lines(data, last and not whole_lines):
+            known = copy(self.state)
+            if self._opens(self.state, line) and start > begin:
+                self.consumed = start
+                yield base + begin, data[begin:start]
+                begin, before = start, known
+        if not last:
+            self.state = before
+            return
+        self.consumed = end
+        if end > begin:
+            yield base + begin, data[begin:end]
+        if end < len(data):
+            self.tail = base + end, len(data) - end
+
+
+def text_of(raw: bytes) -> tuple[str, bool]:
+    """The text of a passage, and whether it was what it should be."""
+    try:
+        return raw.decode(), True
+    except UnicodeDecodeError:
+        return raw.decode("utf-8", "replace"), False
+
+
+def _lines(data: bytes, unended: bool) -> Iterator[tuple[int, int, str]]:
+    start, find = 0, data.find
+    while (end := find(b"\n", start)) >= 0:
+        yield start, end + 1, data[start:end].decode("utf-8", "replace").rstrip("\r")
+        start = end + 1
+    if unended and start < len(data):
+        yield start, len(data), data[start:].decode("utf-8", "replace")

@@ -1,0 +1,69 @@
+"""Where a message begins in a saved session.
+
+    _**User (2026-05-01 10:00:00Z)**_            what a human typed, or what was put in its place
+    _**Agent (model 2026-05-01 10:00:05Z)**_     text, <think>…</think>, <tool-use …>…</tool-use>
+    _**Agent - sidechain (…)**_                  of another thread of the same session
+    _**User**_ … --- … _**Assistant**_           the older form: what the agent did are items between rules
+
+What a tool printed may hold such marks too: inside <tool-use> nothing begins. Marks without a time stand after a rule.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+MARK = re.compile(r"_\*\*(User|Agent|Assistant)( - sidechain)?(?: \(([^()\n]*)\))?\*\*_\s*")
+RULE = "---"
+
+_TIME = re.compile(r"(?:^|\s)(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)$")
+
+
+class Mark(Struct, frozen=True):
+    """What a section says about itself."""
+
+    role: str = ""  # User Agent Assistant; "" when there is no mark
+    sidechain: bool = False
+    model: str = ""
+    time: str = ""
+
+
+class Known(Struct):
+    """What is known of the lines before."""
+
+    role: str = ""
+    in_tool: bool = False
+    lines: str = ""  # what the last lines were: b blank, r rule, t text
+
+
+def opens(known: Known, line: str) -> bool:
+    """Does a section begin with this line? (`Passages` asks for every line in order.)"""
+    before = known.lines
+    kind = "r" if line.rstrip() == RULE else "t" if line.strip() else "b"
+    known.lines = (before + kind)[-4:] if kind != before[-1:] else before
+    if known.in_tool:
+        known.in_tool = not line.startswith(("</details></tool-use>", "</tool-use>"))
+        return False
+    if line.startswith("<tool-use ") and "</tool-use>" not in line:
+        known.in_tool = True
+        return False
+    if kind == "r":
+        return known.role == "Assistant"
+    found = MARK.fullmatch(line)
+    if found is None or before[-1:] not in ("", "b"):
+        return False
+    if not found[3] and known.role and before[-2:-1] != "r":
+        return False
+    known.role = found[1]
+    return True
+
+
+def mark_of(line: str) -> Mark:
+    """What the first line of a section says."""
+    found = MARK.fullmatch(line.rstrip("\r\n"))
+    if found is None:
+        return Mark()
+    about = (found[3] or "").strip()
+    time = _TIME.search(about)
+    return Mark(found[1], bool(found[2]), about[: time.start()].strip() if time else about, time[1] if time else "")

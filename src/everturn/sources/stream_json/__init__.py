@@ -1,0 +1,93 @@
+"""What `claude -p --output-format stream-json` prints: one JSON record per line, kept by whoever ran it.
+
+There is no folder to look in: such captures are where people put them. Read first: `records`, `reader`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from everturn.model.conversation import Message
+from everturn.sources import Found, Places, Reader, Source
+
+NAME = "stream_json"
+_TYPES = re.compile(rb'"type"\s*:\s*"(system|assistant|user|result|stream_event)"')
+_SESSION = re.compile(rb'"session_id"\s*:\s*"([\w-]{1,100})"')
+_HEAD = 64 << 10
+
+
+def _roots(places: Places) -> list[Path]:
+    """Existing folders named by the user."""
+    return [folder.absolute() for folder in places.extra.get(NAME, ()) if folder.is_dir()]
+
+
+def _find(root: Path) -> Iterator[Found]:
+    """Captures in a folder and its folders."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if name.endswith((".jsonl", ".ndjson", ".json", ".log")):
+                found = _sniff(Path(folder, name), _start(Path(folder, name)))
+                if found is not None:
+                    yield found
+
+
+def _sniff(path: Path, head: bytes) -> Found | None:
+    """What a file is, given its first bytes; None when it is not ours."""
+    if not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        return None
+    if not (_TYPES.search(head) and _SESSION.search(head)) and b'"clientVersion"' not in head:
+        return None
+    from everturn.sources.stream_json.records import session_in
+
+    session = session_in(head)
+    return Found(path, "main", session or path.stem) if session is not None else None
+
+
+def _reader(found: Found, state: bytes) -> Reader:
+    from everturn.sources.stream_json.reader import CaptureReader
+
+    return CaptureReader(found, state)
+
+
+def _view(record: bytes) -> Message | None:
+    from everturn.sources.stream_json.records import view
+
+    return view(record)
+
+
+def _workspace(head: bytes) -> str:
+    from everturn.sources.stream_json.records import folder_in
+
+    return folder_in(head)
+
+
+def _resume_command(native_id: str) -> list[str]:
+    """The command that goes on with a session."""
+    return ["claude", "--resume", native_id]
+
+
+def _start(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_HEAD)
+    except OSError:
+        return b""
+
+
+SOURCE = Source(
+    name=NAME,
+    title="Claude Code stream-json",
+    parser=1,
+    roots=_roots,
+    find=_find,
+    sniff=_sniff,
+    reader=_reader,
+    view=_view,
+    workspace=_workspace,
+    option="stream-json-dir",
+    resume_command=_resume_command,
+)

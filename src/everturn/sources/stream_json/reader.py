@@ -1,0 +1,106 @@
+"""Reads a capture line by line: which session each record belongs to, and what records say together."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.model.conversation import Link, Message, Reading, fingerprint
+from everturn.sources import Found
+from everturn.sources.foreign import digest, plain, word
+from everturn.sources.linewise import Counted, Place, Rec, add, read, walker
+from everturn.sources.stream_json.records import KNOWN, build, is_note
+from everturn.sources.tally import Gathering, Talk
+
+_MOST_LINKED = 1000
+
+
+class State(Struct):
+    """What a later reader needs to go on."""
+
+    session: str = ""
+    client: str = ""
+    said: str = ""  # what the model said last, in short
+    index: int = 0
+    linked: list[str] = []  # calls whose subagents are known
+    open_line: bool = False
+
+
+class CaptureReader:
+    """One capture: mostly one session, its subagents in between."""
+
+    def __init__(self, found: Found, state: bytes) -> None:
+        self._state = _unpacked(state)
+        self._state.session = self._state.session or found.native_id or found.path.stem
+        self._walk = walker(self._state.open_line)
+        self._gathering = Gathering()
+
+    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+        """See `sources.Reader`."""
+        self._gathering = Gathering()
+        return read(self._gathering, self._walk, data, base, last, self._take)
+
+    def state(self) -> bytes:
+        """See `sources.Reader`."""
+        self._state.open_line = self._walk.open_line
+        return msgspec.msgpack.encode(self._state)
+
+    def _take(self, record: Rec, place: Place) -> Counted:
+        state = self._state
+        state.session = word(record.get("session_id")) or state.session
+        kind = word(record.get("type"))
+        talk = self._talk(record)
+        self._learn(talk, record, kind)
+        message = build(record)
+        if message is None:
+            return plain(kind), "known", state.client
+        message = self._placed(message, talk, kind)
+        add(self._gathering, talk, replace(message, start=place.start, size=place.size))
+        state.index += 1
+        disposition = "unknown" if message.kind == "unknown" else "message"
+        counted = plain(f"event/{record['event']}") if is_note(record) else plain(kind)
+        return counted, disposition, state.client
+
+    def _talk(self, record: Rec) -> Talk:
+        """The session of a record: that of the call whose subagent it is of, or the main one."""
+        state, call = self._state, word(record.get("parent_tool_use_id"))
+        if not call or word(record.get("type")) in KNOWN:
+            return self._gathering.session(state.session)
+        name = f"{state.session}/{call}"
+        talk = self._gathering.session(name, "subagent", state.session)
+        if name not in state.linked:
+            state.linked = [*state.linked[-_MOST_LINKED:], name]
+            talk.links.append(Link("subagent_of", state.session))
+            self._gathering.session(state.session).links.append(Link("spawned", name, call))
+        return talk
+
+    def _learn(self, talk: Talk, record: Rec, kind: str) -> None:
+        state = self._state
+        if kind == "system" and record.get("subtype") == "init":
+            version = word(record.get("claude_code_version"))
+            state.client = plain(version) if version else state.client
+            talk.learn(workspace=word(record.get("cwd")), client=state.client)
+        elif is_note(record) and isinstance(record.get("clientVersion"), dict):
+            version = word(record["clientVersion"].get("version"))
+            state.client = plain(version) if version else state.client
+            talk.learn(client=state.client)
+
+    def _placed(self, message: Message, talk: Talk, kind: str) -> Message:
+        """The message with what only its place tells: its number, and whether its words were said before."""
+        words = digest(*(block.text for block in message.blocks))
+        if message.origin == "model" and any(block.field == "answer" for block in message.blocks):
+            self._state.said = words
+        elif kind == "result" and words == self._state.said:
+            message = replace(message, blocks=tuple(replace(block, field="") for block in message.blocks))
+        if message.fingerprint is None:
+            prints = fingerprint(f"{talk.native_id}/{self._state.index}", f"{message.role}{words}")
+            message = replace(message, fingerprint=prints)
+        return message
+
+
+def _unpacked(state: bytes) -> State:
+    try:
+        return msgspec.msgpack.decode(state, type=State) if state else State()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return State()

@@ -1,0 +1,136 @@
+"""Turn rounds: what a human asked, all the agent answered, and the files that were touched meanwhile.
+
+`TurnParser().parse(recording)` takes the text of a screen, the bytes of a recording or the path of either. The patterns
+below are published for programs that want to search transcripts the simple way; nothing here relies on them, because a
+border, a name and a time are drawn around other things too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from everturn.derive.artifacts import touched
+from everturn.model.conversation import CallEnd, CallStart
+from everturn.sources.terminal.dialects import read_screens
+from everturn.sources.terminal.talk import Called, Said, Talk
+from everturn.sources.terminal.transcript import Line, Segment, Transcript
+
+USER_MESSAGE_PATTERN = r"┃\s+(.+?)\s+┃"
+USERNAME_TIMESTAMP_PATTERN = r"(\w+)\s+\(\d{1,2}:\d{2}\s+[AP]M\)"
+AGENT_WORKING_PATTERN = r"[Gg]enerating"
+READ_FILE_PATTERN = r"Read\s+(\S+)"
+EDIT_FILE_PATTERN = r"Edit\s+(\S+)"
+MAX_EVIDENCE_SEARCHES = 8
+SEARCH_CONTEXT_LINES = 3
+SEARCH_PATTERN_MAX_LENGTH = 200
+
+_ESCAPE = "\x1b"
+ActionType = Literal["read", "edited", "created"]
+_ACTIONS: dict[str, ActionType] = {"read": "read", "edited": "edited", "created": "created"}
+
+
+@dataclass(frozen=True)
+class ArtifactAction:
+    """A file that was touched, and the line of the clean transcript (counted from 0) that says so."""
+
+    file_path: str
+    action_type: ActionType
+    line_number: int
+
+
+@dataclass(frozen=True)
+class TurnRound:
+    """One or more messages of the human and all that followed. Lines of the clean transcript are counted from 0."""
+
+    turn_number: int  # from 1
+    user_messages: list[str]
+    agent_responses: list[str]
+    raw_lines: list[str]
+    start_line_index: int
+    end_line_index: int  # included
+    artifacts: list[ArtifactAction] = field(default_factory=list)
+
+
+class TurnParser:
+    """Recordings → turn rounds. After `parse`, `problems` says which rounds could not be made, and why."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        self.lines: list[str] = []  # the clean transcript of the last recording
+
+    def parse(self, recording: str | bytes | Path) -> list[TurnRound]:
+        """All rounds of a recording, numbered through all conversations in it. One that fails does not stop the others."""
+        transcript = _transcript(recording)
+        self.lines = [line.text for segment in transcript.segments for line in segment.lines]
+        self.problems = []
+        rounds: list[TurnRound] = []
+        number = 0
+        for talk in read_screens(transcript):
+            for items in _turns(talk):
+                number += 1
+                try:
+                    rounds.append(self.round(number, items))
+                except Exception as error:
+                    self.problems.append(f"turn {number} could not be read: {type(error).__name__}: {error}")
+        return rounds
+
+    def round(self, number: int, items: list[Said]) -> TurnRound:
+        """One round of the things that were said in it."""
+        first = min(item.lines[0] for item in items)
+        last = max(item.lines[1] for item in items)
+        return TurnRound(
+            turn_number=number,
+            user_messages=[item.text for item in items if item.starts_turn],
+            agent_responses=[text for item in items if item.role == "assistant" and (text := _words(item))],
+            raw_lines=self.lines[first : last + 1],
+            start_line_index=first,
+            end_line_index=last,
+            artifacts=[artifact for item in items for call in item.calls for artifact in self.artifacts(call)],
+        )
+
+    def artifacts(self, call: Called) -> list[ArtifactAction]:
+        """The files a call touched: those it names, and those a shell command surely read, changed or made."""
+        if call.status != "ok":
+            return []
+        start = CallStart("", call.name, call.kind, call.path, call.command)
+        found = touched(start, CallEnd("", action=call.action), call.output)
+        line = call.lines[0]
+        return [ArtifactAction(path, _ACTIONS[action], line) for action, path in found if action in _ACTIONS]
+
+
+def _transcript(recording: str | bytes | Path) -> Transcript:
+    if isinstance(recording, Path):
+        recording = recording.read_bytes()
+    if isinstance(recording, str) and _ESCAPE not in recording:
+        lines = tuple(Line(line.rstrip()) for line in recording.split("\n"))
+        columns = max((len(line.text) for line in lines), default=0)
+        return Transcript((Segment(lines),), columns, len(lines))
+    from everturn.sources.terminal.recordings import transcribe
+
+    data = recording.encode("utf-8", "surrogatepass") if isinstance(recording, str) else recording
+    return transcribe(data)
+
+
+def _turns(talk: Talk) -> list[list[Said]]:
+    """The items from one request to the next. Requests that nothing answered belong to the one that follows."""
+    turns: list[list[Said]] = []
+    answered = False
+    for item in talk.said:
+        if item.starts_turn and (not turns or answered):
+            turns.append([])
+            answered = False
+        answered = answered or item.role == "assistant"
+        if turns:
+            turns[-1].append(item)
+    return turns
+
+
+def _words(item: Said) -> str:
+    """What was drawn of an answer."""
+    parts = [item.thinking, item.text]
+    for call in item.calls:
+        command = f"$ {call.command}" if call.command and call.command not in call.title else ""
+        parts += [call.title, command, call.output]
+    return "\n".join(part for part in parts if part)

@@ -1,0 +1,280 @@
+"""Tasks of Cline and Roo Code: what the model was told, what the human was shown, and what was noted."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everturn.model.conversation import Message, Usage
+from everturn.sources import Found, Places
+from everturn.sources.cline import SOURCE
+from tests.sources import goldens
+
+SAMPLES = Path(__file__).parent / "samples"
+TASK, ALONE, NATIVE = "1754000000000", "1754000000001", "1754000000002"
+HISTORY, PANEL, METADATA = "api_conversation_history.json", "ui_messages.json", "task_metadata.json"
+PATHS = sorted(path for path in SAMPLES.rglob("*.json") if not path.name.endswith(".expected.json"))
+
+
+def whole_of(*parts: str) -> goldens.Whole:
+    ((_, _, whole),) = goldens.readings(SOURCE, SAMPLES.joinpath(*parts))
+    return whole
+
+
+def results(messages: list[Message]) -> dict[str, list[tuple[bool, str, int | None]]]:
+    """How the calls of each tool went."""
+    found: dict[str, list[tuple[bool, str, int | None]]] = {}
+    for block in (block for message in messages for block in message.blocks):
+        if block.result is not None:
+            end = block.result
+            found.setdefault(end.call_id.partition(":")[0], []).append((end.is_error, end.error_class, end.exit_status))
+    return found
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_sample_reads_as_expected(path: Path) -> None:
+    ((_, data, whole),) = goldens.readings(SOURCE, path)
+    goldens.assert_golden(path, goldens.shown(whole))
+    goldens.assert_keeps_promises(SOURCE, data, whole, lines=False)
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=20)
+def test_a_document_caught_while_it_is_written_reads_the_same_in_the_end(path: Path, seed: int) -> None:
+    data = path.read_bytes()
+    goldens.assert_same_in_pieces(SOURCE, goldens.found_for(SOURCE, path, data), data, seed)
+
+
+# what the model was told ------------------------------------------------------------------------------------------------
+def test_only_what_a_human_typed_is_a_prompt() -> None:
+    whole = whole_of(TASK, HISTORY)
+    human = [message for message in whole.all() if message.origin == "human"]
+    assert [message.blocks[-1].text for message in human if message.blocks[-1].field == "prompt"] == [
+        "count the walruses", "please do not delete", "count them too",
+    ]  # fmt: skip
+    assert whole.texts("prompt") == [
+        "count the walruses",
+        "please do not delete",
+        "what about otters?",
+        "count them too",
+    ]
+    assert [(message.kind, message.starts_turn) for message in human] == [
+        ("text", True), ("queued", False), ("text", True), ("text", True),
+    ]  # fmt: skip
+    assert not [
+        text for text in whole.texts("prompt", "answer") if "environment_details" in text or "TASK RESUM" in text
+    ]
+
+
+def test_calls_as_tags_are_calls_with_the_words_around_them() -> None:
+    whole = whole_of(TASK, HISTORY)
+    calls = [block.call for message in whole.all() for block in message.blocks if block.call]
+    assert [(call.name, call.kind, call.path or call.command) for call in calls] == [
+        ("read_file", "read", "src/walrus.py"),
+        ("search_files", "search", "src"),
+        ("replace_in_file", "edit", "src/walrus.py"),
+        ("execute_command", "shell", "rm -rf /tmp/herd"),
+        ("ask_followup_question", "ask", ""),
+        ("write_to_file", "create", "docs/herd.md"),
+        ("plan_mode_respond", "other", ""),
+        ("execute_command", "shell", "make count"),
+        ("attempt_completion", "other", ""),
+    ]
+    assert calls[5].input["content"] == "# Herd\n</write_to_fil"
+    assert "<path>tag</path>" in calls[2].input["diff"]
+    assert whole.texts("answer") == [
+        "Let me look.", "Now I change it.", "There are two otters.", "I thought about it, without a tool.",
+        "Three walruses, two otters.",
+    ]  # fmt: skip
+    assert whole.texts("thinking") == ["look first"]
+
+
+def test_results_are_paired_and_say_how_it_went() -> None:
+    with goldens.ingest("cline", SAMPLES / TASK / HISTORY) as taken:
+        (session,) = taken.store.sessions_of("cline", TASK)
+        calls = {(call.name, call.status, call.error_class) for call in taken.store.calls(session.id)}
+        assert calls == {
+            ("read_file", "ok", ""),
+            ("search_files", "ok", ""),
+            ("replace_in_file", "error", "invalid_input"),
+            ("execute_command", "error", "rejected"),
+            ("ask_followup_question", "ok", ""),
+            ("write_to_file", "ok", ""),
+            ("plan_mode_respond", "ok", ""),
+            ("execute_command", "error", "exit_status"),
+            ("attempt_completion", "open", ""),
+        }
+        assert session.n_turns == 3
+        assert [(one.action, one.path) for one in taken.store.artifacts(session.id)] == [
+            ("read", "src/walrus.py"), ("created", "docs/herd.md"),
+        ]  # fmt: skip
+        assert taken.store.session(session.id)[1].workspace == "c:/Users/ann/zoo"
+        assert taken.hits("northern one") == [TASK]
+
+
+def test_times_come_from_what_the_model_is_told_where_there_are_none() -> None:
+    first, *_ = whole_of(TASK, HISTORY).all()
+    assert (first.at, first.precision) == (1754046005000, "s")
+    native = whole_of(NATIVE, HISTORY).all()
+    assert (native[0].at, native[0].precision) == (1754046000123, "ms")
+
+
+def test_native_calls_are_paired_by_their_ids() -> None:
+    whole = whole_of(NATIVE, HISTORY)
+    answer = whole.all()[2]
+    assert [block.kind for block in answer.blocks] == ["thinking", "text", "call", "call"]
+    assert (answer.model, answer.usage) == ("claude-sonnet-4", Usage(100, 20, 900))
+    assert results(whole.all()) == {"toolu_1": [(False, "", None)], "toolu_2": [(True, "exit_status", 1)]}
+    assert [message.origin for message in whole.all()] == [
+        "human", "injected", "model", "tool", "tool", "injected", "model", "model", "human", "model", "injected",
+    ]  # fmt: skip
+    assert whole.all()[-1].kind == "summary"
+    assert "future block" in "\n".join(whole.texts("meta"))
+
+
+def test_unknown_roles_are_kept_and_counted() -> None:
+    whole = whole_of(TASK, HISTORY)
+    assert whole.census["narrator", "", "unknown"] == 1
+    assert whole.all()[-1].kind == "unknown"
+
+
+# what the human was shown -------------------------------------------------------------------------------------------------
+def test_without_a_history_the_panel_is_the_conversation() -> None:
+    with goldens.ingest("cline", SAMPLES / ALONE / PANEL) as taken:
+        (session,) = taken.store.sessions_of("cline", ALONE)
+        assert (session.kind, session.n_turns, session.n_prompts) == ("main", 2, 2)
+        assert (session.tokens_in, session.tokens_out, session.tokens_cache_read) == (20, 300, 8300)
+        calls = {call.name: call.status for call in taken.store.calls(session.id)}
+        assert calls == {"read_file": "ok", "execute_command": "ok", "ask_followup_question": "open"}
+        assert taken.hits("herd plankton") == [ALONE]
+        assert [step.n_calls for step in taken.store.steps(session.id, 0)] == [1, 1, 0]
+
+
+def test_beside_a_history_the_panel_gives_only_what_that_lacks() -> None:
+    whole = whole_of(TASK, PANEL)
+    name = f"{TASK}/ui_messages"
+    assert whole.facts[name] == {"kind": "meta", "parent": TASK}
+    assert [(link.relation, link.native_id) for link in whole.links[name]] == [("about", TASK)]
+    assert whole.texts() == [
+        "The herd is in src.",
+        "The provider is overloaded.",
+        "a way of saying of the future",
+    ]
+    assert [message.usage.output for message in whole.all() if message.usage] == [200, 70, 30]
+    assert [message.kind for message in whole.all()].count("compaction") == 1
+
+
+def test_notes_about_a_task_are_found_by_the_paths_in_them() -> None:
+    whole = whole_of(TASK, METADATA)
+    assert whole.texts("meta") == ["src/walrus.py", "docs/herd.md"]
+    assert whole.facts[f"{TASK}/task_metadata"]["client"] == "3.40.1"
+
+
+# damage -------------------------------------------------------------------------------------------------------------------
+DOCUMENTS = {path: path.read_bytes() for path in PATHS}
+ELEMENTS = [one for path, data in DOCUMENTS.items() if path.name != METADATA for one in json.loads(data)]
+
+
+@given(seed=st.integers(0, 2**64))
+@settings(max_examples=300)
+def test_no_damage_stops_the_reader(seed: int) -> None:
+    dice = random.Random(seed)
+    path = dice.choice(PATHS)
+    found = goldens.found_for(SOURCE, path, DOCUMENTS[path])
+    goldens.assert_survives(SOURCE, found, goldens.damaged([DOCUMENTS[path]], dice, most=1), seed, lines=False)
+
+
+@given(seed=st.integers(0, 2**64), odd=st.sampled_from(goldens.ODD_VALUES))
+@settings(max_examples=300)
+def test_any_value_may_stand_anywhere(seed: int, odd: Any) -> None:
+    dice = random.Random(seed)
+    elements = [goldens.with_odd_value(dice.choice(ELEMENTS), odd, dice) for _ in range(4)]
+    found = Found(SAMPLES / "x.json", dice.choice(["main", "meta"]), "x", "y")
+    goldens.assert_survives(SOURCE, found, json.dumps(elements).encode(), seed, lines=False)
+
+
+def test_a_state_that_is_not_ours_is_a_fresh_start() -> None:
+    for state in (b"\xff\xfe", b"{}", b"\x93\x01\x02\x03"):
+        assert SOURCE.reader(Found(Path("x.json")), state).feed(b"[]", 0, True).consumed == 2
+
+
+# where they are -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("platform", "folder"),
+    [
+        ("linux", ".config/Code/User"),
+        ("linux", ".vscode-server/data/User"),
+        ("darwin", "Library/Application Support/VSCodium/User"),
+        ("win32", "AppData/Roaming/Code - Insiders/User"),
+    ],
+)
+def test_tasks_are_found_in_every_editor(tmp_path: Path, platform: str, folder: str) -> None:
+    tasks = tmp_path / folder / "globalStorage" / "rooveterinaryinc.roo-cline" / "tasks"
+    (tasks / TASK).mkdir(parents=True)
+    for name in (HISTORY, PANEL, METADATA):
+        (tasks / TASK / name).write_bytes(DOCUMENTS[SAMPLES / TASK / name])
+    (tasks / TASK / "focus_chain.md").write_text("# todo")
+    (root,) = SOURCE.roots(Places(tmp_path, {}, platform))
+    assert [(one.path.name, one.kind, one.native_id, one.parent) for one in SOURCE.find(root)] == [
+        (HISTORY, "main", TASK, ""),
+        (METADATA, "meta", f"{TASK}/task_metadata", TASK),
+        (PANEL, "meta", f"{TASK}/ui_messages", TASK),
+    ]
+
+
+def test_named_folders_are_looked_at_and_links_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b").symlink_to(SAMPLES / TASK)
+    (root,) = SOURCE.roots(Places(tmp_path, {}, "linux", {"cline": (tmp_path / "a",)}))
+    assert list(SOURCE.find(root)) == []
+
+
+def test_the_working_folder_is_known_from_the_beginning() -> None:
+    assert SOURCE.workspace(DOCUMENTS[SAMPLES / TASK / HISTORY]) == "c:/Users/ann/zoo"
+    assert SOURCE.workspace(b"[]") == ""
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'[{"role":"user","content":"hi"}]',
+        b'[{"ts":1,"type":"x"}]',
+        b'{"files":[]}',
+        b"\xff\xfe<task>",
+    ],
+)
+def test_what_is_not_ours_is_not_claimed(head: bytes) -> None:
+    assert SOURCE.sniff(Path("a.json"), head) is None
+
+
+# real files -----------------------------------------------------------------------------------------------------------------
+def test_of_all_real_files_only_its_own_are_claimed() -> None:
+    goldens.assert_claims_only(SOURCE, "cline")
+
+
+@pytest.mark.parametrize("path", goldens.corpus("cline"))
+def test_a_real_file_is_read_whole(path: Path) -> None:
+    ((found, data, whole),) = goldens.readings(SOURCE, path)
+    goldens.assert_keeps_promises(SOURCE, data, whole, lines=False)
+    assert not whole.problems + whole.tail
+    assert {disposition for _, _, disposition in whole.census} <= {"message", "known"}
+    elements = json.loads(data)
+    assert whole.lines == (len(elements) if isinstance(elements, list) else len(elements["files_in_context"]) + 1)
+    with goldens.ingest("cline", path) as taken:
+        for session in taken.store.sessions_of("cline", found.native_id):
+            calls = taken.store.calls(session.id)
+            assert "orphan" not in {call.status for call in calls}
+            unpaired = sum(call.status == "open" for call in calls)
+            assert unpaired <= 1 + len(calls) // 10
+            assert found.kind == "meta" or session.n_turns >= 1
+    goldens.assert_same_in_pieces(SOURCE, found, data, len(data))
