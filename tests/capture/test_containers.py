@@ -193,6 +193,21 @@ def test_under_rules_for_workspaces_the_database_itself_is_not_kept(
     assert asked(store, "walrus") == ["one"]
 
 
+def test_credentials_of_the_agent_are_not_copied(store: Store, database: sqlite3.Connection, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    database.execute("CREATE TABLE account(token TEXT)")
+    database.execute("INSERT INTO account VALUES ('hush-hush-token')")
+    database.commit()
+    one = job(store, tmp_path / "talks")
+    private = ("DELETE FROM account", "DELETE FROM a_table_of_tomorrow")
+    sync(replace(one, sources={"talks": replace(TALKS, private=private)}))
+    (container,) = [version for file, version in store.files() if file.kind == "container"]
+    kept = store.read_raw(container.id, 0, container.size)
+    assert b"first walrus" in kept
+    assert b"hush-hush-token" not in kept
+
+
 def test_a_damaged_database_waits_in_quarantine(store: Store, tmp_path: Path) -> None:
     (tmp_path / "talks").mkdir()
     (tmp_path / "talks" / "a.talks").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import pytest
 
 from everturn.capture.sync import sync
 from everturn.capture.verify import verify
-from everturn.store import open_store
+from everturn.store import Store, open_store
 from tests.capture.history import History
 from tests.faults.commands import Desktop, ended, sentence
 from tests.faults.injection import HERE, environment
@@ -84,6 +85,51 @@ def test_eight_commands_started_at_once_make_one_archive(tmp_path: Path) -> None
             assert process.returncode == 0 or "is locked by another process" in sentence(stderr)
     assert any(process.returncode == 0 for process in crowd)
     _assert_complete(str(desktop.archive), history)
+
+
+def test_a_file_that_two_processes_cannot_read_does_not_stop_the_later_one(two_of_us: TwoOfUs) -> None:
+    history, one, two = two_of_us
+    os.mkfifo(history.file(SIDS[0]))
+    history.write(_lines(history, SIDS[1], 3), SIDS[1])
+    late = job_at(two, history.root)
+    late.progress = lambda *numbers: _take_in(one, history)
+    report = sync(late)
+    assert report.failed == [(str(history.file(SIDS[0])), "not an ordinary file")]
+    assert [file.fail_reason for file, _ in two.files()] == ["not an ordinary file", ""]
+
+
+def test_a_file_that_another_process_took_in_meanwhile_is_not_read_to_its_end(
+    two_of_us: TwoOfUs, small_pieces: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history, one, two = two_of_us
+    path = history.write(_lines(history, SIDS[0], 100), SIDS[0])
+    begin = two.write
+
+    def overtaken() -> AbstractContextManager[None]:
+        _take_in(one, history)
+        return begin()
+
+    monkeypatch.setattr(two, "write", overtaken)
+    report = sync(job_at(two, history.root))
+    assert (report.failed, report.bytes_stored) == ([], 0)
+    assert report.bytes_read < path.stat().st_size / 2
+    assert verify(two, "box", lambda *numbers: None).wrong == []
+
+
+TwoOfUs = tuple[History, Store, Store]
+
+
+@pytest.fixture
+def two_of_us(tmp_path: Path) -> Iterator[TwoOfUs]:
+    """A history, and the archive of it as two processes have it open."""
+    stores = [open_store(str(tmp_path / "archive.db")) for _ in range(2)]
+    yield History(tmp_path / "agent"), stores[0], stores[1]
+    for store in stores:
+        store.close()
+
+
+def _take_in(store: Store, history: History) -> None:
+    sync(job_at(store, history.root))
 
 
 def _start(*words: object) -> subprocess.Popen[str]:

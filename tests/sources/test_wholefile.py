@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everturn.sources.wholefile import Item, Walk, decoded
+from everturn.sources.wholefile import Item, Walk, decoded, value_of
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -95,3 +95,18 @@ def test_values_are_decoded_forgivingly() -> None:
     assert decoded(b"{") == (None, "invalid_json")
     assert decoded(b"[" * 5000 + b"]" * 5000) == (None, "too_deep")
     assert decoded(b"1" * 5000)[1] in ("", "invalid_json")
+
+
+@pytest.mark.parametrize(
+    ("raw", "trouble"),
+    [
+        (b"{}", ""),
+        (b"null", "not_an_object"),
+        (b"3", "not_an_object"),
+        (b'"\xff"', "not_an_object"),
+        (b"{\x01}", "invalid_json"),
+    ],
+)
+def test_an_element_that_is_no_object_is_a_trouble(raw: bytes, trouble: str) -> None:
+    assert value_of(Item("", 0, raw))[1] == trouble
+    assert value_of(Item("key", 0, b"null")) == (None, "")

@@ -48,7 +48,7 @@ def _readable(candidate: Candidate, folder: Path) -> Path:
     if not candidate.source.is_database or candidate.found.kind == "bundle":
         return candidate.found.path
     copy = folder / "copy.db"
-    snapshot(candidate.found.path, copy)
+    snapshot(candidate.found.path, copy, candidate.source.private)
     return copy
 
 

@@ -92,6 +92,7 @@ class Source:
     view: Callable[[bytes], Message | None]  # one record's bytes → its message, with blocks
     workspace: Callable[[bytes], str]  # working folder, from the first bytes of a file; "" when they do not say
     unpack: Callable[[Found, Path], Iterator[Member]] | None = None  # given a file that nobody is writing to
+    private: tuple[str, ...] = ()  # SQL that takes credentials of the agent itself out of the copy of its database
     is_database: bool = False  # a container that must be copied by its database engine while it is in use
     option: str = ""  # name of the command-line option that gives more folders, such as "x-dir" for --x-dir
     retention: Callable[[Path], Retention | None] | None = None

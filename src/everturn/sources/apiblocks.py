@@ -93,7 +93,7 @@ def _block(block: Any, field: str) -> Block:
         return Block("text", block, field)
     if not isinstance(block, dict):
         return unknown_block(block)
-    kind = block.get("type")
+    kind = word(block.get("type"))
     if kind in _CALLS:
         return call_block(word(block.get("id")), word(block.get("name")), block.get("input"), block)
     if _is_result(block):
@@ -101,7 +101,7 @@ def _block(block: Any, field: str) -> Block:
         return result_block(
             word(block.get("tool_use_id")), block.get("content"), failed if isinstance(failed, bool) else None, block
         )
-    made = _WORDS.get(kind) if isinstance(kind, str) else None
+    made = _WORDS.get(kind)
     return made(block, field) if made else unknown_block(block)
 
 
@@ -130,7 +130,9 @@ def _refusal(block: dict[str, Any], field: str) -> Block:
 
 def _thinking(block: dict[str, Any], field: str) -> Block:
     words = block.get("thinking", block.get("text", block.get("summary", block.get("content"))))
-    return Block("thinking", words if isinstance(words, str) else "\n".join(strings(words, "type")), "thinking", data=block)
+    return Block(
+        "thinking", words if isinstance(words, str) else "\n".join(strings(words, "type")), "thinking", data=block
+    )
 
 
 def _picture(block: dict[str, Any], field: str) -> Block:

@@ -21,8 +21,11 @@ def is_database(head: bytes) -> bool:
     return head.startswith(b"SQLite format 3\0")
 
 
-def snapshot(path: Path, target: Path) -> None:
-    """Copy a database that may be in use. Raises OSError when it cannot be read."""
+def snapshot(path: Path, target: Path, private: tuple[str, ...] = ()) -> None:
+    """Copy a database that may be in use, without what the statements in `private` delete. Raises OSError.
+
+    Agents keep their access tokens beside the conversations; a memory has no business with those.
+    """
     try:
         original = apsw.Connection(
             f"file:{_quoted(path)}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
@@ -33,11 +36,22 @@ def snapshot(path: Path, target: Path) -> None:
             with copy.backup("main", original, "main") as backup:
                 while not backup.done:
                     backup.step(1000)
+            _without(copy, private)
         finally:
             copy.close()
             original.close()
     except apsw.Error as failure:
         raise OSError(None, f"the database cannot be copied: {failure}", str(path)) from failure
+
+
+def _without(copy: apsw.Connection, private: tuple[str, ...]) -> None:
+    for statement in private:
+        try:
+            copy.execute(statement)
+        except apsw.SQLError:  # this version of the agent has no such table
+            continue
+    if private:
+        copy.execute("VACUUM")
 
 
 @contextmanager
@@ -75,7 +89,7 @@ class Reading:
                 yield dict(zip((column[0] for column in cursor.get_description()), row, strict=True))
         except apsw.ExecutionCompleteError:
             return
-        except apsw.Error as failure:
+        except (apsw.Error, UnicodeDecodeError) as failure:  # text that is none ends the rows too
             self.problems.append(f"{type(failure).__name__}: a part of the database could not be read")
 
 

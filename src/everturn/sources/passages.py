@@ -12,34 +12,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-S = TypeVar("S")
+
+class Known(Protocol):
+    """What a format knows of the lines before: flat, and its own but for one field."""
+
+    begun: bool  # the first line to come has been told already
+
+
+S = TypeVar("S", bound=Known)
 
 #: Is told every line, without its end, in order; may change the state; says whether a passage begins with the line.
 Opens = Callable[[S, str], bool]
 
 
 class Passages(Generic[S]):
-    """Walks one text, piece by piece. `state` is what the format knows of the lines before; it must be flat."""
+    """Walks one text, piece by piece; `state` is all that a later one needs."""
 
     def __init__(self, opens: Opens[S], state: S) -> None:
         self._opens = opens
         self.state = state
         self.consumed = 0
+        self.continues = False  # the passage last given has no beginning of its own: it is the rest of the one before
         self.tail: tuple[int, int] | None = None  # start and size of an incomplete last line that was left
 
     def split(self, data: bytes, base: int, last: bool, whole_lines: bool = False) -> Iterator[tuple[int, bytes]]:
         """The passages of a piece that starts at `base`; with `whole_lines` a line without its end is left for later."""
         self.consumed, self.tail = 0, None
         begin, before = 0, copy(self.state)
-        end = 0
-        for start, end, line in _lines(data, last and not whole_lines):
-            known = copy(self.state)
-            if self._opens(self.state, line) and start > begin:
-                self.consumed = start
-                yield base + begin, data[begin:start]
-                begin, before = start, known
+        end = data.rfind(b"\n") + 1 if whole_lines else len(data)
+        for start in self._openings(data, last and not whole_lines):
+            self.consumed = start
+            yield base + begin, data[begin:start]
+            begin, before, self.continues = start, copy(self.state), False
+            before.begun = True
         if not last:
             self.state = before
             return
@@ -49,6 +56,21 @@ class Passages(Generic[S]):
         if end < len(data):
             self.tail = base + end, len(data) - end
 
+    def _openings(self, data: bytes, unended: bool) -> Iterator[int]:
+        """Where passages begin, beyond the first."""
+        start, find, opens, state = 0, data.find, self._opens, self.state
+        self.continues = False
+        if state.begun:
+            start, state.begun = find(b"\n") + 1, False
+        while (end := find(b"\n", start)) >= 0 or (unended and start < len(data)):
+            end = end if end >= 0 else len(data)
+            if opens(state, data[start:end].decode("utf-8", "replace").rstrip("\r")):
+                if start:
+                    yield start
+            elif not start:
+                self.continues = True
+            start = end + 1
+
 
 def text_of(raw: bytes) -> tuple[str, bool]:
     """The text of a passage, and whether it was what it should be."""
@@ -56,12 +78,3 @@ def text_of(raw: bytes) -> tuple[str, bool]:
         return raw.decode(), True
     except UnicodeDecodeError:
         return raw.decode("utf-8", "replace"), False
-
-
-def _lines(data: bytes, unended: bool) -> Iterator[tuple[int, int, str]]:
-    start, find = 0, data.find
-    while (end := find(b"\n", start)) >= 0:
-        yield start, end + 1, data[start:end].decode("utf-8", "replace").rstrip("\r")
-        start = end + 1
-    if unended and start < len(data):
-        yield start, len(data), data[start:].decode("utf-8", "replace")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from everturn.model.conversation import Census, Facts, Link, Message, Part, Problem, Reading
-from everturn.sources.jsonl import BLANK, REASONS
 from everturn.sources.foreign import word
+from everturn.sources.jsonl import BLANK, REASONS
 
 
 class Talk:
@@ -31,7 +31,9 @@ class Talk:
         """What to hand on; None when there is nothing."""
         if not (self.messages or self.links or self._facts):
             return None
-        facts = {name: word(value) if isinstance(value, str) else value for name, value in self._facts.items()}
+        facts: dict[str, Any] = {
+            name: word(value) if isinstance(value, str) else value for name, value in self._facts.items()
+        }
         return Part(self.native_id, Facts(self.kind, self.parent, **facts), self.messages, self.links)
 
 

@@ -75,7 +75,9 @@ _ERRORS = tuple(
     )
 )
 _HEAD = 400
-_EXIT = re.compile(r"(?im)^\W{0,3}(?:error: )?(?:(?:process|command) )?exit(?:ed)?(?: with)?(?: code| status)?:? (-?\d{1,9})\b")
+_EXIT = re.compile(
+    r"(?im)^\W{0,3}(?:error: )?(?:(?:process|command) )?exit(?:ed)?(?: with)?(?: code| status)?:? (-?\d{1,9})\b"
+)
 
 
 def kind_of(name: str, arguments: Any = None) -> str:

@@ -35,6 +35,8 @@ _SPACE = re.compile(rb"[ \t\r\n]*+")
 _SEPARATORS = re.compile(rb"[ \t\r\n,]*+")
 _COLON = re.compile(rb"[ \t\r\n]*+(:?)[ \t\r\n]*+")
 _MARK = b"\xef\xbb\xbf"
+_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class Item(NamedTuple):
@@ -66,6 +68,11 @@ class Walk:
     def split(self, data: bytes, base: int, last: bool) -> Iterator[Item]:
         """The items of a piece that starts at offset `base`; when done, the attributes say what became of it."""
         self.consumed, self.tail, self.broken = 0, None, None
+        whole = _whole(data, self.key) if last and not self.stage else None
+        if whole is not None:
+            items, self.consumed = whole
+            self.stage = "."
+            yield from (item._replace(start=base + item.start) for item in items) if base else items
         try:
             while self.stage not in (".", "!"):
                 item = self._next(data)
@@ -159,6 +166,14 @@ def decoded(raw: bytes) -> tuple[Any, str]:
     return value, "" if text.isascii() or not any("\udc80" <= char <= "\udcff" for char in text) else "invalid_utf8"
 
 
+def value_of(item: Item) -> tuple[Any, str]:
+    """The value of an item and what is wrong with it, as `decoded` has it. An element of the array must be an object."""
+    value, trouble = decoded(item.raw)
+    if item.key or isinstance(value, dict) or (value is None and trouble):
+        return value, trouble
+    return None, "not_an_object"
+
+
 def settle(walk: Walk, gathering: Gathering) -> None:
     """Note what a walk could not read, once it is done with a piece."""
     if walk.broken is not None:
@@ -178,6 +193,56 @@ def entries(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+# a document that is whole and sound, as nearly all are: its elements are found without looking at every bracket -----------
+def _whole(data: bytes, key: str) -> tuple[list[Item], int] | None:
+    """The items of a document and where it ends; None when it has to be walked."""
+    at = _past(_SPACE, data, len(_MARK) if data.startswith(_MARK) else 0)
+    try:
+        if data[at : at + 1] == b"[":
+            return _in_array(data, at, _array(data[at:] if at else data))
+        return _in_object(data, at, key) if data[at : at + 1] == b"{" else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _in_object(data: bytes, at: int, key: str) -> tuple[list[Item], int] | None:
+    items: list[Item] = []
+    end = at + 1
+    for name, raw in _object(data[at:] if at else data).items():
+        quoted = _STRING.match(data, _past(_SEPARATORS, data, end))
+        colon = _COLON.match(data, quoted.end()) if quoted else None
+        if colon is None:
+            return None
+        start, value = colon.end(), bytes(raw)
+        if name == key and value.startswith(b"["):
+            inner = _in_array(data, start, _array(value))
+            if inner is None:
+                return None
+            items += inner[0]
+            end = inner[1]
+        elif data.startswith(value, start):
+            items.append(Item(name, start, value))
+            end = start + len(value)
+        else:
+            return None  # a key that is there twice
+    end = _past(_SEPARATORS, data, end)
+    return (items, end + 1) if data[end : end + 1] == b"}" else None
+
+
+def _in_array(data: bytes, at: int, values: list[msgspec.Raw]) -> tuple[list[Item], int] | None:
+    items: list[Item] = []
+    end = at + 1
+    for raw in values:
+        start, value = _past(_SEPARATORS, data, end), bytes(raw)
+        if not data.startswith(value, start):
+            return None
+        items.append(Item("", start, value))
+        end = start + len(value)
+    end = _past(_SEPARATORS, data, end)
+    return (items, end + 1) if data[end : end + 1] == b"]" else None
+
+
+# any document, bracket by bracket ------------------------------------------------------------------------------------------
 def _past(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
     found = pattern.match(data, at)
     return found.end() if found else at

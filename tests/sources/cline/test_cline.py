@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everturn.model.conversation import Message, Usage
+from everturn.recall.reading import read_turns
+from everturn.recall.transcript import passages
 from everturn.sources import Found, Places
 from everturn.sources.cline import SOURCE
 from tests.sources import goldens
@@ -117,6 +119,23 @@ def test_results_are_paired_and_say_how_it_went() -> None:
         ]  # fmt: skip
         assert taken.store.session(session.id)[1].workspace == "c:/Users/ann/zoo"
         assert taken.hits("northern one") == [TASK]
+
+
+def test_what_a_call_gave_back_is_shown_with_it() -> None:
+    with goldens.ingest("cline", SAMPLES / TASK / HISTORY) as taken:
+        (session,) = taken.store.sessions_of("cline", TASK)
+        shown = [
+            (one.start.name, one.result.text.split("\n")[0])
+            for turn in read_turns(taken.store, session)
+            for one in passages(taken.store, {"cline": SOURCE}, session, turn, results=True)
+            if one.start is not None and one.result is not None
+        ]
+        assert shown[:3] == [
+            ("read_file", "herd = ['<feedback>not typed</feedback>']"),
+            ("search_files", "Found 0 results."),
+            ("replace_in_file", "The tool execution failed with the following error:"),
+        ]
+        assert len(shown) == 7, "the last but one quotes its command in other words, the last has no result"
 
 
 def test_times_come_from_what_the_model_is_told_where_there_are_none() -> None:

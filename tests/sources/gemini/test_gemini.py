@@ -11,7 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from everturn.capture.policy import Policy
+from everturn.capture.sync import Sync, add
 from everturn.model.conversation import Message, Usage
+from everturn.recall.reading import read_turns
+from everturn.recall.transcript import passages
 from everturn.sources import Found, Places
 from everturn.sources.gemini import SOURCE
 from tests.sources import goldens
@@ -119,6 +123,23 @@ def test_tokens_are_counted_once_and_parallel_calls_are_one_step() -> None:
         assert [step.n_calls for step in steps] == [3, 0]
         assert session.n_calls == 4
         assert taken.hits("there are three") == [PARENT]
+
+
+def test_what_is_shown_says_everything_once() -> None:
+    with goldens.ingest("gemini", LINES) as taken:
+        (session,) = taken.store.sessions_of("gemini", PARENT)
+        first = next(iter(read_turns(taken.store, session)))
+        told = list(passages(taken.store, {"gemini": SOURCE}, session, first, results=True))
+        assert [(one.kind, one.text) for one in told if one.kind in ("prompt", "answer", "thinking")] == [
+            ("prompt", "how many walruses?"), ("thinking", "Counting\ngrep it"), ("answer", "Let me count."),
+            ("answer", "Three walruses."),
+        ]  # fmt: skip
+        results = [(one.start.name, one.result.text, one.batch) for one in told if one.start and one.result]
+        assert results == [
+            ("grep_search", "Found 3 matches", 3),
+            ("codebase_investigator", "there are three", 3),
+            ("list_directory", "walrus.py", 3),
+        ]
 
 
 def test_history_that_the_client_rewrote_is_not_new_but_its_summary_is() -> None:
@@ -275,17 +296,18 @@ def test_what_is_not_ours_is_not_claimed(head: bytes) -> None:
 # the archive, and real files ----------------------------------------------------------------------------------------------
 def test_a_document_that_was_rewritten_with_more_is_found_with_all_of_it(tmp_path: Path) -> None:
     whole = json.loads(DOCUMENT)
-    path = tmp_path / "session-a.json"
     early = {**whole, "messages": [{k: v for k, v in m.items() if k != "toolCalls"} for m in whole["messages"][:3]]}
+    path = tmp_path / "session-a.json"
     path.write_text(json.dumps(early, indent=2))
     with goldens.ingest("gemini", path) as taken:
-        assert taken.hits("src/missing.py") == []
-    path.write_bytes(DOCUMENT)
-    with goldens.ingest("gemini", path) as taken:
-        assert taken.hits("src missing py") == [PARENT]
-        assert taken.hits("make test") == [PARENT]
-        (session,) = taken.store.sessions_of("gemini", PARENT)
-        assert (session.n_turns, session.n_calls, session.n_errors) == (2, 7, 3)
+        assert taken.hits("src missing py") == []
+        path.write_bytes(DOCUMENT)
+        job = Sync(taken.store, {"gemini": SOURCE}, Places(tmp_path, {}, "linux"), Policy(), "box", "ann", lambda: 1)
+        assert add(job, [path]).rewritten == 1
+        assert taken.hits("src missing py") == taken.hits("make test") == [PARENT]
+        old, new = sorted(taken.store.sessions_of("gemini", PARENT), key=lambda session: session.id)
+        assert (old.state, new.state) == ("superseded", "current")
+        assert (new.n_turns, new.n_calls, new.n_errors, new.n_inherited) == (2, 7, 3, 2)
 
 
 def test_of_all_real_files_only_its_own_are_claimed() -> None:

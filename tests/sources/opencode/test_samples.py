@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from everturn.sources import Found
 from everturn.sources.opencode import SOURCE
+from everturn.sources.opencode.shapes import shape_of
 from tests.sources import goldens
 from tests.sources.opencode.building import PARENT
 
@@ -43,14 +45,12 @@ def test_damage_does_not_stop_a_reader(seed: int) -> None:
     whole = path.read_bytes()
     lines = path.suffix == ".jsonl"
     data = goldens.damaged(whole.splitlines(keepends=True) if lines else [whole], dice, 6 if lines else 1)
-    goldens.assert_survives(SOURCE, Found(path, "main", PARENT), data, seed, lines)
+    goldens.assert_survives(SOURCE, Found(path, "main", PARENT), data, seed, lines=shape_of(data) == "lines")
 
 
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=300)
 def test_any_value_may_stand_anywhere(seed: int) -> None:
-    import json
-
     dice = random.Random(seed)
     records = [json.loads(line) for line in (SAMPLES / "lines.jsonl").read_text().splitlines()]
     odd = goldens.with_odd_value(dice.choice(records), dice.choice(goldens.ODD_VALUES), dice)

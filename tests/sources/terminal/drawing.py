@@ -82,11 +82,11 @@ class Painter:
         """Bytes as they are."""
         self.out += text.encode()
 
-    def frame(self, rows: Sequence[Row], scrolled: tuple[int, int, int] | None = None) -> None:
+    def frame(self, rows: Sequence[Row], scrolled: tuple[int, int, int] = (0, 0, 0)) -> None:
         """Show these rows. `scrolled` says that the lines top…bottom moved up by n (down when negative)."""
         assert len(rows) == self.rows, (len(rows), self.rows)
         self.send("\x1b[?2026h" if self.sync else "\x1b[?25l")
-        if scrolled and scrolled[2]:
+        if scrolled[2]:
             self._shift(*scrolled)
         for y, row in enumerate(rows):
             if row != self.grid[y]:
@@ -164,8 +164,12 @@ class Client:
         view = content[offset : offset + room]
         moved = offset - getattr(self, "drawn_offset", 0)
         self.drawn_offset = offset
-        shift = (self.top, self.top + room - 1, moved) if abs(moved) < room // 2 else None
-        self.painter.frame([*self.header(), *view, *([[]] * (room - len(view))), *self.footer()], shift)
+        rows = [*self.header(), *view, *([[]] * (room - len(view))), *self.footer()]
+        self.frame(rows, (self.top, self.top + room - 1, moved if abs(moved) < room // 2 else 0))
+
+    def frame(self, rows: list[Row], scrolled: tuple[int, int, int]) -> None:
+        """Send a frame to the terminal."""
+        self.painter.frame(rows, scrolled)
 
     # the script -----------------------------------------------------------------------------------------------------
     def type(self, text: str) -> None:

@@ -174,7 +174,7 @@ def _oddity(dice: Dice, columns: int, rows: int) -> str:
 
 
 def _reset(dice: Dice, columns: int, rows: int) -> str:
-    return dice.of(("\x1b[?47l\x1bc", "\x1b[4l\x1b[?7h\x1b[?6l\x1b[r", "\x1b[m"))
+    return dice.of(("\x1b[?47l\x1bc\x1b7", "\x1b[4l\x1b[?7h\x1b[?6l\x1b[r", "\x1b[m"))
 
 
 def _csi(make: Callable[[Dice, int, int], str]) -> Callable[[Dice, int, int], str]:

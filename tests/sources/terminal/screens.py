@@ -158,12 +158,12 @@ class Panels(Client):
     top, bottom = 1, 7
     sync = True
     agent = BLUE
-    sidebar = False
+    side: Sequence[str] = ()  # lines of the sidebar
 
     @property
     def wide(self) -> int:
         """Cells for the conversation."""
-        return self.columns - (42 if self.sidebar else 0)
+        return self.columns - (42 if self.side else 0)
 
     @property
     def room(self) -> int:
@@ -192,6 +192,15 @@ class Panels(Client):
             [("  ", None), ("╹", self.agent), ("▀" * inner, 0x1E1E1E)],
             [(busy.ljust(self.wide - 30), MUTED), ("9.2K (1%) · ctrl+p commands", MUTED)],
         ]
+
+    def frame(self, rows: list[Row], scrolled: tuple[int, int, int]) -> None:
+        """One frame; a sidebar stays where it is, so nothing can be shifted."""
+        if not self.side:
+            return super().frame(rows, scrolled)
+        for n, line in enumerate(self.side):
+            used = sum(len(text) for text, _ in rows[n + 1])
+            rows[n + 1] = [*rows[n + 1], (" " * (self.wide - used), None), (f"  {line}", MUTED)]
+        return self.painter.frame(rows)
 
     def panel(self, lines: Sequence[str], colour: int, tint: int = TEXT) -> list[Row]:
         """A bar beside some lines."""
@@ -265,3 +274,54 @@ class Panels(Client):
         self.end("interrupted", mode, model)
         expected = Expected("assistant", "interrupted", "interrupt", aborted=True, mode=mode, model=model)
         self.truth[-1].append(expected)
+
+
+class Prompts:
+    """Claude Code: the main screen, with an input field that is wiped and drawn again below what was said."""
+
+    def __init__(self, columns: int = 100, rows: int = 30) -> None:
+        self.columns, self.height = columns, rows
+        self.out = bytearray(b"$ claude\r\n")
+        self.truth: list[list[Expected]] = [[]]
+        self.below = 0  # rows of the input field on the screen
+        self.say([" ▐▛███▜▌   Claude Code v2.1.197", "▝▜█████▛▘  Sonnet 4.5", "  ▘▘ ▝▝    /srv/demo", ""])
+
+    def say(self, lines: Sequence[str], busy: str = "", typed: str = "") -> None:
+        """Lines that stay, and below them the input field."""
+        rule = "─" * self.columns
+        field = [*([busy, ""] if busy else []), rule, f"❯ {typed}", rule, "  ? for shortcuts"]
+        wipe = f"\r\x1b[{self.below - 1}A\x1b[J" if self.below else ""
+        self.out += (wipe + "".join(f"{line}\r\n" for line in lines) + "\r\n".join(field)).encode()
+        self.below = len(field)
+
+    def ask(self, text: str) -> None:
+        """The human sends a message."""
+        self.say([], typed=text[: self.columns // 2])
+        first, *rest = fold(text, self.columns - 2)
+        self.say([f"❯ {first}", *(f"  {line}" if line else "" for line in rest), ""])
+        self.truth[-1].append(Expected("user", text))
+
+    def answer(self, text: str) -> None:
+        """The model answers, with a turning line before that."""
+        for tick in "·✢✳✶✻✽":
+            self.say([], busy=f"{tick} Frosting… (3s · esc to interrupt)")
+        lines = fold(text, self.columns - 2)
+        self.say([f"● {lines[0]}", *(f"  {line}" if line else "" for line in lines[1:]), ""])
+        self.truth[-1].append(Expected("assistant", "\n".join(lines)))
+
+    def call(self, title: str, output: Sequence[str], **call: object) -> None:
+        """A tool call with its output."""
+        self.say([], busy="✻ Running… (1s · esc to interrupt)")
+        first, *rest = output
+        self.say([f"● {title}", f"  ⎿  {first}", *(f"     {line}" for line in rest), ""])
+        self.truth[-1].append(Expected("assistant", call={"title": title, **call}))
+
+    def end(self, span: str, ms: int) -> None:
+        """How long the turn took."""
+        self.say([f"✻ Baked for {span}", ""])
+        self.truth[-1][-1].duration_ms = ms
+
+    def close(self) -> bytes:
+        """The whole recording."""
+        self.out += f"\r\x1b[{self.below - 1}A\x1b[J$ exit\r\n".encode()
+        return bytes(self.out)

@@ -211,14 +211,14 @@ def test_a_question_for_permission_leaves_the_call_open() -> None:
 
 def test_the_sidebar_is_cut_off_and_tells_title_and_tokens() -> None:
     client = Panels(140, 32)
-    client.sidebar = True
+    side = ["Fixing the parser", "", "Context", "12,345 tokens", "6% used", "$0.10 spent", "", "LSP", "• pyright"]
+    client.side = side
     client.ask(
         "please look at all of this text, which is long enough to be wrapped where the conversation ends, not the screen"
     )
     client.answer("Some words that go on for a while. " * 10)
     client.end(ms=36_100)
     rows = [row for block in client.blocks for row in [*block.visible(), []]]
-    side = ["Fixing the parser", "", "Context", "12,345 tokens", "6% used", "$0.10 spent", "", "LSP", "• pyright"]
     beside: list[Row] = [
         [*row, (" " * (98 - sum(len(text) for text, _ in row)), None), (f"  {side[n]}" if n < len(side) else "", TEXT)]
         for n, row in enumerate(rows)

@@ -31,6 +31,7 @@ _SAYINGS = (
 class Known(Struct):
     """What is known of the lines before."""
 
+    begun: bool = False
     speaker: str = ""  # head human model gap, or what aider says: notice usage result interrupt failure
     blanks: int = -1  # whether lines of this session end with two blanks; -1 before the first
     after_blank: bool = True

@@ -49,8 +49,10 @@ class HistoryReader:
     def feed(self, data: bytes, base: int, last: bool) -> Reading:
         """See `sources.Reader`."""
         gathering, passages = Gathering(), self._passages
+        before = passages.state.speaker
         for start, raw in passages.split(data, base, last, whole_lines=True):
-            self._passage(gathering, start, raw)
+            goes_on = passages.continues and before not in ("", "gap")
+            self._passage(gathering, start, raw, before if goes_on else speaker_of(raw))
         self._state.known = passages.state
         if passages.tail is not None:
             gathering.trouble("torn_tail", *passages.tail, is_record=False, provisional=True)
@@ -60,14 +62,14 @@ class HistoryReader:
         """See `sources.Reader`."""
         return msgspec.msgpack.encode(self._state)
 
-    def _passage(self, gathering: Gathering, start: int, raw: bytes) -> None:
-        state, speaker = self._state, speaker_of(raw)
-        if speaker == "gap":
+    def _passage(self, gathering: Gathering, start: int, raw: bytes, speaker: str) -> None:
+        state = self._state
+        if speaker == "gap" or not raw.strip():
             return
         text, is_fine = text_of(raw)
         if not is_fine:
             gathering.trouble("invalid_utf8", start, len(raw), is_record=False)
-        if speaker == "head":
+        if speaker == "head" and HEAD.match(text.lstrip("\ufeff\r\n ")):
             self._begin(text)
         elif not state.native_id:
             state.native_id = f"undated-{digest(text)}"

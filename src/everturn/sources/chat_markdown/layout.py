@@ -39,6 +39,7 @@ _GUARDED = re.compile(
 class Known(Struct):
     """What is known of the lines before."""
 
+    begun: bool = False
     part: str = ""  # header restored query prompt answer summary after
     agent: str = ""
     query: int = 0
@@ -91,7 +92,9 @@ def _speaks(known: Known, line: str) -> bool:
         known.part = "prompt"  # one passage with its heading
     elif known.part in ("query", "prompt", "restored"):
         name = SPOKEN.match(line)
-        if name and (name[1] == known.agent or (not known.agent and name[1] not in ("You", "Context", "Previous Session"))):
+        if name and (
+            name[1] == known.agent or (not known.agent and name[1] not in ("You", "Context", "Previous Session"))
+        ):
             known.part = "answer"
             return True
     return False
@@ -101,7 +104,9 @@ def guarded(text: str, agent: str = "") -> str:
     """Words that nothing in the layout can be mistaken for: neither a heading nor the agent's name nor what ends a section."""
     lines = text.split("\n")
     last = max((number for number, line in enumerate(lines) if line.strip()), default=-1)
-    return "\n".join(f"\\{line}" if _is_taken(line, agent, number == last) else line for number, line in enumerate(lines))
+    return "\n".join(
+        f"\\{line}" if _is_taken(line, agent, number == last) else line for number, line in enumerate(lines)
+    )
 
 
 def unguarded(text: str) -> str:

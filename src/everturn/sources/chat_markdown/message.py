@@ -61,7 +61,7 @@ def part_of(text: str) -> str:
 
 
 def build(part: str, text: str) -> Message:
-    """The message of a passage."""
+    """The message of a passage; `rest` is what came later of a prompt."""
     if part == "header":
         at, precision = milliseconds(header(text).date)
         return Message("system", "system", "notice", at, precision, blocks=_words(text, "meta"), fidelity="rendered")
@@ -69,8 +69,9 @@ def build(part: str, text: str) -> Message:
         return Message("user", "injected", "context", blocks=_words(text, "meta"), fidelity="rendered")
     if part == "summary":
         return _summary(text)
-    if part == "prompt":
-        said = unguarded(_without_rule(text.strip().partition("\n")[2]).removeprefix("**You:**").strip("\r\n ").rstrip())
+    if part in ("prompt", "rest"):
+        typed = text.strip().partition("\n")[2] if part == "prompt" else text
+        said = unguarded(_without_rule(typed).removeprefix("**You:**").strip())
         blocks = (Block("text", said, "prompt"),) if said else ()
         return Message("user", "human", "text", blocks=blocks, starts_turn=True, fidelity="rendered")
     return _answer(text)

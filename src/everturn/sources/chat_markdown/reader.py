@@ -44,14 +44,14 @@ class ChatReader:
     def feed(self, data: bytes, base: int, last: bool) -> Reading:
         """See `sources.Reader`."""
         gathering, passages, state = Gathering(), self._passages, self._state
-        summary = ""
+        summary, before = "", passages.state.part
         for start, raw in passages.split(data, base, last):
             text, is_fine = text_of(raw)
             if not is_fine:
                 gathering.trouble("invalid_utf8", start, len(raw), is_record=False)
             if not text.strip():
                 continue
-            part = part_of(text)
+            part = "rest" if passages.continues and before == "prompt" else part_of(text)
             if part == "summary":
                 found = summary_text(text)
                 summary = unguarded(found) if found else ""

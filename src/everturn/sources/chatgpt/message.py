@@ -84,7 +84,9 @@ def _about(conversation: Rec) -> Message:
     at, precision = milliseconds(conversation.get("create_time"))
     text = "\n".join(strings(conversation, "id", "conversation_id"))
     blocks = (Block("text", text, "meta"),) if text else ()
-    return Message("system", "system", "notice", at, precision, blocks=blocks)
+    name = word(conversation.get("conversation_id")) or word(conversation.get("id"))
+    prints = fingerprint(f"about {name}", str(conversation.get("create_time")))
+    return Message("system", "system", "notice", at, precision, blocks=blocks, fingerprint=prints)
 
 
 def _unknown(record: Rec) -> Message:

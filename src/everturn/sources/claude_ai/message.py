@@ -27,8 +27,6 @@ def build(record: Rec) -> Message | None:
     """The message of a line; None when it is known to hold none."""
     if isinstance(record.get("conversation"), dict):
         return _about(record["conversation"])
-    if isinstance(record.get("summary"), str):
-        return Message("system", "system", "summary", blocks=(Block("text", record["summary"], "summary"),))
     message = record.get("message")
     if isinstance(message, dict) and message.get("sender") == "human":
         return _prompt(message)
@@ -81,8 +79,11 @@ def _told(content: Any) -> str:
 
 def _about(conversation: Rec) -> Message:
     at, precision = milliseconds(conversation.get("created_at"))
-    text = "\n".join(strings(conversation, "uuid", "account", "created_at"))
-    return Message("system", "system", "notice", at, precision, blocks=(Block("text", text, "meta"),) if text else ())
+    text = "\n".join(strings(conversation, "uuid", "account", "created_at", "summary"))
+    summary = word(conversation.get("summary"))
+    blocks = [Block("text", words, field) for words, field in ((text, "meta"), (summary, "summary")) if words]
+    prints = fingerprint(f"about {word(conversation.get('uuid'))}", word(conversation.get("created_at")))
+    return Message("system", "system", "notice", at, precision, blocks=tuple(blocks), fingerprint=prints)
 
 
 def _message(message: Rec, role: str, origin: str, blocks: list[Block]) -> Message:

@@ -53,8 +53,8 @@ class ConversationReader:
         about = record.get("conversation")
         if isinstance(about, dict):
             self._state.model = word(about.get("model"))
-            talk.learn(title=word(about.get("name")), title_rank=2 if about.get("name") else 0)
-        talk.learn(summary=word(record.get("summary")))
+            title, summary = word(about.get("name")), word(about.get("summary"))
+            talk.learn(title=title, title_rank=2 if title else 0, summary=summary)
         message = build(record)
         counted = _type(record)
         if message is None or (isinstance(about, dict) and found.parent):
@@ -66,7 +66,7 @@ class ConversationReader:
 
 
 def _type(record: Rec) -> str:
-    kind = next((key for key in ("conversation", "summary", "message") if key in record), "?")
+    kind = next((key for key in ("conversation", "message") if key in record), "?")
     sender = word(mapping(record.get("message")).get("sender"))
     return f"message/{sender}" if sender in ("human", "assistant") else kind
 

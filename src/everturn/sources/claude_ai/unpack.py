@@ -15,7 +15,7 @@ from everturn.sources.exports import conversations, damage, line, threads
 from everturn.sources.foreign import digest, word
 from everturn.sources.linewise import Rec, mapping
 
-_CHANGING = ("chat_messages", "updated_at", "current_leaf_message_uuid", "summary")
+_CHANGING = ("chat_messages", "updated_at", "current_leaf_message_uuid")
 
 
 def unpack(path: Path) -> Iterator[Member]:
@@ -38,12 +38,11 @@ def unpack(path: Path) -> Iterator[Member]:
 def _members(name: str, conversation: Rec, messages: list[object]) -> Iterator[Member]:
     path, branches = _threads(conversation, [mapping(message) for message in messages])
     about = {key: value for key, value in conversation.items() if key not in _CHANGING}
-    ends = [{"summary": conversation["summary"]}] if word(conversation.get("summary")) else []
-    yield Member(name, _lines(about, path, messages, ends), native_id=name)
+    yield Member(name, _lines(about, path, messages), native_id=name)
     for number, branch in enumerate(branches, 1):
         child = f"{name}/branch-{number}"
         titled = {"name": conversation.get("name"), "branch": number}
-        yield Member(child, _lines(titled, branch, messages, []), "sidechain", child, name)
+        yield Member(child, _lines(titled, branch, messages), "sidechain", child, name)
 
 
 def _threads(conversation: Rec, messages: list[Rec]) -> tuple[list[int], list[list[int]]]:
@@ -57,9 +56,7 @@ def _threads(conversation: Rec, messages: list[Rec]) -> tuple[list[int], list[li
     return threads(parents, leaf)
 
 
-def _lines(about: Rec, path: list[int], messages: list[object], ends: list[Rec]) -> Iterator[bytes]:
+def _lines(about: Rec, path: list[int], messages: list[object]) -> Iterator[bytes]:
     yield line({"conversation": about})
     for place in path:
         yield line({"message": messages[place]})
-    for end in ends:
-        yield line(end)

@@ -6,17 +6,27 @@ Read first: `find` (where files are), `events` (what a record is), `speaker` (wh
 
 from __future__ import annotations
 
+from everturn.model.conversation import Message
 from everturn.sources import Found, Reader, Source
 from everturn.sources.claude_code.find import NAME, find, roots, sniff
 from everturn.sources.claude_code.housekeeping import resume_command, retention
-from everturn.sources.claude_code.reader import TranscriptReader
 from everturn.sources.claude_code.sniffing import workspace
-from everturn.sources.claude_code.view import view
-from everturn.sources.claude_code.whole import WholeReader
 
 
 def _reader(found: Found, state: bytes) -> Reader:
-    return WholeReader(found, state) if found.kind in ("output", "meta") else TranscriptReader(found, state)
+    if found.kind in ("output", "meta"):
+        from everturn.sources.claude_code.whole import WholeReader
+
+        return WholeReader(found, state)
+    from everturn.sources.claude_code.reader import TranscriptReader
+
+    return TranscriptReader(found, state)
+
+
+def _view(record: bytes) -> Message | None:
+    from everturn.sources.claude_code.view import view
+
+    return view(record)
 
 
 SOURCE = Source(
@@ -27,7 +37,7 @@ SOURCE = Source(
     find=find,
     sniff=sniff,
     reader=_reader,
-    view=view,
+    view=_view,
     workspace=workspace,
     option="claude-dir",
     retention=retention,

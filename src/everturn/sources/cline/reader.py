@@ -14,9 +14,9 @@ from everturn.sources import Found, Reader
 from everturn.sources.cline import history, panel
 from everturn.sources.cline.marks import folder_in
 from everturn.sources.cline.metadata import is_noted_file, noted_file, version_in
-from everturn.sources.foreign import plain, word
+from everturn.sources.foreign import milliseconds, plain, word
 from everturn.sources.tally import Gathering, Talk
-from everturn.sources.wholefile import Item, Walk, decoded, settle
+from everturn.sources.wholefile import Item, Walk, settle, value_of
 
 _RANGE = "conversationHistoryDeletedRange"
 
@@ -56,9 +56,7 @@ class TaskReader:
         gathering, walk = Gathering(), self._walk
         self._gathering = gathering
         for item in walk.split(data, base, last):
-            value, trouble = decoded(item.raw)
-            if not trouble and not item.key and not isinstance(value, dict):
-                value, trouble = None, "not_an_object"
+            value, trouble = value_of(item)
             if trouble:
                 gathering.trouble(trouble, item.start, len(item.raw), is_record=value is None)
             if not trouble or value is not None:
@@ -153,9 +151,9 @@ class TaskReader:
         where = next((one for one in Walk("").split(item.raw, item.start, True) if one.key == "text"), None)
         if not tokens or where is None or "modelInfo" in value:
             return "known"
-        message = Message(
-            "assistant", "model", provider_id=f"{self._name()}/{self._state.request}", usage=Usage(*tokens)
-        )
+        at, precision = milliseconds(value.get("ts"))
+        name = f"{self._name()}/{self._state.request}"
+        message = Message("assistant", "model", "text", at, precision, provider_id=name, usage=Usage(*tokens))
         return self._say(message, where, 0)
 
     def _truncated(self, item: Item, value: dict[str, Any]) -> None:
@@ -166,7 +164,7 @@ class TaskReader:
         self._state.deleted = deleted
         for one in Walk("").split(item.raw, item.start, True):
             if one.key == _RANGE:
-                self._say(Message("system", "system", "compaction"), one, 1)
+                self._say(Message("system", "system", "compaction", *milliseconds(value.get("ts"))), one, 1)
 
     # adding up --------------------------------------------------------------------------------------------------------------
     def _say(self, message: Message, where: Item, number: int) -> str:

@@ -7,8 +7,8 @@ import re
 from shlex import join
 from typing import Any
 
+from everturn.derive.patches import patched
 from everturn.model.conversation import CallEnd, CallStart
-from everturn.sources.codex.patches import files
 from everturn.sources.foreign import count, decoded, strings, word
 from everturn.sources.linewise import Rec, listing, mapping
 from everturn.sources.tools import kind_of
@@ -109,7 +109,7 @@ def _start(call_id: str, name: str, given: Any) -> CallStart:
     arguments = mapping(given)
     kind = _KIND_OF.get(name) or kind_of(name, arguments)
     command = _command(arguments) if kind == "shell" else ""
-    patch = files(command or (given if isinstance(given, str) else word(arguments.get("input"))))
+    patch = patched(command or (given if isinstance(given, str) else word(arguments.get("input"))))
     if patch:
         # Of several files the first one: what the others are is in the text of the patch.
         return CallStart(call_id, name, *patch[0], command, given)

@@ -16,6 +16,8 @@ from everturn.sources.linewise import Rec
 HEADER, STATE = "(header)", "(state)"
 ITEM, EVENT = "response_item", "event_msg"
 
+ROLES = frozenset(("user", "assistant", "developer", "system"))
+
 #: Items of the model, and what the client adds.
 CALLS = frozenset(("function_call", "custom_tool_call", "local_shell_call", "tool_search_call"))
 DONE_BY_PROVIDER = frozenset(("web_search_call", "image_generation_call"))
@@ -64,10 +66,12 @@ def opened(record: Rec) -> Event:
     outer, payload = record.get("type"), record.get("payload")
     if isinstance(payload, dict) and isinstance(outer, str):
         kind = word(payload.get("type")) if outer in (ITEM, EVENT) else ""
-        return Event(outer, kind, payload, record.get("timestamp"), *_named(outer, kind))
+        name, known = _named(outer, kind)
+        return Event(outer, kind, payload, record.get("timestamp"), name, known and _speaks(kind, payload))
     if isinstance(outer, str):
         known = outer in _ITEMS
-        return Event(ITEM if known else "", outer, record, record.get("timestamp"), plain(outer), known)
+        is_known = known and _speaks(outer, record)
+        return Event(ITEM if known else "", outer, record, record.get("timestamp"), plain(outer), is_known)
     if "record_type" in record and outer is None:
         return Event(STATE, "", record, None, STATE, True)
     if _is_header(record):
@@ -82,6 +86,10 @@ def is_silent(event: Event) -> bool:
     if event.outer == EVENT:
         return event.kind in _SILENT_EVENTS
     return event.outer in ("session_meta", "turn_context", "world_state", HEADER, STATE)
+
+
+def _speaks(kind: str, item: Rec) -> bool:
+    return kind != "message" or word(item.get("role")) in ROLES
 
 
 @lru_cache(maxsize=1024)

@@ -53,7 +53,7 @@ def texts_in(item: Rec) -> list[str]:
 def _item(event: Event, place: Place) -> Message:
     kind, item = event.kind, event.item
     if kind == "message":
-        return _ROLES.get(word(item.get("role")), unknown)(event, place)
+        return _ROLES[item["role"]](event, place)
     if kind == "reasoning":
         texts = "\n\n".join(texts_in(item))
         return _message(event, place, "assistant", _ANSWER, (Block("thinking", texts, "thinking", data=item),))
@@ -123,7 +123,7 @@ _ROLES: dict[str, Callable[[Event, Place], Message]] = {
 
 def _letter(event: Event, place: Place) -> Message:
     """What another agent sent."""
-    text = "\n".join(strings(event.item.get("content")))
+    text = "\n".join(strings(event.item.get("content"), "type"))
     return _message(event, place, "user", NOTIFICATION, _text(text, "meta"))
 
 

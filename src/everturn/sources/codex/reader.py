@@ -120,7 +120,7 @@ class RolloutReader:
             self._flush()
             state.task = False
             state.close()
-        elif kind == "thread_name_updated":
+        elif kind == "thread_name_updated" and word(event.item.get("thread_name")):
             self._talk().learn(title=word(event.item.get("thread_name")), title_rank=_HUMAN_TITLE)
         elif kind == "collab_agent_spawn_end":
             self._link_child(word(event.item.get("new_thread_id")), word(event.item.get("call_id")))

@@ -211,7 +211,7 @@ def _ended(event: Rec) -> Block:
 
 
 def _unknown(record: Rec, place: Place) -> Message:
-    text = "\n".join(strings(record, "ts", "dir", "kind", "type"))
+    text = "\n".join(strings(record, "ts", "dir", "kind", "type", "id"))
     blocks = (Block("unknown", text, "meta"),) if text else ()
     return _message(record, place, "system", "system", blocks, "unknown")
 

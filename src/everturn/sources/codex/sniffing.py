@@ -57,7 +57,11 @@ def _said_folder(event: Event) -> str:
 
 def _is_wrapped(record: Rec) -> bool:
     """A rollout that has lost its first line."""
-    return word(record.get("type")) in _WRAPPERS and isinstance(record.get("payload"), dict) and bool(record.get("timestamp"))
+    return (
+        word(record.get("type")) in _WRAPPERS
+        and isinstance(record.get("payload"), dict)
+        and bool(record.get("timestamp"))
+    )
 
 
 def _is_screen_log(record: Rec) -> bool:

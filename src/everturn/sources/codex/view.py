@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from everturn.model.conversation import Message
 from everturn.sources.codex.events import opened
-from everturn.sources.codex.message import build
+from everturn.sources.codex.message import build, unknown
 from everturn.sources.codex.screenlog import view_log
 from everturn.sources.linewise import Place, alone
 
 
 def view(raw: bytes) -> Message | None:
-    """The message of a record, judged by itself; None when it holds none."""
-    record = alone(raw)
-    if record is None or ("dir" in record and "ts" in record):
-        return view_log(raw, record)
-    return build(opened(record), Place(0, len(raw)))
+    """The message of a record, judged by itself; None when there is none in these bytes.
+
+    Asked about a record that holds no message it gives the words of it, as of one that is not known: in a file of the
+    other kind that is what the record was.
+    """
+    record, place = alone(raw), Place(0, len(raw))
+    if record is None:
+        return view_log(raw, None)
+    logged = view_log(raw, record) if "dir" in record and "ts" in record else None
+    event = opened(record)
+    return logged or build(event, place) or unknown(event, place)

@@ -31,7 +31,7 @@ from everturn.sources.gemini.message import (
 from everturn.sources.gemini.state import Known, State, pack, unpack, words_hash
 from everturn.sources.jsonl import Lines
 from everturn.sources.tally import Gathering, Talk
-from everturn.sources.wholefile import Item, Walk, decoded, entries, record, settle
+from everturn.sources.wholefile import Item, Walk, decoded, entries, record, settle, value_of
 
 _decode: Callable[[bytes | memoryview], dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -86,9 +86,7 @@ class SessionReader:
     def _feed_document(self, data: bytes, base: int, last: bool) -> Reading:
         gathering, walk = self._gathering, self._walk
         for item in walk.split(data, base, last):
-            value, trouble = decoded(item.raw)
-            if not trouble and not item.key and not isinstance(value, dict):
-                value, trouble = None, "not_an_object"
+            value, trouble = value_of(item)
             if trouble:
                 gathering.trouble(trouble, item.start, len(item.raw), is_record=value is None)
             if not trouble or value is not None:

@@ -44,6 +44,7 @@ SOURCE = Source(
     workspace=folder_in,
     unpack=_unpack,
     is_database=True,
+    private=('DELETE FROM "account"', 'DELETE FROM "credential"', 'DELETE FROM "session_share"'),
     option="opencode-dir",
     resume_command=lambda native_id: ["opencode", "--session", native_id],
 )

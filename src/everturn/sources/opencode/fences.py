@@ -20,7 +20,7 @@ _INPUT, _RESULTS = "**Input:**", ("**Output:**", "**Error:**")
 _TEXT_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 
 #: How far is looked ahead or back where a file may lead us on for ever.
-_FAR = 1000
+_FAR = 400
 
 Lines = Sequence[str]
 
@@ -79,7 +79,7 @@ def past_fence(lines: Lines, at: int) -> int:
         line = lines[end].strip()
         if line.startswith(marks) and not line.strip(marks[0]):
             return end + 1
-        if about not in ("markdown", "md") and is_boundary(lines, end):
+        if line.startswith("## ") and about not in ("markdown", "md") and is_boundary(lines, end):
             break
     return at
 
@@ -108,35 +108,36 @@ def _first_fence(lines: Lines, at: int) -> int:
 def _output_end(lines: Lines, at: int, old: bool) -> int:
     """The fence that ends an output which begins at `at`."""
     inside: list[bool] = []  # fences that are open in it: is it that of a quoted tool's section?
+    perhaps = -1  # the last fence that ended something, as it seemed
     for end in range(at, len(lines)):
-        line = lines[end]
-        if not line.startswith(FENCE):
-            continue
-        if line.strip() != FENCE:
+        if not lines[end].startswith(FENCE):
+            if perhaps >= 0 and not inside and _is_outside(lines, end):
+                return perhaps
+        elif lines[end].strip() != FENCE:
             inside.append(False)
         elif inside:
-            if not inside[-1] and _goes_on(lines, end):
+            perhaps = perhaps if inside.pop() else end
+            if perhaps == end and _goes_on(lines, end, old):
                 return end
-            inside.pop()
-        elif lines[end - 1] in _RESULTS and end > at:
-            inside.append(True)
         elif _may_end(lines, end, old):
             return end
         else:
-            inside.append(False)
-    return next((end for end in range(at, len(lines)) if lines[end] == FENCE and _goes_on(lines, end)), len(lines))
+            inside.append(lines[end - 1] in _RESULTS)
+    return len(lines) if perhaps < 0 else perhaps
 
 
 def _may_end(lines: Lines, at: int, old: bool) -> bool:
     """Behind the fence of an output stands a blank line; in the older form, the fence of the section."""
+    if lines[at - 1] in _RESULTS:  # it opens one that is quoted
+        return False
     after = lines[at + 1] if at + 1 < len(lines) else ""
     return after == FENCE if old else not after.strip()
 
 
-def _goes_on(lines: Lines, at: int) -> bool:
+def _goes_on(lines: Lines, at: int, old: bool) -> bool:
     """Does the transcript itself go on behind this fence: with a message or a tool, and no fence left over there?"""
     after = _past_blank(lines, at + 1)
-    if after < len(lines) and lines[after] == FENCE:  # the end of a section in the older form
+    if old and after < len(lines) and lines[after] == FENCE:  # the end of the section
         after = _past_blank(lines, after + 1)
     if after >= len(lines):
         return True
@@ -148,11 +149,18 @@ def _goes_on(lines: Lines, at: int) -> bool:
     return bool(_tool_name(lines, after)[0]) or lines[after] == THINKING
 
 
+def _is_outside(lines: Lines, at: int) -> bool:
+    """Does something begin here that can only begin outside an output?"""
+    if lines[at].startswith("**Tool: "):
+        return True
+    return is_boundary(lines, at) and _is_even(lines, at + 1)
+
+
 def _is_even(lines: Lines, at: int) -> bool:
-    """Are the fences from here to the next message or tool closed?"""
+    """Are the fences from here to the next tool closed? The end of an output that quotes messages would be left over."""
     fences = 0
     for here in range(at, min(at + _FAR, len(lines))):
-        if is_boundary(lines, here) or lines[here].startswith("**Tool: "):
+        if lines[here].startswith("**Tool: "):
             break
         fences += lines[here].startswith(FENCE)
     return fences % 2 == 0

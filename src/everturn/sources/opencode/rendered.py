@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, Message, fingerprint
-from everturn.sources.foreign import decoded, digest
+from everturn.sources.foreign import decoded, digest, strings
 from everturn.sources.opencode.calls import call_start, error_class
 from everturn.sources.opencode.created import created_at
 from everturn.sources.opencode.fences import HEADING, THINKING, Tool, is_boundary, past_fence, tool_at
@@ -112,7 +112,7 @@ def _blocks(lines: list[str], name: str) -> Iterator[Block]:
 
 def _said(words: list[str], thinking: bool, at_end: bool) -> Iterator[Block]:
     text = "\n".join(words).strip("\n")
-    if thinking and at_end:
+    if thinking and at_end and text:
         first, _, rest = text.partition("\n\n")
         if first.startswith("**") and first.endswith("**"):  # a title over what is thought
             more, _, rest = rest.partition("\n\n")
@@ -127,7 +127,7 @@ def _called(tool: Tool, call_id: str) -> Iterator[Block]:
     """A call and its result. Without its arguments nothing is known of a result; with them, an empty one is not shown."""
     given = decoded(tool.input.encode("utf-8", "replace")) if tool.input is not None else None
     start = call_start(call_id, tool.name, given if given is not None else tool.input)
-    yield Block("call", f"{tool.name}\n{tool.input}" if tool.input else tool.name, "tool_input", call=start)
+    yield Block("call", "\n".join([tool.name, *strings(start.input)]), "tool_input", call=start)
     if tool.error is not None:
         end = CallEnd(call_id, True, error_class(tool.error))
         yield Block("result", tool.error, "tool_output", result=end)
@@ -175,4 +175,6 @@ def _stretch(
 
 
 def _lines(data: bytes) -> list[str]:
-    return [line.rstrip("\r") for line in data.decode("utf-8", "replace").split("\n")]
+    """A carriage return is part of the line end only where the first line has one too: outputs have theirs."""
+    lines = data.decode("utf-8", "replace").split("\n")
+    return [line.removesuffix("\r") for line in lines] if lines[0].endswith("\r") else lines

@@ -59,7 +59,9 @@ def _unopened(data: bytes, first: bytes) -> str:
 def _opened(data: bytes, opened: re.Match[bytes]) -> str:
     if opened[1] or opened[2] == b"messages":
         return "document"
-    found = _ID.search(data)
+    line, end, _ = data[opened.end() :].partition(b"\n")
+    is_whole = bool(end) and line.rstrip().endswith(b"}")  # a record, or a document, on one line
+    found = _ID.search(line) if is_whole else _ID.search(data, opened.end())
     if found is None:
-        return ""
+        return "lines" if is_whole else ""
     return "document" if found[1] == b"ses" else "lines"

@@ -53,17 +53,19 @@ def _walk(folder: str, inside: bool, failures: list[OSError], depth: int) -> Ite
         with os.scandir(folder) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in _SKIPPED:
-                        folders.append(entry)
-                elif inside and entry.name.endswith(".md") and entry.is_file():
-                    found = sniff(Path(entry.path), _head(entry.path))
-                    if found is not None:
-                        yield found
+                    folders.append(entry)
+                elif inside and (found := _file(entry)) is not None:
+                    yield found
     except OSError as failure:
         failures.append(failure)
     if depth < _DEEPEST:
-        for entry in folders:
+        for entry in (entry for entry in folders if entry.name not in _SKIPPED):
             yield from _walk(entry.path, inside or entry.name == FOLDER, failures, depth + 1)
+
+
+def _file(entry: os.DirEntry[str]) -> Found | None:
+    is_ours = entry.name.endswith(".md") and entry.is_file()
+    return sniff(Path(entry.path), _head(entry.path)) if is_ours else None
 
 
 def _head(path: str) -> bytes:

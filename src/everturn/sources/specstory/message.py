@@ -75,8 +75,8 @@ def build(mark: Mark, text: str) -> Message:
         return _said(mark, _words(text, mark), at, precision)
     if not mark.role and not text.startswith(RULE) and is_header(text):
         at, precision = milliseconds(header(text).time)
-        blocks = (Block("text", text.strip(), "meta"),)
-        return Message("system", "system", "notice", at, precision, blocks=blocks, fidelity="rendered")
+        words = Block("text", text.strip(), "meta")
+        return Message("system", "system", "notice", at, precision, blocks=(words,), fidelity="rendered")
     blocks = tuple(_answer(_words(text, mark), mark.role == "Assistant" or text.startswith(RULE)))
     return Message("assistant", "model", "text", at, precision, model=mark.model, blocks=blocks, fidelity="rendered")
 

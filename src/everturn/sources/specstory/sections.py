@@ -17,6 +17,9 @@ from msgspec import Struct
 MARK = re.compile(r"_\*\*(User|Agent|Assistant)( - sidechain)?(?: \(([^()\n]*)\))?\*\*_\s*")
 RULE = "---"
 
+#: What the first character of a line that means something may be.
+_TELLING = frozenset("_<- \t")
+
 _TIME = re.compile(r"(?:^|\s)(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)$")
 
 
@@ -32,28 +35,39 @@ class Mark(Struct, frozen=True):
 class Known(Struct):
     """What is known of the lines before."""
 
+    begun: bool = False
     role: str = ""
     in_tool: bool = False
-    lines: str = ""  # what the last lines were: b blank, r rule, t text
+    last: str = ""  # what the line before was: blank, rule or text
+    earlier: str = ""  # and what was before lines of that kind
 
 
 def opens(known: Known, line: str) -> bool:
     """Does a section begin with this line? (`Passages` asks for every line in order.)"""
-    before = known.lines
-    kind = "r" if line.rstrip() == RULE else "t" if line.strip() else "b"
-    known.lines = (before + kind)[-4:] if kind != before[-1:] else before
+    if line and line[0] not in _TELLING:  # nearly all of them
+        if known.last != "text":
+            known.last, known.earlier = "text", known.last
+        return False
+    last, earlier = known.last, known.earlier
+    kind = "rule" if line.rstrip() == RULE else "text" if line.strip() else "blank"
+    if kind != last:
+        known.last, known.earlier = kind, last
     if known.in_tool:
         known.in_tool = not line.startswith(("</details></tool-use>", "</tool-use>"))
         return False
     if line.startswith("<tool-use ") and "</tool-use>" not in line:
         known.in_tool = True
         return False
-    if kind == "r":
+    if kind == "rule":
         return known.role == "Assistant"
+    return line[:3] == "_**" and _begins(known, line, last, earlier)
+
+
+def _begins(known: Known, line: str, last: str, earlier: str) -> bool:
     found = MARK.fullmatch(line)
-    if found is None or before[-1:] not in ("", "b"):
+    if found is None or last not in ("", "blank"):
         return False
-    if not found[3] and known.role and before[-2:-1] != "r":
+    if not found[3] and known.role and earlier != "rule":
         return False
     known.role = found[1]
     return True

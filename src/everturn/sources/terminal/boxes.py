@@ -25,6 +25,10 @@ _MODES = ("Build", "Plan", "General")
 _REVERTED = re.compile(r"\d+ messages? reverted")
 _TOKENS = re.compile(r"[\d.]+[KM]?/\d+%")
 _BADGE = re.compile(r"(?:txt|img|pdf) {1,3}(\S.*)")
+_INPUT = re.compile(r" {0,4}┃ {1,2}>(?: |$)")
+_STATUS = re.compile(
+    r" {0,4}(?:enter send|working\.|esc interrupt|ctrl\+c again|press .{1,20} again)| {0,4}opencode v?\d+\."
+)
 _ABORTED = "Request was aborted"
 _PERMISSION = "Permission required to run this tool:"
 _FAILED = re.compile(r"Error: |The user rejected|Tool execution aborted|\w+Error: ")
@@ -73,6 +77,24 @@ def palette_of(rows: Sequence[Row]) -> Palette:
             share = prompts / all_boxes
             learnt[colour] = _THEME.get(colour) or ("user" if share > 0.8 else "tool" if share < 0.2 else "")
     return learnt
+
+
+def without_frame(rows: Sequence[Row]) -> tuple[list[Row], str, str]:
+    """The rows without what is left of the client's frame; its header and its last lines.
+
+    What never moves is taken off before; a session that never filled the screen shows no difference.
+    """
+    kept: list[Row] = []
+    header: list[str] = []
+    for block in blocks_of(rows):
+        words = block.words() if isinstance(block, Box) else []
+        if words and _is_header(words) and not any(row.text.strip() for row in kept):
+            header += words
+            kept = []
+        else:
+            kept += block.rows
+    end = _bottom(kept)
+    return kept[:end], "\n".join(header), "\n".join(row.text.strip() for row in kept[end:])
 
 
 def read_boxes(rows: Sequence[Row], segment: Segment, palette: Palette) -> list[Said]:
@@ -223,9 +245,31 @@ def _looks_like_tool(words: Sequence[str]) -> bool:
 
 def _is_chrome(words: Sequence[str]) -> bool:
     """The header and the input field, which are parts of the client's own frame."""
-    if words[0].startswith("# ") and len(words) < 4:
-        return any("/share" in line or "/unshare" in line or _TOKENS.search(line) for line in words)
-    return words[0].startswith(">") and _footer(words) is None
+    return _is_header(words) or (words[0].startswith(">") and _footer(words) is None)
+
+
+def _is_header(words: Sequence[str]) -> bool:
+    if not words[0].startswith("# ") or len(words) > 3:
+        return False
+    return any("/share" in line or "/unshare" in line or _TOKENS.search(line) for line in words)
+
+
+def _bottom(rows: Sequence[Row]) -> int:
+    """Where the input field, or else the status, begins at the end of a screen."""
+    end = len(rows)
+    while end and _is_footer(rows[end - 1].text):
+        end -= 1
+    for n in range(end, len(rows)):
+        if _INPUT.match(rows[n].text):
+            return n - 1 if n > end and rows[n - 1].text.strip() else n  # the empty row of its border
+        if _STATUS.match(rows[n].text):
+            return n
+    return len(rows)
+
+
+def _is_footer(text: str) -> bool:
+    words = text.strip().strip(BAR).strip()
+    return not words or _INPUT.match(text) is not None or _STATUS.match(text) is not None
 
 
 def indent_after_bar(row: Row) -> int:

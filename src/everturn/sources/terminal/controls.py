@@ -191,7 +191,6 @@ class Controlled(Grid):
     def alignment_test(self) -> None:
         self.cells = ["E" * self.columns] * self.rows
         self.inks = [self.no_inks] * self.rows
-        self.wrapped = [False] * self.rows
         self.top, self.bottom, self.x, self.y = 0, self.rows - 1, 0, 0
 
     # modes ----------------------------------------------------------------------------------------------------------

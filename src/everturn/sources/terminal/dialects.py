@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from everturn.sources.terminal import boxes, panels, prompts
 from everturn.sources.terminal.rows import Row, drawn, rows_of, trimmed
 from everturn.sources.terminal.sessions import Building, finished
@@ -115,35 +117,46 @@ class _Builder:
             self.fresh = True
 
     def _conversation(self, piece: _Piece) -> None:
-        said, beside = _READERS[piece.dialect](self, piece)
-        talk = self._talk_for(piece, said)
+        said, segment = _READERS[piece.dialect](self, piece)
+        talk = self._talk_for(piece.dialect, said, segment)
         if self.outside:
             talk.said += self.outside
             self.outside = []
-        talk.take(said, piece.segment, beside)
+        talk.take(said, segment)
         self.fresh = self.fresh and not said
 
-    def _talk_for(self, piece: _Piece, said: list[Said]) -> Building:
-        known = [talk for talk in self.talks if talk.dialect == piece.dialect]
-        talk = next((talk for talk in reversed(known) if talk.continues(said, piece.segment, self.fresh)), None)
+    def _talk_for(self, dialect: str, said: list[Said], segment: Segment) -> Building:
+        known = [talk for talk in self.talks if talk.dialect == dialect]
+        talk = next((talk for talk in reversed(known) if talk.continues(said, segment, self.fresh)), None)
         if talk is None:
-            talk = Building(piece.dialect, piece.segment.cut_top)
+            talk = Building(dialect, segment.cut_top)
             self.talks.append(talk)
         return talk
 
-    def read_boxes(self, piece: _Piece) -> tuple[list[Said], list[str]]:
-        """A segment of boxes."""
-        return boxes.read_boxes(piece.rows, piece.segment, self.boxes), []
+    def read_boxes(self, piece: _Piece) -> tuple[list[Said], Segment]:
+        """A segment of boxes, and with it what the client's frame says."""
+        rows, title, footer = boxes.without_frame(piece.rows)
+        segment = _framed(piece.segment, title, footer)
+        return boxes.read_boxes(rows, segment, self.boxes), segment
 
-    def read_panels(self, piece: _Piece) -> tuple[list[Said], list[str]]:
-        """A segment of panels, and what stands beside it."""
+    def read_panels(self, piece: _Piece) -> tuple[list[Said], Segment]:
+        """A segment of panels, and with it what stands below and beside it."""
         rows, beside = panels.without_sidebar(piece.rows, self.columns)
-        columns = self.columns - panels.SIDEBAR if beside else self.columns
-        return panels.read_panels(rows, piece.segment, self.panels, columns), beside
+        rows, footer = panels.without_composer(rows)
+        segment = _framed(piece.segment, "\n".join(filter(None, beside)), footer)
+        return panels.read_panels(rows, segment, self.panels, self.columns), segment
 
-    def read_prompts(self, piece: _Piece) -> tuple[list[Said], list[str]]:
-        """A segment of the main screen."""
-        return prompts.read_prompts(piece.rows, self.columns), [row.text for row in piece.rows[:_BEFORE]]
+    def read_prompts(self, piece: _Piece) -> tuple[list[Said], Segment]:
+        """A segment of the main screen, and with it the client's greeting."""
+        greeting = "\n".join(row.text for row in piece.rows[:_BEFORE])
+        return prompts.read_prompts(piece.rows, self.columns), _framed(piece.segment, greeting, "")
+
+
+def _framed(segment: Segment, title: str, footer: str) -> Segment:
+    """The segment, with parts of the frame that were found among its rows."""
+    return replace(
+        segment, title=f"{segment.title}\n{title}".strip("\n"), footer=f"{segment.footer}\n{footer}".strip("\n")
+    )
 
 
 _READERS = {

@@ -85,10 +85,27 @@ def without_sidebar(rows: Sequence[Row], columns: int) -> tuple[list[Row], list[
     return kept, [side.strip() for _, side in beside]
 
 
+def without_composer(rows: Sequence[Row]) -> tuple[list[Row], str]:
+    """The rows without the input field, which ends with a rounded edge, and the client's last lines below it."""
+    edge = next((n for n in range(len(rows) - 1, -1, -1) if _COMPOSER.match(rows[n].text)), None)
+    if edge is None:
+        return list(rows), ""
+    top = edge
+    while top and _is_panel(rows[top - 1].text):
+        top -= 1
+    below = edge + 1
+    while below < len(rows) and rows[below].text.strip() and not _is_panel(rows[below].text):
+        below += 1
+    footer = "\n".join(row.text.strip() for row in rows[edge + 1 : below])
+    return [*rows[:top], *rows[below:]], footer
+
+
 def read_panels(rows: Sequence[Row], segment: Segment, palette: Palette, columns: int) -> list[Said]:
     """What was said in the rows of one segment."""
-    reader = _Reader(palette, columns)
-    for run in _runs(_without_composer(rows)):
+    # Prompts are wrapped where the conversation ends, with a sidebar further left.
+    narrow = columns > 120 and all(width(row.text) <= columns - SIDEBAR for row in rows)
+    reader = _Reader(palette, columns - SIDEBAR if narrow else columns)
+    for run in _runs(rows):
         if _is_panel(run[0].text):
             reader.panel(run)
         else:
@@ -101,20 +118,6 @@ def read_panels(rows: Sequence[Row], segment: Segment, palette: Palette, columns
 
 def _is_panel(text: str) -> bool:
     return indent(text) <= 4 and text.lstrip(" ").startswith(BAR)
-
-
-def _without_composer(rows: Sequence[Row]) -> list[Row]:
-    """Without the input field, which ends with a rounded edge, and the client's last lines below it."""
-    edge = next((n for n in range(len(rows) - 1, -1, -1) if _COMPOSER.match(rows[n].text)), None)
-    if edge is None:
-        return list(rows)
-    top = edge
-    while top and _is_panel(rows[top - 1].text):
-        top -= 1
-    below = edge + 1
-    while below < len(rows) and rows[below].text.strip() and not _is_panel(rows[below].text):
-        below += 1
-    return [*rows[:top], *rows[below:]]
 
 
 def _runs(rows: Sequence[Row]) -> list[list[Row]]:
@@ -192,7 +195,7 @@ class _Reader:
             attached, lines = _BADGE.findall(lines[-1]), trimmed(lines[:-2])
         if not lines:
             return
-        room = max(self.columns - 7 if self.columns > 20 else 10_000, max(map(width, lines)))
+        room = max(self.columns - 7 if self.columns > 20 else 10_000, *map(width, lines))
         self.said.append(
             drawn(
                 rows, role="user", kind="queued" if queued else "text", text=rejoined(lines, room, _GLUE),

@@ -107,7 +107,7 @@ def _transcript(recording: str | bytes | Path) -> Transcript:
         lines = tuple(Line(line.rstrip()) for line in recording.split("\n"))
         columns = max((len(line.text) for line in lines), default=0)
         return Transcript((Segment(lines),), columns, len(lines))
-    from everturn.sources.terminal.recordings import transcribe
+    from everturn.sources.terminal.stitch import transcribe
 
     data = recording.encode("utf-8", "surrogatepass") if isinstance(recording, str) else recording
     return transcribe(data)

@@ -22,7 +22,8 @@ _SIDE_TOKENS = re.compile(r"([\d,]+) tokens")
 _SIDE_PERCENT = re.compile(r"(\d{1,3})% used")
 _VERSION = re.compile(r"(?i)\b(?:opencode|claude code) v?(\d+\.\d+[\w.-]*)")
 _FOLDER = re.compile(r"(?i)\bopencode v?\S+\s+([~/]\S*?)(?::[^\s:]+)?(?:\s|$)")
-_BANNER_FOLDER = re.compile(r"^\s*[▘▝ ]+\s+([~/]\S.*)$|cwd: ([~/]\S.*?)\s*│?$", re.MULTILINE)
+_GREETED = re.compile(r"^\s*[▘▝ ]+\s+([~/]\S.*)$|cwd: ([~/]\S.*?)\s*│?$", re.MULTILINE)
+_BELOW = re.compile(r"^([~/]\S*)(?:\s{2,}|$)", re.MULTILINE)
 _WORKING = re.compile(r"\besc\b[^\n]{0,20}\binterrupt|\bworking\.\.|\besc\b again")
 _NATIVE = re.compile(r"\bopencode (?:-s|--session) (ses_\w+)|\bclaude (?:-r|--resume) ([0-9a-f-]{36})")
 _EPILOGUE = re.compile(r"^ *Session {2,}(\S.*)$", re.MULTILINE)
@@ -54,7 +55,7 @@ class Building:
         renamed = bool(title and self.titles) and not _UNTITLED.match(self.titles[-1]) and title != self.titles[-1]
         return not renamed
 
-    def take(self, said: Sequence[Said], segment: Segment, beside: Sequence[str]) -> None:
+    def take(self, said: Sequence[Said], segment: Segment) -> None:
         """Add what a segment holds beyond what is here already."""
         spoken = self._spoken()
         at, n = overlap(spoken, said)
@@ -65,7 +66,7 @@ class Building:
         for item in said[n:]:
             if item.kind == "output":
                 self.named(item.text)
-        self._frame(segment, beside)
+        self._frame(segment)
 
     def named(self, text: str) -> bool:
         """Whether a text is what the client printed at its end; its name of the session is taken from it."""
@@ -80,20 +81,21 @@ class Building:
     def _spoken(self) -> list[Said]:
         return [item for item in self.said if item.kind != "output"]
 
-    def _frame(self, segment: Segment, beside: Sequence[str]) -> None:
+    def _frame(self, segment: Segment) -> None:
+        """What the client shows around the conversation."""
         frame = f"{segment.title}\n{segment.footer}"
-        side = "\n".join(beside)
-        self._title(title_of(segment.title) or (_side_title(beside) if self.dialect == "panels" else ""))
+        self._title(title_of(segment.title) or (_side_title(segment.title) if self.dialect == "panels" else ""))
         if found := _TOKENS.search(frame):
             self.tokens = _number(found["number"], found["unit"])
             self.percent = int(found["percent"])
-        elif counted := _SIDE_TOKENS.search(side):
+        elif counted := _SIDE_TOKENS.search(frame):
             self.tokens = _number(counted[1], "")
-            share = _SIDE_PERCENT.search(side)
+            share = _SIDE_PERCENT.search(frame)
             self.percent = int(share[1]) if share else self.percent
-        if version := _VERSION.search(f"{frame}\n{side}"):
+        if version := _VERSION.search(frame):
             self.client = version[1]
-        if folder := _FOLDER.search(frame) or _BANNER_FOLDER.search(side):
+        folder = _FOLDER.search(frame) or _GREETED.search(segment.title) or _BELOW.search(segment.footer)
+        if folder:
             self.workspace = next(part for part in folder.groups() if part).strip()
         self.working = _WORKING.search(segment.footer) is not None
 
@@ -200,15 +202,10 @@ def _cut_off(said: list[Said]) -> list[Said]:
     return said
 
 
-def _side_title(beside: Sequence[str]) -> str:
-    """The first lines of the sidebar, up to an empty one."""
-    found: list[str] = []
-    for line in beside:
-        if line.strip():
-            found.append(line.strip())
-        elif found:
-            break
-    return " ".join(found)
+def _side_title(frame: str) -> str:
+    """The first lines of the sidebar, above the one that says how full the context is."""
+    head, context, _ = f"{frame}\n".partition("\nContext\n")
+    return " ".join(head.split()) if context else ""
 
 
 def _number(text: str, unit: str) -> int | None:

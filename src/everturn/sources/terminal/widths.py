@@ -7,6 +7,7 @@ of emoji) is one character of plane 16 that stands for them; `Alphabet` knows wh
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -22,6 +23,7 @@ JOINER: Final = "\u200d"
 _FLAG_LETTERS = range(0x1F1E6, 0x1F200)
 _SHORTHAND = 0x100000
 _MOST_SHORTHANDS = 65_000
+_STANDS_FOR_ELSE = re.compile("[\0\U00100000-\U0010ffff]")
 _LONGEST_CELL = 21  # bytes of UTF-8, as in tmux: text with a hundred accents on a letter stays harmless
 _MOST_LAYOUTS = 20_000
 _LONGEST_KNOWN = 512  # characters: longer runs do not come twice
@@ -64,11 +66,7 @@ class Alphabet:
 
     def characters(self, cells: str) -> str:
         """The text that cells show."""
-        return cells.translate(self._meaning)
-
-    def plain(self, cells: str) -> bool:
-        """Whether these cells already are their text."""
-        return cells.isascii() and FILLER not in cells
+        return cells.translate(self._meaning) if _STANDS_FOR_ELSE.search(cells) else cells
 
     def _lay_out(self, text: str) -> Layout:
         lead, cells, joiner = "", [], False

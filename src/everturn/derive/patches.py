@@ -1,4 +1,4 @@
-"""The files a patch is about, read from the text that `apply_patch` is given."""
+"""The files a patch in the `*** Begin Patch` envelope is about: several agents hand such text to a tool of theirs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _KINDS = {"Add": "create", "Update": "edit", "Delete": "delete"}
 _LOOKED_AT = 1 << 20
 
 
-def files(text: str) -> list[tuple[str, str]]:
+def patched(text: str) -> list[tuple[str, str]]:
     """The neutral kind of each change and the path it is made to, in order; nothing for what is no patch."""
     if _BEGIN not in text:
         return []

@@ -1,0 +1,157 @@
+"""Reads a session piece by piece: which agent each event is of, and what the events say together."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.model.conversation import Link, Message, Reading, fingerprint
+from everturn.sources import Found
+from everturn.sources.copilot_cli.events import build, is_known
+from everturn.sources.foreign import plain, word
+from everturn.sources.linewise import Counted, Place, Rec, add, mapping, read, walker
+from everturn.sources.tally import Gathering, Talk
+
+_MOST_CALLS = 2000
+_MOST_AGENTS = 500
+_MODEL_TITLE = 2
+
+
+class State(Struct, array_like=True):
+    """Everything a later reader needs."""
+
+    open_line: bool = False
+    client: str = ""
+    model: str = ""
+    placed: bool = False
+    response: dict[str, str] = {}  # agent → the latest response
+    thought: int = 0  # the latest words in a message that a reasoning event may repeat
+    calls: dict[str, str] = {}  # calls that were requested or have begun → their agent
+    own: dict[str, str] = {}  # calls that the human made
+    agents: dict[str, str] = {}  # subagents that were linked
+
+
+class EventReader:
+    """One session with the subagents in it."""
+
+    def __init__(self, found: Found, state: bytes) -> None:
+        self._state = _unpacked(state)
+        self._walk = walker(self._state.open_line)
+        self._name = found.native_id or found.path.stem
+        self._gathering = Gathering()
+
+    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+        """See `sources.Reader`."""
+        self._gathering = Gathering()
+        return read(self._gathering, self._walk, data, base, last, self._take)
+
+    def state(self) -> bytes:
+        """See `sources.Reader`."""
+        self._state.open_line = self._walk.open_line
+        return msgspec.msgpack.encode(self._state)
+
+    def _take(self, record: Rec, place: Place) -> Counted:
+        kind, data = word(record.get("type")), mapping(record.get("data"))
+        self._learn(kind, data)
+        agent = word(record.get("agentId")) or word(data.get("parentToolCallId"))
+        if kind == "tool.execution_complete":
+            agent = self._state.calls.get(word(data.get("toolCallId")), agent)
+        if kind == "subagent.started":
+            self._link(agent or word(data.get("toolCallId")), word(data.get("toolCallId")), data)
+        message = build(record, place)
+        if message is not None and self._is_repeated(kind, data, message, agent):
+            message = None
+        if message is not None:
+            if kind == "tool.execution_complete" and word(data.get("toolCallId")) in self._state.own:
+                message = _printed(message)
+            add(self._gathering, self._talk(agent), self._placed(message, agent))
+        known = is_known(kind)
+        return plain(kind), ("message" if message is not None else "known") if known else "unknown", self._state.client
+
+    # sessions ---------------------------------------------------------------------------------------------------------
+    def _talk(self, agent: str) -> Talk:
+        if not agent:
+            return self._gathering.session(self._name)
+        self._link(agent, "", {})
+        return self._gathering.session(f"{self._name}/{agent}", "subagent", self._name)
+
+    def _link(self, agent: str, call_id: str, data: Rec) -> None:
+        """State once that an agent was started, with the call that did it where that is known."""
+        state = self._state
+        if not agent or agent in state.agents:
+            return
+        _put(state.agents, agent, call_id, _MOST_AGENTS)
+        child = self._gathering.session(f"{self._name}/{agent}", "subagent", self._name)
+        child.learn(agent_name=word(data.get("agentDisplayName")) or word(data.get("agentName")))
+        child.links.append(Link("subagent_of", self._name))
+        self._gathering.session(self._name).links.append(Link("spawned", child.native_id, call_id or agent))
+
+    def _learn(self, kind: str, data: Rec) -> None:
+        state = self._state
+        talk = self._gathering.session(self._name)
+        if kind in ("session.start", "session.resume", "session.context_changed"):
+            context = mapping(data.get("context")) or data
+            version = word(data.get("copilotVersion"))
+            state.client = plain(version) if version else state.client
+            state.model = word(data.get("selectedModel")) or state.model
+            folder = word(context.get("cwd"))
+            if folder and not state.placed:
+                state.placed = True
+                talk.learn(workspace=folder)
+            talk.learn(client=version, branch=word(context.get("branch")))
+        elif kind == "session.model_change":
+            state.model = word(data.get("newModel")) or state.model
+        elif kind == "session.title_changed" and word(data.get("title")):
+            talk.learn(title=word(data.get("title")), title_rank=_MODEL_TITLE)
+
+    # messages ---------------------------------------------------------------------------------------------------------
+    def _is_repeated(self, kind: str, data: Rec, message: Message, agent: str) -> bool:
+        """A call begins that was requested in a message; a thought comes again that was part of one."""
+        state, call_id = self._state, word(data.get("toolCallId"))
+        if kind == "assistant.message":
+            for block in message.blocks:
+                if block.call is not None:
+                    _put(state.calls, block.call.call_id, agent, _MOST_CALLS)
+            thought = word(data.get("reasoningText"))
+            state.thought = fingerprint("thought", thought) if thought else state.thought
+        elif kind in ("tool.user_requested", "tool.execution_start"):
+            begun = call_id in state.calls
+            if kind == "tool.user_requested":
+                _put(state.own, call_id, agent, _MOST_CALLS)
+            _put(state.calls, call_id, agent, _MOST_CALLS)
+            return begun and kind == "tool.execution_start"
+        elif kind == "assistant.reasoning":
+            text = message.blocks[0].text
+            return not text or fingerprint("thought", text) == state.thought
+        return False
+
+    def _placed(self, message: Message, agent: str) -> Message:
+        state = self._state
+        if message.origin == "human" and agent:
+            return replace(message, origin="agent")
+        if message.origin != "model":
+            return message
+        if message.provider_id:
+            _put(state.response, agent, message.provider_id, _MOST_AGENTS)
+        response = message.provider_id or state.response.get(agent, "")
+        return replace(message, provider_id=response, model=message.model or state.model)
+
+
+def _printed(message: Message) -> Message:
+    """The result of what the human ran is output, not the answer to a call of the model."""
+    blocks = tuple(replace(block, kind="text", result=None) for block in message.blocks)
+    return replace(message, kind="output", blocks=blocks)
+
+
+def _unpacked(data: bytes) -> State:
+    try:
+        return msgspec.msgpack.decode(data, type=State) if data else State()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return State()
+
+
+def _put(found: dict[str, str], key: str, value: str, most: int) -> None:
+    found[key] = value
+    if len(found) > most:
+        del found[next(iter(found))]

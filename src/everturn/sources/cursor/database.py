@@ -1,0 +1,135 @@
+"""Takes the editor's databases apart: each conversation becomes lines, a head and then its bubbles as they stand there.
+
+Three generations: `ItemTable` with chat tabs, `ItemTable` with composers that hold their bubbles, and `cursorDiskKV` with a
+row per composer and a row per bubble. The head holds what does not change as a conversation goes on, so that its lines only
+grow. Lists of prompts without answers (`aiService.prompts`) are no conversations; bubbles that their composer no longer
+names are not part of one. Both are in the database itself, which is kept beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from everturn.sources import Found, Member
+from everturn.sources.database import Reading, opened
+from everturn.sources.foreign import milliseconds, word
+from everturn.sources.wholefile import Item, Walk, decoded, entries, record
+
+#: As bytes: a text that is not UTF-8 would be refused.
+_VALUE = "CAST(value AS BLOB) AS value"
+_COMPOSERS, _CHATS = "composer.composerData", "workbench.panel.aichat.view.aichat.chatdata"
+
+
+def unpack(found: Found, path: Path) -> Iterator[Member]:
+    """Every conversation in a database."""
+    folder = _workspace(found.path)
+    with opened(path) as database:
+        tables = database.tables()
+        if "ItemTable" in tables:
+            yield from _chats(_item(database, _CHATS), folder)
+            yield from _composers(_item(database, _COMPOSERS), folder)
+        if "cursorDiskKV" in tables:
+            yield from _rows(database, folder)
+
+
+def _chats(value: bytes, folder: str) -> Iterator[Member]:
+    for tab in _elements(value, "tabs"):
+        noted = record(decoded(tab.raw)[0])
+        name = word(noted.get("tabId"))
+        bubbles = _elements(tab.raw, "bubbles")
+        if name and bubbles:
+            head = _head(name, "chat", folder, title=noted.get("chatTitle"))
+            yield Member(name, _lines(head, (bubble.raw for bubble in bubbles)), native_id=name)
+
+
+def _composers(value: bytes, folder: str) -> Iterator[Member]:
+    for composer in _elements(value, "allComposers"):
+        yield from _inline(composer.raw, folder)
+
+
+def _inline(raw: bytes, folder: str) -> Iterator[Member]:
+    """A composer that holds its bubbles itself."""
+    noted = record(decoded(raw)[0])
+    name = word(noted.get("composerId"))
+    bubbles = _elements(raw, "conversation")
+    if name and bubbles:
+        yield Member(name, _lines(_of_composer(name, noted, folder), (one.raw for one in bubbles)), native_id=name)
+
+
+def _rows(database: Reading, folder: str) -> Iterator[Member]:
+    """Composers with a row of their own; so have their bubbles."""
+    sql = f"SELECT key, {_VALUE} FROM cursorDiskKV WHERE key >= 'composerData:' AND key < 'composerData;' ORDER BY key"
+    names = [(str(row["key"]).partition(":")[2], _bytes(row["value"])) for row in database.rows(sql)]
+    for name, raw in names:
+        noted = record(decoded(raw)[0])
+        order = [word(record(one).get("bubbleId")) for one in entries(noted.get("fullConversationHeadersOnly"))]
+        if not order:
+            yield from _inline(raw, folder)
+        elif name:
+            parent = _parent(noted)
+            lines = _lines(_of_composer(name, noted, folder), _bubbles(database, name, order))
+            yield Member(name, lines, "subagent" if parent else "main", name, parent)
+
+
+def _bubbles(database: Reading, composer: str, order: list[str]) -> Iterator[bytes]:
+    for bubble in order:
+        for row in database.rows(f"SELECT {_VALUE} FROM cursorDiskKV WHERE key=?", f"bubbleId:{composer}:{bubble}"):
+            yield _bytes(row["value"])
+
+
+def _of_composer(name: str, noted: dict[str, Any], folder: str) -> dict[str, Any]:
+    place = record(record(noted.get("workspaceIdentifier")).get("uri"))
+    folder = folder or word(place.get("fsPath")) or word(place.get("path"))
+    model = word(record(noted.get("modelConfig")).get("modelName"))
+    return _head(name, "composer", folder, noted.get("name"), noted.get("createdAt"), model, _parent(noted))
+
+
+def _head(  # the order of the keys is part of the lines
+    name: str, kind: str, folder: str, title: Any = "", created: Any = None, model: str = "", parent: str = ""
+) -> dict[str, Any]:
+    at, _ = milliseconds(created)
+    told = {"title": word(title), "created": at, "workspace": folder, "model": model, "parent": parent}
+    return {"conversation": name, "kind": kind, **{key: value for key, value in told.items() if value}}
+
+
+def _lines(head: dict[str, Any], bubbles: Iterator[bytes]) -> Iterator[bytes]:
+    yield msgspec.json.encode(head) + b"\n"
+    for raw in bubbles:
+        flat = raw.strip()
+        if b"\n" in flat or not (flat.startswith(b"{") and flat.endswith(b"}")):
+            yield msgspec.json.encode({"text": raw.decode("utf-8", "replace")}) + b"\n"
+        else:
+            yield b'{"bubble":' + flat + b"}\n"
+
+
+def _parent(noted: dict[str, Any]) -> str:
+    return word(record(noted.get("subagentInfo")).get("parentComposerId"))
+
+
+def _item(database: Reading, key: str) -> bytes:
+    for row in database.rows(f"SELECT {_VALUE} FROM ItemTable WHERE key=?", key):
+        return _bytes(row["value"])
+    return b""
+
+
+def _elements(value: bytes, key: str) -> list[Item]:
+    return [item for item in Walk(key).split(value, 0, True) if not item.key]
+
+
+def _bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else b""
+
+
+def _workspace(path: Path) -> str:
+    """The folder that a database in `workspaceStorage` belongs to."""
+    try:
+        noted = record(decoded(path.with_name("workspace.json").read_bytes())[0])
+    except OSError:
+        return ""
+    uri = urlsplit(word(noted.get("folder")))
+    return unquote(uri.path) if uri.scheme == "file" else word(noted.get("folder"))

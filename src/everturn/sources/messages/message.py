@@ -1,0 +1,148 @@
+"""One element → one message, without knowing the elements around it: used by the reader and by `view` alike."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from everturn.model.conversation import Block, CallEnd, CallStart, Message
+from everturn.sources.apiblocks import blocks_of, call_block, function_calls, has_results, result_block, usage_of
+from everturn.sources.foreign import decoded, milliseconds, strings, word
+from everturn.sources.messages.shapes import is_item, is_message
+
+#: The name of a call where nothing names it: call and result follow each other.
+ACTION, SHOWN = "action", "shown"
+
+_SHOWN = re.compile(rb"(user|assistant|tool|system): ?")
+_ACTIONS = {
+    "read": ("open", "goto", "scroll_up", "scroll_down"),
+    "create": ("create",),
+    "edit": ("edit",),
+    "search": ("search_dir", "search_file", "find_file"),
+    "other": ("submit", "exit", "exit_cost", "exit_context", "exit_error", "skip"),
+}
+_ACTION_OF = {name: kind for kind, names in _ACTIONS.items() for name in names}
+_TIMES = ("timestamp", "created_at", "created", "time", "ts")
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking_blocks", "thinking")
+
+
+def view(record: bytes) -> Message | None:
+    """The message of an element, judged by itself."""
+    shown = _SHOWN.match(record)
+    if shown:
+        return said_in_text(shown[1].decode(), decoded(b'"' + record[shown.end() :] + b'"'))
+    value = decoded(record)
+    return build(value) if isinstance(value, dict) else around(value)
+
+
+def build(value: dict[str, Any]) -> Message:
+    """The message of an element."""
+    if is_item(value):
+        return _item(value)
+    if not is_message(value):
+        return around(value) if "role" not in value and "type" not in value else unknown(value)
+    role = value["role"]
+    if role in ("system", "developer") or value.get("is_demo"):
+        role = "system" if role in ("system", "developer") else role
+        return _message(value, role, "injected", "context", blocks_of(value.get("content"), "meta"))
+    if role == "assistant":
+        return _message(value, role, "model", "text", _answer(value))
+    if role == "user" and not has_results(value.get("content")):
+        return _message(value, role, "human", "text", blocks_of(value.get("content"), "prompt"), starts_turn=True)
+    blocks = blocks_of(value.get("content"), "meta") if role == "user" else [_returned(value)]
+    return _message(value, "tool", "tool", "result", blocks)
+
+
+def said_in_text(role: str, text: Any) -> Message:
+    """A message that stands in a text with others: what tools were given is not in it."""
+    words = text if isinstance(text, str) else ""
+    if role == "assistant" and words == "None":
+        call = Block("call", "", "tool_input", call=CallStart(SHOWN, "tool"))
+        return Message(role, "model", "text", blocks=(call,), fidelity="partial")
+    if role == "tool":
+        result = Block("result", words, "tool_output", result=CallEnd(SHOWN))
+        return Message(role, "tool", "result", blocks=(result,), fidelity="partial")
+    origin, field = {"user": ("human", "prompt"), "assistant": ("model", "answer")}.get(role, ("injected", "meta"))
+    blocks = (Block("text", words, field),) if words else ()
+    kind = "context" if origin == "injected" else "text"
+    return Message(role, origin, kind, blocks=blocks, starts_turn=role == "user", fidelity="partial")
+
+
+def observed(message: Message) -> Message:
+    """What a user says after an action is what the action gave back."""
+    text = "\n".join(block.text for block in message.blocks)
+    kept = [block for block in message.blocks if block.kind != "text"]
+    blocks = (result_block(ACTION, text), *kept) if len(message.blocks) == len(kept) + 1 else message.blocks
+    return Message(
+        "user", "tool", "output", message.at, message.precision, message.native_id, blocks=blocks
+    )  # fmt: skip
+
+
+def around(value: Any) -> Message:
+    """What stands around the messages of a conversation: settings, results, counts."""
+    text = "\n".join(strings(value))
+    return Message("system", "system", "context", blocks=(Block("text", text, "meta"),) if text else ())
+
+
+def unknown(value: Any) -> Message:
+    """An element of a shape this version does not know."""
+    text = "\n".join(strings(value))
+    return Message("system", "system", "unknown", blocks=(Block("unknown", text, "meta"),) if text else ())
+
+
+def _answer(value: dict[str, Any]) -> list[Block]:
+    thoughts = [Block("thinking", text, "thinking") for key in _THOUGHTS for text in ["\n".join(strings(value.get(key), "type", "signature"))] if text]  # fmt: skip
+    blocks = thoughts[:1] + blocks_of(value.get("content"), "answer")
+    blocks += [Block("text", value["refusal"], "answer")] if isinstance(value.get("refusal"), str) else []
+    calls = function_calls(value.get("tool_calls"))
+    function = value.get("function_call")
+    if isinstance(function, dict):
+        name = word(function.get("name"))
+        calls.append(call_block(f"function {name}", name, function.get("arguments"), function))
+    action = value.get("action")
+    if not calls and isinstance(action, str) and action.strip():
+        calls.append(_acted(action))
+    return blocks + calls
+
+
+def _acted(action: str) -> Block:
+    """A command that stands in the text of the model, which the program has taken out of it."""
+    first, *rest = action.split(None, 2)
+    kind = _ACTION_OF.get(first, "shell")
+    name = first if kind != "shell" else "bash"
+    path = rest[0] if rest and kind in ("read", "create") and not rest[0].isdecimal() else ""
+    start = CallStart(
+        ACTION, name, kind, word(path).strip("\"'"), word(action.strip()) if kind == "shell" else "", {"action": action}
+    )
+    return Block("call", action.strip(), "tool_input", call=start)
+
+
+def _returned(value: dict[str, Any]) -> Block:
+    ids = value.get("tool_call_ids")
+    call = word(value.get("tool_call_id")) or (word(ids[0]) if isinstance(ids, list) and ids else "")
+    if not call and value["role"] == "function":
+        call = f"function {word(value.get('name'))}"
+    failed = value.get("is_error")
+    return result_block(call, value.get("content"), failed if isinstance(failed, bool) else None, value)
+
+
+def _item(value: dict[str, Any]) -> Message:
+    kind, call = value["type"], word(value.get("call_id")) or word(value.get("id"))
+    if kind == "reasoning":
+        text = "\n".join(strings([value.get("summary"), value.get("content")], "type"))
+        return _message(value, "assistant", "model", "text", [Block("thinking", text, "thinking", data=value)])
+    if kind.endswith("_output"):
+        return _message(value, "tool", "tool", "result", [result_block(call, value.get("output"), data=value)])
+    given = value.get("arguments", value.get("input"))
+    return _message(value, "assistant", "model", "text", [call_block(call, word(value.get("name")), given, value)])
+
+
+def _message(
+    value: dict[str, Any], role: str, origin: str, kind: str, blocks: list[Block], starts_turn: bool = False
+) -> Message:
+    at, precision = next((found for key in _TIMES if (found := milliseconds(value.get(key)))[1]), (None, ""))
+    spoke = origin == "model"
+    return Message(
+        role, origin, kind, at, precision, word(value.get("id")), "", word(value.get("model")) if spoke else "",
+        tuple(blocks), usage_of(value.get("usage")) if spoke else None, starts_turn and bool(blocks),
+    )  # fmt: skip

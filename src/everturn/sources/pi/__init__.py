@@ -1,0 +1,39 @@
+"""Pi: sessions in `~/.pi/agent/sessions`, one entry per line.
+
+Read first: `find` (where files are), `entries` (what an entry becomes), `reader` (entries together). Since version 2 entries
+form a tree: a human who goes back and asks again starts a branch in the same file. Everything that was said is there in
+the order in which it was said, and that is the order it is read in.
+"""
+
+from __future__ import annotations
+
+from everturn.model.conversation import Message
+from everturn.sources import Found, Reader, Source
+from everturn.sources.pi.find import NAME, find, resume_command, roots, sniff, workspace
+
+
+def _reader(found: Found, state: bytes) -> Reader:
+    from everturn.sources.pi.reader import EntryReader
+
+    return EntryReader(found, state)
+
+
+def _view(record: bytes) -> Message | None:
+    from everturn.sources.pi.entries import view
+
+    return view(record)
+
+
+SOURCE = Source(
+    name=NAME,
+    title="Pi",
+    parser=1,
+    roots=roots,
+    find=find,
+    sniff=sniff,
+    reader=_reader,
+    view=_view,
+    workspace=workspace,
+    option="pi-dir",
+    resume_command=resume_command,
+)

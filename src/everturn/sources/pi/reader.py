@@ -1,0 +1,67 @@
+"""Reads a session piece by piece."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from everturn.model.conversation import Link, Reading
+from everturn.sources import Found
+from everturn.sources.foreign import count, plain, word
+from everturn.sources.linewise import Counted, Place, Rec, add, read, walker
+from everturn.sources.pi.entries import build, named
+from everturn.sources.pi.find import session_in
+from everturn.sources.tally import Gathering
+
+_HUMAN_TITLE = 3
+
+
+class State(Struct, array_like=True):
+    """Everything a later reader needs."""
+
+    open_line: bool = False
+    version: str = ""  # of the format: the client does not say its own
+
+
+class EntryReader:
+    """One session."""
+
+    def __init__(self, found: Found, state: bytes) -> None:
+        self._state = _unpacked(state)
+        self._walk = walker(self._state.open_line)
+        self._name = found.native_id or found.path.stem
+        self._gathering = Gathering()
+
+    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+        """See `sources.Reader`."""
+        self._gathering = Gathering()
+        return read(self._gathering, self._walk, data, base, last, self._take)
+
+    def state(self) -> bytes:
+        """See `sources.Reader`."""
+        self._state.open_line = self._walk.open_line
+        return msgspec.msgpack.encode(self._state)
+
+    def _take(self, record: Rec, place: Place) -> Counted:
+        kind = record.get("type")
+        talk = self._gathering.session(self._name)
+        if kind == "session":
+            self._state.version = f"v{count(record.get('version')) or 1}"
+            talk.learn(workspace=word(record.get("cwd")))
+            origin = session_in(word(record.get("parentSession")) or word(record.get("branchedFrom")))
+            if origin:
+                talk.links.append(Link("forked_from", origin))
+        elif kind == "session_info" and word(record.get("name")):
+            talk.learn(title=word(record.get("name")), title_rank=_HUMAN_TITLE)
+        message = build(record, place)
+        if message is not None:
+            add(self._gathering, talk, message)
+        name, known = named(record)
+        return plain(name), ("message" if message is not None else "known") if known else "unknown", self._state.version
+
+
+def _unpacked(data: bytes) -> State:
+    try:
+        return msgspec.msgpack.decode(data, type=State) if data else State()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return State()

@@ -1,0 +1,224 @@
+"""Screens of one scrolling view joined into one text.
+
+`Document.place` puts the content rows of a frame where they belong: rows that changed in place replace what stood there
+(an answer that grows, a spinner that becomes a result), rows below are added, rows above (somebody scrolled back further
+than was seen so far) come in front. What is already there is never added a second time. A frame that has nothing to do
+with the document is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from everturn.sources.terminal.chrome import DEEPEST, masked
+from everturn.sources.terminal.frames import Frame, Painted
+from everturn.sources.terminal.matching import Block, blocks, is_telling
+
+_SCREENS_AROUND = 2  # looked through above and below where the view stands
+_SURE = 3  # telling rows in common that leave no doubt
+_SHARE = 0.5  # of the telling rows, where there are fewer
+_EXCHANGED = 2  # telling rows gone, from which on more have to have stayed
+_TITLE = 3  # rows at the top that may stay while the text below is another one
+
+
+class Written:
+    """A line of the document, with its evidence."""
+
+    __slots__ = ("at", "first", "last", "row")
+
+    def __init__(self, row: Painted, first: int, last: int, at: int | None) -> None:
+        self.row, self.first, self.last, self.at = row, first, last, at
+
+    def write(self, row: Painted, first: int, last: int, at: int | None) -> None:
+        """What the line shows from now on. A line that grows stays the line it was."""
+        before, after = self.row.text, row.text
+        self.row = row
+        if before != after:
+            self.last = last
+            if not _grows(before, after):
+                self.first, self.at = first, at
+
+
+class Document:
+    """Lines seen to follow each other, and where the view stands in them."""
+
+    def __init__(self, rows: Sequence[Painted], frame: Frame) -> None:
+        self.lines: list[Written] = []
+        self.texts: list[str] = []  # of the lines
+        self.top = 0  # the line that stands in the first row
+        self.frames = 0  # placed after the first one
+        self.cut_top = bool(rows[-1].text)  # a full screen: more may stand above
+        self.rows = rows  # of the last frame
+        self.framed = False  # chrome is known: all rows are content
+        self._append(rows[: _height(rows)], frame)
+
+    # nothing scrolled -----------------------------------------------------------------------------------------------
+    def stays(self, rows: Sequence[Painted], frame: Frame) -> bool:
+        """Take in a frame in which the view stands where it stood; False when that is not sure."""
+        if len(rows) != len(self.rows):
+            return False
+        changed = [number for number, row in enumerate(rows) if row is not self.rows[number]]
+        if not self._is_in_place(rows, changed):
+            return False
+        for number in changed:
+            place = self.top + number
+            if place < len(self.lines):
+                self._write(place, rows[number], frame)
+            elif rows[number].text:
+                self._append(rows[len(self.lines) - self.top : number + 1], frame)
+        last = _height(rows) - 1
+        altered = last >= 0 and masked(self.rows[last].text) != masked(rows[last].text)
+        self._placed(rows, altered)
+        return True
+
+    def _is_in_place(self, rows: Sequence[Painted], changed: list[int]) -> bool:
+        """Few rows differ, none shows what stood in another row, and the text was not exchanged as a whole."""
+        before = {row.text for row in self.rows if row.text}
+        replaced = lost = 0
+        inner = range(_TITLE, len(rows) - DEEPEST) if not self.framed else range(len(rows))
+        for number in changed:
+            old, new = self.rows[number].text, rows[number].text
+            if old == new:
+                continue
+            if new in before:
+                return False
+            if is_telling(old) and not _grows(old, new) and masked(old) != masked(new):
+                replaced += bool(new)
+                lost += number in inner
+        if replaced > max(1, len(before) - replaced):
+            return False
+        return lost < _EXCHANGED or lost <= sum(bool(self.rows[number].text) for number in inner) - lost
+
+    # something scrolled ---------------------------------------------------------------------------------------------
+    def place(self, rows: Sequence[Painted], frame: Frame) -> bool:
+        """Take in a frame wherever its rows stand; False when they stand nowhere in this document."""
+        height = _height(rows)
+        found = self._found([row.text for row in rows[:height]])
+        if not found:
+            return False
+        first, last = found[0], found[-1]
+        bottom = height - 1 + last.distance
+        altered = last.last < height - 1 and (
+            bottom >= len(self.texts) or masked(self.texts[bottom]) != masked(rows[height - 1].text)
+        )
+        self._replace(last.last + 1 + last.distance, bottom + 1, rows[last.last + 1 : height], frame)
+        for block, following in zip(found[-2::-1], found[:0:-1], strict=True):
+            between = rows[block.last + 1 : following.first]
+            self._write_block(following, rows, frame)
+            self._replace(block.last + 1 + block.distance, following.first + following.distance, between, frame)
+        self._write_block(first, rows, frame)
+        self._write_above(rows[: first.first], first.first + first.distance, frame)
+        self.top = max(0, first.distance)
+        self._placed(rows, altered)
+        return True
+
+    def _found(self, texts: list[str]) -> list[Block]:
+        """Where the rows stand: near the view or at the end, or else anywhere."""
+        for places in self._search(len(texts)):
+            found = blocks(self.texts, places, texts)
+            if found and self._is_credible(found, texts):
+                return found
+        return []
+
+    def _search(self, height: int) -> Iterator[Sequence[int]]:
+        length = len(self.lines)
+        reach = _SCREENS_AROUND * max(height, len(self.rows))
+        near = range(max(0, self.top - reach), min(length, self.top + len(self.rows) + reach))
+        tail = range(max(near.stop, length - reach), length)
+        yield [*near, *tail]
+        if len(near) + len(tail) < length:
+            yield range(length)
+
+    def _is_credible(self, found: list[Block], texts: list[str]) -> bool:
+        """Whether enough rows agree. A view that was not full yet has no reason to scroll."""
+        common = sum(is_telling(text) for block in found for text in texts[block.first : block.last + 1])
+        if common >= _SURE:
+            return True
+        if common < max(1.0, _SHARE * sum(map(is_telling, texts))):
+            return False
+        return found[0].distance == self.top or bool(self.rows[-1].text)
+
+    def _write_block(self, block: Block, rows: Sequence[Painted], frame: Frame) -> None:
+        for number in range(block.first, block.last + 1):
+            self._write(number + block.distance, rows[number], frame)
+
+    def _write_above(self, rows: Sequence[Painted], place: int, frame: Frame) -> None:
+        """Rows above all that was recognised; they end before `place`. A blank does not wipe out what was there."""
+        known = min(len(rows), place)
+        for number in range(1, known + 1):
+            if rows[-number].text:
+                self._write(place - number, rows[-number], frame)
+        self._insert(0, rows[: len(rows) - known], frame)
+
+    # the lines ------------------------------------------------------------------------------------------------------
+    def _placed(self, rows: Sequence[Painted], altered: bool) -> None:
+        """After a frame: lines that are no longer there are dropped from the end.
+
+        They are gone when their rows are blank now, or when the last row on the screen became another one while more
+        was thought to follow.
+        """
+        self.rows = rows
+        self.frames += 1
+        height = _height(rows)
+        end, below = self.top + height, self.top + len(rows)
+        if any(self.texts[end:below]) or (altered and height == len(rows)):
+            del self.lines[end:], self.texts[end:]
+
+    def _write(self, place: int, row: Painted, frame: Frame) -> None:
+        self.lines[place].write(row, frame.start, frame.end, frame.at)
+        self.texts[place] = row.text
+
+    def _append(self, rows: Sequence[Painted], frame: Frame) -> None:
+        self._insert(len(self.lines), rows, frame)
+
+    def _insert(self, place: int, rows: Sequence[Painted], frame: Frame) -> None:
+        self.lines[place:place] = [Written(row, frame.start, frame.end, frame.at) for row in rows]
+        self.texts[place:place] = [row.text for row in rows]
+
+    def _replace(self, start: int, end: int, rows: Sequence[Painted], frame: Frame) -> None:
+        """Lines `start` to `end` become these rows; the first ones are taken for the same lines, changed."""
+        end = min(end, len(self.lines))
+        kept = min(len(rows), end - start)
+        for number in range(kept):
+            self._write(start + number, rows[number], frame)
+        del self.lines[start + kept : end], self.texts[start + kept : end]
+        self._insert(start + kept, rows[kept:], frame)
+
+    # what turned out later ------------------------------------------------------------------------------------------
+    def narrow(self, top: int, bottom: int) -> None:
+        """The first and last rows of the view are chrome, as is known now: they leave the document."""
+        end = self.top + len(self.rows)
+        if bottom and end >= len(self.lines):
+            del self.lines[end - bottom :], self.texts[end - bottom :]
+        chrome = [row.text for row in self.rows[:top]]
+        if chrome == self.texts[self.top : self.top + top]:
+            del self.lines[self.top : self.top + top], self.texts[self.top : self.top + top]
+        self.rows = self.rows[top : len(self.rows) - bottom]
+
+    def widen(self, rows: Sequence[Painted], top: int) -> None:
+        """Rows that were taken for chrome are content; `top` of them at the top."""
+        self.rows = rows
+        self.top = max(0, self.top - top)
+
+    def repaint(self, change: Callable[[Painted], Painted]) -> None:
+        """Every line and row becomes another one: a sidebar was found and is taken off."""
+        for place, line in enumerate(self.lines):
+            line.row = change(line.row)
+            self.texts[place] = line.row.text
+        self.rows = [change(row) for row in self.rows]
+
+
+def _height(rows: Sequence[Painted]) -> int:
+    """How many rows there are up to the last that is not blank."""
+    height = len(rows)
+    while height and not rows[height - 1].text:
+        height -= 1
+    return height
+
+
+def _grows(before: str, after: str) -> bool:
+    """Whether a line went on, or only something small in it changed."""
+    if not before.strip() or not after.strip():
+        return False
+    shorter = min(len(before), len(after))
+    return before[: shorter // 2 + 1] == after[: shorter // 2 + 1]

@@ -1,0 +1,119 @@
+"""Where the rows of a screen stand in what was read before.
+
+Lines that occur once on either side are anchors. Those that keep their order make blocks of equal distance; several
+blocks mean that lines came in, or went away, between them. Where no line is rare enough, all equal lines vote for a
+distance, each the less the more often it occurs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+_ENOUGH_VOTES = 1.5
+_MOST_PLACES = 6  # a line that stands in more places has no vote
+_NEAR = 3  # a lone anchor may be this far from its neighbours
+
+
+class Block(NamedTuple):
+    """Rows `first` to `last` stand at `first + distance` to `last + distance`."""
+
+    first: int
+    last: int
+    distance: int
+
+
+def is_telling(text: str) -> bool:
+    """Whether a line has something in it that frames, rules and blanks have not."""
+    return any(char.isalnum() for char in text)
+
+
+def blocks(lines: Sequence[str], places: Iterable[int], rows: Sequence[str]) -> list[Block]:
+    """Blocks of rows that stand in `lines`, looked for at `places`; in order, and as large as can be."""
+    where = _places_of_lines(lines, places)
+    seen = Counter(row for row in rows if row)
+    anchors = [
+        (number, where[row][0]) for number, row in enumerate(rows) if seen[row] == 1 and len(where.get(row, ())) == 1
+    ]
+    found = _strong(_in_order(anchors)) or _by_vote(where, rows, seen)
+    return _grown(found, lines, rows)
+
+
+def _places_of_lines(lines: Sequence[str], places: Iterable[int]) -> dict[str, list[int]]:
+    where: dict[str, list[int]] = {}
+    for place in places:
+        line = lines[place]
+        if line:
+            where.setdefault(line, []).append(place)
+    return where
+
+
+def _in_order(anchors: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The longest run of anchors whose places rise as their rows do."""
+    ends: list[int] = []  # smallest last place of a run of each length
+    last: list[int] = []  # and its anchor
+    before: list[int] = []
+    for number, (_, place) in enumerate(anchors):
+        length = bisect_left(ends, place)
+        before.append(last[length - 1] if length else -1)
+        if length == len(ends):
+            ends.append(place)
+            last.append(number)
+        else:
+            ends[length], last[length] = place, number
+    run = []
+    number = last[-1] if last else -1
+    while number >= 0:
+        run.append(anchors[number])
+        number = before[number]
+    return run[::-1]
+
+
+def _strong(anchors: list[tuple[int, int]]) -> list[Block]:
+    """Anchors of equal distance together; a lone one far from the others is chance."""
+    found: list[list[int]] = []  # first, last, distance, how many
+    for row, place in anchors:
+        if found and found[-1][2] == place - row:
+            found[-1][1] = row
+            found[-1][3] += 1
+        else:
+            found.append([row, row, place - row, 1])
+    if len(found) > 1:
+        main = max(found, key=lambda block: block[3])[2]
+        found = [block for block in found if block[3] > 1 or abs(block[2] - main) <= _NEAR]
+    return [Block(first, last, distance) for first, last, distance, _ in found]
+
+
+def _by_vote(where: dict[str, list[int]], rows: Sequence[str], seen: Counter[str]) -> list[Block]:
+    votes: dict[int, float] = {}
+    for number, row in enumerate(rows):
+        places = where.get(row, ()) if row else ()
+        if 0 < len(places) <= _MOST_PLACES and is_telling(row):
+            for place in places:
+                votes[place - number] = votes.get(place - number, 0.0) + 1 / (len(places) * seen[row])
+    if not votes:
+        return []
+    best, second = [*sorted(votes.values(), reverse=True), 0.0][:2]
+    if best < _ENOUGH_VOTES or best == second:
+        return []
+    distance = max(votes, key=lambda key: votes[key])
+    matched = [number for number, row in enumerate(rows) if number + distance in where.get(row, ())]
+    return [Block(matched[0], matched[-1], distance)]
+
+
+def _grown(found: list[Block], lines: Sequence[str], rows: Sequence[str]) -> list[Block]:
+    """Blocks with the equal lines next to them, without overlapping."""
+    grown: list[Block] = []
+    for number, (first, last, distance) in enumerate(found):
+        floor = grown[-1].last + 1 if grown else 0
+        lowest = grown[-1].last + grown[-1].distance + 1 if grown else 0
+        ceiling = found[number + 1].first if number + 1 < len(found) else len(rows)
+        highest = ceiling + found[number + 1].distance if number + 1 < len(found) else len(lines)
+        while first > floor and first - 1 + distance >= lowest and rows[first - 1] == lines[first - 1 + distance]:
+            first -= 1
+        while last + 1 < ceiling and last + 1 + distance < highest and rows[last + 1] == lines[last + 1 + distance]:
+            last += 1
+        grown.append(Block(first, last, distance))
+    return grown

@@ -1,0 +1,96 @@
+"""Recordings of terminals, taken apart: what was sent to the screen, when, and how large the screen was.
+
+    typescript     `script`, with or without its timing file
+    asciicast      asciinema, versions 1, 2 and 3
+    captured       text a terminal has already drawn: `tmux capture-pane`, saved scrollback, with or without colours
+    raw            the bytes themselves: `tmux pipe-pane`, and anything else that is forced upon us
+
+Nothing here raises on content: what cannot be read as one kind is taken as bytes sent to a terminal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from everturn.sources.terminal import asciicasts, typescripts
+from everturn.sources.terminal.chunks import Chunk, Recording, pieces
+from everturn.sources.terminal.sizes import guessed
+
+_MOST_CONTROLS_OF_CAPTURES = re.compile(rb"\x1b(?!\[[0-9;:]*m|\]8;|\\|\(B|\x0f)|[\x08\x0b\x0c]|\r(?!\n)")
+_DRIVES_A_SCREEN = re.compile(rb"\x1b\[(?:\?(?:25|47|1047|1049|2004|2026)[hl]|\d+;\d+[Hf]|H|\d*A|\d*G|2?J)")
+_BARS = re.compile(rb"^[ \t]{0,24}\xe2\x94\x83.*$", re.M)
+_BULLETS = re.compile(rb"^[ \t]{0,4}\xe2(?:\x8f\xba|\x97\x8f) \S", re.M)
+_OUTPUTS = re.compile(rb"^[ \t]{0,6}\xe2\x8e\xbf ", re.M)
+_ESCAPE_CODES = re.compile(rb"\x1b\[[0-9;:]*m|\x1b\]8;[^\x07\x1b]*(?:\x07|\x1b\\)|\x0f|\x1b\(B")
+_LINE = re.compile(rb"^.*\S.*$", re.M)
+_ENDINGS = ("txt", "log", "out", "text", "ansi", "ans", "cap", "capture", "screen", "scrollback")
+_FEW = 3
+_FEWEST_BARS = 0.25  # of the lines that are not blank
+_MOST_BROKEN = 0.02  # of the characters
+
+
+def recognise(head: bytes, name: str = "") -> str | None:
+    """What kind of recording the first bytes of a file are of; None for all that is not surely one.
+
+    Ordinary text, also with some colours in it, is not claimed. Text that a terminal has drawn is, when it shows the
+    frames or bullets of an agent's screen.
+    """
+    if typescripts.recognise(head):
+        return "typescript"
+    if asciicasts.recognise(head):
+        return "asciicast"
+    if not _is_text(head) or head.lstrip()[:1] in (b"{", b"["):
+        return None
+    if _is_captured(head):
+        fits = name.rpartition(".")[2].lower() in _ENDINGS or "." not in name
+        return "captured" if fits and _shows_an_agent(_ESCAPE_CODES.sub(b"", head)) else None
+    return "raw" if _DRIVES_A_SCREEN.search(head) else None
+
+
+def take_apart(data: bytes, name: str = "", timing: bytes | None = None) -> Recording:
+    """A whole recording. `timing` is the file beside a typescript, see `timing_names`."""
+    if typescripts.recognise(data[:1024]) or timing:
+        return typescripts.take_apart(data, timing)
+    if asciicasts.recognise(data[: 64 << 10]):
+        return asciicasts.take_apart(data)
+    if _is_captured(data):
+        return _captured(data)
+    columns, rows = guessed(data)
+    return Recording("raw", columns, rows, lambda: pieces(data, 0, len(data)))
+
+
+def timing_names(name: str) -> list[str]:
+    """Names under which the timing of a typescript may lie beside it."""
+    stem = name.rpartition(".")[0] or name
+    return [f"{start}{end}" for start in dict.fromkeys((name, stem)) for end in (".timing", ".tm", ".time", "-timing")]
+
+
+def _is_text(head: bytes) -> bool:
+    """Whether nearly all of it is UTF-8; a character may be cut off at the end."""
+    characters = head.decode("utf-8", "replace")
+    return "\0" not in characters and characters.count("\ufffd") <= 1 + _MOST_BROKEN * len(characters)
+
+
+def _is_captured(data: bytes) -> bool:
+    """Whether there is nothing in it but lines and colours."""
+    return _MOST_CONTROLS_OF_CAPTURES.search(data) is None
+
+
+def _shows_an_agent(text: bytes) -> bool:
+    bars = len(_BARS.findall(text))
+    if bars >= _FEW and bars >= _FEWEST_BARS * len(_LINE.findall(text)):
+        return True
+    return len(_BULLETS.findall(text)) >= 1 and len(_OUTPUTS.findall(text)) >= 1
+
+
+def _captured(data: bytes) -> Recording:
+    lines = data.split(b"\n")
+    widest = max(len(_ESCAPE_CODES.sub(b"", line).decode("utf-8", "replace")) for line in lines)
+    return Recording("captured", max(80, 2 * widest), max(2, len(lines)), lambda: _drawn(data))
+
+
+def _drawn(data: bytes) -> Iterator[Chunk]:
+    """Line by line, each sent with the carriage return that drawing it takes."""
+    for piece in pieces(data, 0, len(data)):
+        yield piece._replace(data=piece.data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))

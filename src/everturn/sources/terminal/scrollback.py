@@ -1,0 +1,83 @@
+"""The main screen: what scrolled off it at the top, then what it showed in the end.
+
+Programs that draw there repaint the lower part again and again; only its last state comes out. What stood on the screen
+when it was cleared is kept, unless it was drawn once more: some programs clear everything and print it all anew.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from everturn.sources.terminal.document import Written
+from everturn.sources.terminal.frames import Frame, Scrolled
+from everturn.sources.terminal.matching import is_telling
+
+_DRAWN_AGAIN = 0.6  # of the telling lines
+
+
+class Scrollback:
+    """The lines of the main screen since the last `take`."""
+
+    def __init__(self) -> None:
+        self._firm: list[Written] = []  # above the last clearing of the screen
+        self._doubtful: list[Written] = []  # was cleared away, and may be drawn again
+        self._lines: list[Written] = []  # scrolled off since then
+        self._screen: list[Written] = []  # rows of the screen
+        self._given = 0  # rows of the screen that came out before
+        self._place = 0  # in the recording: where the last row was complete
+
+    def scroll(self, event: Scrolled) -> None:
+        """A row left the screen."""
+        line = self._screen.pop(0) if self._screen else Written(event.row, self._place, event.end, event.at)
+        line.write(event.row, self._place, event.end, event.at)
+        self._place = event.end
+        if self._given:
+            self._given -= 1
+        else:
+            self._lines.append(line)
+
+    def see(self, frame: Frame) -> None:
+        """The screen as it is at a mark."""
+        for row, line in zip(frame.rows, self._screen, strict=False):
+            line.write(row, frame.start, frame.end, frame.at)
+        for row in frame.rows[len(self._screen) :]:
+            self._screen.append(Written(row, frame.start, frame.end, frame.at))
+        del self._screen[len(frame.rows) :]
+        self._place = frame.end
+        if frame.why == "clear":
+            self._clear()
+        elif frame.why == "forget":
+            self._doubtful = self._firm + self._doubtful + self._lines
+            self._firm, self._lines = [], []
+
+    def take(self) -> list[Written]:
+        """All lines so far; they do not come again."""
+        self._decide()
+        lines = self._firm + self._lines + self._shown()
+        self._firm, self._lines = [], []
+        self._given = self._height()
+        return lines
+
+    def _clear(self) -> None:
+        self._decide()
+        self._firm += self._lines
+        self._doubtful = self._shown()
+        self._lines, self._screen, self._given = [], [], 0
+
+    def _decide(self) -> None:
+        """Whether what was cleared away has come back since."""
+        cleared = Counter(line.row.text for line in self._doubtful if is_telling(line.row.text))
+        if cleared:
+            since = Counter(line.row.text for line in self._lines + self._shown())
+            if (cleared & since).total() < _DRAWN_AGAIN * cleared.total():
+                self._firm += self._doubtful
+        self._doubtful = []
+
+    def _shown(self) -> list[Written]:
+        return self._screen[self._given : self._height()]
+
+    def _height(self) -> int:
+        height = len(self._screen)
+        while height and not self._screen[height - 1].row.text:
+            height -= 1
+        return height

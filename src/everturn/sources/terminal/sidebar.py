@@ -1,0 +1,85 @@
+"""A column at the right that stays while the rest scrolls.
+
+With one, no row ever looks the same after scrolling, so it has to be found before rows can be compared: behind a gutter
+that is blank in nearly all rows, its rows stay while those before the gutter move. It is given up when the gutter is
+written over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from everturn.sources.terminal.chrome import moved_up
+from everturn.sources.terminal.frames import Painted
+
+_GUTTER = 2  # columns
+_NARROWEST = 12
+_LEFTMOST = 0.4  # of the width
+_CROSSING = 0.08  # of the rows may go across the gutter: a rule, a status line
+_STAYING = 0.7
+_CANDIDATES = 6
+_TRIES, _LATER = 64, 16  # tried at each of the first changes, then at one in so many
+
+
+class Sidebar:
+    """Knows whether there is one, and takes it off."""
+
+    def __init__(self, text_of: Callable[[str], str]) -> None:
+        self.column = 0  # where it begins; 0 without one
+        self._text_of = text_of
+        self._tries = 0
+
+    def without(self, rows: Sequence[Painted]) -> Sequence[Painted]:
+        """The rows up to the gutter."""
+        if self.column and self._is_crossed(rows):
+            self.column = 0
+        return [self.left(row) for row in rows] if self.column else rows
+
+    def left(self, row: Painted) -> Painted:
+        """One row up to the gutter, the same object each time."""
+        if row.left is None or len(row.left.cells) != self.column:
+            row.left = self._cut(row, self.column)
+        return row.left
+
+    def text(self, rows: Sequence[Painted]) -> list[str]:
+        """What stands in it."""
+        return [self._text_of(row.cells[self.column :]).strip() for row in rows] if self.column else []
+
+    def find(self, old: Sequence[Painted], new: Sequence[Painted]) -> bool:
+        """Look for one in two frames that differ; whether there is one now."""
+        self._tries += 1
+        if self.column or len(old) != len(new) or (self._tries > _TRIES and self._tries % _LATER):
+            return False
+        best = 0
+        for column in _behind_gutters([*old, *new])[:_CANDIDATES]:
+            if self._stays(old, new, column):
+                _, count = moved_up(self._lefts(old, column), self._lefts(new, column))
+                if count >= max(best, 1):
+                    best, self.column = count, column
+        return best > 0
+
+    def _is_crossed(self, rows: Sequence[Painted]) -> bool:
+        start, end = self.column - _GUTTER, self.column
+        crossing = sum(not row.cells[start:end].isspace() for row in rows)
+        return crossing > max(2, _CROSSING * len(rows))
+
+    def _cut(self, row: Painted, column: int) -> Painted:
+        cells = row.cells[:column]
+        return Painted(self._text_of(cells).rstrip(), cells, row.inks[:column])
+
+    def _lefts(self, rows: Sequence[Painted], column: int) -> list[Painted]:
+        return [self._cut(row, column) for row in rows]
+
+    def _stays(self, old: Sequence[Painted], new: Sequence[Painted], column: int) -> bool:
+        pairs = [(before.cells[column:], after.cells[column:]) for before, after in zip(old, new, strict=True)]
+        written = [pair for pair in pairs if not (pair[0].isspace() and pair[1].isspace())]
+        return len(written) > 2 and sum(before == after for before, after in written) >= _STAYING * len(written)
+
+
+def _behind_gutters(rows: Sequence[Painted]) -> list[int]:
+    """Columns that begin behind a gutter, in the right part of the screen."""
+    width = len(rows[0].cells)
+    most = max(2, _CROSSING * len(rows))
+    free = [len(column) - column.count(" ") <= most for column in zip(*(row.cells for row in rows), strict=False)]
+    begins = range(max(_GUTTER, int(_LEFTMOST * width)), min(len(free), width - _NARROWEST))
+    return [column for column in begins if not free[column] and all(free[column - _GUTTER : column])]

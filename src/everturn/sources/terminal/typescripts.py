@@ -1,0 +1,146 @@
+"""Typescripts: what `script` writes, between a line that says when it began and one that says when it ended.
+
+A file to which was appended holds several of them. The timing file beside it has one line for each piece of output:
+`delay bytes`, or in the newer form `type delay …` with types for output, input, signals and headers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from everturn.sources.terminal.chunks import Chunk, Recording, pieces
+from everturn.sources.terminal.sizes import guessed, sensible
+
+_HEAD = re.compile(rb"Script started on ([^\[\r\n]{8,60}?)(?: \[([^\r\n]*)\])?\r?\n")
+_FOOT = re.compile(rb"\r?\n?Script done on ([^\[\r\n]{8,60}?)(?: \[([^\r\n]*)\])?\r?(?:\n|\Z)")
+_FIELD = re.compile(r'([A-Z_]+)="((?:[^"\\]|\\.)*)"')
+_RESET = b"\x1bc"
+
+
+class _Part(NamedTuple):
+    """One of the sessions in a file."""
+
+    start: int  # of the output
+    end: int
+    began: str
+    ended: str
+    fields: dict[str, str]
+
+
+def recognise(head: bytes) -> bool:
+    """Whether a file starts like a typescript."""
+    return _HEAD.match(head) is not None
+
+
+def take_apart(data: bytes, timing: bytes | None) -> Recording:
+    """A typescript. Times come from the timing file; without one there are none but start and end."""
+    parts = list(_parts(data))
+    first, last = parts[0], parts[-1]
+    entries = list(_entries(timing)) if timing else []
+    told = {entry.key: entry.value for entry in entries if entry.kind == "H"}
+    columns, rows = _size({**told, **first.fields}) or guessed(data[first.start : first.end])
+    status = last.fields.get("COMMAND_EXIT_CODE", told.get("EXIT_CODE", ""))
+    return Recording(
+        "typescript",
+        columns,
+        rows,
+        lambda: _timed(data, parts, entries) if entries else _untimed(data, parts),
+        started=_moment(first.began) or _moment(told.get("START_TIME", "")),
+        ended=_moment(last.ended),
+        command=first.fields.get("COMMAND", told.get("COMMAND", "")),
+        exit_status=int(status) if status.isascii() and status.isdigit() else None,
+    )
+
+
+def _parts(data: bytes) -> Iterator[_Part]:
+    head = _HEAD.match(data)
+    place, began, fields = 0, "", {}
+    if head:
+        place, began, fields = head.end(), _text(head[1]), _fields(head[2])
+    for foot in _FOOT.finditer(data, place):
+        following = _HEAD.match(data, foot.end())
+        if following is None and foot.end() < len(data):
+            continue  # somebody printed a typescript
+        yield _Part(place, foot.start(), began, _text(foot[1]), {**fields, **_fields(foot[2])})
+        if following is None:
+            return
+        place, began, fields = following.end(), _text(following[1]), _fields(following[2])
+    yield _Part(place, len(data), began, "", fields)
+
+
+def _untimed(data: bytes, parts: list[_Part]) -> Iterator[Chunk]:
+    for number, part in enumerate(parts):
+        if number:
+            yield Chunk(_RESET, part.start, part.start, size=_size(part.fields))
+        yield from pieces(data, part.start, part.end)
+
+
+# timing ---------------------------------------------------------------------------------------------------------------
+class _Entry(NamedTuple):
+    kind: str  # O output, I input, S signal, H header
+    delay: float
+    length: int = 0
+    key: str = ""
+    value: str = ""
+
+
+def _entries(timing: bytes) -> Iterator[_Entry]:
+    for line in timing.decode("utf-8", "replace").splitlines():
+        words = line.split(maxsplit=3)
+        kind = "O"
+        if words and words[0] in ("O", "I", "S", "H"):
+            kind = words.pop(0)
+        try:
+            delay = max(0.0, float(words[0]))
+            if kind in "OI":
+                yield _Entry(kind, delay, max(0, int(words[1])))
+            else:
+                yield _Entry(kind, delay, key=words[1], value=" ".join(words[2:]))
+        except (IndexError, ValueError):
+            continue
+
+
+def _timed(data: bytes, parts: list[_Part], entries: list[_Entry]) -> Iterator[Chunk]:
+    """Pieces as long as the entries say. What was typed is skipped where the file holds it: passwords are among it."""
+    place, end = parts[0].start, parts[-1].end
+    holds_input = place + sum(entry.length for entry in entries if entry.kind in "OI") <= end
+    elapsed = 0.0
+    for entry in entries:
+        elapsed += entry.delay
+        if entry.kind == "O" and entry.length and place < end:
+            stop = min(place + entry.length, end)
+            yield Chunk(data[place:stop], place, stop, elapsed)
+            place = stop
+        elif entry.kind == "I" and holds_input:
+            place = min(place + entry.length, end)
+        elif entry.kind == "S" and entry.key == "SIGWINCH":
+            size = dict(word.split("=", 1) for word in entry.value.split() if "=" in word)
+            yield Chunk(
+                b"", place, place, elapsed, _size({"COLUMNS": size.get("COLS", ""), "LINES": size.get("ROWS", "")})
+            )
+    yield from (piece._replace(elapsed=elapsed) for piece in pieces(data, place, end))
+
+
+# words of the header --------------------------------------------------------------------------------------------------
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace").strip()
+
+
+def _fields(raw: bytes | None) -> dict[str, str]:
+    return dict(_FIELD.findall(_text(raw))) if raw else {}
+
+
+def _size(fields: dict[str, str]) -> tuple[int, int] | None:
+    return sensible(fields.get("COLUMNS", ""), fields.get("LINES", ""))
+
+
+def _moment(written: str) -> int | None:
+    """Milliseconds of `2025-12-22 14:19:12-06:00`; None for a time whose zone is not said, or not by its offset."""
+    try:
+        moment = datetime.fromisoformat(written)
+    except ValueError:
+        return None
+    return round(moment.timestamp() * 1000) if moment.tzinfo else None

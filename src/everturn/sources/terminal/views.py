@@ -1,0 +1,104 @@
+"""One stay on the alternate screen: frames in, documents out, in the order they began.
+
+A frame goes on with the document at hand, goes back to an earlier one (a menu was closed), or begins a new one. What a
+full-screen program shows around the text that scrolls (title, input, status, a sidebar) is kept apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from everturn.sources.terminal.chrome import Chrome
+from everturn.sources.terminal.document import Document
+from everturn.sources.terminal.frames import Frame, Painted
+from everturn.sources.terminal.sidebar import Sidebar
+
+_EARLIER = 4  # documents that may be gone back to
+_FLEETING = 8  # documents of one frame each in a row: a screen that changes as a whole is not a text
+
+
+class View:
+    """The documents of one stay. `text_of` gives the text of cells."""
+
+    def __init__(self, text_of: Callable[[str], str]) -> None:
+        self.documents: list[Document] = []
+        self._text_of = text_of
+        self._current: Document | None = None
+        self._chrome, self._sidebar = Chrome(), Sidebar(text_of)
+        self._whole: Sequence[Painted] = ()  # rows of the last frame
+        self._rows: Sequence[Painted] = ()  # and without the sidebar
+        self._around: dict[int, tuple[str, str]] = {}
+
+    def see(self, frame: Frame) -> None:
+        """Take in the next frame."""
+        if not any(row.text for row in frame.rows):
+            return
+        rows = self._sidebar.without(frame.rows)
+        same_size = len(rows) == len(self._rows)
+        if same_size:
+            self._chrome.look(self._rows, rows)
+        if self._current is None or not self._current.stays(self._content(rows), frame):
+            if same_size:
+                rows = self._look_for_edges(frame.rows, rows)
+            self._go_on(self._content(rows), frame)
+        self._whole, self._rows = frame.rows, rows
+
+    def finish(self) -> None:
+        """No more frames come. A view that never scrolled shows its input box by never changing it."""
+        document = self._current
+        if document is not None and not self._chrome.top and not self._chrome.bottom:
+            self._note_edges()
+            self._chrome.bottom = self._chrome.still(document.rows)
+            if self._chrome.bottom:
+                self._note_edges()
+                document.narrow(0, self._chrome.bottom)
+        elif document is not None:
+            self._note_edges()
+
+    def around(self, document: Document) -> tuple[str, str]:
+        """Title and footer as they were last."""
+        return self._around.get(id(document), ("", ""))
+
+    # edges ----------------------------------------------------------------------------------------------------------
+    def _content(self, rows: Sequence[Painted]) -> Sequence[Painted]:
+        return rows[self._chrome.top : len(rows) - self._chrome.bottom]
+
+    def _look_for_edges(self, whole: Sequence[Painted], rows: Sequence[Painted]) -> Sequence[Painted]:
+        """Something moved: see what did not. The rows, without a sidebar when there turns out to be one."""
+        if self._sidebar.find(self._whole, whole):
+            self._rows, rows = self._sidebar.without(self._whole), self._sidebar.without(whole)
+            for document in self.documents[-_EARLIER:]:
+                document.repaint(self._sidebar.left)
+        top, bottom = self._chrome.top, self._chrome.bottom
+        if self._chrome.scrolled(self._rows, rows) and self._current is not None:
+            self._current.framed = True
+            more_top, more_bottom = self._chrome.top - top, self._chrome.bottom - bottom
+            if more_top < 0 or more_bottom < 0:
+                self._current.widen(self._content(self._rows), -more_top)
+            else:
+                self._current.narrow(more_top, more_bottom)
+        return rows
+
+    def _note_edges(self) -> None:
+        """Title and footer of the document at hand."""
+        top, bottom = self._chrome.top, self._chrome.bottom
+        title = [row.text.strip() for row in self._rows[:top]] + self._sidebar.text(self._whole)
+        footer = [row.text.strip() for row in self._rows[len(self._rows) - bottom :]]
+        self._around[id(self._current)] = "\n".join(filter(None, title)), "\n".join(filter(None, footer))
+
+    # documents ------------------------------------------------------------------------------------------------------
+    def _go_on(self, rows: Sequence[Painted], frame: Frame) -> None:
+        if not any(row.text for row in rows):
+            return
+        if self._current is not None and self._current.place(rows, frame):
+            return
+        self._note_edges()
+        for document in self.documents[: -_EARLIER - 1 : -1]:
+            if document is not self._current and document.place(rows, frame):
+                self._current = document
+                return
+        self._current = Document(rows, frame)
+        self._current.framed = bool(self._chrome.top or self._chrome.bottom)
+        self.documents.append(self._current)
+        if len(self.documents) > _FLEETING and not any(known.frames for known in self.documents[-_FLEETING - 1 : -1]):
+            del self.documents[-_FLEETING - 1]

@@ -1,0 +1,163 @@
+"""A talk as lines, and lines as messages.
+
+The first line of a conversation says what it is (`{"talk": …}`), every other one is one thing that was drawn
+(`{"said": …, "n": …}`). Lines are what the archive keeps of a conversation beside the recording itself; a message can be
+shown again from its own line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from everturn.model.conversation import Block, CallEnd, CallStart, Message, Reading, fingerprint
+from everturn.sources import Found, Member
+from everturn.sources.linewise import Place, Rec, add, alone, mapping, read, records, walker
+from everturn.sources.tally import Gathering
+from everturn.sources.terminal.talk import Called, Said, Talk
+
+_LARGEST = 512 << 20
+_ORIGINS = {"user": "human", "assistant": "model", "tool": "tool", "system": "system"}
+_FIELDS = {"user": "prompt", "assistant": "answer", "tool": "tool_output", "system": "meta"}
+
+
+def unpack(found: Found, path: Path) -> Iterator[Member]:
+    """Every conversation of a recording."""
+    from everturn.sources.terminal.dialects import read_screens
+    from everturn.sources.terminal.recordings import timing_beside
+    from everturn.sources.terminal.stitch import transcribe
+
+    if path.stat().st_size > _LARGEST:
+        return
+    data = path.read_bytes()
+    transcript = transcribe(data, found.path.name, timing_beside(found.path))
+    name = blake2b(data[:4096], digest_size=6).hexdigest()
+    for number, talk in enumerate(read_screens(transcript)):
+        native_id = talk.native_id or f"{name}-{number + 1}"
+        yield Member(str(number + 1), _lines(talk, native_id), native_id=native_id)
+
+
+def recordings_below(root: Path) -> Iterator[Found]:
+    """Every recording below a folder."""
+    from everturn.sources.terminal.recordings import recognise
+
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and not path.is_symlink():
+            with path.open("rb") as file:
+                head = file.read(64 << 10)
+            if recognise(head, path.name) is not None:
+                yield Found(path, "container")
+
+
+class TalkReader:
+    """Reads a conversation that `unpack` wrote out."""
+
+    def __init__(self, found: Found, state: bytes) -> None:
+        self._native_id = found.native_id
+        self._walk = walker(state == b"1")
+        self._gathering = Gathering()
+
+    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+        """See `sources.Reader`."""
+        self._gathering = Gathering()
+        return read(self._gathering, self._walk, data, base, last, self._take)
+
+    def state(self) -> bytes:
+        """See `sources.Reader`."""
+        return b"1" if self._walk.open_line else b"0"
+
+    def _take(self, record: Rec, place: Place) -> tuple[str, str, str]:
+        talk = self._gathering.session(self._native_id)
+        head = mapping(record.get("talk"))
+        if head:
+            titles = head.get("titles") or [""]
+            talk.learn(
+                title=str(titles[-1]), title_rank=2, workspace=str(head.get("workspace") or ""),
+                client=str(head.get("client") or ""),
+            )  # fmt: skip
+            return "talk", "known", ""
+        message = _message(record, place, self._native_id)
+        if message is None:
+            return "?", "unknown", ""
+        add(self._gathering, talk, message)
+        return "said", "message", ""
+
+
+def view(record: bytes) -> Message | None:
+    """The message of one line."""
+    value = alone(record)
+    return _message(value, Place(0, len(record)), "") if value is not None else None
+
+
+def workspace(head: bytes) -> str:
+    """Where it took place, if the screen said so."""
+    for record in records(head):
+        return str(mapping(record.get("talk")).get("workspace") or "")
+    return ""
+
+
+def _lines(talk: Talk, native_id: str) -> Iterator[bytes]:
+    head = {name: getattr(talk, name) for name in talk.__struct_fields__ if name != "said"}
+    yield msgspec.json.encode({"talk": head | {"native_id": native_id}}) + b"\n"
+    for number, said in enumerate(talk.said):
+        yield msgspec.json.encode({"said": said, "n": number}) + b"\n"
+
+
+def _message(record: Rec, place: Place, native_id: str) -> Message | None:
+    try:
+        said = msgspec.convert(record.get("said"), Said)
+    except msgspec.ValidationError:
+        return None
+    number = record.get("n")
+    role = said.role if said.role in _ORIGINS else "system"
+    interrupted = said.kind == "interrupt"
+    return Message(
+        role=role,
+        origin="system" if interrupted else _ORIGINS[role],
+        kind="queued" if said.queued and role == "user" else said.kind,
+        at=said.at,
+        precision=said.precision,
+        provider_id=f"{native_id}/{said.step}" if said.step >= 0 else "",
+        model=said.model,
+        blocks=tuple(_blocks(said, role, number if isinstance(number, int) else 0)),
+        starts_turn=said.starts_turn,
+        start=place.start,
+        size=place.size,
+        fidelity=said.fidelity,
+        fingerprint=fingerprint(f"{native_id}/{number}", f"{said.role}\0{said.text}"),
+        reported_ms=said.duration_ms,
+    )
+
+
+def _blocks(said: Said, role: str, number: int) -> Iterator[Block]:
+    if said.thinking:
+        yield Block("thinking", said.thinking, "thinking")
+    if said.text:
+        yield Block("text", said.text, _FIELDS[role])
+    if said.attached:
+        yield Block("document", "\n".join(said.attached), "meta")
+    for idx, called in enumerate(said.calls):
+        yield from _call(called, f"{number}.{idx}")
+
+
+def _call(called: Called, call_id: str) -> Iterator[Block]:
+    given: dict[str, Any] = {
+        name: value
+        for name, value in (("path", called.path), ("command", called.command), ("pattern", called.pattern))
+        if value
+    }
+    start = CallStart(
+        call_id, called.name, called.kind, called.path, called.command, given | called.arguments, called.prompt
+    )
+    words = [called.title or called.name, called.command, called.pattern, called.prompt]
+    yield Block("call", "\n".join(dict.fromkeys(word for word in words if word)), "tool_input", call=start)
+    if called.status == "open":
+        return
+    failed = called.status == "error"
+    end = CallEnd(call_id, failed, called.error_class, action="" if failed else called.action, path=called.path)
+    output = "\n".join([called.output, *called.steps, *called.diagnostics]).strip("\n")
+    yield Block("result", output, "tool_output", result=end)

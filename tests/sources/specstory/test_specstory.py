@@ -1,0 +1,201 @@
+"""Sessions that SpecStory saved: sections, tools inside them, other threads, the older forms."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everturn.derive.growth import grow
+from everturn.model.archive import Growth, Tail
+from everturn.sources import Found, Places
+from everturn.sources.specstory import SOURCE
+from tests.sources.goldens import (
+    Whole,
+    assert_claims_only,
+    assert_golden,
+    assert_keeps_promises,
+    assert_same_in_pieces,
+    assert_survives,
+    corpus,
+    damaged,
+    found_for,
+    ingest,
+    read,
+    readings,
+    shown,
+)
+
+FOLDER = Path(__file__).parent / "samples"
+SAMPLES = sorted(FOLDER.glob("*.md"))
+PIECES = [piece for path in SAMPLES for piece in path.read_bytes().splitlines(keepends=True)]
+NEWER = "0c0ffee0-1111-4222-8333-444444444444"
+
+
+def sample(name: str) -> Whole:
+    ((_, _, whole),) = readings(SOURCE, FOLDER / f"{name}.md")
+    return whole
+
+
+def rows(whole: Whole, native_id: str) -> Growth:
+    return grow(Tail(), whole.messages[native_id])[0]
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_a_sample_reads_as_expected(path: Path) -> None:
+    ((_, data, whole),) = readings(SOURCE, path)
+    assert_keeps_promises(SOURCE, data, whole, lines=False)
+    assert_golden(path, shown(whole))
+
+
+def test_marks_inside_what_a_tool_printed_begin_nothing() -> None:
+    whole = sample("newer")
+    assert whole.texts("prompt")[0] == "the lamp is too bright\n\n---\n\nand this line is below a rule of mine"
+    assert "_**User (2020-01-01 00:00:00Z)**_\n\n```not the end" in whole.texts("tool_output")[0]
+
+
+def test_tools_are_calls_with_their_results() -> None:
+    growth = rows(sample("newer"), NEWER)
+    assert [(call.name, call.kind, call.status, call.exit_status) for call in growth.calls] == [
+        ("Read", "read", "ok", None), ("Bash", "shell", "error", 2), ("Edit", "edit", "ok", None),
+        ("exec_command", "shell", "ok", 0), ("shell", "shell", "ok", None),
+    ]  # fmt: skip
+    touched = [(artifact.action, artifact.path) for artifact in growth.artifacts]
+    assert touched == [("read", "./src/lamp.py"), ("edited", "/home/ann/lamp/src/lamp.py")]
+    calls = [block.call for message in sample("newer").all() for block in message.blocks if block.call]
+    assert [call.command for call in calls if call.kind == "shell"] == [
+        "make test",
+        "make test\ngit add -A",
+        "make lint",
+    ]
+
+
+def test_what_is_said_up_to_a_call_is_one_step() -> None:
+    growth = rows(sample("newer"), NEWER)
+    assert [step.n_calls for step in growth.steps] == [2, 3]
+
+
+def test_only_what_a_human_typed_is_a_prompt() -> None:
+    whole = sample("newer")
+    said = [(m.origin, m.kind) for m in whole.messages[NEWER] if m.role == "user"]
+    assert said == [
+        ("human", "text"), ("system", "interrupt"), ("human", "command"), ("injected", "context"),
+        ("system", "output"), ("injected", "context"),
+    ]  # fmt: skip
+
+
+def test_another_thread_is_a_session_of_its_own() -> None:
+    whole = sample("newer")
+    child = f"{NEWER}/sidechain-1"
+    assert whole.facts[child] == {"kind": "sidechain", "parent": NEWER}
+    assert [link.relation for link in whole.links[child]] == ["subagent_of"]
+    assert [(link.relation, link.native_id) for link in whole.links[NEWER]] == [("spawned", child)]
+    assert [(m.origin, m.role) for m in whole.messages[child]] == [("agent", "user"), ("model", "assistant")]
+
+
+def test_the_oldest_form_is_read_item_by_item() -> None:
+    whole = sample("oldest")
+    growth = rows(whole, "oldest")
+    assert whole.facts["oldest"]["title"] == "Painting the fence"
+    assert [(call.name, call.kind) for call in growth.calls] == [
+        ("read_file", "read"), ("codebase_search", "search"), ("run_terminal_cmd", "shell"), ("edit_file", "edit"),
+    ]  # fmt: skip
+    assert (len(growth.turns), len(growth.steps)) == (2, 6)
+    assert whole.texts("prompt") == ["paint the fence @fence.md\n\nlike this:\n\n_**User**_", "thanks"]
+
+
+def test_the_form_between_is_read_too() -> None:
+    growth = rows(sample("older-cli"), "44444444-aaaa-bbbb-cccc-000000000006")
+    assert [(call.name, call.kind, call.status) for call in growth.calls] == [
+        ("Read", "read", "ok"),
+        ("Bash", "shell", "ok"),
+    ]
+    cursor = rows(sample("cursor"), "7648a3a8-0000-4000-8000-000000000000")
+    assert [(artifact.action, artifact.path) for artifact in cursor.artifacts] == [
+        ("read", "pkg/sync.go"),
+        ("edited", "pkg/sync.go"),
+    ]
+
+
+def test_two_files_of_one_session_share_their_messages(tmp_path: Path) -> None:
+    data = (FOLDER / "newer.md").read_bytes()
+    for name in ("2026-05-01.md", "2026-05-01-lamp.md"):
+        (tmp_path / name).write_bytes(data)
+    with ingest("specstory", tmp_path / "2026-05-01.md", tmp_path / "2026-05-01-lamp.md") as taken:
+        one, other = sorted(taken.store.sessions_of("specstory", NEWER), key=lambda session: session.id)
+        assert (one.n_inherited, other.n_inherited) == (0, other.n_messages)
+        assert taken.hits("dimmer now") == [NEWER]
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=40)
+def test_a_sample_reads_the_same_in_any_pieces(path: Path, seed: int) -> None:
+    data = path.read_bytes()
+    assert_same_in_pieces(SOURCE, found_for(SOURCE, path, data), data, seed, stopping=False)
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_a_file_that_got_longer_is_read_on(path: Path) -> None:
+    data = path.read_bytes()
+    found, whole = found_for(SOURCE, path, data), read(SOURCE, found_for(SOURCE, path, data), data)
+    for message in whole.all():
+        grown = read(SOURCE, found, data, [message.start], [True])
+        assert grown.messages == whole.messages
+
+
+@given(seed=st.integers(0, 2**64))
+@settings(max_examples=300)
+def test_no_damage_stops_the_reader(seed: int) -> None:
+    data = damaged(PIECES, random.Random(seed), most=40)
+    assert_survives(SOURCE, Found(Path("x.md"), native_id="x"), data, lines=False)
+    if data:
+        assert_same_in_pieces(SOURCE, Found(Path("x.md"), native_id="x"), data, seed, stopping=False)
+
+
+def test_sessions_are_found_in_the_projects_of_named_folders(tmp_path: Path) -> None:
+    history = tmp_path / "code" / "lamp" / ".specstory" / "history"
+    history.mkdir(parents=True)
+    (history / "a.md").write_bytes((FOLDER / "newer.md").read_bytes())
+    (history / "notes.md").write_text("# notes\n")
+    (tmp_path / "code" / "b.md").write_bytes((FOLDER / "newer.md").read_bytes())
+    assert SOURCE.roots(Places(tmp_path, {}, "linux")) == []
+    (root,) = SOURCE.roots(Places(tmp_path, {}, "linux", {"specstory": (tmp_path / "code",)}))
+    assert list(SOURCE.find(root)) == [Found(history / "a.md", "main", NEWER)]
+    whole = read(SOURCE, Found(history / "a.md", "main", NEWER), (history / "a.md").read_bytes())
+    assert whole.facts[NEWER]["workspace"] == str(tmp_path / "code" / "lamp")
+
+
+def test_a_saved_session_is_known_by_its_content() -> None:
+    path = Path("/x/y.md")
+    assert SOURCE.sniff(path, b"<!-- Generated by SpecStory -->\n\n# A (2025-01-01 00:00:00)\n") == Found(
+        path, "main", "y"
+    )
+    for other in (b"", b"# Notes\n", b"## 2025-07-10\n\ntext\n", b"x <!-- Generated by SpecStory -->"):
+        assert SOURCE.sniff(path, other) is None
+
+
+def test_a_saved_session_is_searched_in_the_archive() -> None:
+    with ingest("specstory", FOLDER / "oldest.md") as taken:
+        assert taken.hits("fence is green") == ["oldest"]
+        assert taken.hits("bun test") == ["oldest"]
+
+
+@pytest.mark.parametrize("path", corpus("specstory"))
+def test_a_real_session_is_read_whole(path: Path) -> None:
+    ((found, data, whole),) = readings(SOURCE, path)
+    assert_keeps_promises(SOURCE, data, whole, lines=False)
+    assert_same_in_pieces(SOURCE, found, data, 7, stopping=False)
+    assert whole.problems == []
+    tools = sum(line.startswith(b"<tool-use ") for line in data.splitlines())
+    calls = [block.call for message in whole.all() for block in message.blocks if block.call]
+    assert len(calls) >= tools
+    with ingest("specstory", path) as taken:
+        assert taken.report.sessions == len(whole.messages)
+
+
+def test_only_saved_sessions_are_taken_for_them() -> None:
+    assert_claims_only(SOURCE, "specstory")
