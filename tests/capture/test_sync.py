@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 from everturn.capture.policy import Policy
-from everturn.capture.sync import add
+from everturn.capture.sync import Sync, add, sync
 from everturn.errors import MissingPath
 from everturn.store import SessionFilter, Store, open_store
-from tests.capture.history import OTHER, SID, WORKSPACE, History, current, everything, hits, job, raw, run, sessions
+from tests.capture.history import (
+    OTHER,
+    SID,
+    WORKSPACE,
+    History,
+    current,
+    everything,
+    hits,
+    job,
+    raw,
+    run,
+    sessions,
+    ticking,
+)
 
 
 def test_a_new_file_is_taken_in_byte_for_byte_and_can_be_found(any_store: Store, history: History) -> None:
@@ -232,7 +246,6 @@ def test_two_processes_at_once_add_every_message_once(tmp_path: Path, history: H
     run(one, history)
     history.grow(history.turn("c", "d"))
     late = job(two, history)
-    from everturn.capture.sync import sync
 
     def interfere(*numbers: object) -> None:
         run(one, history)
@@ -276,3 +289,54 @@ def test_an_empty_file_is_known_and_not_read_again(any_store: Store, history: Hi
     history.grow(history.turn("a", "b"))
     assert run(any_store, history).grown == 1
     assert current(any_store).n_messages == 2
+
+
+@pytest.mark.parametrize("mode", ["structure", "redacted", "full"])
+def test_a_document_of_many_lines_longer_than_a_piece_is_read_in_every_mode(
+    tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from everturn.capture import pieces
+    from everturn.sources import Places, all_sources
+
+    monkeypatch.setattr(pieces, "BATCH", 1000)
+    path = tmp_path / "session-2026-01-01T10-00-abcdef01.json"
+    said = [
+        {"id": str(n), "timestamp": "2026-01-01T10:00:00.000Z", "type": "user", "content": "word " * 900}
+        for n in range(5)
+    ]
+    document = {
+        "sessionId": "s",
+        "projectHash": "h",
+        "startTime": "2026-01-01T10:00:00.000Z",
+        "lastUpdated": "",
+        "messages": said,
+    }
+    path.write_text(json.dumps(document, indent=1))
+    store = open_store("memory:")
+    places = Places(tmp_path / "no-home", {}, "linux")
+    one = Sync(store, all_sources(), places, Policy(mode=mode), "box", "ann", ticking())
+    report = add(one, [path], "gemini")
+    assert (report.failed, report.messages) == ([], 5)
+    assert is_unchanged_afterwards(one, path)
+
+
+def is_unchanged_afterwards(job: Sync, path: Path) -> bool:
+    return add(job, [path], "gemini").unchanged == 1
+
+
+def test_a_reader_that_breaks_in_a_mode_without_bytes_does_not_hang(history: History) -> None:
+    from dataclasses import replace
+
+    class Broken:
+        def feed(self, data: bytes, base: int, last: bool) -> None:
+            raise ZeroDivisionError
+
+        def state(self) -> bytes:
+            return b""
+
+    store = open_store("memory:")
+    history.write(history.turn("a", "b") * 3)
+    one = job(store, history, Policy(mode="structure"))
+    name, source = next(iter(one.sources.items()))
+    broken = replace(one, sources={name: replace(source, reader=lambda found, state: Broken())})
+    assert len(sync(broken).failed) == 1

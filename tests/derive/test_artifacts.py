@@ -172,3 +172,12 @@ def test_hostile_text_is_read_in_bounded_time(piece: str) -> None:
     text = piece * (200_000 // len(piece))
     assert isinstance(by_shell(text, text), list)
     assert isinstance(by_shell("git commit; patch", text.replace("\n", "")), list)
+
+
+def test_every_file_of_a_patch_is_noted() -> None:
+    patch = "*** Begin Patch\n*** Add File: a.py\n+x\n*** Update File: b.py\n@@\n*** Delete File: c.py\n*** End Patch"
+    wanted = [("created", "a.py"), ("edited", "b.py"), ("deleted", "c.py")]
+    for given in (patch, {"input": patch}):
+        call = CallStart("1", "apply_patch", "create", "a.py", input=given)
+        assert touched(call, CallEnd("1"), "") == wanted
+    assert touched(CallStart("1", "apply_patch", "create", "a.py", input=patch), CallEnd("1", True), "") == []

@@ -60,7 +60,7 @@ def test_an_exit_status_stands_at_the_beginning_of_a_line() -> None:
 
 
 def test_blocks_of_any_shape_are_kept() -> None:
-    odd = [
+    odd: list[Any] = [
         1,
         None,
         {"type": []},

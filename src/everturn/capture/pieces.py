@@ -80,9 +80,10 @@ def pieces(store: Store, intake: Intake, file: BinaryIO, redact: Redact | None =
     reader = _start_reader(intake)
     parsed, size, offset, last = version.parsed, version.size, version.offset, False
     unread = store.read_raw(version.id, parsed, size - parsed) if whole and version.id and reader is not None else b""
+    batch, state = BATCH, version.state
     while not last:
         file.seek(offset)
-        taken = _take(file, info.st_size - offset)
+        taken = _take(file, info.st_size - offset, batch)
         last = offset + len(taken) >= info.st_size or not taken
         if not (whole or last):
             taken = taken[: taken.rfind(b"\n") + 1]
@@ -91,10 +92,14 @@ def pieces(store: Store, intake: Intake, file: BinaryIO, redact: Redact | None =
         reading, failed = _feed(reader, data, parsed, last)
         reader = None if failed else reader
         advance = len(taken)
-        if not whole and reading.consumed < len(data):
+        if not whole and reader is not None and reading.consumed < len(data):
+            if not last:  # a record longer than a piece, in a mode that keeps no half ones: all the rest at once
+                batch, reader = info.st_size, reader_for(source, intake.candidate.found, state)
+                continue
             # Half a line of a file that is being written: only mode `full` stores it before it is whole.
             stored = data = data[: reading.consumed]
             advance = _source_length(taken, reading.consumed, redact)
+        state = reader.state() if reader is not None else version.state
         before, offset = offset, offset + advance
         parsed, unread = parsed + reading.consumed, data[reading.consumed :] if reader is not None else b""
         at, size = size, size + len(stored)
@@ -103,7 +108,7 @@ def pieces(store: Store, intake: Intake, file: BinaryIO, redact: Redact | None =
             "size": size,
             "parsed": parsed,
             "parser": -1 if failed else source.parser if reader is not None else version.parser,
-            "state": reader.state() if reader is not None else version.state,
+            "state": state,
             **probes(file, offset),
             **((intake.candidate.columns or stat_columns(info)) if last else {"mtime_ns": 0}),
         }
@@ -209,9 +214,9 @@ def _feed(reader: Reader | None, data: bytes, base: int, last: bool) -> tuple[Re
         return nothing(), f"the reader failed with {type(failure).__name__} after byte {base}"
 
 
-def _take(file: BinaryIO, limit: int) -> bytes:
+def _take(file: BinaryIO, limit: int, batch: int) -> bytes:
     """A batch, lengthened to the next line end."""
-    data = file.read(min(BATCH, limit))
+    data = file.read(min(batch, limit))
     if len(data) >= limit or b"\n" in data:
         return data
     parts = [data]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from everturn.derive.patches import patched
 from everturn.derive.shellwords import Command, simple_commands
 from everturn.model.conversation import CallEnd, CallStart
 
@@ -29,11 +30,18 @@ def touched(call: CallStart, end: CallEnd, output: str) -> list[Touch]:
         return []
     action, path = end.action or _ACTION.get(call.kind, ""), end.path or call.path
     found: list[Touch] = [(action, path), *end.others] if action and path else list(end.others)
+    found += [(_ACTION[kind], place) for kind, place in patched(_patch(call))]
     if call.kind == "shell" and not end.exit_status:
         output = output if len(output) <= 2 * _LOOKED_AT else f"{output[:_LOOKED_AT]}\n{output[-_LOOKED_AT:]}"
         found += _by_command(call.command, output)
         found += _by_output(call.command[:_LOOKED_AT], output)
     return list(dict.fromkeys(found))
+
+
+def _patch(call: CallStart) -> str:
+    """The text that may be a patch: a command, the whole input, or its one argument."""
+    given = call.input.get("input") if isinstance(call.input, dict) else call.input
+    return call.command or (given if isinstance(given, str) else "")
 
 
 # what the command says ------------------------------------------------------------------------------------------------

@@ -214,11 +214,16 @@ class _Grower:
     # words --------------------------------------------------------------------------------------------------------
     def _index(self, message: Message) -> None:
         texts: list[str | None] = [None] * len(FIELDS)
+        more: dict[int, list[str]] = {}
         for block in message.blocks:
             if block.field and block.text:
                 column = _COLUMN[block.field]
-                before = texts[column]
-                texts[column] = block.text if before is None else f"{before}\n{block.text}"
+                if texts[column] is None:
+                    texts[column] = block.text
+                else:
+                    more.setdefault(column, []).append(block.text)
+        for column, rest in more.items():
+            texts[column] = "\n".join([texts[column] or "", *rest])
         if any(texts):
             self.growth.index.append(IndexRow(self.seq, tuple(texts)))
 

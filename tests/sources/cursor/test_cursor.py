@@ -194,6 +194,19 @@ def test_the_database_is_kept_and_its_conversations_are_found(tmp_path: Path) ->
     connection.close()
 
 
+def test_access_tokens_of_the_editor_are_not_kept(tmp_path: Path) -> None:
+    path = tmp_path / "state.vscdb"
+    connection = database(path)
+    put(connection, "ItemTable", "cursorAuth/accessToken", "walrus-token-canary")
+    put(connection, "ItemTable", 'secret://{"extensionId":"x"}', "otter-secret-canary")
+    connection.commit()
+    with goldens.ingest("cursor", path) as taken:
+        kept = b"".join(taken.store.read_raw(version.id, 0, version.size) for _, version in taken.store.files())
+        assert b"a prompt only" in kept
+        assert b"canary" not in kept
+    connection.close()
+
+
 def test_values_that_are_not_json_are_kept_as_text(tmp_path: Path) -> None:
     path = tmp_path / "state.vscdb"
     connection = database(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from difflib import unified_diff
 
 from everturn.sources.terminal.talk import Called, Said, Talk
 from everturn.sources.terminal.transcript import Line, Run, Segment, Transcript
@@ -50,10 +51,12 @@ def spoken(talk: Talk) -> list[Said]:
 
 def assert_found(talks: Sequence[Talk], truth: Sequence[Sequence[Expected]]) -> None:
     """Exactly what was drawn was read."""
-    assert [[_shape(item) for item in spoken(talk)] for talk in talks] == [
+    found = [[_shape(item) for item in spoken(talk)] for talk in talks]
+    wanted = [
         [(one.role, one.kind, one.text or one.thinking or str(one.call.get("title", ""))) for one in session]
         for session in truth
     ]
+    assert found == wanted, _difference(found, wanted)
     for talk, session in zip(talks, truth, strict=True):
         for item, one in zip(spoken(talk), session, strict=True):
             assert_item(item, one)
@@ -62,11 +65,14 @@ def assert_found(talks: Sequence[Talk], truth: Sequence[Sequence[Expected]]) -> 
 def assert_item(item: Said, one: Expected) -> None:
     """One item, field by field."""
     fields = ("role", "kind", "text", "thinking", "author", "time_text", "mode", "model", "aborted", "duration_ms")
-    assert {name: getattr(item, name) for name in fields} == {name: getattr(one, name) for name in fields}
+    for name in fields:
+        assert getattr(item, name) == getattr(one, name), f"{name} of {item}"
     assert item.starts_turn == (one.role == "user")
+    assert item.fidelity == "rendered", f"fidelity of {item}"
     if one.call:
         (call,) = item.calls
-        assert {name: getattr(call, name) for name in one.call} == one.call
+        for name, value in one.call.items():
+            assert getattr(call, name) == value, f"{name} of {call}"
     else:
         assert not item.calls
 
@@ -84,3 +90,12 @@ def calls(talks: Sequence[Talk]) -> list[Called]:
 def _shape(item: Said) -> tuple[str, str, str]:
     title = item.calls[0].title if item.calls else ""
     return item.role, item.kind, item.text or item.thinking or title
+
+
+def _difference(found: list[list[tuple[str, str, str]]], wanted: list[list[tuple[str, str, str]]]) -> str:
+    read, drawn = (
+        [" ".join(item) for session in side for item in [*session, ("end of session",)]] for side in (found, wanted)
+    )
+    return "\n".join(
+        ["what was read differs from what was drawn:", *unified_diff(drawn, read, "drawn", "read", lineterm="")]
+    )

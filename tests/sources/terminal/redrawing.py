@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from wcwidth import wcswidth
+
 from tests.sources.terminal.random_screens import Dice
 
 WORDS = (
@@ -85,11 +87,11 @@ class _Program:
     def _turn(self, turn: int) -> None:
         request = self.dice.of((f"request {turn}: {self._words(6)}", "continue", self._words(30)))
         for end in range(0, len(request) + 1, 5):
-            self.input = request[:end][-40:]
+            self.input = request[:end][-30:]
             self._draw()
         self.input, self.status = "", "working.."
         for line in [*self._wrapped(request, self.width - 8), "user (02:36 PM)"]:
-            self.text.append(f"  ┃  {line}".ljust(self.width - 4) + "┃")
+            self.text.append(_padded(f"  ┃  {line}", self.width - 4) + "┃")
         self.text.append("")
         self._draw()
         for _ in range(1 + self.dice.roll(3)):
@@ -120,8 +122,8 @@ class _Program:
         for _ in range(3):
             self._draw()
         name = f"src/{self.dice.of(WORDS[:8])}_{self.dice.roll(900)}.py"
-        body = [f"{number:>4} {self.dice.of('+- ')} {self._words(4)}" for number in range(2 + self.dice.roll(12))]
-        self.text[start:] = [f"  ┃  {line}"[: self.width - 6].ljust(self.width - 4) + "┃" for line in (f"Edit {name}", "", *body)]
+        body = [f"{number:>4} {self.dice.of('+- ')} {self._words(4)}" for number in range(2 + self.dice.roll(self._height() - 10))]
+        self.text[start:] = [_padded(f"  ┃  {line}", self.width - 4) + "┃" for line in (f"Edit {name}", "", *body)]
         self.text.append("")
         self._draw()
 
@@ -153,12 +155,12 @@ class _Program:
         first = max(0, len(self.text) - height - self.back)
         rows = [f"  # {self.name}", f"  /share   {self.tokens / 10:.1f}K", ""][: self.style.title]
         rows += (self.text[first : first + height] + [""] * height)[:height]
-        rows += ["", "  ┃ ".ljust(self.width - 4) + "┃", f"  ┃ > {self.input}".ljust(self.width - 4) + "┃"]
+        rows += ["", "  ┃ ".ljust(self.width - 4) + "┃", _padded(f"  ┃ > {self.input}", self.width - 4) + "┃"]
         rows += ["  ┃ ".ljust(self.width - 4) + "┃"]
         rows += [f"  {SPINNER[self.ticks % len(SPINNER)]} {self.status}".ljust(self.width - 30) + "model · v0.13"]
         for number, entry in enumerate(self.menu):
             row = self.style.rows // 3 + number
-            rows[row] = rows[row][:20].ljust(20) + f"│{entry}│"
+            rows[row] = _padded(rows[row][:10], 20) + f"│{entry}│"
         self._show(self._with_sidebar(rows), first)
 
     def _with_sidebar(self, rows: list[str]) -> list[str]:
@@ -204,12 +206,11 @@ class _Program:
     def _wrapped(self, text: str, width: int) -> list[str]:
         lines = [""]
         for word in text.split():
-            if len(lines[-1]) + len(word) * 2 > width:
+            if wcswidth(f"{lines[-1]} {word}") > width:
                 lines.append("")
             lines[-1] += (" " if lines[-1] else "") + word
         return lines
 
 
 def _padded(row: str, width: int) -> str:
-    wide = sum(char >= "\u3000" for char in row)
-    return row[: width - wide].ljust(width - wide)
+    return row + " " * max(0, width - wcswidth(row))

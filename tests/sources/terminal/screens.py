@@ -309,10 +309,10 @@ class Prompts:
         self.say([f"● {lines[0]}", *(f"  {line}" if line else "" for line in lines[1:]), ""])
         self.truth[-1].append(Expected("assistant", "\n".join(lines)))
 
-    def call(self, title: str, output: Sequence[str], **call: object) -> None:
-        """A tool call with its output."""
+    def call(self, title: str, printed: Sequence[str], **call: object) -> None:
+        """A tool call and what it printed."""
         self.say([], busy="✻ Running… (1s · esc to interrupt)")
-        first, *rest = output
+        first, *rest = printed
         self.say([f"● {title}", f"  ⎿  {first}", *(f"     {line}" for line in rest), ""])
         self.truth[-1].append(Expected("assistant", call={"title": title, **call}))
 

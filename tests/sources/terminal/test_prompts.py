@@ -211,6 +211,28 @@ def test_a_long_prompt_is_put_together_again() -> None:
     assert one(written(text, 80, False)).said[0].text == long
 
 
+def test_what_the_client_draws_all_over_again_is_said_once() -> None:
+    first = f"$ claude\n{BANNER}\n❯ go\n\n● Going.\n\n❯ on\n\n● Going on and"
+    text = f"{first}\n{BANNER}\n❯ go\n\n● Going.\n\n❯ on\n\n● Going on and on.\n\n❯ stop\n\n● Stopped.\n"
+    talk = one(written(text, 80, False))
+    assert [words(item) for item in talk.said] == [
+        "$ claude",
+        "go",
+        "Going.",
+        "on",
+        "Going on and on.",
+        "stop",
+        "Stopped.",
+    ]
+
+
+def test_each_start_of_the_client_is_a_conversation_of_its_own() -> None:
+    first = f"$ claude\n{BANNER}\n❯ go\n\n● Going.\n\nclaude --resume 003d0896-16f2-4171-8ad4-bbfc18111811\n$ claude"
+    talks = read_screens(written(f"{first}\n{BANNER}\n❯ stop\n\n● Stopped.\n", 80, False))
+    assert [[words(item) for item in spoken(talk)] for talk in talks] == [["go", "Going."], ["stop", "Stopped."]]
+    assert [talk.native_id for talk in talks] == ["003d0896-16f2-4171-8ad4-bbfc18111811", ""]
+
+
 def one(transcript: Transcript) -> Talk:
     """The only conversation."""
     (talk,) = read_screens(transcript)

@@ -48,5 +48,6 @@ SOURCE = Source(
     workspace=workspace,
     unpack=_unpack,
     is_database=True,
+    private=("DELETE FROM ItemTable WHERE key LIKE 'cursorAuth/%' OR key LIKE 'secret:%' OR key LIKE '%Token'",),
     option="cursor-dir",
 )

@@ -21,6 +21,8 @@ from everturn.sources.terminal.transcript import Segment, Transcript
 _LOGO = re.compile(r"[█▀▄░]{2,}[█▀▄░ ]*[█▀▄░]{2,}")
 _BEFORE, _ROWS_OF_LOGO = 12, 3
 
+Heard = tuple[list[Said], Segment]  # what was said, and the frame around it
+
 
 def read_screens(transcript: Transcript) -> list[Talk]:
     """The conversations of a recording, in the order in which they began."""
@@ -117,13 +119,13 @@ class _Builder:
             self.fresh = True
 
     def _conversation(self, piece: _Piece) -> None:
-        said, segment = _READERS[piece.dialect](self, piece)
-        talk = self._talk_for(piece.dialect, said, segment)
-        if self.outside:
-            talk.said += self.outside
-            self.outside = []
-        talk.take(said, segment)
-        self.fresh = self.fresh and not said
+        for said, segment in _READERS[piece.dialect](self, piece):
+            talk = self._talk_for(piece.dialect, said, segment)
+            if self.outside:
+                talk.said += self.outside
+                self.outside = []
+            talk.take(said, segment)
+            self.fresh = piece.dialect == "prompts" or (self.fresh and not said)
 
     def _talk_for(self, dialect: str, said: list[Said], segment: Segment) -> Building:
         known = [talk for talk in self.talks if talk.dialect == dialect]
@@ -133,23 +135,24 @@ class _Builder:
             self.talks.append(talk)
         return talk
 
-    def read_boxes(self, piece: _Piece) -> tuple[list[Said], Segment]:
+    def read_boxes(self, piece: _Piece) -> list[Heard]:
         """A segment of boxes, and with it what the client's frame says."""
         rows, title, footer = boxes.without_frame(piece.rows)
         segment = _framed(piece.segment, title, footer)
-        return boxes.read_boxes(rows, segment, self.boxes), segment
+        return [(boxes.read_boxes(rows, segment, self.boxes), segment)]
 
-    def read_panels(self, piece: _Piece) -> tuple[list[Said], Segment]:
+    def read_panels(self, piece: _Piece) -> list[Heard]:
         """A segment of panels, and with it what stands below and beside it."""
         rows, beside = panels.without_sidebar(piece.rows, self.columns)
         rows, footer = panels.without_composer(rows)
         segment = _framed(piece.segment, "\n".join(filter(None, beside)), footer)
-        return panels.read_panels(rows, segment, self.panels, self.columns), segment
+        return [(panels.read_panels(rows, segment, self.panels, self.columns), segment)]
 
-    def read_prompts(self, piece: _Piece) -> tuple[list[Said], Segment]:
-        """A segment of the main screen, and with it the client's greeting."""
+    def read_prompts(self, piece: _Piece) -> list[Heard]:
+        """A segment of the main screen; each start of the client is a conversation of its own."""
         greeting = "\n".join(row.text for row in piece.rows[:_BEFORE])
-        return prompts.read_prompts(piece.rows, self.columns), _framed(piece.segment, greeting, "")
+        segment = _framed(piece.segment, greeting, "")
+        return [(said, segment) for said in prompts.read_prompts(piece.rows, self.columns)]
 
 
 def _framed(segment: Segment, title: str, footer: str) -> Segment:

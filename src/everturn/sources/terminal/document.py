@@ -17,6 +17,7 @@ from everturn.sources.terminal.matching import Block, blocks, is_telling
 _SCREENS_AROUND = 2  # looked through above and below where the view stands
 _SURE = 3  # telling rows in common that leave no doubt
 _SHARE = 0.5  # of the telling rows, where there are fewer
+_LEFT, _LONG = 6, 12  # lines after the end of it, characters of one line: how a frame goes on with what is nearly gone
 _EXCHANGED = 2  # telling rows gone, from which on more have to have stayed
 _TITLE = 3  # rows at the top that may stay while the text below is another one
 
@@ -47,7 +48,7 @@ class Document:
         self.texts: list[str] = []  # of the lines
         self.top = 0  # the line that stands in the first row
         self.frames = 0  # placed after the first one
-        self.cut_top = bool(rows[-1].text)  # a full screen: more may stand above
+        self.cut_top = _is_full(rows)  # more may stand above
         self.rows = rows  # of the last frame
         self.framed = False  # chrome is known: all rows are content
         self._append(rows[: _height(rows)], frame)
@@ -73,7 +74,8 @@ class Document:
 
     def _is_in_place(self, rows: Sequence[Painted], changed: list[int]) -> bool:
         """Few rows differ, none shows what stood in another row, and the text was not exchanged as a whole."""
-        before = {row.text for row in self.rows if row.text}
+        written = [row.text for row in self.rows if row.text]
+        before = set(written)
         replaced = lost = 0
         inner = range(_TITLE, len(rows) - DEEPEST) if not self.framed else range(len(rows))
         for number in changed:
@@ -85,7 +87,7 @@ class Document:
             if is_telling(old) and not _grows(old, new) and masked(old) != masked(new):
                 replaced += bool(new)
                 lost += number in inner
-        if replaced > max(1, len(before) - replaced):
+        if replaced > max(1, len(written) - replaced):
             return False
         return lost < _EXCHANGED or lost <= sum(bool(self.rows[number].text) for number in inner) - lost
 
@@ -131,12 +133,19 @@ class Document:
 
     def _is_credible(self, found: list[Block], texts: list[str]) -> bool:
         """Whether enough rows agree. A view that was not full yet has no reason to scroll."""
-        common = sum(is_telling(text) for block in found for text in texts[block.first : block.last + 1])
-        if common >= _SURE:
+        common = [text for block in found for text in texts[block.first : block.last + 1] if is_telling(text)]
+        if len(common) >= _SURE:
             return True
-        if common < max(1.0, _SHARE * sum(map(is_telling, texts))):
-            return False
-        return found[0].distance == self.top or bool(self.rows[-1].text)
+        enough = len(common) >= max(1.0, _SHARE * sum(map(is_telling, texts)))
+        if found[0].distance == self.top:
+            return enough
+        return _is_full(self.rows) and (enough or self._goes_on(found, texts, common))
+
+    def _goes_on(self, found: list[Block], texts: list[str], common: list[str]) -> bool:
+        """Whether the frame begins with what the document ends with."""
+        first, last = found[0], found[-1]
+        left = len(self.lines) - (last.last + last.distance)
+        return not any(texts[: first.first]) and left <= _LEFT and max(map(len, common), default=0) >= _LONG
 
     def _write_block(self, block: Block, rows: Sequence[Painted], frame: Frame) -> None:
         for number in range(block.first, block.last + 1):
@@ -214,6 +223,10 @@ def _height(rows: Sequence[Painted]) -> int:
     while height and not rows[height - 1].text:
         height -= 1
     return height
+
+
+def _is_full(rows: Sequence[Painted]) -> bool:
+    return any(row.text for row in rows[-2:])
 
 
 def _grows(before: str, after: str) -> bool:

@@ -111,7 +111,8 @@ def read_panels(rows: Sequence[Row], segment: Segment, palette: Palette, columns
         else:
             reader.open(run)
     reader.settle()
-    if reader.said and segment.cut_top and segment.lines[0].text.strip():
+    # A panel begins with an empty row beside its bar.
+    if reader.said and segment.cut_top and rows[0].text.strip(f" {BAR}"):
         reader.said[0] = replace(reader.said[0], fidelity="partial")
     return reader.said
 
@@ -238,11 +239,12 @@ class _Reader:
 
     def _inline(self, row: Row, words: str) -> Called | None:
         call = tools.panelled(words) if not words.startswith("# ") else None
-        if words.startswith("$ ") and colour_at(row, indent(row.text)) in self.palette.muted:
+        colour = colour_at(row, indent(row.text))
+        red = is_red(colour)
+        if words[:2] in ("$", "$ ") and (red or colour in self.palette.muted):
             call = tools.shell(words[2:].strip())
         if call is None:
             return None
-        red = is_red(colour_at(row, indent(row.text)))
         # A file that was really written to has a panel with what changed; a line alone was asked for, refused or failed.
         undone = call.kind in ("edit", "create", "delete")
         status = "error" if red else "open" if undone else "ok"

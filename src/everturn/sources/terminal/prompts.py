@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -32,6 +33,7 @@ _RULE = re.compile(r"[─━]{20,}(?: \S.* [─━]+)?$")
 _FRAME = re.compile(r" ?[╭╰│╮╯]")
 _HINT = re.compile(r"  (?:\? for shortcuts|⏵⏵|⏸|← |esc to |ctrl\+|\S.*\(shift\+tab to cycle\))| *\S.*esc to interrupt")
 _BANNER = re.compile(r" {0,4}[▐▝▘▛▜█▌]{1,9} ")
+_GREETING = re.compile(r"[▐▛█▜▌✻│] .*(?:Claude Code v\d|Welcome to Claude Code)")
 _INTERRUPTED = re.compile(r"(?:\[?Request )?[Ii]nterrupted\b")
 _RUNNING = re.compile(r"(?:Running|Waiting|Initializing|Fetching|Searching|Reading)(?:…|\.\.\.)")
 _FAILED = re.compile(r"Error\b|Exit code [1-9]|User rejected|No \(tell|Interrupted|.*\bnot found\b|<tool_use_error>")
@@ -53,13 +55,38 @@ def looks_prompted(rows: Sequence[Row]) -> int:
     return sum(sides) if all(sides) else 0
 
 
-def read_prompts(rows: Sequence[Row], columns: int) -> list[Said]:
-    """What was said in the rows of one segment; what a shell printed before and after is given as such."""
+def read_prompts(rows: Sequence[Row], columns: int) -> list[list[Said]]:
+    """What was said in the rows of one segment, conversation by conversation; what a shell printed between is given as such.
+
+    The client greets when it starts, and again when it draws all that was said once more: that is no other conversation.
+    """
     reader = _Reader(columns)
     for row in _without_input(rows):
         reader.row(row)
     reader.flush()
-    return reader.said
+    starts = [*reader.greetings, len(reader.said)]
+    found = [reader.said[: starts[0]]]
+    for start, end in pairwise(starts):
+        said = reader.said[start:end]
+        if _is_told_again(found[-1], said):
+            found[-1] = [item for item in found[-1] if item.kind == "output" and item.role == "system"]
+        if any(item.role == "assistant" for item in found[-1]):
+            found.append(said)
+        else:
+            found[-1] = found[-1] + said
+    return [said for said in found if said]
+
+
+def _is_told_again(before: Sequence[Said], after: Sequence[Said]) -> bool:
+    """Whether one begins with all of the other, whose last words may have been cut off."""
+    old, new = ([_key(item) for item in side if item.kind != "output"] for side in (before, after))
+    if not old or len(new) < len(old):
+        return False
+    return old[:-1] == new[: len(old) - 1] and new[len(old) - 1][1].startswith(old[-1][1])
+
+
+def _key(item: Said) -> tuple[str, str]:
+    return item.role, item.text or item.thinking or "\n".join(call.title for call in item.calls)
 
 
 def _without_input(rows: Sequence[Row]) -> list[Row]:
@@ -102,12 +129,17 @@ class _Reader:
     def __init__(self, columns: int) -> None:
         self.columns = columns
         self.said: list[Said] = []
+        self.greetings: list[int] = []  # how many items came before each
         self.rows: list[Row] = []  # of the item being read
         self.what = "outside"
 
     def row(self, row: Row) -> None:
         """Take in the next row. One without a mark belongs to what is above it when it is empty or indented."""
         text = row.text
+        if _GREETING.search(text):
+            self.flush()
+            self.what = "outside"
+            self.greetings.append(len(self.said))
         if _is_noise(text):
             return
         what = _mark(text)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from everturn.sources.terminal.chrome import moved_up
+from everturn.sources.terminal.chrome import DEEPEST, moved_up
 from everturn.sources.terminal.frames import Painted
+from everturn.sources.terminal.matching import is_telling
 
 _GUTTER = 2  # columns
 _NARROWEST = 12
 _LEFTMOST = 0.4  # of the width
 _CROSSING = 0.08  # of the rows may go across the gutter: a rule, a status line
+_FEWEST_ROWS = 3
 _STAYING = 0.7
 _CANDIDATES = 6
 _TRIES, _LATER = 64, 16  # tried at each of the first changes, then at one in so many
@@ -71,9 +73,12 @@ class Sidebar:
         return [self._cut(row, column) for row in rows]
 
     def _stays(self, old: Sequence[Painted], new: Sequence[Painted], column: int) -> bool:
-        pairs = [(before.cells[column:], after.cells[column:]) for before, after in zip(old, new, strict=True)]
+        """Whether there is text behind the column that stays; the frame of an input box below is not enough."""
+        height = len(old) - DEEPEST
+        pairs = [(row.cells[column:], new[number].cells[column:]) for number, row in enumerate(old[:height])]
         written = [pair for pair in pairs if not (pair[0].isspace() and pair[1].isspace())]
-        return len(written) > 2 and sum(before == after for before, after in written) >= _STAYING * len(written)
+        stay = [before for before, after in written if before == after]
+        return sum(map(is_telling, stay)) >= _FEWEST_ROWS and len(stay) >= _STAYING * len(written)
 
 
 def _behind_gutters(rows: Sequence[Painted]) -> list[int]:
