@@ -338,5 +338,5 @@ def test_a_reader_that_breaks_in_a_mode_without_bytes_does_not_hang(history: His
     history.write(history.turn("a", "b") * 3)
     one = job(store, history, Policy(mode="structure"))
     name, source = next(iter(one.sources.items()))
-    broken = replace(one, sources={name: replace(source, reader=lambda found, state: Broken())})
+    broken = replace(one, sources={name: replace(source, reader=lambda found, state: Broken())  # type: ignore[arg-type,return-value]})
     assert len(sync(broken).failed) == 1

@@ -74,7 +74,8 @@ class Sync:
 class Taking:
     """One run of taking files in."""
 
-    def __init__(self, job: Sync, desk: Desk, report: Report) -> None:
+    def __init__(self, job: Sync, desk: Desk, report: Report, once: bool = False) -> None:
+        self._once = once
         self.job, self.desk, self.report = job, desk, report
         self._group: list[Piece] = []
         self._grouped = 0
@@ -113,14 +114,13 @@ class Taking:
                 self._grouped += len(piece.stored)
                 if self._grouped >= GROUP or len(self._group) >= GROUP_FILES:
                     self.flush()
-            else:
-                self.flush(piece)
+            elif not self.flush(piece):
+                return
 
-    def flush(self, *more: Piece) -> None:
+    def flush(self, *more: Piece) -> bool:
         """Write what is waiting."""
         group, self._group, self._grouped = [*self._group, *more], [], 0
-        if group:
-            self._write(group)
+        return not group or self._write(group)
 
     def fail(self, candidate: Candidate, why: str) -> None:
         """A file that cannot be read goes into quarantine."""
@@ -137,7 +137,11 @@ class Taking:
             found.parent, container=candidate.container,
         )  # fmt: skip
         with self.job.store.write():
-            known.id = self.job.store.add_file(known)
+            row = self.job.store.file(self.job.machine, candidate.path)
+            if row is not None:
+                known = row[0]
+            else:
+                known.id = self.job.store.add_file(known)
         candidate.known = known
         return known
 
@@ -161,13 +165,17 @@ class Taking:
         else:
             self.report.grown += 1
 
-    def _write(self, group: list[Piece]) -> None:
+    def _write(self, group: list[Piece]) -> bool:
         """Write pieces together; if that fails, one by one, so that one bad file does not hold up the others."""
         try:
             self._commit(group)
+            return True
         except Conflict:
+            if self._once:
+                raise
             for piece in group:
                 self._again(piece)
+            return False
         except EverturnError:
             raise
         except Exception as failure:
@@ -176,6 +184,7 @@ class Taking:
                     self._write([piece])
             else:
                 self._keep_bytes_only(group[0], failure)
+            return True
 
     def _commit(self, group: list[Piece]) -> None:
         before = dict(self.desk.written)
@@ -212,7 +221,7 @@ class Taking:
             candidate = look(old.source, old.found, self.job.store.file(self.job.machine, old.path))
             if is_unchanged(candidate):
                 return
-            alone = Taking(self.job, self.desk, self.report)
+            alone = Taking(self.job, self.desk, self.report, once=True)
             try:
                 alone.take(candidate)
                 group, alone._group = alone._group, []
@@ -221,7 +230,7 @@ class Taking:
             except Conflict:
                 continue
             return
-        self.report.failed.append((old.path, "other processes kept changing it; run sync again"))
+        self.report.waiting += 1  # whoever keeps moving its cursor is taking it in
 
     def _keep_bytes_only(self, piece: Piece, failure: Exception) -> None:
         """Rows could not be made of a piece: a defect of ours. Its bytes are kept and it is tried again later."""

@@ -24,6 +24,8 @@ _FORGETTING = 0.98
 _OFTEN = 2.5
 _FEWEST_MOVED = 2
 _FEWEST_FRAMES = 5
+_FEWEST_COUNTED = 3
+_TITLE = 3  # rows
 _MOST_TEXTS = 50_000
 
 
@@ -41,12 +43,12 @@ class Edge:
         self._same = [0.0] * DEEPEST  # shows the same, wherever it came from
         self._other = [0.0] * DEEPEST
 
-    def note(self, stayed: list[bool], moved: list[bool]) -> None:
+    def note(self, same: list[bool], moved: list[bool], blank: list[bool]) -> None:
         """What the rows did while the screen scrolled."""
-        for depth, (stay, move) in enumerate(zip(stayed, moved, strict=True)):
-            _count(self._same, self._other, depth, stay)
-            if stay != move:
-                _count(self._stayed, self._moved, depth, stay)
+        for depth, stays in enumerate(same):
+            _count(self._same, self._other, depth, stays)
+            if not blank[depth] and stays != moved[depth]:
+                _count(self._stayed, self._moved, depth, stays)
 
     def depth(self, may_be: list[bool]) -> int:
         """How many rows do not belong to what scrolls."""
@@ -60,7 +62,7 @@ class Edge:
         return deepest
 
     def _is_constant(self, depth: int) -> bool:
-        """A row of a frame, which looks like those that scroll, and yet is always there."""
+        """A row that looks like those that scroll (part of a frame, a blank) and yet is always the same."""
         return self._same[depth] > _OFTEN and self._other[depth] <= _MOST_MOVES * self._same[depth]
 
 
@@ -77,7 +79,8 @@ class Chrome:
         self._edges = (Edge(), Edge())
         self._row_of: dict[str, int] = {}
         self._wandering: set[str] = set()
-        self._changes = [0] * DEEPEST
+        self._changes = [0] * DEEPEST  # of rows from the bottom
+        self._counted = [0] * DEEPEST  # of rows from the top: another number, else the same
         self._frames = 0
 
     def look(self, old: Sequence[Painted], new: Sequence[Painted]) -> None:
@@ -92,6 +95,9 @@ class Chrome:
             before, after = old[-1 - depth], new[-1 - depth]
             if before is not after and masked(before.text) != masked(after.text):
                 self._changes[depth] += 1
+            before, after = old[depth], new[depth]
+            if before is not after and before.text != after.text and masked(before.text) == masked(after.text):
+                self._counted[depth] += 1
 
     def scrolled(self, old: Sequence[Painted], new: Sequence[Painted]) -> bool:
         """Compare two frames; whether the content moved up and the edges now tell more."""
@@ -99,12 +105,11 @@ class Chrome:
         if distance == 0:
             return False
         for edge, rows in zip(self._edges, _edges(len(new)), strict=True):
-            stayed, moved = [], []
-            for number in rows:
-                before, after = old[number].text, new[number].text
-                stayed.append(bool(before) and masked(before) == masked(after))
-                moved.append(_goes_along(old, new, number, distance))
-            edge.note(stayed, moved)
+            edge.note(
+                same=[masked(old[number].text) == masked(new[number].text) for number in rows],
+                moved=[_goes_along(old, new, number, distance) for number in rows],
+                blank=[not old[number].text and not new[number].text for number in rows],
+            )
         depths = [
             edge.depth([not self._wanders(new[number].text) for number in rows])
             for edge, rows in zip(self._edges, _edges(len(new)), strict=True)
@@ -113,20 +118,21 @@ class Chrome:
         self.top, self.bottom = depths
         return changed
 
-    def still(self, rows: Sequence[Painted]) -> int:
-        """For a view that never scrolled: rows of the last block at the bottom, if they hardly ever changed."""
+    def still(self, rows: Sequence[Painted]) -> tuple[int, int]:
+        """Rows at the top and the bottom, for a view that never scrolled.
+
+        At the bottom, the last block of rows if its first row and most others hardly ever changed (what is typed does
+        change); at the top, rows down to one in which something is counted.
+        """
         if self._frames < _FEWEST_FRAMES:
-            return 0
-        depth = 0
-        while depth < min(DEEPEST, len(rows)) and not rows[-1 - depth].text:
-            depth += 1
-        begin = depth
-        while depth < min(DEEPEST, len(rows)) and rows[-1 - depth].text:
-            depth += 1
-        if depth in (DEEPEST, begin):
-            return 0
-        changes = self._changes[begin:depth]
-        return depth if max(changes) <= _MOST_CHANGES * self._frames else 0
+            return 0, 0
+        most = max(1, _MOST_CHANGES * self._frames)
+        counted = [depth for depth, times in enumerate(self._counted[:_TITLE]) if times >= _FEWEST_COUNTED]
+        begin, end = _last_block(rows)
+        changes = self._changes[begin:end]
+        quiet = sum(times <= most for times in changes)
+        is_still = bool(changes) and end < DEEPEST and changes[-1] <= most and 2 * quiet >= len(changes)
+        return counted[-1] + 1 if counted else 0, end if is_still else 0
 
     def _wanders(self, text: str) -> bool:
         return text in self._wandering and is_telling(text)
@@ -136,6 +142,17 @@ def _edges(height: int) -> tuple[range, range]:
     """Row numbers at the top and at the bottom, from the edge inwards. They do not overlap."""
     depth = min(DEEPEST, height // 2)
     return range(depth), range(height - 1, height - 1 - depth, -1)
+
+
+def _last_block(rows: Sequence[Painted]) -> tuple[int, int]:
+    """Where the last rows that are not blank begin and end, counted from the bottom."""
+    begin = 0
+    while begin < min(DEEPEST, len(rows)) and not rows[-1 - begin].text:
+        begin += 1
+    end = begin
+    while end < min(DEEPEST, len(rows)) and rows[-1 - end].text:
+        end += 1
+    return begin, end
 
 
 def moved_up(old: Sequence[Painted], new: Sequence[Painted]) -> tuple[int, int]:

@@ -19,6 +19,7 @@ _SURE = 3  # telling rows in common that leave no doubt
 _SHARE = 0.5  # of the telling rows, where there are fewer
 _LEFT, _LONG = 6, 12  # lines after the end of it, characters of one line: how a frame goes on with what is nearly gone
 _EXCHANGED = 2  # telling rows gone, from which on more have to have stayed
+_GAP = "   "  # blank rows that a full screen does not have
 _TITLE = 3  # rows at the top that may stay while the text below is another one
 
 
@@ -43,14 +44,14 @@ class Written:
 class Document:
     """Lines seen to follow each other, and where the view stands in them."""
 
-    def __init__(self, rows: Sequence[Painted], frame: Frame) -> None:
+    def __init__(self, rows: Sequence[Painted], frame: Frame, framed: bool) -> None:
         self.lines: list[Written] = []
         self.texts: list[str] = []  # of the lines
         self.top = 0  # the line that stands in the first row
         self.frames = 0  # placed after the first one
-        self.cut_top = _is_full(rows)  # more may stand above
-        self.rows = rows  # of the last frame
-        self.framed = False  # chrome is known: all rows are content
+        self.cut_top = _is_full(rows) and (framed or not _has_gap(rows))  # more may stand above
+        self.rows = self.begun = rows  # of the last frame, and of the first
+        self.framed = framed  # chrome is known: all rows are content
         self._append(rows[: _height(rows)], frame)
 
     # nothing scrolled -----------------------------------------------------------------------------------------------
@@ -76,7 +77,7 @@ class Document:
         """Few rows differ, none shows what stood in another row, and the text was not exchanged as a whole."""
         written = [row.text for row in self.rows if row.text]
         before = set(written)
-        replaced = lost = 0
+        replaced = lost = gone = 0
         inner = range(_TITLE, len(rows) - DEEPEST) if not self.framed else range(len(rows))
         for number in changed:
             old, new = self.rows[number].text, rows[number].text
@@ -84,12 +85,13 @@ class Document:
                 continue
             if new in before:
                 return False
-            if is_telling(old) and not _grows(old, new) and masked(old) != masked(new):
+            if old and not _grows(old, new) and masked(old) != masked(new):
                 replaced += bool(new)
-                lost += number in inner
+                gone += number in inner
+                lost += number in inner and is_telling(old)
         if replaced > max(1, len(written) - replaced):
             return False
-        return lost < _EXCHANGED or lost <= sum(bool(self.rows[number].text) for number in inner) - lost
+        return lost < _EXCHANGED or lost <= sum(bool(self.rows[number].text) for number in inner) - gone
 
     # something scrolled ---------------------------------------------------------------------------------------------
     def place(self, rows: Sequence[Painted], frame: Frame) -> bool:
@@ -163,14 +165,16 @@ class Document:
     def _placed(self, rows: Sequence[Painted], altered: bool) -> None:
         """After a frame: lines that are no longer there are dropped from the end.
 
-        They are gone when their rows are blank now, or when the last row on the screen became another one while more
-        was thought to follow.
+        They are gone when their rows are blank now and nothing is known to follow them (then somebody scrolled back),
+        or when the last row on the screen became another one while more was thought to follow. The very last row may be
+        room above an input box.
         """
         self.rows = rows
         self.frames += 1
         height = _height(rows)
         end, below = self.top + height, self.top + len(rows)
-        if any(self.texts[end:below]) or (altered and height == len(rows)):
+        wiped = len(self.lines) <= below and any(self.texts[end : below - 1])
+        if wiped or (altered and height == len(rows)):
             del self.lines[end:], self.texts[end:]
 
     def _write(self, place: int, row: Painted, frame: Frame) -> None:
@@ -215,6 +219,7 @@ class Document:
             line.row = change(line.row)
             self.texts[place] = line.row.text
         self.rows = [change(row) for row in self.rows]
+        self.begun = [change(row) for row in self.begun]
 
 
 def _height(rows: Sequence[Painted]) -> int:
@@ -229,9 +234,16 @@ def _is_full(rows: Sequence[Painted]) -> bool:
     return any(row.text for row in rows[-2:])
 
 
+def _has_gap(rows: Sequence[Painted]) -> bool:
+    """Whether there is room between the text and what stands at the bottom."""
+    filled = "".join("x" if row.text else " " for row in rows)
+    return _GAP in filled
+
+
 def _grows(before: str, after: str) -> bool:
     """Whether a line went on, or only something small in it changed."""
-    if not before.strip() or not after.strip():
+    old, new = before.strip(), after.strip()
+    if not old or not new or before.find(old) != after.find(new):
         return False
-    shorter = min(len(before), len(after))
-    return before[: shorter // 2 + 1] == after[: shorter // 2 + 1]
+    half = min(len(old), len(new)) // 2 + 1
+    return old[:half] == new[:half]

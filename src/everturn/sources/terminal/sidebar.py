@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from everturn.sources.terminal.chrome import DEEPEST, moved_up
+from everturn.sources.terminal.chrome import DEEPEST, masked, moved_up
 from everturn.sources.terminal.frames import Painted
 from everturn.sources.terminal.matching import is_telling
 
@@ -18,8 +18,9 @@ _NARROWEST = 12
 _LEFTMOST = 0.4  # of the width
 _CROSSING = 0.08  # of the rows may go across the gutter: a rule, a status line
 _FEWEST_ROWS = 3
-_STAYING = 0.7
+_STAYING = 0.6
 _CANDIDATES = 6
+_NEARLY = 0.75
 _TRIES, _LATER = 64, 16  # tried at each of the first changes, then at one in so many
 
 
@@ -52,13 +53,27 @@ class Sidebar:
         self._tries += 1
         if self.column or len(old) != len(new) or (self._tries > _TRIES and self._tries % _LATER):
             return False
-        best = 0
-        for column in _behind_gutters([*old, *new])[:_CANDIDATES]:
-            if self._stays(old, new, column):
-                _, count = moved_up(self._lefts(old, column), self._lefts(new, column))
-                if count >= max(best, 1):
-                    best, self.column = count, column
-        return best > 0
+        moved = {
+            column: moved_up(self._lefts(old, column), self._lefts(new, column))[1]
+            for column in _behind_gutters([*old, *new])[-_CANDIDATES:]
+            if self._stays(old, new, column)
+        }
+        most = max(moved.values(), default=0)
+        if most:  # further left a little more may agree by chance: lines that grow at their end
+            self.column = max(column for column, count in moved.items() if count >= _NEARLY * most)
+        return most > 0
+
+    def find_still(self, old: Sequence[Painted], new: Sequence[Painted]) -> bool:
+        """Look for one in the first and the last frame of a view that never scrolled."""
+        if self.column or len(old) != len(new):
+            return False
+        for column in reversed(_behind_gutters([*old, *new])):
+            before = {row.text for row in self._lefts(old, column)}
+            grown = sum(is_telling(row.text) and row.text not in before for row in self._lefts(new, column))
+            if grown >= _FEWEST_ROWS and self._stays(old, new, column):
+                self.column = column
+                return True
+        return False
 
     def _is_crossed(self, rows: Sequence[Painted]) -> bool:
         start, end = self.column - _GUTTER, self.column
@@ -77,7 +92,7 @@ class Sidebar:
         height = len(old) - DEEPEST
         pairs = [(row.cells[column:], new[number].cells[column:]) for number, row in enumerate(old[:height])]
         written = [pair for pair in pairs if not (pair[0].isspace() and pair[1].isspace())]
-        stay = [before for before, after in written if before == after]
+        stay = [before for before, after in written if masked(before) == masked(after)]
         return sum(map(is_telling, stay)) >= _FEWEST_ROWS and len(stay) >= _STAYING * len(written)
 
 

@@ -44,16 +44,16 @@ class View:
         self._whole, self._rows = frame.rows, rows
 
     def finish(self) -> None:
-        """No more frames come. A view that never scrolled shows its input box by never changing it."""
+        """No more frames come. A view that never scrolled shows its edges by not changing them."""
         document = self._current
-        if document is not None and not self._chrome.top and not self._chrome.bottom:
-            self._note_edges()
-            self._chrome.bottom = self._chrome.still(document.rows)
-            if self._chrome.bottom:
-                self._note_edges()
-                document.narrow(0, self._chrome.bottom)
-        elif document is not None:
-            self._note_edges()
+        if document is None:
+            return
+        if not document.framed:
+            if self._sidebar.find_still(document.begun, document.rows):
+                self._without_sidebar(document)
+            self._chrome.top, self._chrome.bottom = self._chrome.still(self._rows)
+            document.narrow(self._chrome.top, self._chrome.bottom)
+        self._note_edges()
 
     def around(self, document: Document) -> tuple[str, str]:
         """Title and footer as they were last."""
@@ -66,9 +66,9 @@ class View:
     def _look_for_edges(self, whole: Sequence[Painted], rows: Sequence[Painted]) -> Sequence[Painted]:
         """Something moved: see what did not. The rows, without a sidebar when there turns out to be one."""
         if self._sidebar.find(self._whole, whole):
-            self._rows, rows = self._sidebar.without(self._whole), self._sidebar.without(whole)
-            for document in self.documents[-_EARLIER:]:
-                document.repaint(self._sidebar.left)
+            rows = self._sidebar.without(whole)
+            if self._current is not None:
+                self._without_sidebar(self._current)
         top, bottom = self._chrome.top, self._chrome.bottom
         if self._chrome.scrolled(self._rows, rows) and self._current is not None:
             self._current.framed = True
@@ -78,6 +78,10 @@ class View:
             else:
                 self._current.narrow(more_top, more_bottom)
         return rows
+
+    def _without_sidebar(self, document: Document) -> None:
+        self._rows = self._sidebar.without(self._whole)
+        document.repaint(self._sidebar.left)
 
     def _note_edges(self) -> None:
         """Title and footer of the document at hand."""
@@ -97,8 +101,7 @@ class View:
             if document is not self._current and document.place(rows, frame):
                 self._current = document
                 return
-        self._current = Document(rows, frame)
-        self._current.framed = bool(self._chrome.top or self._chrome.bottom)
+        self._current = Document(rows, frame, framed=bool(self._chrome.top or self._chrome.bottom))
         self.documents.append(self._current)
         if len(self.documents) > _FLEETING and not any(known.frames for known in self.documents[-_FLEETING - 1 : -1]):
             del self.documents[-_FLEETING - 1]
