@@ -11,6 +11,8 @@ import pytest
 from everturn.capture.policy import Policy
 from everturn.capture.sync import Sync, add, sync
 from everturn.errors import MissingPath
+from everturn.model.conversation import Reading
+from everturn.sources import Found, Reader
 from everturn.store import SessionFilter, Store, open_store
 from tests.capture.history import (
     OTHER,
@@ -328,15 +330,17 @@ def test_a_reader_that_breaks_in_a_mode_without_bytes_does_not_hang(history: His
     from dataclasses import replace
 
     class Broken:
-        def feed(self, data: bytes, base: int, last: bool) -> None:
+        def feed(self, data: bytes, base: int, last: bool) -> Reading:
             raise ZeroDivisionError
 
         def state(self) -> bytes:
             return b""
 
+    def broken(found: Found, state: bytes) -> Reader:
+        return Broken()
+
     store = open_store("memory:")
     history.write(history.turn("a", "b") * 3)
     one = job(store, history, Policy(mode="structure"))
     name, source = next(iter(one.sources.items()))
-    broken = replace(one, sources={name: replace(source, reader=lambda found, state: Broken())  # type: ignore[arg-type,return-value]})
-    assert len(sync(broken).failed) == 1
+    assert len(sync(replace(one, sources={name: replace(source, reader=broken)})).failed) == 1

@@ -32,11 +32,10 @@ def edits(text: str) -> list[Edit]:
         return []
     lines = text.split("\n")
     found = list(_replacements(lines)) or list(_diffs(lines)) or list(_whole_files(lines))
-    by_path: dict[str, Edit] = {}
+    by_path: dict[str, list[Edit]] = {}
     for edit in found:
-        before = by_path.get(edit.path)
-        by_path[edit.path] = edit if before is None else Edit(edit.path, f"{before.text}\n{edit.text}", before.creates)
-    return list(by_path.values())
+        by_path.setdefault(edit.path, []).append(edit)
+    return [Edit(path, "\n".join(one.text for one in them), them[0].creates) for path, them in by_path.items()]
 
 
 def call_id(path: str) -> str:
@@ -68,35 +67,34 @@ def _end(lines: list[str], start: int) -> int:
 
 
 def _diffs(lines: list[str]) -> Iterator[Edit]:
-    for opening, block in _fenced(lines):
-        if opening[2] != "diff":
+    for opening, start, end in _fenced(lines):
+        if opening != "diff":
             continue
-        for number, line in enumerate(block[:-1]):
-            if line.startswith("--- ") and block[number + 1].startswith("+++ "):
-                path = _path(block[number + 1][4:].removeprefix("b/"))
-                if path:
-                    yield Edit(path, "\n".join(block), creates=line[4:].strip() == "/dev/null")
+        heads = [n for n in range(start, end - 1) if lines[n].startswith("--- ") and lines[n + 1].startswith("+++ ")]
+        for head, after in zip(heads, [*heads[1:], end], strict=True):
+            path = _path(lines[head + 1][4:].removeprefix("b/"))
+            if path:
+                yield Edit(path, "\n".join(lines[head:after]), creates=lines[head][4:].strip() == "/dev/null")
 
 
 def _whole_files(lines: list[str]) -> Iterator[Edit]:
-    for number, line in enumerate(lines):
-        path = _path(line) if number + 1 < len(lines) and _FENCE.fullmatch(lines[number + 1]) else ""
+    for _, start, end in _fenced(lines):
+        line = lines[start - 2] if start > 1 else ""
+        path = _path(line)
         if path and ("." in path or "/" in path) and " " not in line.strip():
-            block = next((block for _, block in _fenced(lines[number + 1 :])), [])
-            yield Edit(path, "\n".join(block))
+            yield Edit(path, "\n".join(lines[start:end]))
 
 
-def _fenced(lines: list[str]) -> Iterator[tuple[re.Match[str], list[str]]]:
-    opening, block = None, list[str]()
-    for line in lines:
+def _fenced(lines: list[str]) -> Iterator[tuple[str, int, int]]:
+    """What is in fences: the language, the first line and the one after the last."""
+    opening, start = None, 0
+    for number, line in enumerate(lines):
         fence = _FENCE.fullmatch(line)
         if opening is None:
-            opening, block = fence, []
+            opening, start = fence, number + 1
         elif fence and fence[1] == opening[1] and not fence[2]:
-            yield opening, block
+            yield opening[2], start, number
             opening = None
-        else:
-            block.append(line)
 
 
 def _path(line: str) -> str:

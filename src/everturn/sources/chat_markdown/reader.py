@@ -31,6 +31,7 @@ class State(Struct):
     headed: bool = False  # a heading gave a time
     index: int = 0
     answers: int = 0
+    summary: str = ""  # the last one so far that may be the file's
 
 
 class ChatReader:
@@ -44,7 +45,7 @@ class ChatReader:
     def feed(self, data: bytes, base: int, last: bool) -> Reading:
         """See `sources.Reader`."""
         gathering, passages, state = Gathering(), self._passages, self._state
-        summary, before = "", passages.state.part
+        before = passages.state.part
         for start, raw in passages.split(data, base, last):
             text, is_fine = text_of(raw)
             if not is_fine:
@@ -54,11 +55,11 @@ class ChatReader:
             part = "rest" if passages.continues and before == "prompt" else part_of(text)
             if part == "summary":
                 found = summary_text(text)
-                summary = unguarded(found) if found else ""
+                state.summary = unguarded(found) if found else ""
                 if found is None:
                     gathering.problems.append(Problem("unpaired", _UNPAIRED, start, len(raw)))
             elif part == "prompt":
-                summary = ""  # what stood before it was quoted, or is out of date
+                state.summary = ""  # what stood before it was quoted, or is out of date
             message = self._placed(gathering, part, text)
             prints = fingerprint(f"{state.native_id}/{state.index}", _digest(message))
             talk = gathering.session(state.native_id)
@@ -66,8 +67,8 @@ class ChatReader:
             state.index += 1
             gathering.count(part, "message")
         state.known = passages.state
-        if summary:
-            gathering.session(state.native_id).learn(summary=summary)
+        if last and state.summary:
+            gathering.session(state.native_id).learn(summary=state.summary)
         return gathering.reading(passages.consumed)
 
     def state(self) -> bytes:

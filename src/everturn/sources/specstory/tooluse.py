@@ -12,14 +12,14 @@ from everturn.sources.foreign import digest, word
 from everturn.sources.tools import error_class, exit_status, kind_of
 
 _TAG = re.compile(r'<tool-use data-tool-type="([^"\n]{0,80})" data-tool-name="([^"\n]{0,200})">')
-_SUMMARY = re.compile(r"<summary>(?:Tool use: )?(.*?)</summary>", re.DOTALL)
+_SUMMARY = re.compile(r"<summary>(?:Tool use: )?(.{0,4000}?)</summary>", re.DOTALL)
 _NAMED = re.compile(r"Tool use: \*\*([^*\n]{1,200})\*\* ?(.*)")
 _BOLD = re.compile(r"\A\*\*[^*\n]*\*\*")
 _TAGS = re.compile(r"</?(?:details|tool-use)(?: [^>\n]*)?>")
 _FENCE = re.compile(r"(`{3,})([\w+#.-]*)\s*")
 _CODE = re.compile(r"`([^`\n]+)`")
 _ARGUMENT = re.compile(r"^- (?:command|cmd): `(?:\[(?:bash|sh|zsh) -l?c (.*)\]|(.*))`\s*$", re.MULTILINE)
-_PATH = re.compile(r"(?:\bpath |(?:Read|Edit|Write|Delete|Create) file: |^\s*)`([^`\n]+)`", re.MULTILINE)
+_PATH = re.compile(r"(?:\bpath |(?:Read|Edit|Write|Delete|Create) file: |^[ \t]*)`([^`\n]+)`", re.MULTILINE)
 _BARE_PATH = re.compile(r"(?:Read|Edit|Write|Delete|Create) file: ([^`\s<]+)")
 _LABELS = re.compile(r"^(?:\*\*(?:Input|Result|Output|Error):\*\*|Result:)\s*$", re.MULTILINE)
 _TOUCHED = re.compile(r"The file (\S+) has been (?:updated|edited)|File (created) successfully at: (\S+)")
@@ -60,7 +60,9 @@ def tool_blocks(text: str) -> list[Block]:
 def item_blocks(item: str) -> list[Block]:
     """The blocks of an item of the older form: what the agent said or did between two rules."""
     item = item.strip()
-    read, shell, details = _READ.fullmatch(item), _SHELL.fullmatch(item), _DETAILS.fullmatch(item)
+    read = _READ.fullmatch(item)
+    shell = _SHELL.fullmatch(item) if item.endswith("```") else None
+    details = _DETAILS.fullmatch(item) if item.endswith("</details>") else None
     if read:
         return _blocks("read_file", "read", f"`{read[1].strip()}`", "", item)
     if shell:

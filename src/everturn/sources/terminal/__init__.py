@@ -60,7 +60,7 @@ def _workspace(head: bytes) -> str:
     return workspace(head)
 
 
-PENDING = Source(
+SOURCE = Source(
     name=NAME,
     title="Terminal recordings",
     parser=1,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 from everturn.sources.terminal.frames import Painted
 from everturn.sources.terminal.matching import is_telling
@@ -29,6 +30,7 @@ _TITLE = 3  # rows
 _MOST_TEXTS = 50_000
 
 
+@lru_cache(8192)
 def masked(text: str) -> str:
     """A row without what moves in it by itself."""
     return _MOVING.sub("#", text)
@@ -89,15 +91,15 @@ class Chrome:
         if len(self._row_of) > _MOST_TEXTS:
             self._row_of.clear()
         for number, row in enumerate(new):
-            if row is not old[number] and row.text and self._row_of.setdefault(row.text, number) != number:
-                self._wandering.add(row.text)
-        for depth in range(min(DEEPEST, len(new))):
-            before, after = old[-1 - depth], new[-1 - depth]
-            if before is not after and masked(before.text) != masked(after.text):
-                self._changes[depth] += 1
-            before, after = old[depth], new[depth]
-            if before is not after and before.text != after.text and masked(before.text) == masked(after.text):
-                self._counted[depth] += 1
+            if row is old[number]:
+                continue
+            before, text = old[number].text, row.text
+            if text and self._row_of.setdefault(text, number) != number:
+                self._wandering.add(text)
+            if number < DEEPEST:
+                self._counted[number] += before != text and masked(before) == masked(text)
+            if number >= len(new) - DEEPEST:
+                self._changes[len(new) - 1 - number] += masked(before) != masked(text)
 
     def scrolled(self, old: Sequence[Painted], new: Sequence[Painted]) -> bool:
         """Compare two frames; whether the content moved up and the edges now tell more."""

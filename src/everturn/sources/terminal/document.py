@@ -94,10 +94,10 @@ class Document:
         return lost < _EXCHANGED or lost <= sum(bool(self.rows[number].text) for number in inner) - gone
 
     # something scrolled ---------------------------------------------------------------------------------------------
-    def place(self, rows: Sequence[Painted], frame: Frame) -> bool:
-        """Take in a frame wherever its rows stand; False when they stand nowhere in this document."""
+    def place(self, rows: Sequence[Painted], frame: Frame, anywhere: bool = True) -> bool:
+        """Take in a frame where its rows stand: near the view, at the end, or `anywhere`; False when they do not."""
         height = _height(rows)
-        found = self._found([row.text for row in rows[:height]])
+        found = self._found([row.text for row in rows[:height]], anywhere)
         if not found:
             return False
         first, last = found[0], found[-1]
@@ -116,21 +116,20 @@ class Document:
         self._placed(rows, altered)
         return True
 
-    def _found(self, texts: list[str]) -> list[Block]:
-        """Where the rows stand: near the view or at the end, or else anywhere."""
-        for places in self._search(len(texts)):
+    def _found(self, texts: list[str], anywhere: bool) -> list[Block]:
+        for places in self._search(len(texts), anywhere):
             found = blocks(self.texts, places, texts)
             if found and self._is_credible(found, texts):
                 return found
         return []
 
-    def _search(self, height: int) -> Iterator[Sequence[int]]:
+    def _search(self, height: int, anywhere: bool) -> Iterator[Sequence[int]]:
         length = len(self.lines)
         reach = _SCREENS_AROUND * max(height, len(self.rows))
         near = range(max(0, self.top - reach), min(length, self.top + len(self.rows) + reach))
         tail = range(max(near.stop, length - reach), length)
         yield [*near, *tail]
-        if len(near) + len(tail) < length:
+        if anywhere and len(near) + len(tail) < length:
             yield range(length)
 
     def _is_credible(self, found: list[Block], texts: list[str]) -> bool:

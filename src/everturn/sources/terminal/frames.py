@@ -31,6 +31,8 @@ _RANKS: Final = {"jump": 1, "pause": 1, "show": 2, "sync": 3}
 #: After this much output without a better mark, lesser ones count again.
 _TRUST = 128 << 10  # bytes
 
+_MOST_KNOWN = 2_000  # rows remembered by how they look
+
 
 class Painted:
     """A row as it stands on the screen. Rows that did not change are the same object in the next frame."""
@@ -69,6 +71,7 @@ class Frames:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self.screen = Screen(recording.columns, recording.rows, on_mark=self._mark, on_scroll=self._scroll)
+        self._known: dict[str, Painted] = {}
         self._events: deque[Frame | Scrolled] = deque()
         self._rows: list[Painted] = [self._painted(" ", NO_INK)] * recording.rows
         self._chunk = Chunk(b"", 0, 0)
@@ -147,7 +150,14 @@ class Frames:
         return self._painted(cells, inks)
 
     def _painted(self, cells: str, inks: str) -> Painted:
-        return Painted(self.screen.alphabet.characters(cells).rstrip(), cells, inks)
+        """A row; the same object when it looked like this before, as rows do that scroll or go through a cycle."""
+        known = self._known.get(cells)
+        if known is None or known.inks != inks:
+            if len(self._known) > _MOST_KNOWN:
+                self._known.clear()
+            known = Painted(self.screen.alphabet.characters(cells).rstrip(), cells, inks)
+            self._known[cells] = known
+        return known
 
     # where and when -------------------------------------------------------------------------------------------------
     def _place(self, position: int) -> int:

@@ -7,11 +7,13 @@ distance, each the less the more often it occurs.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+_WORD = re.compile(r"[^\W_]")
 _ENOUGH_VOTES = 1.5
 _MOST_PLACES = 6  # a line that stands in more places has no vote
 _NEAR = 3  # a lone anchor may be this far from its neighbours
@@ -27,7 +29,7 @@ class Block(NamedTuple):
 
 def is_telling(text: str) -> bool:
     """Whether a line has something in it that frames, rules and blanks have not."""
-    return any(char.isalnum() for char in text)
+    return _WORD.search(text) is not None
 
 
 def blocks(lines: Sequence[str], places: Iterable[int], rows: Sequence[str]) -> list[Block]:

@@ -10,7 +10,7 @@ from everturn.sources.terminal.screen import LARGEST, SMALLEST, Screen
 #: What terminals have when nobody says otherwise.
 DEFAULT: Final = (80, 24)
 
-_LOOKED_AT = 1 << 20  # bytes that are looked at for a guess
+_LOOKED_AT = 512 << 10  # bytes that are looked at for a guess
 _TALLEST, _WIDEST = 300, 600  # cells: more is a way to say "the very last one"
 _ROW = re.compile(rb"\x1b\[(\d{1,4})(?:;\d{0,4})?[Hfd]|\x1b\[\d*;(\d{1,4})r|\x1b\[(\d{1,4})A")
 _OTHER_SCREEN = b"\x1b[?1049h"

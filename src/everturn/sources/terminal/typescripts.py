@@ -60,7 +60,7 @@ def _parts(data: bytes) -> Iterator[_Part]:
     place, began, fields = 0, "", {}
     if head:
         place, began, fields = head.end(), _text(head[1]), _fields(head[2])
-    for foot in _FOOT.finditer(data, place):
+    for foot in _feet(data, place):
         following = _HEAD.match(data, foot.end())
         if following is None and foot.end() < len(data):
             continue  # somebody printed a typescript
@@ -69,6 +69,15 @@ def _parts(data: bytes) -> Iterator[_Part]:
             return
         place, began, fields = following.end(), _text(following[1]), _fields(following[2])
     yield _Part(place, len(data), began, "", fields)
+
+
+def _feet(data: bytes, place: int) -> Iterator[re.Match[bytes]]:
+    while (place := data.find(b"Script done on ", place)) >= 0:
+        start = place - (data[place - 1 : place] == b"\n")
+        foot = _FOOT.match(data, start - (start < place and data[start - 1 : start] == b"\r"))
+        if foot:
+            yield foot
+        place += 1
 
 
 def _untimed(data: bytes, parts: list[_Part]) -> Iterator[Chunk]:

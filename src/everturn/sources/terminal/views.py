@@ -98,7 +98,7 @@ class View:
             return
         self._note_edges()
         for document in self.documents[: -_EARLIER - 1 : -1]:
-            if document is not self._current and document.place(rows, frame):
+            if document is not self._current and document.place(rows, frame, anywhere=False):
                 self._current = document
                 return
         self._current = Document(rows, frame, framed=bool(self._chrome.top or self._chrome.bottom))

@@ -69,6 +69,8 @@ class Alphabet:
         return cells.translate(self._meaning) if _STANDS_FOR_ELSE.search(cells) else cells
 
     def _lay_out(self, text: str) -> Layout:
+        if all(width_of(char) == 1 for char in set(text)) and max(text) < "\U00100000":
+            return Layout("", text, False)
         lead, cells, joiner = "", [], False
         for char in text:
             if joiner and not char.isascii():

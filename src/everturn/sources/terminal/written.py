@@ -28,17 +28,27 @@ _FIELDS = {"user": "prompt", "assistant": "answer", "tool": "tool_output", "syst
 def unpack(found: Found, path: Path) -> Iterator[Member]:
     """Every conversation of a recording."""
     from everturn.sources.terminal.dialects import read_screens
-    from everturn.sources.terminal.recordings import timing_beside
     from everturn.sources.terminal.stitch import transcribe
 
     if path.stat().st_size > _LARGEST:
         return
     data = path.read_bytes()
-    transcript = transcribe(data, found.path.name, timing_beside(found.path))
+    transcript = transcribe(data, found.path.name, _timing_beside(found.path))
     name = blake2b(data[:4096], digest_size=6).hexdigest()
     for number, talk in enumerate(read_screens(transcript)):
         native_id = talk.native_id or f"{name}-{number + 1}"
         yield Member(str(number + 1), _lines(talk, native_id), native_id=native_id)
+
+
+def _timing_beside(path: Path) -> bytes | None:
+    """The times `script` wrote into a file of their own, where it lies beside the recording."""
+    from everturn.sources.terminal.recordings import timing_names
+
+    for name in timing_names(path.name):
+        beside = path.with_name(name)
+        if beside.is_file() and beside.stat().st_size <= _LARGEST:
+            return beside.read_bytes()
+    return None
 
 
 def recordings_below(root: Path) -> Iterator[Found]:
