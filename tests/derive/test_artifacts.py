@@ -177,7 +177,7 @@ def test_hostile_text_is_read_in_bounded_time(piece: str) -> None:
 def test_every_file_of_a_patch_is_noted() -> None:
     patch = "*** Begin Patch\n*** Add File: a.py\n+x\n*** Update File: b.py\n@@\n*** Delete File: c.py\n*** End Patch"
     wanted = [("created", "a.py"), ("edited", "b.py"), ("deleted", "c.py")]
-    for given in (patch, {"input": patch}):
-        call = CallStart("1", "apply_patch", "create", "a.py", input=given)
+    for arguments in (patch, {"input": patch}):
+        call = CallStart("1", "apply_patch", "create", "a.py", input=arguments)
         assert touched(call, CallEnd("1"), "") == wanted
     assert touched(CallStart("1", "apply_patch", "create", "a.py", input=patch), CallEnd("1", True), "") == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -217,7 +219,7 @@ def test_pieces_give_the_same_rows_as_the_whole(messages: list[Message], cuts: l
     edges = [0, *sorted(min(cut, len(messages)) for cut in cuts), len(messages)]
     growths, tail = [], Tail()
     starts = {(seq, i): block.call for seq, m in enumerate(messages) for i, block in enumerate(m.blocks)}
-    for first, last in zip(edges, edges[1:], strict=False):
+    for first, last in pairwise(edges):
         growth, tail = grow(tail, messages[first:last], start_of=lambda row: starts[row.seq, row.idx])
         growths.append(growth)
     assert rows(growths) == at_once

@@ -17,6 +17,7 @@ from msgspec import Struct
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|["\[\]{},:]', re.DOTALL)
 _SPACE = re.compile(rb"[ \t\r\n]*+")
 _OPEN, _CLOSE = b"[{", b"]}"
+_STOPS = b"[{]},:"
 
 
 class Element(Struct, frozen=True):
@@ -54,22 +55,21 @@ def elements(data: bytes, at: int) -> Iterator[Element]:
     depth, mark, key, done = 0, at, "", at
     for match in _TOKEN.finditer(data, at):
         token = match.group()
-        if token in _OPEN:
-            depth += 1
-            mark = match.end() if depth == 1 else mark
-        elif token == b":" and depth == 1:
-            key, mark = _key(data[mark : match.start()]), match.end()
-        elif token in _CLOSE or (token == b"," and depth == 1):
-            if depth == 1:
+        if token == b'"':  # a string that never ends
+            break
+        depth += token in _OPEN
+        if depth == 1 and token in _STOPS:
+            if token == b":":
+                key = _key(data[mark : match.start()])
+            elif token not in _OPEN:
                 element = _trimmed(data, key, mark, match.start())
                 if element.size:
                     yield element
-                key, mark, done = "", match.end(), match.end()
-            depth -= token in _CLOSE
-            if depth == 0:
-                return
-        elif token == b'"':  # a string that never ends
-            break
+                key, done = "", match.end()
+            mark = match.end()
+        depth -= token in _CLOSE
+        if depth == 0:
+            return
     raise Damage(done)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -71,7 +72,7 @@ def _diffs(lines: list[str]) -> Iterator[Edit]:
         if opening != "diff":
             continue
         heads = [n for n in range(start, end - 1) if lines[n].startswith("--- ") and lines[n + 1].startswith("+++ ")]
-        for head, after in zip(heads, [*heads[1:], end], strict=True):
+        for head, after in pairwise([*heads, end]):
             path = _path(lines[head + 1][4:].removeprefix("b/"))
             if path:
                 yield Edit(path, "\n".join(lines[head:after]), creates=lines[head][4:].strip() == "/dev/null")

@@ -149,10 +149,10 @@ def _number(text: str) -> float:
 
 
 def _without_rule(text: str) -> str:
-    text = text.strip()
-    while text == RULE or text.endswith("\n" + RULE):
-        text = text[: -len(RULE)].rstrip()
-    return text
+    lines = text.strip().split("\n")
+    while lines and lines[-1].strip() in ("", RULE):
+        lines.pop()
+    return "\n".join(lines).rstrip()
 
 
 def _words(text: str, field: str) -> tuple[Block, ...]:

@@ -115,9 +115,10 @@ def _words(text: str, mark: Mark) -> str:
     text = text.strip()
     if text.startswith(RULE):
         text = text[len(RULE) :].lstrip()
-    while text.endswith("\n" + RULE) or text == RULE:
-        text = text[: -len(RULE)].rstrip()
-    return text
+    lines = text.split("\n")
+    while lines and lines[-1].strip() in ("", RULE):
+        lines.pop()
+    return "\n".join(lines).rstrip()
 
 
 def _answer(text: str, is_older: bool) -> list[Block]:
