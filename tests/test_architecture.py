@@ -21,7 +21,7 @@ SURFACES = ("cli", "tui", "mcp", "web")
 #: Formats that exist in the world, whether or not there is a source for them yet. Names that are ordinary words in
 #: any program (cursor, pi, messages, continue) are left out.
 FORMATS = {"claude", "codex", "opencode", "gemini", "aider", "cline", "goose", "copilot", "kiro"}
-ORDINARY = {"cursor", "pi", "messages", "continue"}
+ORDINARY = {"cursor", "pi", "messages", "continue", "terminal"}
 
 #: What is passed in to everything below the surfaces.
 PASSED_IN = {

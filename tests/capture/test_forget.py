@@ -136,3 +136,44 @@ def test_forks_can_be_kept(store: Store, history: History) -> None:
     assert done.kept_in == [OTHER]
     run(store, history)
     assert hits(store, CANARY) == [(OTHER, 0)]
+
+
+def test_of_several_sessions_in_one_file_only_the_forgotten_one_goes(store: Store, tmp_path: Path) -> None:
+    from everturn.capture.policy import Policy
+    from everturn.capture.sync import Sync, add
+    from everturn.sources import Places, all_sources
+    from tests.capture.history import ticking
+
+    path = tmp_path / ".aider.chat.history.md"
+    path.write_text(
+        f"""
+# aider chat started at 2026-01-01 10:00:00
+
+> Aider v0.86.2
+
+#### {CANARY} first question
+
+An answer about {CANARY}.
+
+# aider chat started at 2026-01-02 10:00:00
+
+> Aider v0.86.2
+
+#### second question
+
+A harmless answer.
+"""
+    )
+    one = Sync(store, all_sources(), Places(tmp_path, {}, "linux"), Policy(), "box", "ann", ticking())
+    assert add(one, [path]).sessions == 2
+    first, second = sorted(store.sessions_in(store.files()[0][1].id), key=lambda row: row.started or 0)
+    done = forget(Desk(store, "box", "ann", 0), all_sources(), first)
+    assert done.sessions == [first.native_id]
+    assert hits(store, CANARY) == []
+    assert [name for name, _ in hits(store, "harmless")] == [second.native_id]
+    assert CANARY.encode() not in stored(tmp_path / "archive")
+    with path.open("a") as file:
+        file.write("\n#### third question\n\nAnother answer.\n")
+    assert add(one, [path]).failed == []
+    assert [name for name, _ in hits(store, "third")] == [second.native_id]
+    assert CANARY.encode() not in stored(tmp_path / "archive")

@@ -32,11 +32,15 @@ def plan(store: Store, session: Session) -> list[Session]:
         if one.id in found:
             continue
         found[one.id] = one
-        waiting += store.sessions_in(one.version)
+        waiting += [other for other in store.sessions_in(one.version) if _hangs_on(other, one)]
         for link in store.links_to(one.native_id):
             if link.relation in ("subagent_of", "output_of", "about"):
                 waiting.append(store.session(link.session)[0])
     return sorted(found.values(), key=lambda row: row.id)
+
+
+def _hangs_on(other: Session, one: Session) -> bool:
+    return other.parent == one.native_id or other.native_id.startswith(f"{one.native_id}/")
 
 
 def forget(desk: Desk, sources: dict[str, Source], session: Session, keep_forks: bool = False) -> Forgotten:
@@ -51,16 +55,38 @@ def forget(desk: Desk, sources: dict[str, Source], session: Session, keep_forks:
             done.kept_in = [fork.native_id for fork in forks]
         else:
             done.forked_messages = _erase_in_forks(store, doomed, forks, desk.now)
-        for source in sorted(_files_of(store, doomed)):
-            done.files.append(store.file_by_id(source)[0].path)
-            store.delete_file(source)
-    for fork in forks:  # their rows may quote what was forgotten, and they own now what they keep
-        version = store.version(fork.version)
+        changed = {fork.version for fork in forks} | _erase_files(store, doomed, done)
+    for number in sorted(changed):  # their rows may quote what was forgotten, and they own now what they keep
+        version = store.version(number)
         file, _ = store.file_by_id(version.source)
         if file.format in sources:
             catch_up(desk, sources[file.format], file, version)
     store.scrub()
     return done
+
+
+def _erase_files(store: Store, doomed: list[Session], done: Forgotten) -> set[int]:
+    """Delete the files of forgotten sessions; where others share a file, blank only what is forgotten.
+
+    Returns the versions that were blanked.
+    """
+    ids = {row.id for row in doomed}
+    sources = {row.version: store.version(row.version).source for row in doomed}
+    shared = {sources[row.version] for row in doomed if not ids.issuperset(_holders(store, row.version))}
+    for source in sorted(_files_of(store, doomed)):
+        done.files.append(store.file_by_id(source)[0].path)
+        if source not in shared:
+            store.delete_file(source)
+    blanked = {version for version, source in sources.items() if source in shared}
+    for version in sorted(blanked):
+        marks = [(row.start, one.id in ids) for one in store.sessions_in(version) for row in store.messages(one.id)]
+        _blank(store, version, marks)
+    return blanked
+
+
+def _holders(store: Store, version: int) -> set[int]:
+    """Sessions that have something to lose with a version."""
+    return {one.id for one in store.sessions_in(version) if one.n_messages}
 
 
 def _files_of(store: Store, doomed: list[Session]) -> set[int]:

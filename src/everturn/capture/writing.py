@@ -61,7 +61,7 @@ def write_piece(desk: Desk, piece: Piece) -> None:
     version, known = intake.version, intake.candidate.known
     assert known is not None
     stored, reading, changes = piece.stored, piece.reading, dict(piece.changes)
-    if desk.buried_messages:
+    if desk.buried_messages or desk.buried_sessions:
         stored, blanked = _without_buried(desk, piece)
         changes["erased"] = version.erased + blanked
         intake.blanked = intake.blanked or blanked > 0
@@ -106,11 +106,12 @@ def note_failure(desk: Desk, file: SourceFile, reason: str) -> None:
 
 
 def is_buried(desk: Desk, agent: str, reading: Reading) -> bool:
-    """Does the reading bring back a session that was forgotten?"""
-    if not desk.buried_sessions:
-        return False
-    names = {name for part in reading.parts for name in (part.native_id, part.facts.parent)}
-    return any((agent, name) in desk.buried_sessions for name in names)
+    """Does the reading bring back a session that was forgotten, and nothing else?"""
+    return bool(reading.parts) and all(_is_buried(desk, agent, part) for part in reading.parts)
+
+
+def _is_buried(desk: Desk, agent: str, part: Part) -> bool:
+    return not {(agent, part.native_id), (agent, part.facts.parent)}.isdisjoint(desk.buried_sessions)
 
 
 def workspace_key(workspace: str) -> str:
@@ -224,8 +225,12 @@ def _call_starts(store: Store, origin: Origin, session: int) -> Callable[[Call],
 
 def _without_buried(desk: Desk, piece: Piece) -> tuple[bytes, int]:
     """The bytes with what was forgotten blanked (same length, so that every byte range stays right), and how many."""
-    messages = [message for part in piece.reading.parts for message in part.messages]
-    marks = [(message.start - piece.at, message.fingerprint in desk.buried_messages) for message in messages]
+    agent, buried = piece.intake.candidate.source.name, desk.buried_messages
+    marks = [
+        (message.start - piece.at, message.fingerprint in buried or _is_buried(desk, agent, part))
+        for part in piece.reading.parts
+        for message in part.messages
+    ]
     stored, begun = bytearray(piece.stored), 0 if piece.intake.in_forgotten else None
     gone = list(stretches(marks, len(stored), begun))
     piece.intake.in_forgotten = bool(gone) and gone[-1][1] == len(stored)

@@ -30,6 +30,9 @@ _EPILOGUE = re.compile(r"^ *Session {2,}(\S.*)$", re.MULTILINE)
 _FACTOR = {"": 1, "K": 1_000, "M": 1_000_000}
 
 
+Key = tuple[str, str, str, str, str]
+
+
 class Building:
     """A talk being put together."""
 
@@ -37,6 +40,8 @@ class Building:
         self.dialect = dialect
         self.cut_top = cut_top
         self.said: list[Said] = []
+        self._places: list[int] = []  # in `said`, of what is no output of a shell
+        self._keys: list[Key] = []  # of the same
         self.titles: list[str] = []
         self.native_id = self.client = self.workspace = ""
         self.tokens: int | None = None
@@ -48,7 +53,7 @@ class Building:
         title = title_of(segment.title)
         if title and not _UNTITLED.match(title) and title in self.titles:
             return True
-        if overlap(self._spoken(), said)[1]:
+        if self._overlap([item for item in said if item.kind != "output"])[1]:
             return True
         if fresh or (not segment.cut_top and _begins(said)):
             return False
@@ -57,13 +62,18 @@ class Building:
 
     def take(self, said: Sequence[Said], segment: Segment) -> None:
         """Add what a segment holds beyond what is here already."""
-        spoken = self._spoken()
-        at, n = overlap(spoken, said)
-        for old, new in zip(spoken[at : at + n], said[:n], strict=False):
-            if old.fidelity == "partial" and new.fidelity != "partial":
-                self.said[self.said.index(old)] = new
-        self.said += said[n:]
-        for item in said[n:]:
+        spoken = [item for item in said if item.kind != "output"]
+        at, n, skipped = self._overlap(spoken)
+        for number, item in enumerate(spoken[skipped : skipped + n], at):
+            place = self._places[number]
+            if self.said[place].fidelity == "partial" or number == len(self._keys) - 1:
+                self.said[place], self._keys[number] = item, _key(item)  # seen whole, or grown
+        for item in [*(item for item in said if item.kind == "output"), *spoken[skipped + n :]] if n else said:
+            if item.kind != "output":
+                self._places.append(len(self.said))
+                self._keys.append(_key(item))
+            self.said.append(item)
+        for item in said:
             if item.kind == "output":
                 self.named(item.text)
         self._frame(segment)
@@ -78,8 +88,22 @@ class Building:
             self._title(title[1].strip())
         return True
 
-    def _spoken(self) -> list[Said]:
-        return [item for item in self.said if item.kind != "output"]
+    def _overlap(self, said: Sequence[Said]) -> tuple[int, int, int]:
+        """Where the first of `said` stands here already, how many of them do, and how many in front are left out.
+
+        One equal item alone may be the same words sent again; several in a row, or one with its time, are the same ones.
+        What was cut off at the top of a screen is a part of something known.
+        """
+        keys = [_key(item) for item in said]
+        for skipped in range(1 + (len(keys) > 1 and said[0].fidelity == "partial")):
+            new = keys[skipped:]
+            for at, key in enumerate(self._keys):
+                n = min(len(self._keys) - at, len(new))
+                if not n or not _same(key, new[0], n == 1) or not _all_same(self._keys[at : at + n], new[:n]):
+                    continue
+                if n > 1 or len(new) > 1 or said[skipped].time_text:
+                    return at, n, skipped
+        return 0, 0, 0
 
     def _frame(self, segment: Segment) -> None:
         """What the client shows around the conversation."""
@@ -110,19 +134,6 @@ def title_of(frame: str) -> str:
     return found["title"].strip(" ┃") if found else ""
 
 
-def overlap(known: Sequence[Said], said: Sequence[Said]) -> tuple[int, int]:
-    """Where in `known` the first of `said` stands again, and how many of them do.
-
-    One equal item alone may be the same words sent again; several in a row, or one with its time, are the same ones.
-    """
-    old, new = [_key(item) for item in known], [_key(item) for item in said]
-    for at in range(len(old)):
-        n = min(len(old) - at, len(new))
-        if n and old[at : at + n] == new[:n] and (n > 1 or said[0].time_text or len(said) > 1):
-            return at, n
-    return 0, 0
-
-
 def finished(talks: Sequence[Building], transcript: Transcript) -> list[Talk]:
     """The talks with everything that is known only at their end: queue, steps, times."""
     lines = [line for segment in transcript.segments for line in segment.lines]
@@ -141,9 +152,20 @@ def finished(talks: Sequence[Building], transcript: Transcript) -> list[Talk]:
     return done
 
 
-def _key(item: Said) -> tuple[str, ...]:
+def _key(item: Said) -> Key:
     titles = "\n".join(f"{call.title}\0{call.command}" for call in item.calls)
-    return item.role, item.kind, item.text, item.thinking, titles, item.time_text
+    return item.role, item.kind, item.text or item.thinking, titles, item.time_text
+
+
+def _same(old: Key, new: Key, last: bool) -> bool:
+    """Equal; the last one known may have gone on since."""
+    return old == new or (
+        last and old[0] == "assistant" and old[2] != "" and old[:2] == new[:2] and new[2].startswith(old[2])
+    )
+
+
+def _all_same(old: Sequence[Key], new: Sequence[Key]) -> bool:
+    return old[:-1] == new[:-1] and _same(old[-1], new[-1], True)
 
 
 def _begins(said: Sequence[Said]) -> bool:
