@@ -136,7 +136,7 @@ def test_marks_stand_nowhere_else(truth: Truth) -> None:
 # the real reader ------------------------------------------------------------------------------------------------------
 def part_of(session: SessionTruth) -> Part:
     """What our own reader makes of a session."""
-    (source,) = all_sources().values()
+    source = all_sources()["claude_code"]
     kind = "main" if session.kind == "sidechain" else session.kind
     name = session.path.stem if kind == "main" else session.native_id
     reader = source.reader(Found(session.path, kind, name, session.parent if kind == "subagent" else ""), b"")

@@ -80,10 +80,13 @@ def _recognised(job: Sync, path: Path, source_name: str, report: Report) -> Iter
 def _below(job: Sync, folder: Path, source_name: str, report: Report) -> Iterable[tuple[Source, Found]]:
     seen: set[Path] = set()
     for source in _wanted(job, source_name):
-        for found in source.find(folder):
-            if found.path not in seen:
-                seen.add(found.path)
-                yield source, found
+        try:
+            for found in source.find(folder):
+                if found.path not in seen:
+                    seen.add(found.path)
+                    yield source, found
+        except OSError as failure:  # a folder that cannot be listed; the source has given what it could reach
+            report.failed.append((str(failure.filename or folder), failure.strerror or "cannot be read"))
     for path in sorted(folder.rglob("*")):
         if path not in seen and path.is_file() and not path.is_symlink():
             head = _head(path, report)

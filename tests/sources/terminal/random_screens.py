@@ -50,7 +50,7 @@ def bytes_of(seed: int) -> bytes:
     dice = Dice(seed)
     columns, rows = size_of(seed)
     kinds = [make for make, weight in KINDS for _ in range(weight)]
-    pieces = [dice.of(kinds)(dice, columns, rows) for _ in range(30 + dice.roll(120))]
+    pieces = [dice.of(kinds)(dice, columns, rows) for _ in range(40 + dice.roll(160))]
     return "".join(pieces).encode()
 
 
@@ -85,7 +85,12 @@ def _step(dice: Dice, columns: int, rows: int) -> str:
 
 
 def _erase(dice: Dice, columns: int, rows: int) -> str:
-    return dice.of(("K", "0K", "1K", "2K", "J", "0J", "1J", "2J", "X", f"{dice.roll(columns)}X", "3X"))
+    """Rarely the whole screen: there would be little left to compare."""
+    if dice.roll(40) == 0:
+        return "2J"
+    row, column = 1 + dice.roll(rows), 1 + dice.roll(columns)
+    some = f"{dice.roll(columns)}X"
+    return dice.of(("K", "0K", "1K", "2K", "X", some, "3X", f"{rows};{column}H\x1b[J", f"{1 + row // 4};{column}H\x1b[1J"))
 
 
 def _insert(dice: Dice, columns: int, rows: int) -> str:
@@ -127,7 +132,7 @@ def _colour(dice: Dice, columns: int, rows: int) -> str:
 
 
 def _mode(dice: Dice, columns: int, rows: int) -> str:
-    return dice.of(("4h", "4l", "4l", "?7l", "?7h", "?7h", "?6h", "?6l", "?25l", "?25h", "?2004h", "?1006l", "?3h"))
+    return dice.of(("4h", "4l", "4l", "?7l", "?7h", "?7h", "?6h", "?6l", "?25l", "?25h", "?2004h", "?1006l"))
 
 
 def _other_screen(dice: Dice, columns: int, rows: int) -> str:
@@ -174,7 +179,9 @@ def _oddity(dice: Dice, columns: int, rows: int) -> str:
 
 
 def _reset(dice: Dice, columns: int, rows: int) -> str:
-    return dice.of(("\x1b[?47l\x1bc\x1b7", "\x1b[4l\x1b[?7h\x1b[?6l\x1b[r", "\x1b[m"))
+    if dice.roll(12) == 0:
+        return dice.of(("\x1b[?47l\x1bc\x1b7", "\x1b[?3h"))
+    return dice.of(("\x1b[4l\x1b[?7h\x1b[?6l\x1b[r", "\x1b[m"))
 
 
 def _csi(make: Callable[[Dice, int, int], str]) -> Callable[[Dice, int, int], str]:
@@ -191,7 +198,7 @@ KINDS: tuple[tuple[Callable[[Dice, int, int], str], int], ...] = (
         (_csi(_place), 14),
         (_csi(_step), 8),
     ),
-    *((_csi(_erase), 8), (_csi(_insert), 6), (_csi(_region), 3), (_csi(_colour), 12), (_csi(_mode), 4)),
-    *((_csi(_other_screen), 2), (_tab, 4), (_charset, 3), (_save, 3), (_repeat, 4), (_swallowed, 3), (_oddity, 4)),
-    *((_reset, 2), (_insert_lines, 5), (_insert_cells, 3)),
+    *((_csi(_erase), 6), (_csi(_insert), 4), (_csi(_region), 3), (_csi(_colour), 12), (_csi(_mode), 4)),
+    *((_csi(_other_screen), 1), (_tab, 4), (_charset, 3), (_save, 3), (_repeat, 4), (_swallowed, 3), (_oddity, 4)),
+    *((_reset, 2), (_insert_lines, 3), (_insert_cells, 3)),
 )

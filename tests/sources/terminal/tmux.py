@@ -60,6 +60,10 @@ class Tmux:
         self._run("wait-for", "shown")
         return self._run("capture-pane", "-p", "-t", pane, *options)
 
+    def version(self) -> str:
+        """Of the program."""
+        return self._run("-V").strip()
+
     def _pane(self, columns: int, rows: int) -> str:
         """One session for each size: a pane that has just been resized may still change under our hands."""
         name = f"{columns}x{rows}"

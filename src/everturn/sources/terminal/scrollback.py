@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections import Counter
 
 from everturn.sources.terminal.document import Written
-from everturn.sources.terminal.frames import Frame, Scrolled
+from everturn.sources.terminal.frames import Frame, Painted, Scrolled
+from everturn.sources.terminal.grid import NO_INK
 from everturn.sources.terminal.matching import is_telling
 
 _DRAWN_AGAIN = 0.6  # of the telling lines
+_MOST_BLANKS = 100  # lines in a row that are kept
 
 
 class Scrollback:
@@ -24,6 +26,7 @@ class Scrollback:
         self._lines: list[Written] = []  # scrolled off since then
         self._screen: list[Written] = []  # rows of the screen
         self._given = 0  # rows of the screen that came out before
+        self._blanks = 0  # scrolled off in a row
         self._place = 0  # in the recording: where the last row was complete
 
     def scroll(self, event: Scrolled) -> None:
@@ -33,8 +36,14 @@ class Scrollback:
         self._place = event.end
         if self._given:
             self._given -= 1
-        else:
+        elif not self._is_void(event):
+            line.row = _slim(line.row)
             self._lines.append(line)
+
+    def _is_void(self, event: Scrolled) -> bool:
+        """Whether it is one blank too many: a program can scroll a whole screen away with four bytes."""
+        self._blanks = 0 if event.row.text else self._blanks + 1
+        return self._blanks > _MOST_BLANKS
 
     def see(self, frame: Frame) -> None:
         """The screen as it is at a mark."""
@@ -47,8 +56,7 @@ class Scrollback:
         if frame.why == "clear":
             self._clear()
         elif frame.why == "forget":
-            self._doubtful = self._firm + self._doubtful + self._lines
-            self._firm, self._lines = [], []
+            self._forget()
 
     def take(self) -> list[Written]:
         """All lines so far; they do not come again."""
@@ -63,6 +71,13 @@ class Scrollback:
         self._firm += self._lines
         self._doubtful = self._shown()
         self._lines, self._screen, self._given = [], [], 0
+
+    def _forget(self) -> None:
+        if self._firm:
+            self._firm += self._doubtful
+            self._doubtful, self._firm = self._firm, []
+        self._doubtful += self._lines
+        self._lines = []
 
     def _decide(self) -> None:
         """Whether what was cleared away has come back since."""
@@ -81,3 +96,8 @@ class Scrollback:
         while height and not self._screen[height - 1].row.text:
             height -= 1
         return height
+
+
+def _slim(row: Painted) -> Painted:
+    """A row that will not change any more, without the cells it does not need: long logs have many."""
+    return row if row.inks.strip(NO_INK) else Painted(row.text, row.text, "")

@@ -66,8 +66,10 @@ class Building:
         at, n, skipped = self._overlap(spoken)
         for number, item in enumerate(spoken[skipped : skipped + n], at):
             place = self._places[number]
-            if self.said[place].fidelity == "partial" or number == len(self._keys) - 1:
-                self.said[place], self._keys[number] = item, _key(item)  # seen whole, or grown
+            old = self.said[place]
+            # Seen whole now, or it went on, or its end says who answered.
+            if old.fidelity == "partial" or number == len(self._keys) - 1 or (item.model and not old.model):
+                self.said[place], self._keys[number] = item, _key(item)
         for item in [*(item for item in said if item.kind == "output"), *spoken[skipped + n :]] if n else said:
             if item.kind != "output":
                 self._places.append(len(self.said))

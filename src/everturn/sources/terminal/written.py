@@ -56,11 +56,16 @@ def recordings_below(root: Path) -> Iterator[Found]:
     from everturn.sources.terminal.recordings import recognise
 
     for path in sorted(root.rglob("*")):
-        if path.is_file() and not path.is_symlink():
-            with path.open("rb") as file:
-                head = file.read(64 << 10)
-            if recognise(head, path.name) is not None:
-                yield Found(path, "container")
+        if path.is_file() and not path.is_symlink() and recognise(_head(path), path.name) is not None:
+            yield Found(path, "container")
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(64 << 10)
+    except OSError:
+        return b""
 
 
 class TalkReader:
