@@ -9,7 +9,9 @@ Reading never raises on content. A reader gets bytes and says what it made of th
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,6 +19,9 @@ from pathlib import Path
 from typing import Protocol
 
 from everturn.model.conversation import Message, Part, Reading
+
+#: How much of a file is looked at to know what it is.
+HEAD = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,20 @@ class Source:
     resume_command: Callable[[str], list[str]] | None = None
     write: Callable[[Part], str] | None = None  # a session → the text of a file that reads as that session
     rank: int = 0  # where several sources claim a file, only those of the highest rank count
+
+
+def beginning(path: str | Path, size: int = HEAD) -> bytes:
+    """The first bytes of an ordinary file; nothing of what cannot be read, or of a pipe, which would be waited for."""
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except OSError:
+        return b""
+    try:
+        return os.read(handle, size) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
+    except OSError:
+        return b""
+    finally:
+        os.close(handle)
 
 
 def abilities(source: Source) -> list[str]:

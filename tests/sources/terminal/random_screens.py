@@ -16,7 +16,7 @@ SIZES = ((20, 6), (32, 8), (40, 10), (40, 12), (61, 9), (80, 24))
 WORDS = "the agent reads main.py and says done; next: fix it, then (re)run [all] tests_of_it a bc x".split()
 WIDE = "会話テスト한국어世界漢字"
 NARROW = "é ü ß ñ → ← ▣ ● ┃ ━ ─ █ ▀ … λ Ω я".split()
-EMOJI = ("🚀", "👍", "🙂", "👩‍👩‍👧", "👨‍💻")
+EMOJI = ("🚀", "👍", "🙂", "🎉")
 MARKED = ("e\u0301", "a\u0308\u0301", "世\u0301", "n\u0303", "❤\ufe0f", "1\ufe0f\u20e3")
 
 
@@ -174,7 +174,7 @@ def _swallowed(dice: Dice, columns: int, rows: int) -> str:
 
 def _oddity(dice: Dice, columns: int, rows: int) -> str:
     return dice.of(
-        ("\b", "\b\b", "\x1b[1\r2C", "\x1b[3\x18A", "\x1b[31\x1b[2C", "\x07", "\x7f", "\x1b[12\nD", "\x1b#8", "\x00")
+        ("x\b", "xy\b\b", "\x1b[1\r2C", "\x1b[3\x18A", "\x1b[31\x1b[2C", "\x07", "\x7f", "\x1b[12\nD", "\x1b#8", "\x00")
     )
 
 

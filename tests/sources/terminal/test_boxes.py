@@ -385,6 +385,34 @@ def test_what_is_seen_again_after_a_menu_is_the_same() -> None:
     assert [item.text for item in talk.said] == ["one", "One.", "continue", "Two.", "continue"]
 
 
+def test_the_end_of_a_known_message_at_the_top_of_a_screen_is_no_other_message() -> None:
+    client = Boxes()
+    client.ask("one")
+    client.answer("One.")
+    client.ask("first line\nsecond line")
+    before = whole(client).segments[0]
+    client.answer("Two.")
+    lines = whole(client).segments[0].lines
+    cut = Segment(lines[next(n for n, line in enumerate(lines) if "second line" in line.text) :], True, True)
+    (talk,) = read_screens(Transcript((before, cut), 100, 30))
+    assert [(item.text, item.fidelity) for item in talk.said] == [
+        ("one", "rendered"),
+        ("One.", "rendered"),
+        ("first line\nsecond line", "rendered"),
+        ("Two.", "rendered"),
+    ]
+
+
+def test_an_answer_that_went_on_in_the_next_segment_is_one() -> None:
+    client = Boxes()
+    client.ask("one")
+    client.answer("It begins\nhere")
+    before = whole(client).segments[0]
+    client.blocks[-1].rows[3:3] = [[("     and ends there.", None)]]
+    (talk,) = read_screens(Transcript((before, *whole(client, cut_top=True).segments), 100, 30))
+    assert [item.text for item in talk.said] == ["one", "It begins\nhere\nand ends there."]
+
+
 def test_going_back_to_an_earlier_session_goes_on_with_it() -> None:
     first, second = Boxes(), Boxes()
     first.rename("Parser")

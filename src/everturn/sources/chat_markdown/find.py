@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places
+from everturn.sources import Found, Places, beginning
 
 NAME = "chat_markdown"
 
@@ -33,7 +33,7 @@ def find(root: Path) -> Iterator[Found]:
         for name in sorted(names):
             if name.endswith(".md"):
                 path = Path(folder, name)
-                found = sniff(path, _head(path))
+                found = sniff(path, beginning(path))
                 if found is not None:
                     yield found
 
@@ -45,11 +45,3 @@ def sniff(path: Path, head: bytes) -> Found | None:
     if session is None or not _HEAD.match(start) or not _OTHER.search(start):
         return None
     return Found(path, "main", session[1].decode("utf-8", "replace").replace("\0", "\ufffd"))
-
-
-def _head(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(4096)
-    except OSError:
-        return b""

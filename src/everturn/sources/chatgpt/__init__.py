@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from everturn.model.conversation import Message
-from everturn.sources import Found, Member, Places, Reader, Source
+from everturn.sources import Found, Member, Places, Reader, Source, beginning
 
 NAME = "chatgpt"
 _MAPPING = re.compile(rb'"mapping"\s*:\s*\{\s*"[^"]{1,200}"\s*:\s*\{')
@@ -26,7 +26,7 @@ def _find(root: Path) -> Iterator[Found]:
     """Exports in a folder and its folders."""
     for pattern in ("*.zip", "conversations*.json"):
         for path in sorted(root.rglob(pattern)):
-            if path.is_file() and not path.is_symlink() and (found := _sniff(path, _start(path))) is not None:
+            if path.is_file() and not path.is_symlink() and (found := _sniff(path, beginning(path))) is not None:
                 yield found
 
 
@@ -63,14 +63,6 @@ def _unpack(found: Found, path: Path) -> Iterator[Member]:
 def _workspace(head: bytes) -> str:
     """There is none."""
     return ""
-
-
-def _start(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(64 << 10)
-    except OSError:
-        return b""
 
 
 SOURCE = Source(

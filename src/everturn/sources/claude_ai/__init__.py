@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from everturn.model.conversation import Message
-from everturn.sources import Found, Member, Places, Reader, Source
+from everturn.sources import Found, Member, Places, Reader, Source, beginning
 
 NAME = "claude_ai"
 _MESSAGES = re.compile(rb'"chat_messages"\s*:\s*\[')
@@ -27,7 +27,7 @@ def _find(root: Path) -> Iterator[Found]:
     """Exports in a folder and its folders."""
     for pattern in ("*.zip", "conversations*.json"):
         for path in sorted(root.rglob(pattern)):
-            if path.is_file() and not path.is_symlink() and (found := _sniff(path, _start(path))) is not None:
+            if path.is_file() and not path.is_symlink() and (found := _sniff(path, beginning(path))) is not None:
                 yield found
 
 
@@ -65,14 +65,6 @@ def _unpack(found: Found, path: Path) -> Iterator[Member]:
 def _workspace(head: bytes) -> str:
     """There is none."""
     return ""
-
-
-def _start(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(64 << 10)
-    except OSError:
-        return b""
 
 
 SOURCE = Source(

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places
+from everturn.sources import Found, Places, beginning
 from everturn.sources.claude_code.sniffing import is_transcript, session_ids
 
 NAME = "claude_code"
@@ -106,7 +106,7 @@ def _walk(folder: str, session: str, failures: list[OSError], depth: int) -> Ite
 def _file(entry: os.DirEntry[str], session: str, folder: str) -> Found | None:
     found = _by_name(entry.name, entry.path, session, os.path.basename(folder))
     if found is None and entry.name.endswith(".jsonl") and _leads_to_a_file(entry):
-        return sniff(Path(entry.path), _head(entry.path))
+        return sniff(Path(entry.path), beginning(entry.path))
     return None if found is not None and entry.is_symlink() and not _leads_to_a_file(entry) else found
 
 
@@ -130,11 +130,3 @@ def _by_name(name: str, path: str, session: str, folder: str) -> Found | None:
             return Found(Path(path), "subagent", start + name.removesuffix(".jsonl"), session)
     sure = _SURE_NAME.fullmatch(name)
     return Found(Path(path), "main", sure[1].lower()) if sure else None
-
-
-def _head(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read(HEAD)
-    except OSError:
-        return b""

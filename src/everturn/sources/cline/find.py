@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places
+from everturn.sources import Found, Places, beginning
 
 NAME = "cline"
 HISTORY, PANEL, METADATA = "api_conversation_history.json", "ui_messages.json", "task_metadata.json"
@@ -91,7 +91,7 @@ def _user_folders(places: Places) -> list[Path]:
 def _walk(folder: str, failures: list[OSError], depth: int) -> Iterator[Found]:
     folders, files = _listed(folder, failures)
     for path in files:
-        found = sniff(Path(path), _head(path))
+        found = sniff(Path(path), beginning(path))
         if found is not None:
             yield found
     if depth < _DEEPEST:
@@ -112,11 +112,3 @@ def _listed(folder: str, failures: list[OSError]) -> tuple[list[str], list[str]]
     except OSError as failure:
         failures.append(failure)
     return sorted(folders), sorted(files)
-
-
-def _head(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read(_HEAD)
-    except OSError:
-        return b""

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places
+from everturn.sources import Found, Places, beginning
 
 NAME = "codex"
 HEAD = 64 << 10
@@ -130,13 +130,5 @@ def _file(entry: os.DirEntry[str]) -> Found | None:
         return None
     named = _ROLLOUT.fullmatch(entry.name)
     if named is None:
-        return sniff(Path(entry.path), _head(entry.path))
+        return sniff(Path(entry.path), beginning(entry.path))
     return Found(Path(entry.path), "container" if named[2] else "main", named[1].lower())
-
-
-def _head(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read(HEAD)
-    except OSError:
-        return b""

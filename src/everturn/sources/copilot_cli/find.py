@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places
+from everturn.sources import Found, Places, beginning
 
 NAME = "copilot_cli"
 HEAD = 64 << 10
@@ -115,12 +115,4 @@ def _file(entry: os.DirEntry[str], folder: str) -> Found | None:
         return None
     if entry.name == _EVENTS and _UUID.fullmatch(folder):
         return Found(Path(entry.path), "main", folder.lower())
-    return sniff(Path(entry.path), _head(entry.path))
-
-
-def _head(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read(HEAD)
-    except OSError:
-        return b""
+    return sniff(Path(entry.path), beginning(entry.path))

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, Retention
+from everturn.sources import Found, Places, Retention, beginning
 
 NAME = "gemini"
 _HEAD = 8 << 10
@@ -117,7 +117,7 @@ def _walk(folder: str, chats: bool, failures: list[OSError], depth: int) -> Iter
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(entry)
                 elif chats and entry.name.endswith((".json", ".jsonl")) and entry.is_file():
-                    found = sniff(Path(entry.path), _head(entry.path))
+                    found = sniff(Path(entry.path), beginning(entry.path))
                     if found is not None:
                         yield found
     except OSError as failure:
@@ -125,11 +125,3 @@ def _walk(folder: str, chats: bool, failures: list[OSError], depth: int) -> Iter
     if depth < _DEEPEST:
         for entry in folders:
             yield from _walk(entry.path, chats or entry.name == "chats", failures, depth + 1)
-
-
-def _head(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read(_HEAD)
-    except OSError:
-        return b""

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places
+from everturn.sources import Found, Places, beginning
 from everturn.sources.sqlitefile import beginnings, is_sqlite, stamp
 
 NAME = "goose"
@@ -52,7 +52,7 @@ def find(root: Path) -> Iterator[Found]:
                 entry.path for entry in entries if entry.name.endswith((".jsonl", ".db")) and entry.is_file()
             )
         for name in names:
-            found = sniff(Path(name), _head(name))
+            found = sniff(Path(name), beginning(name))
             if found is not None:
                 yield found
 
@@ -78,11 +78,3 @@ def workspace(head: bytes) -> str:
 def resume_command(native_id: str) -> list[str]:
     """The command that goes on with a session."""
     return ["goose", "session", "--resume", "--session-id", native_id]
-
-
-def _head(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read(_HEAD)
-    except OSError:
-        return b""

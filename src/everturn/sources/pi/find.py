@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places
+from everturn.sources import Found, Places, beginning
 
 NAME = "pi"
 HEAD = 64 << 10
@@ -104,12 +104,4 @@ def _file(entry: os.DirEntry[str], sure: bool) -> Found | None:
     if entry.is_symlink() and not entry.is_file():
         return None
     name = session_in(entry.name) if sure else ""
-    return Found(Path(entry.path), "main", name) if name else sniff(Path(entry.path), _head(entry.path))
-
-
-def _head(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read(HEAD)
-    except OSError:
-        return b""
+    return Found(Path(entry.path), "main", name) if name else sniff(Path(entry.path), beginning(entry.path))

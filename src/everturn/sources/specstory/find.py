@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places
+from everturn.sources import Found, Places, beginning
 
 NAME = "specstory"
 FOLDER = ".specstory"
@@ -65,12 +65,4 @@ def _walk(folder: str, inside: bool, failures: list[OSError], depth: int) -> Ite
 
 def _file(entry: os.DirEntry[str]) -> Found | None:
     is_ours = entry.name.endswith(".md") and entry.is_file()
-    return sniff(Path(entry.path), _head(entry.path)) if is_ours else None
-
-
-def _head(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read(4096)
-    except OSError:
-        return b""
+    return sniff(Path(entry.path), beginning(entry.path)) if is_ours else None

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from everturn.model.conversation import Message
-from everturn.sources import Found, Places, Reader, Source
+from everturn.sources import Found, Places, Reader, Source, beginning
 
 NAME = "stream_json"
 _TYPES = re.compile(rb'"type"\s*:\s*"(system|assistant|user|result|stream_event)"')
@@ -30,7 +30,7 @@ def _find(root: Path) -> Iterator[Found]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if name.endswith((".jsonl", ".ndjson", ".json", ".log")):
-                found = _sniff(Path(folder, name), _start(Path(folder, name)))
+                found = _sniff(Path(folder, name), beginning(Path(folder, name)))
                 if found is not None:
                     yield found
 
@@ -68,14 +68,6 @@ def _workspace(head: bytes) -> str:
 def _resume_command(native_id: str) -> list[str]:
     """The command that goes on with a session."""
     return ["claude", "--resume", native_id]
-
-
-def _start(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(_HEAD)
-    except OSError:
-        return b""
 
 
 SOURCE = Source(

@@ -68,7 +68,8 @@ class Building:
             place = self._places[number]
             old = self.said[place]
             # Seen whole now, or it went on, or its end says who answered.
-            if old.fidelity == "partial" or number == len(self._keys) - 1 or (item.model and not old.model):
+            better = number == len(self._keys) - 1 or (item.model and not old.model)
+            if old.fidelity == "partial" or (better and item.fidelity != "partial"):
                 self.said[place], self._keys[number] = item, _key(item)
         for item in [*(item for item in said if item.kind == "output"), *spoken[skipped + n :]] if n else said:
             if item.kind != "output":
@@ -105,6 +106,9 @@ class Building:
                     continue
                 if n > 1 or len(new) > 1 or said[skipped].time_text:
                     return at, n, skipped
+        end = len(self._keys) - 1
+        if end >= 0 and keys and said[0].fidelity == "partial" and _is_end_of(keys[0], self._keys[end]):
+            return end, 1, 0
         return 0, 0, 0
 
     def _frame(self, segment: Segment) -> None:
@@ -164,6 +168,11 @@ def _same(old: Key, new: Key, last: bool) -> bool:
     return old == new or (
         last and old[0] == "assistant" and old[2] != "" and old[:2] == new[:2] and new[2].startswith(old[2])
     )
+
+
+def _is_end_of(cut: Key, known: Key) -> bool:
+    """The last lines of something, below the upper edge of a screen."""
+    return cut[0] == known[0] and cut[3:] == known[3:] and known[2] != "" and known[2].endswith(cut[2])
 
 
 def _all_same(old: Sequence[Key], new: Sequence[Key]) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Message, Reading, fingerprint
-from everturn.sources import Found, Member
+from everturn.sources import Found, Member, beginning
 from everturn.sources.linewise import Place, Rec, add, alone, mapping, read, records, walker
 from everturn.sources.tally import Gathering
 from everturn.sources.terminal.talk import Called, Said, Talk
@@ -56,16 +56,8 @@ def recordings_below(root: Path) -> Iterator[Found]:
     from everturn.sources.terminal.recordings import recognise
 
     for path in sorted(root.rglob("*")):
-        if path.is_file() and not path.is_symlink() and recognise(_head(path), path.name) is not None:
+        if path.is_file() and not path.is_symlink() and recognise(beginning(path), path.name) is not None:
             yield Found(path, "container")
-
-
-def _head(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(64 << 10)
-    except OSError:
-        return b""
 
 
 class TalkReader:
