@@ -85,7 +85,7 @@ def _next(cx: frame.Context, db: str) -> None:
     cx.out.say("Try next:")
     cx.out.say(f"  {start} search WORDS          find anything that was said or done")
     cx.out.say(f"  {start} show @last            read the newest session, turn by turn")
-    cx.out.say(f"  {start} sessions --since 7d   list sessions")
+    cx.out.say(f"  {start} sessions              what was worked on, newest first")
     cx.out.say(f"  {start} export @last --as raw --out copy.jsonl   the identical file again")
     cx.out.say(f"  {start} doctor                is everything safe?")
 

@@ -90,7 +90,9 @@ def _erase(dice: Dice, columns: int, rows: int) -> str:
         return "2J"
     row, column = 1 + dice.roll(rows), 1 + dice.roll(columns)
     some = f"{dice.roll(columns)}X"
-    return dice.of(("K", "0K", "1K", "2K", "X", some, "3X", f"{rows};{column}H\x1b[J", f"{1 + row // 4};{column}H\x1b[1J"))
+    return dice.of(
+        ("K", "0K", "1K", "2K", "X", some, "3X", f"{rows};{column}H\x1b[J", f"{1 + row // 4};{column}H\x1b[1J")
+    )
 
 
 def _insert(dice: Dice, columns: int, rows: int) -> str:

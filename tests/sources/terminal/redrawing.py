@@ -7,7 +7,6 @@ gives the bytes it sends and the text that was on its screen at one time or anot
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from wcwidth import wcswidth
@@ -80,7 +79,9 @@ class _Program:
     # what happens ---------------------------------------------------------------------------------------------------
     def _home(self) -> None:
         rows = [""] * self.style.rows
-        for number, line in enumerate(("█▀▀█ █▀▀▄", "█▄▄█ █  █", "", "┃ Ask anything", "┃ Build · model", "tip: press ?")):
+        for number, line in enumerate(
+            ("█▀▀█ █▀▀▄", "█▄▄█ █  █", "", "┃ Ask anything", "┃ Build · model", "tip: press ?")
+        ):
             rows[self.style.rows // 3 + number] = " " * (self.style.columns // 3) + line
         self._show(rows)
 
@@ -105,7 +106,7 @@ class _Program:
             self._open_menu()
 
     def _answer(self) -> None:
-        for paragraph in range(1 + self.dice.roll(3)):
+        for _paragraph in range(1 + self.dice.roll(3)):
             start = len(self.text)
             spoken = ""
             for word in self._words(10 + self.dice.roll(60)).split():
@@ -122,7 +123,10 @@ class _Program:
         for _ in range(3):
             self._draw()
         name = f"src/{self.dice.of(WORDS[:8])}_{self.dice.roll(900)}.py"
-        body = [f"{number:>4} {self.dice.of('+- ')} {self._words(4)}" for number in range(2 + self.dice.roll(self._height() - 10))]
+        body = [
+            f"{number:>4} {self.dice.of('+- ')} {self._words(4)}"
+            for number in range(2 + self.dice.roll(self._height() - 10))
+        ]
         self.text[start:] = [_padded(f"  ┃  {line}", self.width - 4) + "┃" for line in (f"Edit {name}", "", *body)]
         self.text.append("")
         self._draw()
@@ -166,7 +170,18 @@ class _Program:
     def _with_sidebar(self, rows: list[str]) -> list[str]:
         if not self.style.sidebar:
             return rows
-        side = ["", self.name, "", "Context", f"{self.tokens} tokens", "", "Modified", "src/main.py +3", "", "LSP ready"]
+        side = [
+            "",
+            self.name,
+            "",
+            "Context",
+            f"{self.tokens} tokens",
+            "",
+            "Modified",
+            "src/main.py +3",
+            "",
+            "LSP ready",
+        ]
         side += [""] * self.style.rows
         return [_padded(row, self.width) + "  " + side[number] for number, row in enumerate(rows)]
 

@@ -193,6 +193,11 @@ def test_menus_below_the_input_field_and_the_choices_of_a_question_are_left_out(
     assert "/export" not in repr(talk)
 
 
+def test_an_input_field_without_its_lower_edge_swallows_no_answer() -> None:
+    talk = one(written(f"❯ go\n\n● Gone.\n\n{RULE}\n❯ half a sente\n● And back.\n\n❯ good\n\n● Yes.\n", 80, False))
+    assert [item.text for item in talk.said] == ["go", "Gone.", "And back.", "good", "Yes."]
+
+
 def test_the_name_of_the_session_is_taken_from_the_last_words() -> None:
     text = "❯ go\n\n● Gone.\n\nResume this session with:\nclaude --resume 003d0896-16f2-4171-8ad4-bbfc18111811\n$ \n"
     talk = one(written(text, 80, False))

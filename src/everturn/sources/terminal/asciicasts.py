@@ -45,15 +45,14 @@ _delayed = msgspec.json.Decoder(tuple[float, str], strict=False)
 
 def recognise(head: bytes) -> bool:
     """Whether a file starts like an asciicast."""
-    start = head.lstrip()[:200]
-    if not start.startswith(b"{") or b'"version"' not in head[:2000]:
+    start = head.lstrip()
+    if not start.startswith(b"{") or b'"version"' not in start[:2000]:
         return False
-    line = head.lstrip().split(b"\n", 1)[0]
-    header = _decoded(line)
-    if header is not None:
-        return header.version in (2, 3) and _size(header) is not None
-    compact = head[:4000].replace(b" ", b"").replace(b"\n", b"")
-    return b'"version":1,' in compact and b'"stdout":[[' in head.replace(b" ", b"").replace(b"\n", b"")
+    header = _decoded(start.split(b"\n", 1)[0])
+    if header is not None and header.version in (2, 3):
+        return _size(header) is not None
+    compact = start.translate(None, b" \r\n\t")
+    return b'"version":1,' in compact[:2000] and b'"stdout":[[' in compact
 
 
 def take_apart(data: bytes) -> Recording:

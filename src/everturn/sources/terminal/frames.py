@@ -95,7 +95,7 @@ class Frames:
     def _begin(self, chunk: Chunk) -> None:
         if chunk.elapsed is not None:
             if self.elapsed is not None and chunk.elapsed - self.elapsed > _PAUSE:
-                self._mark("pause", self._fed)
+                self._marked("pause", self._chunk.end)
             self.elapsed = chunk.elapsed
         self._chunk = chunk
         if chunk.size is not None and chunk.size != (self.screen.columns, self.screen.rows):
@@ -104,8 +104,10 @@ class Frames:
 
     # what the screen reports ----------------------------------------------------------------------------------------
     def _mark(self, what: str, position: int) -> None:
+        self._marked(what, self._place(position))
+
+    def _marked(self, what: str, place: int) -> None:
         rank = _RANKS.get(what)
-        place = self._place(position)
         if rank is not None and not self._is_trusted(rank, place):
             return
         if what in ("enter", "leave"):

@@ -37,7 +37,6 @@ _GREETING = re.compile(r"[▐▛█▜▌✻│] .*(?:Claude Code v\d|Welcome to
 _INTERRUPTED = re.compile(r"(?:\[?Request )?[Ii]nterrupted\b")
 _RUNNING = re.compile(r"(?:Running|Waiting|Initializing|Fetching|Searching|Reading)(?:…|\.\.\.)")
 _FAILED = re.compile(r"Error\b|Exit code [1-9]|User rejected|No \(tell|Interrupted|.*\bnot found\b|<tool_use_error>")
-_MORE = re.compile(r"… \+\d+ lines|\(ctrl\+[or] to expand\)")
 _DONE = (
     ("created", re.compile(r"Wrote \d+ lines? to |Created ")),
     ("edited", re.compile(r"Updated |Added \d+ lines?|Removed \d+ lines?")),
@@ -99,9 +98,10 @@ def _without_input(rows: Sequence[Row]) -> list[Row]:
             after = rows[n + 1].text if n + 1 < len(rows) else ""
             inside = not inside and after[:1] in "❯>!#" if after else False
             kept.append(replace(row, text="\0"))
-        elif inside or _FRAME.match(row.text):
+        elif (inside and not _is_answer(row.text)) or _FRAME.match(row.text):
             continue
         else:
+            inside = False
             kept.append(row)
     return _without_menus(kept)
 
@@ -119,6 +119,11 @@ def _without_menus(rows: Sequence[Row]) -> list[Row]:
             below = False
             kept.append(row)
     return kept
+
+
+def _is_answer(text: str) -> bool:
+    """What no human types: an input field whose lower rule is missing ends here at the latest."""
+    return _ANSWER.match(text) is not None or _OUTPUT.match(text) is not None
 
 
 def _is_marked(text: str) -> bool:

@@ -29,7 +29,6 @@ _NATIVE = re.compile(r"\bopencode (?:-s|--session) (ses_\w+)|\bclaude (?:-r|--re
 _EPILOGUE = re.compile(r"^ *Session {2,}(\S.*)$", re.MULTILINE)
 _FACTOR = {"": 1, "K": 1_000, "M": 1_000_000}
 
-
 Key = tuple[str, str, str, str, str]
 
 
@@ -184,31 +183,30 @@ def _begins(said: Sequence[Said]) -> bool:
 
 
 def _unqueued(said: Sequence[Said]) -> list[Said]:
-    """A waiting message is dropped where it is drawn as sent later on; one that never was stays, once."""
+    """A waiting message is dropped where it is drawn again later on, as sent or still waiting; one that is not stays."""
     kept: list[Said] = []
-    later: dict[tuple[str, str, str], int] = {}  # how it is told again → 1 sent, 2 waiting
-    sent: set[tuple[str, str, str]] = set()
+    told: set[tuple[str, str, str]] = set()  # told again further down
+    below: set[tuple[str, str, str]] = set()  # waiting, in the same row of messages: two of them are two
+    queued: set[tuple[str, str, str]] = set()
     for item in reversed(said):
         same = (item.text, item.author, item.time_text)
         if item.role != "user":
-            kept.append(item)
-            later = {key: state for key, state in later.items() if state == 1} | {
-                key: 3 for key, state in later.items() if state > 1
-            }
-        elif item.queued:
-            if same in later and later[same] != 2:
-                sent.add(same)
-                continue
-            later[same] = 2
-            kept.append(item)
+            told |= below
+            below = set()
+        elif not item.queued:
+            told.add(same)
+        elif same in told:
+            queued.add(same)
+            continue
         else:
-            later[same] = 1
-            kept.append(item)
-    return [replace(item, queued=True) if _was_queued(item, sent) else item for item in reversed(kept)]
-
-
-def _was_queued(item: Said, sent: set[tuple[str, str, str]]) -> bool:
-    return item.role == "user" and not item.queued and (item.text, item.author, item.time_text) in sent
+            below.add(same)
+        kept.append(item)
+    return [
+        replace(item, queued=True)
+        if item.role == "user" and (item.text, item.author, item.time_text) in queued
+        else item
+        for item in reversed(kept)
+    ]
 
 
 def _stepped(said: Sequence[Said]) -> list[Said]:
