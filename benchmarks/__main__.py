@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import accounting, asking, ingest, memory, upkeep
+from benchmarks import accounting, asking, ingest, memory, terminal, upkeep
 from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure, say, show
 from benchmarks.processes import Failed
@@ -20,6 +20,7 @@ SECTIONS: dict[str, Callable[[Corpora], Iterator[Figure]]] = {
     "asking": asking.figures,
     "upkeep": upkeep.figures,
     "accounting": accounting.figures,
+    "terminal": terminal.figures,
 }
 
 

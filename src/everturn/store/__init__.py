@@ -48,13 +48,15 @@ class SessionFilter(Struct, frozen=True):
     states: tuple[str, ...] = ("current",)
     machine: str = ""
     owner: str = ""
+    branch: str = ""  # part of the name, case-insensitive
 
 
 class Query(Struct, frozen=True):
     """A full-text request: every group must match in one message; a group is any one of its phrases.
 
     A phrase is a tuple of analysed terms (`derive.analysis.terms`) that stand side by side; the last term of a phrase
-    ending in `*` matches by prefix. `fields` limits where the words may stand.
+    ending in `*` matches by prefix. Phrases of `optional` make a hit better; one of them must match where there are no
+    groups. `fields` limits where the words may stand. What is empty or None does not limit.
     """
 
     groups: tuple[tuple[tuple[str, ...], ...], ...]
@@ -67,6 +69,13 @@ class Query(Struct, frozen=True):
     until: int | None = None
     limit: int = 20
     offset: int = 0
+    optional: tuple[tuple[str, ...], ...] = ()
+    within: tuple[int, ...] = ()  # only in these sessions: a lineage
+    roles: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()  # only messages that call such a tool, or hold its result
+    path: str = ""  # only messages with a call that touched a path with this part, case-insensitive
+    errors: bool | None = None  # only messages with (or without) a call that failed, or the result of one
+    turns: tuple[int, int] | None = None  # both ends included
 
 
 class Hit(Struct, frozen=True):

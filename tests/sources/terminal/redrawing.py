@@ -106,7 +106,7 @@ class _Program:
             self._open_menu()
 
     def _answer(self) -> None:
-        for _paragraph in range(1 + self.dice.roll(3)):
+        for _ in range(1 + self.dice.roll(3)):
             start = len(self.text)
             spoken = ""
             for word in self._words(10 + self.dice.roll(60)).split():

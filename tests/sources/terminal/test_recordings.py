@@ -37,6 +37,7 @@ def test_a_typescript_tells_its_size_its_times_and_how_it_ended() -> None:
     assert (recording.columns, recording.rows) == (119, 52)
     assert (recording.started, recording.ended) == (STARTED, STARTED + 1_045_000)
     assert (recording.command, recording.exit_status) == ("agent -c", 130)
+    assert (recording.zone, transcribe(data).zone) == (-360, -360)
     (chunk,) = recording.chunks()
     assert data[chunk.start : chunk.end] == chunk.data == b"hello\r\n"
 

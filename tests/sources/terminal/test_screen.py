@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -181,16 +181,11 @@ def test_in_origin_mode_rows_count_from_the_region() -> None:
 # screens and modes ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("mode", ["47", "1047", "1049"])
 def test_the_alternate_screen_is_empty_and_leaves_the_main_one_as_it_was(mode: str) -> None:
-    screen = Screen(10, 3)
-    screen.feed(b"main")
-    screen.feed(f"\x1b[?{mode}h".encode())
-    assert screen.alternate
-    assert screen.lines() == ["", "", ""]
-    screen.feed(b"\x1b[2;2Hother")
-    screen.feed(f"\x1b[?{mode}l".encode())
-    assert [screen.alternate] == [False]
-    assert screen.lines() == ["main", "", ""]
-    assert (screen.x, screen.y) == ((4, 0) if mode == "1049" else (6, 1))
+    inside = screen_of(f"main\x1b[?{mode}h", 10, 3)
+    assert (inside.alternate, inside.lines()) == (True, ["", "", ""])
+    after = screen_of(f"main\x1b[?{mode}h\x1b[2;2Hother\x1b[?{mode}l", 10, 3)
+    assert (after.alternate, after.lines()) == (False, ["main", "", ""])
+    assert (after.x, after.y) == ((4, 0) if mode == "1049" else (6, 1))
 
 
 def test_what_scrolls_on_the_alternate_screen_is_not_scrollback() -> None:
@@ -330,39 +325,34 @@ def test_small_steps_up_are_no_marks() -> None:
 
 
 # any bytes ------------------------------------------------------------------------------------------------------------
-PIECES = st.one_of(
-    st.binary(max_size=12),
-    st.text(max_size=8).map(str.encode),
-    st.sampled_from(
-        [
-            b"\x1b[",
-            b"\x1b]0;",
-            b"\x1bP",
-            b"\x1b\\",
-            b"\x07",
-            b"\x18",
-            b"\x1b[?1049h",
-            b"\x1b[?1049l",
-            b"\x1b[4h",
-            b"\x1b[?7l",
-            b"\x1b[3;4r",
-            b"\x1b[999b",
-            b"\x1b[2J",
-            b"\x1bc",
-            b"\x1b#8",
-            b"\x1b[!p",
-            b"\r\n",
-            b"\x1b(0",
-            "👩\u200d👩\u200d👧".encode(),
-            "会".encode(),
-            "́".encode(),
-            b"\x1b[?6h",
-            b"\x1b[99L",
-            b"\x1b[99@",
-            b"\x1b[38;5;1m",
-        ]
+SEQUENCES = (
+    *(
+        b"\x1b[",
+        b"\x1b]0;",
+        b"\x1bP",
+        b"\x1b\\",
+        b"\x07",
+        b"\x18",
+        b"\x1b[?1049h",
+        b"\x1b[?1049l",
+        b"\x1b[4h",
+        b"\x1b[?7l",
     ),
+    *(
+        b"\x1b[3;4r",
+        b"\x1b[999b",
+        b"\x1b[2J",
+        b"\x1bc",
+        b"\x1b#8",
+        b"\x1b[!p",
+        b"\r\n",
+        b"\x1b(0",
+        b"\x1b[?6h",
+        b"\x1b[99L",
+    ),
+    *(b"\x1b[99@", b"\x1b[38;5;1m", "👩‍👩‍👧".encode(), "会".encode(), "\u0301".encode()),
 )
+PIECES = st.one_of(st.binary(max_size=12), st.text(max_size=8).map(str.encode), st.sampled_from(SEQUENCES))
 
 
 def looks(screen: Screen) -> object:
@@ -375,7 +365,7 @@ def test_any_bytes_in_any_pieces_give_the_same_screen(data: bytes, cuts: list[in
     whole, pieces = Screen(11, 4), Screen(11, 4)
     whole.feed(data)
     places = [0, *sorted(cut for cut in cuts if cut < len(data)), len(data)]
-    for start, end in itertools.pairwise(places):
+    for start, end in pairwise(places):
         pieces.feed(data[start:end])
     whole.close()
     pieces.close()

@@ -24,6 +24,7 @@ _MOST_CHANGES = 0.1
 _FORGETTING = 0.98
 _OFTEN = 2.5
 _FEWEST_MOVED = 2
+_NEARLY_ALL = 0.8
 _FEWEST_FRAMES = 5
 _FEWEST_COUNTED = 3
 _TITLE = 3  # rows
@@ -34,6 +35,28 @@ _MOST_TEXTS = 50_000
 def masked(text: str) -> str:
     """A row without what moves in it by itself."""
     return _MOVING.sub("#", text)
+
+
+class Alike:
+    """Tells whether a row shows the same as before but for what moves in it by itself.
+
+    Lines of a series (a numbered list, a log) are masked to the same text and are different lines all the same: what is
+    masked counts only where no other row of the frame looks like it.
+    """
+
+    def __init__(self, rows: Sequence[Painted]) -> None:
+        self._rows = rows
+        self._masks: Counter[str] | None = None
+
+    def __call__(self, old: str, new: str) -> bool:
+        if old == new:
+            return True
+        mask = masked(new)
+        if masked(old) != mask:
+            return False
+        if self._masks is None:
+            self._masks = Counter(masked(row.text) for row in self._rows)
+        return self._masks[mask] <= 1
 
 
 class Edge:
@@ -106,9 +129,10 @@ class Chrome:
         distance, _ = moved_up(old, new)
         if distance == 0:
             return False
+        alike = Alike(new)
         for edge, rows in zip(self._edges, _edges(len(new)), strict=True):
             edge.note(
-                same=[masked(old[number].text) == masked(new[number].text) for number in rows],
+                same=[alike(old[number].text, new[number].text) for number in rows],
                 moved=[_goes_along(old, new, number, distance) for number in rows],
                 blank=[not old[number].text and not new[number].text for number in rows],
             )
@@ -174,8 +198,22 @@ def moved_up(old: Sequence[Painted], new: Sequence[Painted]) -> tuple[int, int]:
     upwards = [(count, -distance) for distance, count in votes.items() if distance > 0]
     count, distance = max(upwards, default=(0, 0))
     downwards = max((count for distance, count in votes.items() if distance < 0), default=0)
-    moved = count >= _FEWEST_MOVED and count > downwards and 4 * middle <= count
+    if max(count, downwards, middle) < _FEWEST_MOVED:
+        return _one_step_up(old, new)
+    moved = count > downwards and 4 * middle <= count
     return (-distance, count) if moved else (0, 0)
+
+
+def _one_step_up(old: Sequence[Painted], new: Sequence[Painted]) -> tuple[int, int]:
+    """Where every line occurs more than once: the step with which most telling rows agree, if they are nearly all."""
+    telling = sum(is_telling(row.text) for row in new[: len(new) - DEEPEST // 2])
+    best = (0, 0)
+    for step in range(1, len(new) // 2):
+        agreeing = [row for row, before in zip(new, old[step:], strict=False) if row.text == before.text]
+        count = sum(is_telling(row.text) for row in agreeing)
+        if count > best[1]:
+            best = (step, count)
+    return best if best[1] >= max(_FEWEST_MOVED, _NEARLY_ALL * telling) else (0, 0)
 
 
 def _goes_along(old: Sequence[Painted], new: Sequence[Painted], number: int, distance: int) -> bool:

@@ -30,6 +30,7 @@ class Recording(NamedTuple):
     ended: int | None = None
     command: str = ""
     exit_status: int | None = None
+    zone: int | None = None  # minutes east of UTC
 
 
 def pieces(data: bytes, start: int, end: int) -> Iterator[Chunk]:

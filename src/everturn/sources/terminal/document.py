@@ -8,17 +8,19 @@ with the document is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from everturn.sources.terminal.chrome import DEEPEST, masked
+from everturn.sources.terminal.chrome import DEEPEST, Alike, masked
 from everturn.sources.terminal.frames import Frame, Painted
-from everturn.sources.terminal.matching import Block, blocks, is_telling
+from everturn.sources.terminal.matching import Block, blocks, is_telling, overlap
 
 _SCREENS_AROUND = 2  # looked through above and below where the view stands
 _SURE = 3  # telling rows in common that leave no doubt
 _SHARE = 0.5  # of the telling rows, where there are fewer
 _LEFT, _LONG = 6, 12  # lines after the end of it, characters of one line: how a frame goes on with what is nearly gone
 _EXCHANGED = 2  # telling rows gone, from which on more have to have stayed
+_FRAME = " ┃│|║"
+_BLANK = Painted("", "", "")
 _GAP = "   "  # blank rows that a full screen does not have
 _TITLE = 3  # rows at the top that may stay while the text below is another one
 
@@ -49,6 +51,7 @@ class Document:
         self.texts: list[str] = []  # of the lines
         self.top = 0  # the line that stands in the first row
         self.frames = 0  # placed after the first one
+        self._floor = 0  # lines above are known to have left the view
         self.cut_top = _is_full(rows) and (framed or not _has_gap(rows))  # more may stand above
         self.rows = self.begun = rows  # of the last frame, and of the first
         self.framed = framed  # chrome is known: all rows are content
@@ -77,28 +80,54 @@ class Document:
         """Few rows differ, none shows what stood in another row, and the text was not exchanged as a whole."""
         written = [row.text for row in self.rows if row.text]
         before = set(written)
-        replaced = lost = gone = 0
-        inner = range(_TITLE, len(rows) - DEEPEST) if not self.framed else range(len(rows))
+        for number in changed:
+            if rows[number].text in before and rows[number].text != self.rows[number].text:
+                return False
+        gone = self._gone(rows, changed)
+        replaced = sum(bool(rows[number].text) for number in gone)
+        return replaced <= max(1, len(written) - replaced) and not self._is_exchanged(gone)
+
+    def _gone(self, rows: Sequence[Painted], changed: Iterable[int]) -> list[int]:
+        """Rows whose text is no longer there, not even as part of it, taken back a little or with another number in it."""
+        alike = Alike(rows)
+        found = []
         for number in changed:
             old, new = self.rows[number].text, rows[number].text
-            if old == new:
-                continue
-            if new in before:
-                return False
-            if old and not _grows(old, new) and masked(old) != masked(new):
-                replaced += bool(new)
-                gone += number in inner
-                lost += number in inner and is_telling(old)
-        if replaced > max(1, len(written) - replaced):
-            return False
-        return lost < _EXCHANGED or lost <= sum(bool(self.rows[number].text) for number in inner) - gone
+            if old and old.strip() not in new and not _grows(old, new) and not alike(old, new):
+                found.append(number)
+        return found
+
+    def _is_exchanged(self, gone: list[int]) -> bool:
+        """Whether the text is another one, though title and status may be the same: a new session, a menu."""
+        inner = range(len(self.rows)) if self.framed else range(_TITLE, len(self.rows) - DEEPEST)
+        lost = [number for number in gone if number in inner]
+        telling = sum(is_telling(self.rows[number].text) for number in lost)
+        return telling >= _EXCHANGED and telling > sum(bool(self.rows[number].text) for number in inner) - len(lost)
+
+    # the terminal scrolled ------------------------------------------------------------------------------------------
+    def shift(self, first: int, last: int, count: int, frame: Frame) -> None:
+        """The terminal itself moved rows `first` to `last` up by `count`; what is drawn there comes next.
+
+        What stands below stays where it is, so that room for new lines opens above it. Nothing is done where rows above
+        stay as well: then it is not the text as a whole that scrolls.
+        """
+        last = min(last, len(self.rows) - 1)
+        if not 0 < count <= last - first or any(row.text for row in self.rows[:first]):
+            return
+        if any(row.text for row in self.rows[last + 1 :]):
+            self._insert(min(self.top + last + 1, len(self.lines)), [_BLANK] * count, frame)
+        self.top += count
+        self._floor = self.top
+        self._append([_BLANK] * (self.top - len(self.lines)), frame)
+        moved = [*self.rows[first + count : last + 1], *[_BLANK] * count]
+        self.rows = [*self.rows[:first], *moved, *self.rows[last + 1 :]]
 
     # something scrolled ---------------------------------------------------------------------------------------------
     def place(self, rows: Sequence[Painted], frame: Frame, anywhere: bool = True) -> bool:
         """Take in a frame where its rows stand: near the view, at the end, or `anywhere`; False when they do not."""
         height = _height(rows)
         found = self._found([row.text for row in rows[:height]], anywhere)
-        if not found:
+        if not found or self._is_elsewhere(rows, found):
             return False
         first, last = found[0], found[-1]
         bottom = height - 1 + last.distance
@@ -112,24 +141,35 @@ class Document:
             self._replace(block.last + 1 + block.distance, following.first + following.distance, between, frame)
         self._write_block(first, rows, frame)
         self._write_above(rows[: first.first], first.first + first.distance, frame)
-        self.top = max(0, first.distance)
+        self.top = max(self._floor, first.distance)
         self._placed(rows, altered)
         return True
+
+    def _is_elsewhere(self, rows: Sequence[Painted], found: list[Block]) -> bool:
+        """Whether only title and status agree, because it is not known yet that they are chrome."""
+        if self.framed or len(rows) != len(self.rows) or any(block.distance != self.top for block in found):
+            return False
+        return self._is_exchanged(self._gone(rows, range(len(rows))))
 
     def _found(self, texts: list[str], anywhere: bool) -> list[Block]:
         for places in self._search(len(texts), anywhere):
             found = blocks(self.texts, places, texts)
             if found and self._is_credible(found, texts):
                 return found
-        return []
+        return self._one_step(texts) if anywhere and _is_full(self.rows) else []
+
+    def _one_step(self, texts: list[str]) -> list[Block]:
+        step = overlap(self.texts[self.top : self.top + len(self.rows)], texts)
+        return [step._replace(distance=self.top + step.distance)] if step else []
 
     def _search(self, height: int, anywhere: bool) -> Iterator[Sequence[int]]:
         length = len(self.lines)
         reach = _SCREENS_AROUND * max(height, len(self.rows))
-        near = range(max(0, self.top - reach), min(length, self.top + len(self.rows) + reach))
+        near = range(max(self._floor, self.top - reach), min(length, self.top + len(self.rows) + reach))
         tail = range(max(near.stop, length - reach), length)
         yield [*near, *tail]
         if anywhere and len(near) + len(tail) < length:
+            self._floor = 0
             yield range(length)
 
     def _is_credible(self, found: list[Block], texts: list[str]) -> bool:
@@ -154,11 +194,11 @@ class Document:
 
     def _write_above(self, rows: Sequence[Painted], place: int, frame: Frame) -> None:
         """Rows above all that was recognised; they end before `place`. A blank does not wipe out what was there."""
-        known = min(len(rows), place)
+        known = min(len(rows), place - self._floor)
         for number in range(1, known + 1):
             if rows[-number].text:
                 self._write(place - number, rows[-number], frame)
-        self._insert(0, rows[: len(rows) - known], frame)
+        self._insert(self._floor, rows[: len(rows) - known], frame)
 
     # the lines ------------------------------------------------------------------------------------------------------
     def _placed(self, rows: Sequence[Painted], altered: bool) -> None:
@@ -170,6 +210,7 @@ class Document:
         """
         self.rows = rows
         self.frames += 1
+        self._floor = 0
         height = _height(rows)
         end, below = self.top + height, self.top + len(rows)
         wiped = len(self.lines) <= below and any(self.texts[end : below - 1])
@@ -202,9 +243,10 @@ class Document:
         end = self.top + len(self.rows)
         if bottom and end >= len(self.lines):
             del self.lines[end - bottom :], self.texts[end - bottom :]
-        chrome = [row.text for row in self.rows[:top]]
-        if chrome == self.texts[self.top : self.top + top]:
-            del self.lines[self.top : self.top + top], self.texts[self.top : self.top + top]
+        if self.top == 0 and [row.text for row in self.rows[:top]] == self.texts[:top]:
+            del self.lines[:top], self.texts[:top]
+        else:
+            self.top += top
         self.rows = self.rows[top : len(self.rows) - bottom]
 
     def widen(self, rows: Sequence[Painted], top: int) -> None:
@@ -240,9 +282,7 @@ def _has_gap(rows: Sequence[Painted]) -> bool:
 
 
 def _grows(before: str, after: str) -> bool:
-    """Whether a line went on, or only something small in it changed."""
-    old, new = before.strip(), after.strip()
-    if not old or not new or before.find(old) != after.find(new):
-        return False
-    half = min(len(old), len(new)) // 2 + 1
-    return old[:half] == new[:half]
+    """Whether a line went on, or was taken back a little; the frame of a box behind it does not count."""
+    old, new = before.rstrip(_FRAME), after.rstrip(_FRAME)
+    shorter, longer = sorted((old, new), key=len)
+    return is_telling(shorter) and longer.startswith(shorter)

@@ -46,6 +46,14 @@ class Painted:
         self.left: Painted | None = None  # this row without a sidebar, once somebody asked
 
 
+class Shift(NamedTuple):
+    """Rows `top` to `bottom` were moved up (or down, when negative) by the terminal itself."""
+
+    top: int
+    bottom: int
+    distance: int
+
+
 class Frame(NamedTuple):
     """A complete screen. Offsets are places in the recording file."""
 
@@ -55,6 +63,7 @@ class Frame(NamedTuple):
     start: int  # after the frame before it
     end: int
     at: int | None  # milliseconds, UTC
+    shift: Shift | None = None  # since the frame before, when it was one
 
 
 class Scrolled(NamedTuple):
@@ -130,8 +139,15 @@ class Frames:
         if rows is self._rows and why in _RANKS:
             return
         self._rows = rows
-        self._events.append(Frame(rows, why, self.screen.alternate, self._taken, place, self._moment()))
+        frame = Frame(rows, why, self.screen.alternate, self._taken, place, self._moment(), self._shift())
+        self._events.append(frame)
         self._taken = place
+
+    def _shift(self) -> Shift | None:
+        """How the screen was scrolled, if it was one region by one distance."""
+        shifts = [Shift(top, bottom, distance) for (top, bottom), distance in self.screen.shifts.items() if distance]
+        self.screen.shifts.clear()
+        return shifts[0] if len(shifts) == 1 else None
 
     def _changed_rows(self) -> list[Painted]:
         """The rows of the screen; the same list as before when nothing changed."""

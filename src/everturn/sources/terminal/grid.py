@@ -17,6 +17,7 @@ Scrolled = Callable[[str, str], None]
 #: Ink of cells in the default colour.
 NO_INK = "\0"
 _MOST_INKS = 0x10FFFF
+_MOST_SHIFTS = 8
 
 
 class Inks:
@@ -53,6 +54,7 @@ class Grid:
         self.ink = NO_INK
         self.wraps, self.inserts, self.alternate = True, False, False
         self.printed = ""  # cells, for REP
+        self.shifts: dict[tuple[int, int], int] = {}  # regions of the alternate screen and how far they scrolled lately
         self.joiner = False  # the last run of text ended with one
         self.clean()
 
@@ -203,14 +205,22 @@ class Grid:
 
     def scroll_up(self, count: int) -> None:
         """SU: rows leave at the top of the region."""
-        if self.top == 0 and not self.alternate and self.on_scroll is not None:
+        if self.alternate:
+            self._note_shift(count)
+        elif self.top == 0 and self.on_scroll is not None:
             for y in range(min(count, self.bottom + 1)):
                 self.on_scroll(self.cells[y], self.inks[y])
         self.delete_rows(self.top, self.bottom, count)
 
     def scroll_down(self, count: int) -> None:
         """SD: rows leave at the bottom of the region."""
+        if self.alternate:
+            self._note_shift(-count)
         self.insert_rows(self.top, self.bottom, count)
+
+    def _note_shift(self, count: int) -> None:
+        region = (self.top, self.bottom)
+        self.shifts[region] = self.shifts.get(region, 0) + count if len(self.shifts) < _MOST_SHIFTS else 0
 
     def delete_rows(self, start: int, end: int, count: int) -> None:
         """Rows from `start` on go away, those up to `end` move up."""

@@ -16,6 +16,7 @@ from typing import NamedTuple
 _WORD = re.compile(r"[^\W_]")
 _ENOUGH_VOTES = 1.5
 _MOST_PLACES = 6  # a line that stands in more places has no vote
+_FEWEST_ROWS = 3  # that overlap
 _NEAR = 3  # a lone anchor may be this far from its neighbours
 
 
@@ -41,6 +42,20 @@ def blocks(lines: Sequence[str], places: Iterable[int], rows: Sequence[str]) -> 
     ]
     found = _strong(_in_order(anchors)) or _by_vote(where, rows, seen)
     return _grown(found, lines, rows)
+
+
+def overlap(old: Sequence[str], new: Sequence[str]) -> Block | None:
+    """The smallest step by which one screen becomes the next, for text in which no line is rare.
+
+    All rows have to agree but the last of the old screen, which may have grown meanwhile.
+    """
+    for step in range(1, len(old) - _FEWEST_ROWS):
+        common = len(old) - step - 1
+        if old[step:-1] == new[:common] and sum(map(is_telling, new[:common])) >= _FEWEST_ROWS:
+            return Block(0, common - 1, step)
+        if old[:common] == new[step : step + common] and sum(map(is_telling, old[:common])) >= _FEWEST_ROWS:
+            return Block(step, step + common - 1, -step)
+    return None
 
 
 def _places_of_lines(lines: Sequence[str], places: Iterable[int]) -> dict[str, list[int]]:

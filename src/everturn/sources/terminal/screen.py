@@ -205,14 +205,14 @@ class Screen(Controlled):
     def _lose_row(self) -> None:
         """Make the screen one row smaller: blank rows at the bottom go first."""
         last = self.rows - 1
-        for number, (cells, inks, wrapped) in enumerate(
-            filter(None, ((self.cells, self.inks, self.wrapped), self._main))
-        ):
-            gone = last if cells[last] == self.blank and (number or self.y < last) else 0
-            if gone == 0 and not self.alternate and self.on_scroll is not None:
+        shown = self.cells, self.inks, self.wrapped
+        for cells, inks, wrapped in filter(None, (shown, self._main)):
+            is_shown = cells is self.cells
+            gone = last if cells[last] == self.blank and (self.y < last or not is_shown) else 0
+            if gone == 0 and self.on_scroll is not None and not (is_shown and self.alternate):
                 self.on_scroll(cells[0], inks[0])
             del cells[gone], inks[gone], wrapped[gone]
-            if gone == 0 and number == 0:
+            if gone == 0 and is_shown:
                 self.y = max(0, self.y - 1)
         self.rows = last
 

@@ -11,6 +11,7 @@ from everturn.sources.terminal.screen import LARGEST, SMALLEST, Screen
 DEFAULT: Final = (80, 24)
 
 _LOOKED_AT = 512 << 10  # bytes that are looked at for a guess
+_FIRST_SCREENS = 128 << 10  # a program that fills the screen does so at once
 _TALLEST, _WIDEST = 300, 600  # cells: more is a way to say "the very last one"
 _ROW = re.compile(rb"\x1b\[(\d{1,4})(?:;\d{0,4})?[Hfd]|\x1b\[\d*;(\d{1,4})r|\x1b\[(\d{1,4})A")
 _OTHER_SCREEN = b"\x1b[?1049h"
@@ -30,8 +31,8 @@ def guessed(data: bytes) -> tuple[int, int]:
 
     A program that fills the screen comes first: what the shell before it printed says nothing of the screen's size.
     """
-    begin = max(0, data.find(_OTHER_SCREEN))
-    looked_at = data[begin : begin + _LOOKED_AT]
+    begin = data.find(_OTHER_SCREEN)
+    looked_at = data[:_LOOKED_AT] if begin < 0 else data[begin : begin + _FIRST_SCREENS]
     ruler = _Ruler(_WIDEST, _rows(looked_at))
     ruler.feed(looked_at)
     return max(ruler.widest, DEFAULT[0]), ruler.rows

@@ -46,6 +46,7 @@ def transcribe(data: bytes, name: str = "", timing: bytes | None = None) -> Tran
         ended=ended,
         command=recording.command,
         exit_status=recording.exit_status,
+        zone=recording.zone,
     )
 
 

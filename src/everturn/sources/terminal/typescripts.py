@@ -42,16 +42,18 @@ def take_apart(data: bytes, timing: bytes | None) -> Recording:
     entries = list(_entries(timing)) if timing else []
     told = {entry.key: entry.value for entry in entries if entry.kind == "H"}
     columns, rows = _size({**told, **first.fields}) or guessed(data[first.start : first.end])
+    started = _moment(first.began) or _moment(told.get("START_TIME", ""))
     status = last.fields.get("COMMAND_EXIT_CODE", told.get("EXIT_CODE", ""))
     return Recording(
         "typescript",
         columns,
         rows,
         lambda: _timed(data, parts, entries) if entries else _untimed(data, parts),
-        started=_moment(first.began) or _moment(told.get("START_TIME", "")),
-        ended=_moment(last.ended),
+        started=_milliseconds(started),
+        ended=_milliseconds(_moment(last.ended)),
         command=first.fields.get("COMMAND", told.get("COMMAND", "")),
         exit_status=int(status) if status.isascii() and status.isdigit() else None,
+        zone=_zone(started),
     )
 
 
@@ -146,10 +148,19 @@ def _size(fields: dict[str, str]) -> tuple[int, int] | None:
     return sensible(fields.get("COLUMNS", ""), fields.get("LINES", ""))
 
 
-def _moment(written: str) -> int | None:
-    """Milliseconds of `2025-12-22 14:19:12-06:00`; None for a time whose zone is not said, or not by its offset."""
+def _moment(written: str) -> datetime | None:
+    """`2025-12-22 14:19:12-06:00`; None for a time whose zone is not said, or not by its offset."""
     try:
         moment = datetime.fromisoformat(written)
     except ValueError:
         return None
-    return round(moment.timestamp() * 1000) if moment.tzinfo else None
+    return moment if moment.tzinfo else None
+
+
+def _milliseconds(moment: datetime | None) -> int | None:
+    return None if moment is None else round(moment.timestamp() * 1000)
+
+
+def _zone(moment: datetime | None) -> int | None:
+    offset = None if moment is None else moment.utcoffset()
+    return None if offset is None else round(offset.total_seconds() / 60)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from everturn.sources.terminal.chrome import Chrome
 from everturn.sources.terminal.document import Document
 from everturn.sources.terminal.frames import Frame, Painted
+from everturn.sources.terminal.matching import is_telling
 from everturn.sources.terminal.sidebar import Sidebar
 
 _EARLIER = 4  # documents that may be gone back to
@@ -37,6 +38,7 @@ class View:
         same_size = len(rows) == len(self._rows)
         if same_size:
             self._chrome.look(self._rows, rows)
+        self._shift(frame)
         if self._current is None or not self._current.stays(self._content(rows), frame):
             if same_size:
                 rows = self._look_for_edges(frame.rows, rows)
@@ -53,15 +55,30 @@ class View:
                 self._without_sidebar(document)
             self._chrome.top, self._chrome.bottom = self._chrome.still(self._rows)
             document.narrow(self._chrome.top, self._chrome.bottom)
+        elif document.rows and self._is_frame(document.rows[-1].text):
+            self._chrome.bottom += 1
+            document.narrow(0, 1)
         self._note_edges()
 
     def around(self, document: Document) -> tuple[str, str]:
         """Title and footer as they were last."""
         return self._around.get(id(document), ("", ""))
 
+    def _shift(self, frame: Frame) -> None:
+        """Follow the terminal when it moved the content up; in other cases the text has to tell what happened."""
+        document, shift = self._current, frame.shift
+        if document is not None and document.framed and shift is not None:
+            top = self._chrome.top
+            document.shift(max(0, shift.top - top), shift.bottom - top, shift.distance, frame)
+
     # edges ----------------------------------------------------------------------------------------------------------
     def _content(self, rows: Sequence[Painted]) -> Sequence[Painted]:
         return rows[self._chrome.top : len(rows) - self._chrome.bottom]
+
+    def _is_frame(self, text: str) -> bool:
+        """Whether a row above the footer looks like one inside it: the upper edge of an input box."""
+        footer = self._rows[len(self._rows) - self._chrome.bottom :]
+        return bool(text) and not is_telling(text) and any(row.text == text for row in footer)
 
     def _look_for_edges(self, whole: Sequence[Painted], rows: Sequence[Painted]) -> Sequence[Painted]:
         """Something moved: see what did not. The rows, without a sidebar when there turns out to be one."""
