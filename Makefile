@@ -7,7 +7,7 @@ PYTEST ?= -n auto
 FILES = src tests scripts benchmarks
 DOCS = docs/commands.md docs/schema.md
 
-.PHONY: run test check lint types layers docs-check docs test-all cover bench bench-peers clean
+.PHONY: run test check lint types layers docs-check docs test-all cover bench bench-peers conformance fuzz clean
 
 run: .venv/ready-run  ## archive the agents' history of this machine (or a sample) into .everturn/ and say what to try
 	@EVERTURN_HOME="$(CURDIR)/.everturn" $(BIN)/everturn
@@ -47,6 +47,12 @@ bench: .venv/ready-dev  ## print what everturn promises to reach, measured here
 
 bench-peers: .venv/ready-dev  ## install other archivers, run them beside ours and print the ratio
 	@PYTHONPATH=src $(BIN)/python -m benchmarks.peers
+
+conformance:  ## other people's test suites for what we implement of theirs, in a virtual environment of their own
+	@$(or $(PYTHON),python3) scripts/conformance.py
+
+fuzz: .venv/ready-dev  ## ten minutes of random damage for every reader
+	@PYTHONPATH=src:. $(BIN)/python -m tests.fuzz
 
 clean:  ## remove what was made here, except the archive in .everturn/
 	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.*

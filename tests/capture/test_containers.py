@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -213,6 +214,21 @@ def test_a_damaged_database_waits_in_quarantine(store: Store, tmp_path: Path) ->
     (tmp_path / "talks" / "a.talks").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
     report = run(store, tmp_path / "talks")
     assert len(report.failed) == 1
+
+
+def test_the_bytes_of_a_damaged_container_are_kept(store: Store, tmp_path: Path) -> None:
+    def broken(found: Found, path: Path) -> Iterator[Member]:
+        raise OSError(5, "not a whole zip")
+
+    folder = tmp_path / "talks"
+    folder.mkdir()
+    (folder / "half.talks").write_bytes(b"PK half of it")
+    packed = dataclasses.replace(TALKS, is_database=False, unpack=broken)
+    report = sync(dataclasses.replace(job(store, folder), sources={"talks": packed}))
+    assert [reason for _, reason in report.failed] == ["not a whole zip"]
+    [(file, version)] = store.files()
+    assert file.fail_reason == "not a whole zip"
+    assert store.read_raw(version.id, 0, version.size) == b"PK half of it"
 
 
 def test_two_sources_that_claim_one_file_are_named(store: Store, database: sqlite3.Connection, tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ from everturn.capture.policy import Policy
 from everturn.capture.sync import Sync, add, sync
 from everturn.errors import MissingPath
 from everturn.model.conversation import Reading
-from everturn.sources import Found, Reader
+from everturn.sources import Found, Places, Reader, all_sources
 from everturn.store import SessionFilter, Store, open_store
 from tests.capture.history import (
+    FORMAT,
     OTHER,
     SID,
     WORKSPACE,
@@ -344,3 +345,16 @@ def test_a_reader_that_breaks_in_a_mode_without_bytes_does_not_hang(history: His
     one = job(store, history, Policy(mode="structure"))
     name, source = next(iter(one.sources.items()))
     assert len(sync(replace(one, sources={name: replace(source, reader=broken)})).failed) == 1
+
+
+def test_in_a_folder_the_content_of_a_file_decides_not_its_name(any_store: Store, tmp_path: Path) -> None:
+    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "rename the harbour page"}]}
+    meta = {"id": OTHER, "timestamp": "2026-03-01T10:00:00Z", "cwd": WORKSPACE, "originator": "cli"}
+    records = (("session_meta", meta), ("response_item", said))
+    lines = [{"timestamp": "2026-03-01T10:00:00Z", "type": kind, "payload": payload} for kind, payload in records]
+    (tmp_path / f"{OTHER}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    nobody = tmp_path / f"{SID}.jsonl"  # a name that one source is sure of, and content that none knows
+    nobody.write_text('{"a": 1}\n')
+    places = Places(tmp_path / "home", {}, "linux", {})
+    add(Sync(any_store, all_sources(), places, Policy(), "box", "ann", ticking()), [tmp_path])
+    assert {Path(file.path).stem: file.format for file, _ in any_store.files()} == {OTHER: "codex", SID: FORMAT}

@@ -126,6 +126,15 @@ def test_a_result_whose_call_comes_in_a_later_piece_is_an_orphan_until_then() ->
     assert second.turns[0].n_errors == 1
 
 
+def test_a_result_written_before_its_call_tells_what_the_call_touched() -> None:
+    early = [prompt(), result("a"), call("msg_1", "a", path="src/a.py")]
+    assert [(a.action, a.path, a.seq) for a in whole(early).artifacts] == [("read", "src/a.py", 2)]
+    _, tail = grow(Tail(), early[:2])
+    later, _ = grow(tail, early[2:])
+    assert [(a.action, a.path, a.seq) for a in later.artifacts] == [("read", "src/a.py", 2)]
+    assert whole([prompt(), result("a", error=True), call("msg_1", "a", path="src/a.py")]).artifacts == []
+
+
 def test_a_call_id_used_twice_is_two_calls() -> None:
     growth = whole([prompt(), call("m1", "a"), result("a"), call("m2", "a"), result("a", error=True)])
     assert [c.status for c in growth.calls] == ["ok", "error"]

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from everturn.sources.passages import Passages, text_of
+from everturn.sources.specstory import sections
 
 
 class Known(Struct):
@@ -55,3 +56,18 @@ def test_what_comes_after_the_end_continues_the_last_passage() -> None:
 def test_bytes_that_are_no_text_are_shown_as_such() -> None:
     assert text_of(b"a\xff") == ("a\ufffd", False)
     assert text_of("é".encode()) == ("é", True)
+
+
+MARKED = [
+    b"_**User (2026-05-01 10:00:00Z)**_\n", b"_**Assistant**_\n", b"---\n", b"\n", b"words\n", b"more words\r\n", b" blank\n",
+    b"<tool-use data-x>\n", b"</tool-use>\n", b"\r\n", b"-\n", b"last",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(MARKED), max_size=40).map(b"".join))
+@settings(max_examples=300)
+def test_lines_that_are_alike_may_be_told_once(data: bytes) -> None:
+    every = Passages(sections.opens, sections.Known())
+    fewer = Passages(sections.opens, sections.Known(), sections.ALIKE)
+    assert list(every.split(data, 0, last=True)) == list(fewer.split(data, 0, last=True))
+    assert every.state == fewer.state

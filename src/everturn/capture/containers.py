@@ -11,10 +11,12 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from everturn.capture.scan import Candidate, stat_columns
 from everturn.capture.taking import Taking
+from everturn.model.archive import SourceFile, Version
 from everturn.sources import Found, Member
 from everturn.sources.database import snapshot
 
@@ -41,7 +43,17 @@ def take_container(taking: Taking, candidate: Candidate) -> None:
             _take_members(taking, candidate, path, Path(folder))
             _take_bytes(taking, candidate, path, Path(folder))
     except OSError as failure:
+        _keep_damaged(taking, candidate)
         taking.fail(candidate, failure.strerror or "cannot be read")
+
+
+def _keep_damaged(taking: Taking, candidate: Candidate) -> None:
+    """The bytes of what cannot be taken apart: a repaired copy may never come. Of a database its engine must say which."""
+    if candidate.source.is_database or candidate.found.kind != "container":
+        return
+    with suppress(OSError), tempfile.TemporaryDirectory(prefix="everturn-") as folder:
+        _take_bytes(taking, candidate, candidate.found.path, Path(folder))
+        taking.flush()
 
 
 def _readable(candidate: Candidate, folder: Path) -> Path:
@@ -109,9 +121,21 @@ def _row(taking: Taking, candidate: Candidate) -> int:
 
 def _candidate(taking: Taking, candidate: Candidate, member: Member, container: int) -> Candidate:
     found = Found(Path(f"{candidate.path}#{member.name}"), member.kind, member.native_id, member.parent)
-    row = taking.job.store.file(taking.job.machine, str(found.path))
+    row = taking.job.store.file(taking.job.machine, str(found.path)) or _packed(taking, candidate, found, container)
     known, version = row if row is not None else (None, None)
     return Candidate(candidate.source, found, known, version, None, container=container)
+
+
+def _packed(taking: Taking, candidate: Candidate, member: Found, container: int) -> tuple[SourceFile, Version] | None:
+    """The file that was packed into this container and is gone since: its row goes on as the member's."""
+    store, machine = taking.job.store, taking.job.machine
+    plain = candidate.found.path.with_name(member.path.name.rpartition("#")[2])
+    row = store.file(machine, str(plain))
+    if row is None or row[0].native_id != member.native_id or row[0].format != candidate.source.name or plain.exists():
+        return None
+    with store.write():
+        store.set_file(row[0].id, path=str(member.path), container=container, state="live")
+    return store.file(machine, str(member.path))
 
 
 def _write_out(path: Path, lines: Iterator[bytes]) -> None:

@@ -6,7 +6,7 @@ rows are being made its `parser` is UNFINISHED.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from everturn.capture.pieces import UNFINISHED, reader_for
@@ -17,7 +17,7 @@ from everturn.sources import Found, Source
 SLICE = 4 << 20
 
 
-def rebuild(desk: Desk, sources: dict[str, Source], progress: Callable[[int, int, str], None]) -> int:
+def rebuild(desk: Desk, sources: Mapping[str, Source], progress: Callable[[int, int, str], None]) -> int:
     """Drop and remake the rows of every version there are bytes for; how many versions that were."""
     todo = []
     for file, _ in desk.store.files():
@@ -39,7 +39,7 @@ def rebuild(desk: Desk, sources: dict[str, Source], progress: Callable[[int, int
 
 def upgrade(
     desk: Desk,
-    sources: dict[str, Source],
+    sources: Mapping[str, Source],
     behind: list[tuple[SourceFile, Version]],
     progress: Callable[[int, int, str], None],
 ) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from everturn.capture.blanking import Mark, blank, stretches
 from everturn.capture.deriving import catch_up
@@ -10,6 +12,12 @@ from everturn.capture.writing import Desk
 from everturn.model.archive import Session, Tombstone
 from everturn.sources import Source
 from everturn.store import Store
+
+if TYPE_CHECKING:  # most have none
+    from everturn.store.vectors import VectorFile
+
+#: Kinds of kept rows that tell a session again in other words.
+_TOLD = ("summary", "turn_summary", "synthesis")
 
 
 @dataclass
@@ -43,11 +51,19 @@ def _hangs_on(other: Session, one: Session) -> bool:
     return other.parent == one.native_id or other.native_id.startswith(f"{one.native_id}/")
 
 
-def forget(desk: Desk, sources: dict[str, Source], session: Session, keep_forks: bool = False) -> Forgotten:
-    """Erase a session for good."""
+def forget(
+    desk: Desk,
+    sources: Mapping[str, Source],
+    session: Session,
+    keep_forks: bool = False,
+    vectors: VectorFile | None = None,
+) -> Forgotten:
+    """Erase a session for good, and what `vectors` holds of it."""
     store = desk.store
     doomed = plan(store, session)
     forks = _fork_sessions(store, doomed)
+    touched = _touched(store, doomed, forks)
+    _erase_vectors(vectors, touched)  # first: if this is interrupted, there are too few of them rather than too many
     done = Forgotten(sorted({row.native_id for row in doomed}))
     with store.write():
         store.bury([Tombstone("session", row.agent, row.native_id, desk.now) for row in doomed])
@@ -56,13 +72,35 @@ def forget(desk: Desk, sources: dict[str, Source], session: Session, keep_forks:
         else:
             done.forked_messages = _erase_in_forks(store, doomed, forks, desk.now)
         changed = {fork.version for fork in forks} | _erase_files(store, doomed, done)
+        _erase_kept(store, doomed, [] if keep_forks else forks)
     for number in sorted(changed):  # their rows may quote what was forgotten, and they own now what they keep
         version = store.version(number)
         file, _ = store.file_by_id(version.source)
         if file.format in sources:
             catch_up(desk, sources[file.format], file, version)
     store.scrub()
+    _erase_vectors(vectors, touched)  # somebody may have made some meanwhile, not knowing
     return done
+
+
+def _touched(store: Store, doomed: list[Session], forks: list[Session]) -> set[int]:
+    """Sessions that go, and those that lose or gain messages by it: their vectors are made again."""
+    versions = {row.version for row in (*doomed, *forks)}
+    return {row.id for row in doomed} | {one.id for version in versions for one in store.sessions_in(version)}
+
+
+def _erase_vectors(vectors: VectorFile | None, sessions: set[int]) -> None:
+    if vectors is not None:
+        for number in sorted(sessions):
+            vectors.forget(number)
+
+
+def _erase_kept(store: Store, doomed: list[Session], forks: list[Session]) -> None:
+    """What was kept about forgotten sessions, and what was written about forks while they held the same messages."""
+    for row in doomed:
+        store.drop_kept(row.agent, row.native_id)
+    for fork in forks:
+        store.drop_kept(fork.agent, fork.native_id, _TOLD)
 
 
 def _erase_files(store: Store, doomed: list[Session], done: Forgotten) -> set[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,7 +58,7 @@ class Doctor:
 
 def examine(
     store: Store,
-    sources: dict[str, Source],
+    sources: Mapping[str, Source],
     places: Places,
     machine: str,
     folder: Path | None,
@@ -140,7 +140,9 @@ def _prove(doctor: Doctor, store: Store, machine: str, clock: Callable[[], int])
         doctor.note("proof", "bad", f"a test message {wrong}", "run `everturn verify`, then `everturn rebuild`")
 
 
-def _sources(doctor: Doctor, store: Store, sources: dict[str, Source], places: Places, machine: str, now: int) -> None:
+def _sources(
+    doctor: Doctor, store: Store, sources: Mapping[str, Source], places: Places, machine: str, now: int
+) -> None:
     known = {file.path: (file, version) for file, version in store.files(machine)}
     seen = 0
     for source in sources.values():

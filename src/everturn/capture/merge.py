@@ -6,7 +6,7 @@ Content-free sessions have no bytes; their rows are copied. The archive that is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -33,7 +33,7 @@ class Merged:
     bytes: int = 0
 
 
-def merge(desk: Desk, other: Store, sources: dict[str, Source], progress: Callable[[int, int, str], None]) -> Merged:
+def merge(desk: Desk, other: Store, sources: Mapping[str, Source], progress: Callable[[int, int, str], None]) -> Merged:
     """Take everything `other` has into the archive of `desk`."""
     done = Merged()
     files = other.files()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,12 +53,16 @@ class Scan:
         return sum(_new_bytes(candidate) for candidate in self.changed)
 
 
-def scan(store: Store, sources: dict[str, Source], places: Places, machine: str, now: int, retry: bool = False) -> Scan:
+def scan(
+    store: Store, sources: Mapping[str, Source], places: Places, machine: str, now: int, retry: bool = False
+) -> Scan:
     """Look at every root of every source, and at every known file elsewhere."""
     result = Scan()
     known: dict[str, tuple[SourceFile, Version]] = {}
-    for file, version in store.files(machine):
+    members: list[tuple[SourceFile, Version]] = []
+    for file, version in _on_disk(store.files(machine), sources, result):
         if file.container:
+            members.append((file, version))
             _note_behind(result, sources, file, version)
         else:
             known[file.path] = file, version
@@ -76,7 +80,7 @@ def scan(store: Store, sources: dict[str, Source], places: Places, machine: str,
             _sort_in(result, candidate, now, retry)
     for there in _still_there(missing, sources, result, now, retry):
         missing.pop(there.path)
-    _match_moves(result, fresh, [row for row in missing.values() if row[0].state == "live"])
+    _match_moves(result, fresh, [row for row in missing.values() if row[0].state == "live"], members)
     for file, version in missing.values():
         _note_behind(result, sources, file, version)
     return result
@@ -104,6 +108,11 @@ def is_unchanged(candidate: Candidate) -> bool:
     return known.state == "live" and all(getattr(version, name) == value for name, value in now.items())
 
 
+def is_place(path: str) -> bool:
+    """Is it a path on a disk? What the archive itself is the only place of (a journal) has a name that is not absolute."""
+    return os.path.isabs(path)
+
+
 def stat_columns(info: os.stat_result) -> dict[str, int]:
     """The columns of `Version` that a later scan compares."""
     return {
@@ -114,7 +123,18 @@ def stat_columns(info: os.stat_result) -> dict[str, int]:
     }
 
 
-def _listing(sources: dict[str, Source], places: Places, result: Scan) -> Iterable[tuple[Source, Found]]:
+def _on_disk(
+    rows: Iterable[tuple[SourceFile, Version]], sources: Mapping[str, Source], result: Scan
+) -> Iterable[tuple[SourceFile, Version]]:
+    """Those that can be looked for; of the others only the rows may be behind."""
+    for file, version in rows:
+        if is_place(file.path):
+            yield file, version
+        else:
+            _note_behind(result, sources, file, version)
+
+
+def _listing(sources: Mapping[str, Source], places: Places, result: Scan) -> Iterable[tuple[Source, Found]]:
     for source in sources.values():
         for root in source.roots(places):
             try:
@@ -124,7 +144,7 @@ def _listing(sources: dict[str, Source], places: Places, result: Scan) -> Iterab
                 result.problems.append(f"{failure.filename or root}: {failure.strerror}")
 
 
-def _note_behind(result: Scan, sources: dict[str, Source], file: SourceFile, version: Version) -> None:
+def _note_behind(result: Scan, sources: Mapping[str, Source], file: SourceFile, version: Version) -> None:
     """Rows still to be made from stored bytes, of a file that will not be looked at itself."""
     source = sources.get(file.format)
     if source is not None and version.id and version.parser not in (source.parser, -1):
@@ -147,7 +167,7 @@ def _behind(candidate: Candidate) -> bool:
 
 
 def _still_there(
-    missing: dict[str, tuple[SourceFile, Version]], sources: dict[str, Source], result: Scan, now: int, retry: bool
+    missing: dict[str, tuple[SourceFile, Version]], sources: Mapping[str, Source], result: Scan, now: int, retry: bool
 ) -> list[SourceFile]:
     """Files that no root leads to any more: added by hand, or their root is not looked at this time."""
     there = []
@@ -172,10 +192,21 @@ def _may_exist(path: str) -> bool:
     return True
 
 
-def _match_moves(result: Scan, fresh: list[Candidate], lost: list[tuple[SourceFile, Version]]) -> None:
-    """A new file with the identity of one that vanished is the same file at another place."""
+def _match_moves(
+    result: Scan,
+    fresh: list[Candidate],
+    lost: list[tuple[SourceFile, Version]],
+    members: list[tuple[SourceFile, Version]],
+) -> None:
+    """A new file with the identity of one that vanished, or of a member of one, is the same file at another place."""
+    without = {file.id for file, _ in lost}
+    inside = [row for row in members if row[0].container in without]
     by_inode = {(version.device, version.inode): file for file, version in lost if version.inode}
-    by_name = {(file.format, file.native_id): (file, version) for file, version in lost if file.native_id}
+    by_name = {
+        (file.format, file.native_id, file.kind): (file, version)
+        for file, version in [*inside, *lost]
+        if file.native_id
+    }
     taken: set[int] = set()
     for candidate in fresh:
         file = _moved_from(candidate, by_inode, by_name)
@@ -190,15 +221,16 @@ def _match_moves(result: Scan, fresh: list[Candidate], lost: list[tuple[SourceFi
 def _moved_from(
     candidate: Candidate,
     by_inode: dict[tuple[int, int], SourceFile],
-    by_name: dict[tuple[str, str], tuple[SourceFile, Version]],
+    by_name: dict[tuple[str, str, str], tuple[SourceFile, Version]],
 ) -> SourceFile | None:
     info = candidate.stat
     if info is None:
         return None
+    identity = candidate.source.name, candidate.found.native_id, candidate.found.kind
     file = by_inode.get((_signed(info.st_dev), _signed(info.st_ino)))
-    if file is not None and file.format == candidate.source.name and file.native_id == candidate.found.native_id:
+    if file is not None and (file.format, file.native_id, file.kind) == identity:
         return file
-    named = by_name.get((candidate.source.name, candidate.found.native_id))
+    named = by_name.get(identity)
     if named is not None and info.st_size >= named[1].offset:
         return named[0]
     return None

@@ -15,7 +15,7 @@ from everturn.capture.scan import Candidate, Scan, is_unchanged, look, scan
 from everturn.capture.taking import HEAD, Progress, Report, Sync, Taking
 from everturn.capture.writing import Desk
 from everturn.errors import MissingPath, Usage
-from everturn.sources import Found, Source
+from everturn.sources import Found, Source, beginning
 
 __all__ = ["Progress", "Report", "Sync", "add", "desk_for", "sync"]
 
@@ -84,7 +84,7 @@ def _below(job: Sync, folder: Path, source_name: str, report: Report) -> Iterabl
             for found in source.find(folder):
                 if found.path not in seen:
                     seen.add(found.path)
-                    yield source, found
+                    yield _by_content(job, source, found, source_name)
         except OSError as failure:  # a folder that cannot be listed; the source has given what it could reach
             report.failed.append((str(failure.filename or folder), failure.strerror or "cannot be read"))
     for path in sorted(folder.rglob("*")):
@@ -93,6 +93,14 @@ def _below(job: Sync, folder: Path, source_name: str, report: Report) -> Iterabl
             claim = _claim(job, path, head, source_name) if head is not None else None
             if claim is not None:
                 yield claim
+
+
+def _by_content(job: Sync, source: Source, found: Found, source_name: str) -> tuple[Source, Found]:
+    """The name of a file is a hint: several agents name theirs by a bare UUID. Where only another knows it, it is theirs."""
+    head = beginning(found.path) if found.kind == "main" else b""
+    if not head or source.sniff(found.path, head) is not None:
+        return source, found
+    return _claim(job, found.path, head, source_name) or (source, found)
 
 
 def _claim(job: Sync, path: Path, head: bytes, source_name: str) -> tuple[Source, Found] | None:
@@ -132,11 +140,12 @@ def _mark_moves_and_gone(job: Sync, found: Scan, report: Report) -> None:
     members = [file for file, _ in store.files(job.machine) if file.container]
     with store.write():
         for file, candidate in found.moved:
-            store.set_file(file.id, path=candidate.path, state="live")
+            store.set_file(file.id, path=candidate.path, state="live", container=0)
             for member in (one for one in members if one.container == file.id):
                 store.set_file(member.id, path=candidate.path + member.path[len(file.path) :])
-        lost = {file.id for file in found.gone}
-        for file in [*found.gone, *(one for one in members if one.container in lost and one.state == "live")]:
+        lost, moved = {file.id for file in found.gone}, {file.id for file, _ in found.moved}
+        inside = (one for one in members if one.container in lost and one.state == "live" and one.id not in moved)
+        for file in [*found.gone, *inside]:
             store.set_file(file.id, state="gone")
     for _, candidate in found.moved:
         row = store.file(job.machine, candidate.path)

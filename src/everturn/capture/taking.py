@@ -6,7 +6,7 @@ one that rows cannot be made of is kept as bytes; one that cannot be read goes i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from typing import BinaryIO
@@ -62,7 +62,7 @@ class Sync:
     """Everything a sync needs, given by a surface."""
 
     store: Store
-    sources: dict[str, Source]
+    sources: Mapping[str, Source]
     places: Places
     policy: Policy
     machine: str

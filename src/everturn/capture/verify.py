@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from everturn.capture.pieces import common_bytes
+from everturn.capture.scan import is_place
 from everturn.errors import NotAnArchive, NothingFound
 from everturn.model.archive import SourceFile, Version
 from everturn.store import Store
@@ -56,7 +57,8 @@ def _check_file(store: Store, number: int, machine: str, found: Findings) -> int
         return 0
     for version in store.versions(file.id):
         _check_version(store, file, version, found)
-    is_file = not file.container and file.kind != "container"  # those are copies of what is in use
+    # Those in containers, and these, are copies of what is in use; journals are nowhere else.
+    is_file = not file.container and file.kind != "container" and is_place(file.path)
     if is_file and file.machine == machine and current.id and current.mode == "full":
         return _compare(store, file, current, found)
     return 0

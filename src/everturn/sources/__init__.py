@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from everturn.model.conversation import Message, Part, Reading
 
@@ -68,6 +68,30 @@ class Retention:
     said_by: str  # the file and key that say so, or "default"
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What an agent's program printed, when it was asked as a model."""
+
+    text: str = ""
+    model: str = ""
+    input: int = 0  # tokens; 0 where it does not say
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    failure: str = ""  # its own words, when it could not answer
+
+
+@dataclass(frozen=True)
+class Ask:
+    """How an agent's program is run as a model: once, without tools, with the prompt at its standard input."""
+
+    command: Callable[[str], list[str]]  # given the model's name, or ""; the first word is the program
+    read: Callable[[bytes], Asked]  # of what it printed; never raises
+    around: Callable[[Path, Mapping[str, str]], dict[str, str | None]]
+    """Given its working folder, new and empty, and the environment: variables to set, or to take away."""
+    leaves: str  # what it leaves in the user's own history, in words
+
+
 class Reader(Protocol):
     """Reads one version of one file, piece by piece."""
 
@@ -103,6 +127,8 @@ class Source:
     retention: Callable[[Path], Retention | None] | None = None
     resume_command: Callable[[str], list[str]] | None = None
     write: Callable[[Part], str] | None = None  # a session → the text of a file that reads as that session
+    ask: Ask | None = None  # run the agent as a model
+    saves_chats: bool = False  # `everturn chat` saves its conversations in this form, by `write`
     rank: int = 0  # where several sources claim a file, only those of the highest rank count
 
 
@@ -129,16 +155,59 @@ def abilities(source: Source) -> list[str]:
         "tell retention": source.retention is not None,
         "resume": source.resume_command is not None,
         "write": source.write is not None,
+        "answer as a model": source.ask is not None,
     }
     return [word for word, is_so in can.items() if is_so]
 
 
+def lazy(target: str) -> Callable[..., Any]:
+    """A function or class that is imported when it is first called: `lazy("everturn.sources.foo.reader:FooReader")`.
+
+    What `SOURCE` is made of is imported by every command that lists the formats; what reads a format only when asked for.
+    """
+    module, _, name = target.partition(":")
+
+    def call(*given: Any) -> Any:
+        return getattr(importlib.import_module(module), name)(*given)
+
+    return call
+
+
+def given(name: str) -> Callable[[Places], list[Path]]:
+    """`Source.roots` of a format that has no place of its own: the existing folders the user named for it."""
+    return lambda places: [folder.absolute() for folder in places.extra.get(name, ()) if folder.is_dir()]
+
+
+def nowhere(head: bytes) -> str:
+    """`Source.workspace` of a format that does not say where its conversations were held."""
+    return ""
+
+
 @cache
-def all_sources() -> dict[str, Source]:
-    """Every source by name."""
-    found = {}
-    for module in pkgutil.iter_modules(__path__):
-        source = getattr(importlib.import_module(f"{__name__}.{module.name}"), "SOURCE", None)
-        if source is not None:
-            found[source.name] = source
-    return found
+def all_sources() -> Mapping[str, Source]:
+    """Every source by name. One that is asked for by its name is imported alone; going through them imports all."""
+    return _Sources({module.name for module in pkgutil.iter_modules(__path__)})
+
+
+class _Sources(Mapping[str, Source]):
+    """The modules of this folder that are formats. A format has the name of its module."""
+
+    def __init__(self, modules: set[str]) -> None:
+        self._modules = modules
+
+    def __getitem__(self, name: str) -> Source:
+        if (source := self._source(name)) is None:
+            raise KeyError(name)
+        return source
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in sorted(self._modules) if self._source(name) is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _source(self, name: str) -> Source | None:
+        if name not in self._modules:
+            return None
+        source = getattr(importlib.import_module(f"{__name__}.{name}"), "SOURCE", None)
+        return source if isinstance(source, Source) else None

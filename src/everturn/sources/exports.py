@@ -3,17 +3,22 @@
 Shared by the formats that are such exports. The file is walked conversation by conversation, so memory follows the longest
 one. Each conversation is written out as lines: what is said of it first, then its messages along the path that is live;
 what was written before an edit or a retry is a thread of its own. What cannot be read is given as damage, and kept.
+`exported` reads such lines again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, TypeVar, cast
 
 import msgspec
 
+from everturn.sources import HEAD, Found, Member
+from everturn.sources import beginning as first_bytes
+from everturn.sources.foreign import digest
+from everturn.sources.linewise import Rec, mapping
 from everturn.sources.wholefile import Walk, decoded
 
 K = TypeVar("K", bound=Hashable)
@@ -29,6 +34,34 @@ def beginning(path: Path, head: bytes) -> bytes:
     if not head.startswith(_ZIP):
         return head if head.removeprefix(_MARK).lstrip(_SPACE)[:1] in (b"[", b"{") else b""
     return next((_read(file, len(head)) for file in _documents(path)), b"")
+
+
+def below(root: Path, sniff: Callable[[Path, bytes], Found | None]) -> Iterator[Found]:
+    """Exports in a folder and its folders, as one format knows them."""
+    for pattern in ("*.zip", "conversations*.json"):
+        for path in sorted(root.rglob(pattern)):
+            if path.is_file() and not path.is_symlink():
+                found = sniff(path, first_bytes(path, HEAD))
+                if found is not None:
+                    yield found
+
+
+def members(path: Path, inside: str, shape: type, taken_apart: Callable[[Rec], Iterator[Member]]) -> Iterator[Member]:
+    """Every conversation of an export, once; it has its messages under the key `inside`. Others are kept as they are."""
+    damages = 0
+    seen: set[str] = set()
+    for value, broken in conversations(path):
+        if not isinstance(mapping(value).get(inside), shape):
+            damages += 1
+            lines = [damage(broken) if value is None else line({"other": value})]
+            yield Member(f"(unread-{damages})", iter(lines), native_id=f"unread-{digest(str(lines[0]))}")
+            continue
+        parts = taken_apart(value)
+        first = next(parts)
+        if first.name not in seen:  # an export in several parts may hold one twice
+            seen.add(first.name)
+            yield first
+            yield from parts
 
 
 def conversations(path: Path) -> Iterator[tuple[Any, bytes]]:

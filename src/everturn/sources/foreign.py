@@ -5,15 +5,16 @@ Shared by the formats. Nothing here raises on content; what comes out may be kep
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from everturn.sources.jsonl import storable
+from everturn.sources.jsonl import FORGIVING, storable
+
+S = TypeVar("S")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -24,7 +25,6 @@ _MILLISECONDS_END = 253_402_300_800_000  # the year 10000
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./-]{1,64}")
 _MOST = 1 << 53
-_LOOSE = json.JSONDecoder(strict=False)
 
 
 def milliseconds(at: Any) -> tuple[int | None, str]:
@@ -44,9 +44,17 @@ def decoded(raw: bytes) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     try:
-        return storable(_LOOSE.decode(raw.decode("utf-8", "replace").strip()))
+        return storable(FORGIVING.decode(raw.decode("utf-8", "replace").strip()))
     except (ValueError, RecursionError):
         return None
+
+
+def state_of(packed: bytes, kind: type[S]) -> S:
+    """What a reader packed for the next one; the beginning for nothing, and for what is not a state of ours."""
+    try:
+        return msgspec.msgpack.decode(packed, type=kind) if packed else kind()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return kind()
 
 
 def strings(value: Any, *without: str) -> list[str]:

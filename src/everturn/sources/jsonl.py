@@ -220,7 +220,7 @@ class _Text:
         if not self.chars.startswith("{", pos):
             return None, pos
         try:
-            value, end = _DECODER.raw_decode(self.chars, pos)
+            value, end = FORGIVING.raw_decode(self.chars, pos)
         except (ValueError, RecursionError):
             return None, pos
         return value, end
@@ -228,7 +228,7 @@ class _Text:
     def damage_at(self, pos: int) -> tuple[str, int]:
         """What is wrong here, and where the next object starts that is not a part of a broken one."""
         try:
-            _, end = _DECODER.raw_decode(self.chars, pos)
+            _, end = FORGIVING.raw_decode(self.chars, pos)
             if self.skip(end) == len(self.chars):
                 return "not_an_object", end
         except RecursionError:
@@ -275,4 +275,4 @@ def _int(digits: str) -> int | str:
 
 
 #: Takes what msgspec refuses: lone surrogates, control characters, NaN and numbers of any length.
-_DECODER = json.JSONDecoder(strict=False, parse_int=_int)
+FORGIVING = json.JSONDecoder(strict=False, parse_int=_int)

@@ -10,6 +10,7 @@ Shared by the formats that are Markdown. A format says at which line a passage b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from copy import copy
 from typing import Generic, Protocol, TypeVar
@@ -30,8 +31,10 @@ Opens = Callable[[S, str], bool]
 class Passages(Generic[S]):
     """Walks one text, piece by piece; `state` is all that a later one needs."""
 
-    def __init__(self, opens: Opens[S], state: S) -> None:
+    def __init__(self, opens: Opens[S], state: S, alike: re.Pattern[bytes] | None = None) -> None:
+        """`alike` matches stretches of whole lines of which it is enough to tell the first."""
         self._opens = opens
+        self._alike = alike
         self.state = state
         self.consumed = 0
         self.continues = False  # the passage last given has no beginning of its own: it is the rest of the one before
@@ -58,7 +61,7 @@ class Passages(Generic[S]):
 
     def _openings(self, data: bytes, unended: bool) -> Iterator[int]:
         """Where passages begin, beyond the first."""
-        start, find, opens, state = 0, data.find, self._opens, self.state
+        start, find, opens, state, alike = 0, data.find, self._opens, self.state, self._alike
         self.continues = False
         if state.begun:
             start, state.begun = find(b"\n") + 1, False
@@ -69,7 +72,8 @@ class Passages(Generic[S]):
                     yield start
             elif not start:
                 self.continues = True
-            start = end + 1
+            run = alike.match(data, start) if alike is not None else None
+            start = run.end() if run is not None else end + 1
 
 
 def text_of(raw: bytes) -> tuple[str, bool]:

@@ -14,7 +14,6 @@ Elements are found by their brackets and not decoded. `decoded` does that, as fo
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from everturn.model.conversation import Problem
-from everturn.sources.jsonl import storable
+from everturn.sources.jsonl import FORGIVING, storable
 from everturn.sources.tally import Gathering
 
 _TORN = "the document breaks off here (it may still be written)"
@@ -158,7 +157,7 @@ def decoded(raw: bytes) -> tuple[Any, str]:
         return None, "too_deep"
     text = raw.decode("utf-8", "surrogateescape")
     try:
-        value = storable(_FORGIVING.decode(text))
+        value = storable(FORGIVING.decode(text))
     except RecursionError:
         return None, "too_deep"
     except ValueError:
@@ -275,7 +274,3 @@ def _closed(data: bytes, at: int) -> int:
             if not depth:
                 return found.end()
     raise _Later
-
-
-#: Takes what msgspec refuses: lone surrogates, control characters, NaN.
-_FORGIVING = json.JSONDecoder(strict=False)

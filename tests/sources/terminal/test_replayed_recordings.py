@@ -84,6 +84,7 @@ def test_the_main_screen_and_its_scrollback_are_those_of_tmux() -> None:
     with Tmux() as tmux:
         shown = tmux.replay(data, columns, rows, "-S", "-").split("\n")
     (segment,) = transcribe(MAIN.read_bytes(), MAIN.name).segments
+    assert len(text(segment)) > 50
     assert text(segment) == [line.rstrip() for line in shown if line.strip()]
 
 
@@ -93,6 +94,7 @@ def test_the_main_screen_and_its_scrollback_are_those_of_tmux() -> None:
 def test_every_screen_and_every_line_is_one_that_tmux_showed(path: Path) -> None:
     data, columns, rows = output(path)
     ends = [match.end() for match in UPDATE_ENDS.finditer(data)]
+    assert len(ends) > 100
     seen: set[str] = set()
     screen, fed = Screen(columns, rows), 0
     with Tmux() as tmux:
@@ -102,11 +104,14 @@ def test_every_screen_and_every_line_is_one_that_tmux_showed(path: Path) -> None
             shown = [line.rstrip() for line in tmux.replay(data[:end], columns, rows).removesuffix("\n").split("\n")]
             assert screen.lines() == shown
             seen.update(shown)
-    for segment in full_screen(path):
+    segments = full_screen(path)
+    assert max(len(text(segment)) for segment in segments) > 40
+    for segment in segments:
         assert [line for line in text(segment) if line not in seen] == []
-    footer = segment.footer.split("\n")
+    footer = segments[-1].footer.split("\n")
     last = [line for line in shown if is_telling(line) and line.strip() not in footer]
-    assert [line for line in text(segment) if is_telling(line)][-len(last) :] == last
+    assert len(last) > 5
+    assert [line for line in text(segments[-1]) if is_telling(line)][-len(last) :] == last
 
 
 def test_each_request_and_its_answer_come_once_and_in_order() -> None:

@@ -6,26 +6,8 @@ together).
 
 from __future__ import annotations
 
-from everturn.model.conversation import Message
-from everturn.sources import Found, Reader, Source
+from everturn.sources import Source, lazy, nowhere
 from everturn.sources.aider.find import NAME, find, roots, sniff
-
-
-def _reader(found: Found, state: bytes) -> Reader:
-    from everturn.sources.aider.reader import HistoryReader
-
-    return HistoryReader(found, state)
-
-
-def _view(record: bytes) -> Message | None:
-    from everturn.sources.aider.message import view
-
-    return view(record)
-
-
-def _workspace(head: bytes) -> str:
-    """The file does not say where it lies."""
-    return ""
 
 
 def _resume_command(native_id: str) -> list[str]:
@@ -40,9 +22,9 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=_reader,
-    view=_view,
-    workspace=_workspace,
+    reader=lazy("everturn.sources.aider.reader:HistoryReader"),
+    view=lazy("everturn.sources.aider.message:view"),
+    workspace=nowhere,
     option="aider-dir",
     resume_command=_resume_command,
 )

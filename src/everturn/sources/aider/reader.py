@@ -14,7 +14,7 @@ from everturn.sources.aider.edits import call_id
 from everturn.sources.aider.find import HISTORY
 from everturn.sources.aider.lines import HEAD, Known, opens
 from everturn.sources.aider.message import build, speaker_of
-from everturn.sources.foreign import digest, plain
+from everturn.sources.foreign import digest, plain, state_of
 from everturn.sources.passages import Passages, text_of
 from everturn.sources.tally import Gathering, Talk
 
@@ -41,7 +41,7 @@ class HistoryReader:
     """One history file: many sessions."""
 
     def __init__(self, found: Found, state: bytes) -> None:
-        self._state = _unpacked(state)
+        self._state = state_of(state, State)
         self._passages = Passages(opens, self._state.known)
         usual = found.path.name == HISTORY
         self._workspace = str(found.path.parent) if usual and found.path.is_absolute() else ""
@@ -136,10 +136,3 @@ class HistoryReader:
 
 def _same_file(one: str, other: str) -> bool:
     return one.endswith("/" + other) or other.endswith("/" + one)
-
-
-def _unpacked(state: bytes) -> State:
-    try:
-        return msgspec.msgpack.decode(state, type=State) if state else State()
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return State()

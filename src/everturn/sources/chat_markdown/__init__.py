@@ -6,33 +6,14 @@ back).
 
 from __future__ import annotations
 
-from everturn.model.conversation import Message, Part
-from everturn.sources import Found, Reader, Source
+from everturn.sources import Source, lazy
 from everturn.sources.chat_markdown.find import NAME, find, roots, sniff
-
-
-def _reader(found: Found, state: bytes) -> Reader:
-    from everturn.sources.chat_markdown.reader import ChatReader
-
-    return ChatReader(found, state)
-
-
-def _view(record: bytes) -> Message | None:
-    from everturn.sources.chat_markdown.message import view
-
-    return view(record)
 
 
 def _workspace(head: bytes) -> str:
     from everturn.sources.chat_markdown.message import header
 
     return header(head.decode("utf-8", "replace")).workspace
-
-
-def _write(part: Part) -> str:
-    from everturn.sources.chat_markdown.writing import write
-
-    return write(part)
 
 
 SOURCE = Source(
@@ -42,9 +23,10 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=_reader,
-    view=_view,
+    reader=lazy("everturn.sources.chat_markdown.reader:ChatReader"),
+    view=lazy("everturn.sources.chat_markdown.message:view"),
     workspace=_workspace,
     option="chat-dir",
-    write=_write,
+    write=lazy("everturn.sources.chat_markdown.writing:write"),
+    saves_chats=True,
 )

@@ -13,12 +13,13 @@ from everturn.model.conversation import Link, Message, Problem, Reading, fingerp
 from everturn.sources import Found
 from everturn.sources.chat_markdown.layout import QUERY, RESTORED, Known, opens, unguarded
 from everturn.sources.chat_markdown.message import build, header, part_of, resumed, summary_text
-from everturn.sources.foreign import digest, milliseconds
+from everturn.sources.foreign import digest, milliseconds, state_of
 from everturn.sources.passages import Passages, text_of
 from everturn.sources.tally import Gathering
 
 _DAY = 86_400_000
 _HALF_A_DAY = _DAY // 2
+_MOST_LINKS = 50
 _UNPAIRED = "a session summary whose marks do not pair: taken as missing"
 
 
@@ -32,13 +33,14 @@ class State(Struct):
     index: int = 0
     answers: int = 0
     summary: str = ""  # the last one so far that may be the file's
+    continues: list[str] = []  # sessions it was said to go on from
 
 
 class ChatReader:
     """One file."""
 
     def __init__(self, found: Found, state: bytes) -> None:
-        self._state = _unpacked(state)
+        self._state = state_of(state, State)
         self._state.native_id = self._state.native_id or found.native_id or found.path.stem
         self._passages = Passages(opens, self._state.known)
 
@@ -96,9 +98,9 @@ class ChatReader:
 
     def _continue(self, gathering: Gathering, session: str, path: str) -> None:
         name = session or _stem(path)
-        links = gathering.session(self._state.native_id).links
-        if name and Link("continues", name) not in links:
-            links.append(Link("continues", name))
+        if name and name not in self._state.continues:
+            self._state.continues = [*self._state.continues[-_MOST_LINKS:], name]
+            gathering.session(self._state.native_id).links.append(Link("continues", name))
 
     def _tell_time(self, text: str) -> None:
         """The moment of a heading: of the same day as the one before, or of the next one after midnight."""
@@ -127,10 +129,3 @@ def _stem(path: str) -> str:
 
 def _digest(message: Message) -> str:
     return digest(message.role, *(block.text for block in message.blocks))
-
-
-def _unpacked(state: bytes) -> State:
-    try:
-        return msgspec.msgpack.decode(state, type=State) if state else State()
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return State()

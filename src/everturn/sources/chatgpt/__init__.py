@@ -9,25 +9,18 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.model.conversation import Message
-from everturn.sources import Found, Member, Places, Reader, Source, beginning
+from everturn.sources import Found, Source, given, lazy, nowhere
 
 NAME = "chatgpt"
 _MAPPING = re.compile(rb'"mapping"\s*:\s*\{\s*"[^"]{1,200}"\s*:\s*\{')
 _NODE = re.compile(rb'"(?:children|parent)"\s*:')
 
 
-def _roots(places: Places) -> list[Path]:
-    """Existing folders named by the user: an export is wherever it was downloaded to."""
-    return [folder.absolute() for folder in places.extra.get(NAME, ()) if folder.is_dir()]
-
-
 def _find(root: Path) -> Iterator[Found]:
     """Exports in a folder and its folders."""
-    for pattern in ("*.zip", "conversations*.json"):
-        for path in sorted(root.rglob(pattern)):
-            if path.is_file() and not path.is_symlink() and (found := _sniff(path, beginning(path))) is not None:
-                yield found
+    from everturn.sources.exports import below
+
+    return below(root, _sniff)
 
 
 def _sniff(path: Path, head: bytes) -> Found | None:
@@ -42,39 +35,16 @@ def _sniff(path: Path, head: bytes) -> Found | None:
     return Found(path, "container") if found and _NODE.search(start, found.start()) else None
 
 
-def _reader(found: Found, state: bytes) -> Reader:
-    from everturn.sources.chatgpt.reader import ConversationReader
-
-    return ConversationReader(found, state)
-
-
-def _view(record: bytes) -> Message | None:
-    from everturn.sources.chatgpt.message import view
-
-    return view(record)
-
-
-def _unpack(found: Found, path: Path) -> Iterator[Member]:
-    from everturn.sources.chatgpt.unpack import unpack
-
-    return unpack(path)
-
-
-def _workspace(head: bytes) -> str:
-    """There is none."""
-    return ""
-
-
 SOURCE = Source(
     name=NAME,
     title="ChatGPT export",
     parser=1,
-    roots=_roots,
+    roots=given(NAME),
     find=_find,
     sniff=_sniff,
-    reader=_reader,
-    view=_view,
-    workspace=_workspace,
-    unpack=_unpack,
+    reader=lazy("everturn.sources.chatgpt.reader:reader"),
+    view=lazy("everturn.sources.chatgpt.message:view"),
+    workspace=nowhere,
+    unpack=lazy("everturn.sources.chatgpt.unpack:unpack"),
     option="chatgpt-dir",
 )

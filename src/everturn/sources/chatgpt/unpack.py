@@ -9,40 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from everturn.sources import Member
+from everturn.sources import Found, Member
 from everturn.sources.chatgpt.message import is_call, role_of
-from everturn.sources.exports import conversations, damage, line, threads
+from everturn.sources.exports import line, members, threads
 from everturn.sources.foreign import digest, word
 from everturn.sources.linewise import Rec, mapping
 
 _CHANGING = ("mapping", "current_node", "update_time")
 
 
-def unpack(path: Path) -> Iterator[Member]:
+def unpack(found: Found, path: Path) -> Iterator[Member]:
     """Every conversation of an export."""
-    damages = 0
-    seen: set[str] = set()
-    for value, broken in conversations(path):
-        nodes = mapping(value).get("mapping")
-        if not isinstance(nodes, dict):
-            damages += 1
-            lines = [damage(broken) if value is None else line({"other": value})]
-            yield Member(f"(unread-{damages})", iter(lines), native_id=f"unread-{digest(str(lines[0]))}")
-            continue
-        name = _name(value, nodes)
-        if name not in seen:  # an export in several parts may hold one twice
-            seen.add(name)
-            yield from _members(name, value, {key: mapping(node) for key, node in nodes.items()})
+    return members(path, "mapping", dict, _members)
 
 
-def _name(conversation: Rec, nodes: dict[str, Any]) -> str:
-    told = word(conversation.get("conversation_id")) or word(conversation.get("id"))
-    return told or digest(str(conversation.get("create_time")), next(iter(nodes), ""))
-
-
-def _members(name: str, conversation: Rec, nodes: dict[str, Rec]) -> Iterator[Member]:
+def _members(conversation: Rec) -> Iterator[Member]:
+    nodes = {key: mapping(node) for key, node in conversation["mapping"].items()}
+    name = _name(conversation, nodes)
     parents = {key: node.get("parent") if isinstance(node.get("parent"), str) else None for key, node in nodes.items()}
     path, branches = threads(parents, _leaf(conversation, nodes))
     about = {key: value for key, value in conversation.items() if key not in _CHANGING}
@@ -52,6 +36,11 @@ def _members(name: str, conversation: Rec, nodes: dict[str, Rec]) -> Iterator[Me
             titled = {"title": conversation.get("title"), "branch": number}
             child = f"{name}/branch-{number}"
             yield Member(child, _lines(titled, branch, nodes), "sidechain", child, name)
+
+
+def _name(conversation: Rec, nodes: dict[str, Rec]) -> str:
+    told = word(conversation.get("conversation_id")) or word(conversation.get("id"))
+    return told or digest(str(conversation.get("create_time")), next(iter(nodes), ""))
 
 
 def _leaf(conversation: Rec, nodes: dict[str, Rec]) -> str | None:

@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.model.conversation import Message
-from everturn.sources import Found, Member, Places, Reader, Source, beginning
+from everturn.sources import Found, Source, given, lazy, nowhere
 
 NAME = "claude_ai"
 _MESSAGES = re.compile(rb'"chat_messages"\s*:\s*\[')
@@ -18,17 +17,11 @@ _SENDER = re.compile(rb'"sender"\s*:\s*"(?:human|assistant)"')
 _EMPTY = re.compile(rb'"chat_messages"\s*:\s*\[\s*\]')
 
 
-def _roots(places: Places) -> list[Path]:
-    """Existing folders named by the user: an export is wherever it was downloaded to."""
-    return [folder.absolute() for folder in places.extra.get(NAME, ()) if folder.is_dir()]
-
-
 def _find(root: Path) -> Iterator[Found]:
     """Exports in a folder and its folders."""
-    for pattern in ("*.zip", "conversations*.json"):
-        for path in sorted(root.rglob(pattern)):
-            if path.is_file() and not path.is_symlink() and (found := _sniff(path, beginning(path))) is not None:
-                yield found
+    from everturn.sources.exports import below
+
+    return below(root, _sniff)
 
 
 def _sniff(path: Path, head: bytes) -> Found | None:
@@ -44,39 +37,16 @@ def _sniff(path: Path, head: bytes) -> Found | None:
     return Found(path, "container") if ours else None
 
 
-def _reader(found: Found, state: bytes) -> Reader:
-    from everturn.sources.claude_ai.reader import ConversationReader
-
-    return ConversationReader(found, state)
-
-
-def _view(record: bytes) -> Message | None:
-    from everturn.sources.claude_ai.message import view
-
-    return view(record)
-
-
-def _unpack(found: Found, path: Path) -> Iterator[Member]:
-    from everturn.sources.claude_ai.unpack import unpack
-
-    return unpack(path)
-
-
-def _workspace(head: bytes) -> str:
-    """There is none."""
-    return ""
-
-
 SOURCE = Source(
     name=NAME,
     title="claude.ai export",
     parser=1,
-    roots=_roots,
+    roots=given(NAME),
     find=_find,
     sniff=_sniff,
-    reader=_reader,
-    view=_view,
-    workspace=_workspace,
-    unpack=_unpack,
+    reader=lazy("everturn.sources.claude_ai.reader:reader"),
+    view=lazy("everturn.sources.claude_ai.message:view"),
+    workspace=nowhere,
+    unpack=lazy("everturn.sources.claude_ai.unpack:unpack"),
     option="claude-ai-dir",
 )

@@ -10,32 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Member
-from everturn.sources.exports import conversations, damage, line, threads
+from everturn.sources import Found, Member
+from everturn.sources.exports import line, members, threads
 from everturn.sources.foreign import digest, word
 from everturn.sources.linewise import Rec, mapping
 
 _CHANGING = ("chat_messages", "updated_at", "current_leaf_message_uuid")
 
 
-def unpack(path: Path) -> Iterator[Member]:
+def unpack(found: Found, path: Path) -> Iterator[Member]:
     """Every conversation of an export."""
-    damages = 0
-    seen: set[str] = set()
-    for value, broken in conversations(path):
-        messages = mapping(value).get("chat_messages")
-        if not isinstance(messages, list):
-            damages += 1
-            lines = [damage(broken) if value is None else line({"other": value})]
-            yield Member(f"(unread-{damages})", iter(lines), native_id=f"unread-{digest(str(lines[0]))}")
-            continue
-        name = word(value.get("uuid")) or digest(str(value.get("created_at")), str(value.get("name")))
-        if name not in seen:
-            seen.add(name)
-            yield from _members(name, value, messages)
+    return members(path, "chat_messages", list, _members)
 
 
-def _members(name: str, conversation: Rec, messages: list[object]) -> Iterator[Member]:
+def _members(conversation: Rec) -> Iterator[Member]:
+    messages = conversation["chat_messages"]
+    name = word(conversation.get("uuid")) or digest(str(conversation.get("created_at")), str(conversation.get("name")))
     path, branches = _threads(conversation, [mapping(message) for message in messages])
     about = {key: value for key, value in conversation.items() if key not in _CHANGING}
     yield Member(name, _lines(about, path, messages), native_id=name)

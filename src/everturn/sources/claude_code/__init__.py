@@ -6,8 +6,7 @@ Read first: `find` (where files are), `events` (what a record is), `speaker` (wh
 
 from __future__ import annotations
 
-from everturn.model.conversation import Message
-from everturn.sources import Found, Reader, Source
+from everturn.sources import Ask, Found, Reader, Source, lazy
 from everturn.sources.claude_code.find import NAME, find, roots, sniff
 from everturn.sources.claude_code.housekeeping import resume_command, retention
 from everturn.sources.claude_code.sniffing import workspace
@@ -23,12 +22,6 @@ def _reader(found: Found, state: bytes) -> Reader:
     return TranscriptReader(found, state)
 
 
-def _view(record: bytes) -> Message | None:
-    from everturn.sources.claude_code.view import view
-
-    return view(record)
-
-
 SOURCE = Source(
     name=NAME,
     title="Claude Code",
@@ -37,9 +30,15 @@ SOURCE = Source(
     find=find,
     sniff=sniff,
     reader=_reader,
-    view=_view,
+    view=lazy("everturn.sources.claude_code.view:view"),
     workspace=workspace,
     option="claude-dir",
     retention=retention,
     resume_command=resume_command,
+    ask=Ask(
+        command=lazy("everturn.sources.claude_code.asking:command"),
+        read=lazy("everturn.sources.claude_code.asking:read"),
+        around=lazy("everturn.sources.claude_code.asking:around"),
+        leaves="nothing: it is told not to keep the session",
+    ),
 )

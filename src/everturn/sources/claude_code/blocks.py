@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from everturn.model.conversation import Block
 from everturn.sources.claude_code.calls import call_end, call_start, call_text, result_text
-from everturn.sources.claude_code.events import strings
+from everturn.sources.claude_code.events import word
 from everturn.sources.claude_code.speaker import by_words, unwrap
+from everturn.sources.foreign import strings
 
 #: Blocks without words, and what kind they are.
 _WORDLESS = {"image": "image", "document": "document", "redacted_thinking": "thinking"}
@@ -66,7 +67,7 @@ def blocks_of(content: list[Any], where: Where) -> tuple[Block, ...]:
 
 
 def _block(block: dict[str, Any], where: Where) -> tuple[Block, ...]:
-    kind = block.get("type")
+    kind = word(block.get("type"))
     if kind in _CALLS:
         start = call_start(block)
         return (Block("call", call_text(start), "tool_input", call=start, data=block),)
@@ -74,7 +75,7 @@ def _block(block: dict[str, Any], where: Where) -> tuple[Block, ...]:
         text = result_text(block.get("content"), where.outcome)
         end = call_end(block, text, where.outcome, where.session)
         return (Block("result", text, "tool_output", result=end, data=block),)
-    made = _WORDS.get(kind) if isinstance(kind, str) else None
+    made = _WORDS.get(kind)
     return made(block, where) if made else (_odd(block),)
 
 

@@ -7,7 +7,8 @@ import re
 from typing import Any
 
 from everturn.model.conversation import CallEnd, CallStart
-from everturn.sources.claude_code.events import NOTHING, Outcome, count, strings, word
+from everturn.sources.claude_code.events import NOTHING, Outcome, count, word
+from everturn.sources.foreign import strings
 
 _KINDS = {
     "read": ("Read", "NotebookRead", "LS"),

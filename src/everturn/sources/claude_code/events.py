@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Raw, Struct, ValidationError
 
+from everturn.sources.foreign import strings
+
 #: Stands for a field that is not there; fields of type Raw are not decoded, only known to be there.
 NOTHING = Raw()
 
@@ -166,22 +168,6 @@ def whole(event: Event, raw: bytes | memoryview) -> dict[str, Any]:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def strings(value: Any, *without: str) -> list[str]:
-    """Every string in a value, in order; keys are left out, and what stands under the keys named."""
-    found: list[str] = []
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            if item:
-                found.append(item)
-        elif isinstance(item, dict):
-            stack.extend(reversed([inside for key, inside in item.items() if key not in without]))
-        elif isinstance(item, list):
-            stack.extend(reversed(item))
-    return found
 
 
 def own_words(record: dict[str, Any]) -> str:

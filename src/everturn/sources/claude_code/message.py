@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from everturn.model.conversation import Block, Message, Usage, fingerprint
 from everturn.sources.claude_code import speaker as who
 from everturn.sources.claude_code.blocks import Where, blocks_of, is_result, said, texts_of
-from everturn.sources.claude_code.events import Body, Event, Tokens, body, count, inner, own_words, strings, whole, word
+from everturn.sources.claude_code.events import Body, Event, Tokens, body, count, inner, own_words, whole, word
 from everturn.sources.claude_code.kinds import KNOWN, PROGRESS, attachment_kind
 from everturn.sources.claude_code.speaker import Speaker
 from everturn.sources.claude_code.times import milliseconds
+from everturn.sources.foreign import strings
 
 
 class Place(NamedTuple):

@@ -17,6 +17,8 @@ _MOST_ITEMS = 1000
 _MOST_TEXT = 100_000
 _REMEMBERED = 64
 
+_NO_TIME = 1 << 60  # no moment is as late as this, and no state can hold much larger numbers
+
 
 class Item(Struct, array_like=True, gc=False):
     """One thing in the queue; the text is kept of what a human typed."""
@@ -89,6 +91,8 @@ class Queue(Struct, array_like=True):
 
 def item_of(text: str, start: int, size: int, at: str | int | float | None) -> Item:
     """An item for some words."""
+    if isinstance(at, int) and abs(at) >= _NO_TIME:
+        at = None
     return Item(key_of(text), start, size, at, text if by_words(text).origin == "human" else "")
 
 

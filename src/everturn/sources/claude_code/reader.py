@@ -11,6 +11,7 @@ from everturn.sources import Found
 from everturn.sources.claude_code.events import Event, body, decode, plain, revive, word
 from everturn.sources.claude_code.gathering import Gathering, Session
 from everturn.sources.claude_code.kinds import KNOWN, attachment_kind, type_text
+from everturn.sources.claude_code.loglines import Elements, form_of
 from everturn.sources.claude_code.message import Place, build, queued, queued_texts, texts_in, unknown
 from everturn.sources.claude_code.queue import Item, item_of
 from everturn.sources.claude_code.speaker import CONTEXT
@@ -27,7 +28,9 @@ class TranscriptReader:
 
     def __init__(self, found: Found, state: bytes) -> None:
         self._state = unpack(state)
-        self._lines = Lines[Event](decode, revive, self._state.open_line)
+        if not self._state.form and found.path.suffix == ".jsonl":
+            self._state.form = "lines"
+        self._lines: Lines[Event] | Elements = self._walk()
         self._gathering = Gathering()
         self._is_subagent = found.kind == "subagent"
         self._name = found.native_id.rpartition("/")[2] or found.path.stem
@@ -37,7 +40,7 @@ class TranscriptReader:
     def feed(self, data: bytes, base: int, last: bool) -> Reading:
         """See `sources.Reader`."""
         gathering = self._gathering = Gathering()
-        lines, state = self._lines, self._state
+        state, lines = self._state, self._formed(data, base, last)
         for start, raw, event, trouble in lines.split(data, base, last):
             if trouble:
                 gathering.trouble(start, len(raw), trouble, is_record=event is None)
@@ -51,15 +54,34 @@ class TranscriptReader:
             made = handle(self, event, Place(raw, start, state.top, self._is_subagent))
             counted, known = type_text(event)
             gathering.count(counted, state.client, ("message" if made else "known") if known else "unknown")
+        return self._reading()
+
+    def state(self) -> bytes:
+        """See `sources.Reader`."""
+        self._state.open_line = self._lines.open_line
+        self._state.stage = self._lines.stage if isinstance(self._lines, Elements) else ""
+        return pack(self._state)
+
+    def _reading(self) -> Reading:
+        gathering, lines = self._gathering, self._lines
+        for key in lines.beside if isinstance(lines, Elements) else ():
+            gathering.count(f"({plain(key)})", "", "known")
         if lines.tail is not None:
             start, size, trouble = lines.tail
             gathering.problems.append(Problem(trouble, REASONS[trouble], start, size, provisional=True))
         return gathering.reading(lines.consumed, lines.lines, lines.glued)
 
-    def state(self) -> bytes:
-        """See `sources.Reader`."""
-        self._state.open_line = self._lines.open_line
-        return pack(self._state)
+    def _formed(self, data: bytes, base: int, last: bool) -> Lines[Event] | Elements:
+        """The walk through the file, once its first bytes have told its form."""
+        if not self._state.form:
+            self._state.form = "lines" if base else form_of(data, last)
+            self._lines = self._walk()
+        return self._lines
+
+    def _walk(self) -> Lines[Event] | Elements:
+        state = self._state
+        is_lines = state.form == "lines"
+        return Lines[Event](decode, revive, state.open_line) if is_lines else Elements(state.stage, bool(state.form))
 
     # sessions -------------------------------------------------------------------------------------------------------
     def _settle(self, parent: str) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from everturn.sources.claude_code.events import Event, decode, revive, word
 from everturn.sources.claude_code.kinds import KNOWN
+from everturn.sources.claude_code.loglines import events_in, form_of
 from everturn.sources.jsonl import Lines
 
 #: In a line that is cut off: what the envelope of a record begins with.
@@ -19,6 +20,8 @@ _FOLDER = re.compile(rb'"cwd":("(?:[^"\\]|\\.){1,4096}")')
 
 def is_transcript(head: bytes) -> bool:
     """Whether a file that begins like this is a transcript."""
+    if form_of(head, last=True) == "document":
+        return any(map(_is_said, events_in(head)))
     if any(map(_is_ours, _events(head))):
         return True
     return _ENVELOPE.match(head) is not None and _SESSION.search(head) is not None
@@ -45,9 +48,17 @@ def workspace(head: bytes) -> str:
 
 
 def _events(head: bytes) -> Iterator[Event]:
+    if form_of(head, last=True) == "document":
+        yield from events_in(head)
+        return
     for _, _, event, _ in Lines(decode, revive).split(head, 0, last=True):
         if event is not None:
             yield event
+
+
+def _is_said(event: Event) -> bool:
+    """In a document records may have lost all of their envelope but the time."""
+    return event.type in ("user", "assistant") and event.message is not None and bool(event.timestamp)
 
 
 def _is_ours(event: Event) -> bool:

@@ -46,6 +46,8 @@ class State(Struct, array_like=True):
     chain: str = ""  # the latest one
     recent: list[str] = []  # short uuids of the latest records
     leaves: dict[str, str] = {}  # short uuid of a record not seen yet → the title that names it
+    form: str = ""  # lines | document; "" when too little was seen to tell
+    stage: str = ""  # of the walk through a document
 
     def seen(self, native_id: str) -> Seen:
         """What was said of a session."""

@@ -7,6 +7,7 @@ from msgspec import DecodeError
 from everturn.model.conversation import Message
 from everturn.sources.claude_code.events import Event, decode, revive, whole
 from everturn.sources.claude_code.kinds import OPERATIONS
+from everturn.sources.claude_code.loglines import event_of
 from everturn.sources.claude_code.message import Place, build, queued, unknown
 from everturn.sources.claude_code.whole import about_agent, output
 from everturn.sources.jsonl import Lines
@@ -26,10 +27,16 @@ def view(record: bytes) -> Message | None:
 
 def _event(record: bytes) -> Event | None:
     if b"\n" in record.rstrip():
-        return None
+        return _element(record)
     try:
         return decode(record)
     except (DecodeError, UnicodeDecodeError, RecursionError):
         pass
     found = [value for _, _, value, _ in Lines(decode, revive).split(record, 0, last=True)]
     return found[0] if len(found) == 1 else None
+
+
+def _element(record: bytes) -> Event | None:
+    """A record that is spread over lines, as in a document; any other such text is what a tool printed."""
+    event, _ = event_of(record)
+    return event if event is not None and event.type is not None and event.timestamp is not None else None

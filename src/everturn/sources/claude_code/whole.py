@@ -9,7 +9,7 @@ import msgspec
 
 from everturn.model.conversation import Block, Census, Facts, Link, Message, Part, Reading
 from everturn.sources import Found
-from everturn.sources.claude_code.events import strings
+from everturn.sources.foreign import strings
 
 #: A longer file becomes several messages.
 _LONGEST = 1 << 20

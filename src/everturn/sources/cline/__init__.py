@@ -9,22 +9,8 @@ Read first: `find` (where files are), `marks` (what the extension puts around wo
 
 from __future__ import annotations
 
-from everturn.model.conversation import Message
-from everturn.sources import Found, Reader, Source
+from everturn.sources import Source, lazy
 from everturn.sources.cline.find import NAME, find, roots, sniff, workspace
-
-
-def _reader(found: Found, state: bytes) -> Reader:
-    from everturn.sources.cline.reader import reader
-
-    return reader(found, state)
-
-
-def _view(record: bytes) -> Message | None:
-    from everturn.sources.cline.view import view
-
-    return view(record)
-
 
 SOURCE = Source(
     name=NAME,
@@ -33,8 +19,8 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=_reader,
-    view=_view,
+    reader=lazy("everturn.sources.cline.reader:reader"),
+    view=lazy("everturn.sources.cline.view:view"),
     workspace=workspace,
     option="cline-dir",
 )

@@ -6,11 +6,7 @@ by itself), `reader` (records together). `screenlog` reads the log that the term
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-from everturn.model.conversation import Message
-from everturn.sources import Found, Member, Reader, Source
+from everturn.sources import Ask, Found, Reader, Source, lazy
 from everturn.sources.codex.find import NAME, find, is_screen_log, resume_command, roots, sniff, workspace
 
 
@@ -24,18 +20,6 @@ def _reader(found: Found, state: bytes) -> Reader:
     return RolloutReader(found, state)
 
 
-def _view(record: bytes) -> Message | None:
-    from everturn.sources.codex.view import view
-
-    return view(record)
-
-
-def _unpack(found: Found, path: Path) -> Iterator[Member]:
-    from everturn.sources.codex.compressed import unpack
-
-    return unpack(found, path)
-
-
 SOURCE = Source(
     name=NAME,
     title="Codex",
@@ -44,9 +28,15 @@ SOURCE = Source(
     find=find,
     sniff=sniff,
     reader=_reader,
-    view=_view,
+    view=lazy("everturn.sources.codex.view:view"),
     workspace=workspace,
-    unpack=_unpack,
+    unpack=lazy("everturn.sources.codex.compressed:unpack"),
     option="codex-dir",
     resume_command=resume_command,
+    ask=Ask(
+        command=lazy("everturn.sources.codex.asking:command"),
+        read=lazy("everturn.sources.codex.asking:read"),
+        around=lazy("everturn.sources.codex.asking:around"),
+        leaves="nothing: it is told not to keep the session",
+    ),
 )

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Link, Message, Reading, fingerprint
 from everturn.sources import Found
-from everturn.sources.foreign import count, milliseconds, plain, strings, word
+from everturn.sources.foreign import count, milliseconds, plain, state_of, strings, word
 from everturn.sources.linewise import Counted, Place, Rec, add, listing, mapping, read, records, walker
 from everturn.sources.tally import Gathering, Talk
 
@@ -61,7 +61,7 @@ class ScreenLogReader:
     """One such log."""
 
     def __init__(self, found: Found, state: bytes) -> None:
-        self._state = _unpacked(state)
+        self._state = state_of(state, _State)
         self._walk = walker(self._state.open_line)
         self._name = found.native_id
         self._gathering = Gathering()
@@ -150,13 +150,6 @@ def view_log(raw: bytes, record: Rec | None) -> Message | None:
         if one.get("kind") == "key_event":
             _type(keys, _pressed(one))
     return _prompt(keys, word(typed[0].get("ts")), place) if keys else None
-
-
-def _unpacked(data: bytes) -> _State:
-    try:
-        return msgspec.msgpack.decode(data, type=_State) if data else _State()
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return _State()
 
 
 def _told(record: Rec) -> str:

@@ -5,22 +5,8 @@ Read first: `find` (where files are), `events` (what an event becomes), `reader`
 
 from __future__ import annotations
 
-from everturn.model.conversation import Message
-from everturn.sources import Found, Reader, Source
+from everturn.sources import Source, lazy
 from everturn.sources.copilot_cli.find import NAME, find, resume_command, roots, sniff, workspace
-
-
-def _reader(found: Found, state: bytes) -> Reader:
-    from everturn.sources.copilot_cli.reader import EventReader
-
-    return EventReader(found, state)
-
-
-def _view(record: bytes) -> Message | None:
-    from everturn.sources.copilot_cli.events import view
-
-    return view(record)
-
 
 SOURCE = Source(
     name=NAME,
@@ -29,8 +15,8 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=_reader,
-    view=_view,
+    reader=lazy("everturn.sources.copilot_cli.reader:EventReader"),
+    view=lazy("everturn.sources.copilot_cli.events:view"),
     workspace=workspace,
     option="copilot-dir",
     resume_command=resume_command,

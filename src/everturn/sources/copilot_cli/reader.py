@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from everturn.model.conversation import Link, Message, Reading, fingerprint
 from everturn.sources import Found
 from everturn.sources.copilot_cli.events import build, is_known
-from everturn.sources.foreign import plain, word
+from everturn.sources.foreign import plain, state_of, word
 from everturn.sources.linewise import Counted, Place, Rec, add, mapping, read, walker
 from everturn.sources.tally import Gathering, Talk
 
@@ -36,7 +36,7 @@ class EventReader:
     """One session with the subagents in it."""
 
     def __init__(self, found: Found, state: bytes) -> None:
-        self._state = _unpacked(state)
+        self._state = state_of(state, State)
         self._walk = walker(self._state.open_line)
         self._name = found.native_id or found.path.stem
         self._gathering = Gathering()
@@ -142,13 +142,6 @@ def _printed(message: Message) -> Message:
     """The result of what the human ran is output, not the answer to a call of the model."""
     blocks = tuple(replace(block, kind="text", result=None) for block in message.blocks)
     return replace(message, kind="output", blocks=blocks)
-
-
-def _unpacked(data: bytes) -> State:
-    try:
-        return msgspec.msgpack.decode(data, type=State) if data else State()
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return State()
 
 
 def _put(found: dict[str, str], key: str, value: str, most: int) -> None:

@@ -10,31 +10,8 @@ databases), `export` (Markdown), `reader`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-from everturn.model.conversation import Message
-from everturn.sources import Found, Member, Reader, Source
+from everturn.sources import Source, lazy
 from everturn.sources.cursor.find import NAME, find, roots, sniff, workspace
-
-
-def _reader(found: Found, state: bytes) -> Reader:
-    from everturn.sources.cursor.reader import reader
-
-    return reader(found, state)
-
-
-def _view(record: bytes) -> Message | None:
-    from everturn.sources.cursor.view import view
-
-    return view(record)
-
-
-def _unpack(found: Found, path: Path) -> Iterator[Member]:
-    from everturn.sources.cursor.database import unpack
-
-    return unpack(found, path)
-
 
 SOURCE = Source(
     name=NAME,
@@ -43,10 +20,10 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=_reader,
-    view=_view,
+    reader=lazy("everturn.sources.cursor.reader:reader"),
+    view=lazy("everturn.sources.cursor.view:view"),
     workspace=workspace,
-    unpack=_unpack,
+    unpack=lazy("everturn.sources.cursor.database:unpack"),
     is_database=True,
     private=("DELETE FROM ItemTable WHERE key LIKE 'cursorAuth/%' OR key LIKE 'secret:%' OR key LIKE '%Token'",),
     option="cursor-dir",

@@ -55,6 +55,8 @@ class ConversationReader:
         if not self._state.form:
             start = data.removeprefix(b"\xef\xbb\xbf").lstrip()
             self._state.form = "" if not start else "export" if start.startswith(b"#") else "lines"
+            if not start and not last:
+                return self._gathering.reading(0)  # blanks: of what, is still to come
         return (
             self._feed_export(data, base, last) if self._state.form == "export" else self._feed_lines(data, base, last)
         )
@@ -148,6 +150,7 @@ class ConversationReader:
 
 def _stretches(data: bytes, last: bool) -> Iterator[tuple[int, int]]:
     """From one speaker to the next; the last one ends with the file."""
-    starts = [found.start() for found in export.TURN.finditer(data)]
+    found = export.TURN.finditer(data)
+    starts = [turn.start() for turn in found if last or turn.end() < len(data)]  # the line may go on
     cuts = [0, *(start for start in starts if start), *([len(data)] if last else [])]
     return pairwise(cuts)

@@ -5,22 +5,8 @@ Read first: `find` (where files are), `message` (a record by itself), `calls`, `
 
 from __future__ import annotations
 
-from everturn.model.conversation import Message
-from everturn.sources import Found, Reader, Source
+from everturn.sources import Ask, Source, lazy
 from everturn.sources.gemini.find import NAME, find, resume_command, retention, roots, sniff, workspace
-
-
-def _reader(found: Found, state: bytes) -> Reader:
-    from everturn.sources.gemini.reader import reader
-
-    return reader(found, state)
-
-
-def _view(record: bytes) -> Message | None:
-    from everturn.sources.gemini.view import view
-
-    return view(record)
-
 
 SOURCE = Source(
     name=NAME,
@@ -29,10 +15,16 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=_reader,
-    view=_view,
+    reader=lazy("everturn.sources.gemini.reader:reader"),
+    view=lazy("everturn.sources.gemini.view:view"),
     workspace=workspace,
     option="gemini-dir",
     retention=retention,
     resume_command=resume_command,
+    ask=Ask(
+        command=lazy("everturn.sources.gemini.asking:command"),
+        read=lazy("everturn.sources.gemini.asking:read"),
+        around=lazy("everturn.sources.gemini.asking:around"),
+        leaves="nothing with GEMINI_API_KEY; with a login, a session in a project named everturn-asking-…",
+    ),
 )

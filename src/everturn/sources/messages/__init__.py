@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.model.conversation import Message
-from everturn.sources import Found, Places, Reader, Source
+from everturn.sources import Found, Places, Source, lazy, nowhere
 
 NAME = "messages"
 
@@ -34,23 +33,6 @@ def _sniff(path: Path, head: bytes) -> Found | None:
     return Found(path, "main", f"{path.stem}@{path.parent.name}") if holds_messages(head) else None
 
 
-def _reader(found: Found, state: bytes) -> Reader:
-    from everturn.sources.messages.reader import MessagesReader
-
-    return MessagesReader(found, state)
-
-
-def _view(record: bytes) -> Message | None:
-    from everturn.sources.messages.message import view
-
-    return view(record)
-
-
-def _workspace(head: bytes) -> str:
-    """Nothing says it."""
-    return ""
-
-
 SOURCE = Source(
     name=NAME,
     title="Message lists",
@@ -58,8 +40,8 @@ SOURCE = Source(
     roots=_roots,
     find=_find,
     sniff=_sniff,
-    reader=_reader,
-    view=_view,
-    workspace=_workspace,
+    reader=lazy("everturn.sources.messages.reader:MessagesReader"),
+    view=lazy("everturn.sources.messages.message:view"),
+    workspace=nowhere,
     rank=-1,
 )

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from everturn.model.conversation import Message, Reading, fingerprint
 from everturn.sources import Found
 from everturn.sources.document import Damage, elements, inside
-from everturn.sources.foreign import decoded, digest, plain, word
+from everturn.sources.foreign import decoded, digest, plain, state_of, word
 from everturn.sources.linewise import Counted, Place, Rec, add, read, walker
 from everturn.sources.messages.message import ACTION, around, build, observed, unknown, view
 from everturn.sources.messages.shapes import DISPLAY, holder_in, holder_of, is_conversation, is_item, is_message
@@ -44,7 +44,7 @@ class MessagesReader:
     """One file."""
 
     def __init__(self, found: Found, state: bytes) -> None:
-        self._state = _unpacked(state)
+        self._state = state_of(state, State)
         self._name = found.native_id or f"{found.path.stem}@{found.path.parent.name}"
         self._state.session = self._state.session or self._name
         self._lined = found.path.suffix in (".jsonl", ".ndjson")
@@ -186,10 +186,3 @@ def _shown(raw: bytes) -> Iterator[tuple[int, bytes]]:
             yield start, raw[start : turn.start()]
             start = turn.end()
     yield start, raw[start:end]
-
-
-def _unpacked(state: bytes) -> State:
-    try:
-        return msgspec.msgpack.decode(state, type=State) if state else State()
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return State()

@@ -5,32 +5,9 @@ Read first: `find` (where they are), `records` (what a record is), `message` (a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-from everturn.model.conversation import Message
-from everturn.sources import Found, Member, Reader, Source
+from everturn.sources import Ask, Source, lazy
 from everturn.sources.opencode.find import NAME, find, roots, sniff
 from everturn.sources.opencode.shapes import folder_in
-
-
-def _reader(found: Found, state: bytes) -> Reader:
-    from everturn.sources.opencode.reader import ConversationReader
-
-    return ConversationReader(found, state)
-
-
-def _view(record: bytes) -> Message | None:
-    from everturn.sources.opencode.view import view
-
-    return view(record)
-
-
-def _unpack(found: Found, path: Path) -> Iterator[Member]:
-    from everturn.sources.opencode.unpacking import unpack
-
-    return unpack(found, path)
-
 
 SOURCE = Source(
     name=NAME,
@@ -39,12 +16,18 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=_reader,
-    view=_view,
+    reader=lazy("everturn.sources.opencode.reader:ConversationReader"),
+    view=lazy("everturn.sources.opencode.view:view"),
     workspace=folder_in,
-    unpack=_unpack,
+    unpack=lazy("everturn.sources.opencode.unpacking:unpack"),
     is_database=True,
     private=('DELETE FROM "account"', 'DELETE FROM "credential"', 'DELETE FROM "session_share"'),
     option="opencode-dir",
     resume_command=lambda native_id: ["opencode", "--session", native_id],
+    ask=Ask(
+        command=lazy("everturn.sources.opencode.asking:command"),
+        read=lazy("everturn.sources.opencode.asking:read"),
+        around=lazy("everturn.sources.opencode.asking:around"),
+        leaves="nothing: its database is one in memory for this run",
+    ),
 )

@@ -178,7 +178,9 @@ class ConversationReader:
         self._settle("")
         parent, kind = self._state.parent, self._found.kind
         kind = "subagent" if parent else kind if kind not in ("container", "bundle") else "main"
-        return self._gathering.session(self._state.native_id, kind, parent)
+        talk = self._gathering.session(self._state.native_id, kind, parent)
+        talk.kind, talk.parent = kind, parent  # learnt after it had been opened, where the file begins in the middle
+        return talk
 
 
 def _spawned(message: Message) -> list[Link]:

@@ -7,22 +7,8 @@ the order in which it was said, and that is the order it is read in.
 
 from __future__ import annotations
 
-from everturn.model.conversation import Message
-from everturn.sources import Found, Reader, Source
+from everturn.sources import Source, lazy
 from everturn.sources.pi.find import NAME, find, resume_command, roots, sniff, workspace
-
-
-def _reader(found: Found, state: bytes) -> Reader:
-    from everturn.sources.pi.reader import EntryReader
-
-    return EntryReader(found, state)
-
-
-def _view(record: bytes) -> Message | None:
-    from everturn.sources.pi.entries import view
-
-    return view(record)
-
 
 SOURCE = Source(
     name=NAME,
@@ -31,8 +17,8 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=_reader,
-    view=_view,
+    reader=lazy("everturn.sources.pi.reader:EntryReader"),
+    view=lazy("everturn.sources.pi.entries:view"),
     workspace=workspace,
     option="pi-dir",
     resume_command=resume_command,

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from everturn.model.conversation import Link, Reading
 from everturn.sources import Found
-from everturn.sources.foreign import count, plain, word
+from everturn.sources.foreign import count, plain, state_of, word
 from everturn.sources.linewise import Counted, Place, Rec, add, read, walker
 from everturn.sources.pi.entries import build, named
 from everturn.sources.pi.find import session_in
@@ -27,7 +27,7 @@ class EntryReader:
     """One session."""
 
     def __init__(self, found: Found, state: bytes) -> None:
-        self._state = _unpacked(state)
+        self._state = state_of(state, State)
         self._walk = walker(self._state.open_line)
         self._name = found.native_id or found.path.stem
         self._gathering = Gathering()
@@ -58,10 +58,3 @@ class EntryReader:
             add(self._gathering, talk, message)
         name, known = named(record)
         return plain(name), ("message" if message is not None else "known") if known else "unknown", self._state.version
-
-
-def _unpacked(data: bytes) -> State:
-    try:
-        return msgspec.msgpack.decode(data, type=State) if data else State()
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return State()

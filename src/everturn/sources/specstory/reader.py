@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from everturn.model.conversation import Link, Message, Reading, fingerprint
 from everturn.sources import Found
-from everturn.sources.foreign import digest, plain
+from everturn.sources.foreign import digest, plain, state_of
 from everturn.sources.passages import Passages, text_of
 from everturn.sources.specstory.find import FOLDER
 from everturn.sources.specstory.message import CONTEXT, build, header
-from everturn.sources.specstory.sections import Known, Mark, mark_of, opens
+from everturn.sources.specstory.sections import ALIKE, Known, Mark, mark_of, opens
 from everturn.sources.tally import Gathering, Talk
 
 
@@ -40,9 +40,9 @@ class HistoryReader:
     """One file."""
 
     def __init__(self, found: Found, state: bytes) -> None:
-        self._state = _unpacked(state)
+        self._state = state_of(state, State)
         self._state.native_id = self._state.native_id or found.native_id or found.path.stem
-        self._passages = Passages(opens, self._state.known)
+        self._passages = Passages(opens, self._state.known, ALIKE)
         parts = found.path.parts
         inside = FOLDER in parts and found.path.is_absolute()
         self._workspace = str(found.path.parents[len(parts) - parts.index(FOLDER) - 1]) if inside else ""
@@ -125,10 +125,3 @@ class HistoryReader:
 
 def _digest(message: Message) -> str:
     return digest(message.role, *(block.text for block in message.blocks))
-
-
-def _unpacked(state: bytes) -> State:
-    try:
-        return msgspec.msgpack.decode(state, type=State) if state else State()
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return State()

@@ -20,6 +20,9 @@ RULE = "---"
 #: What the first character of a line that means something may be.
 _TELLING = frozenset("_<- \t")
 
+#: Lines of text one after the other, nearly all there are: the first of them says as much as all of them.
+ALIKE = re.compile(rb"(?:[^_<\- \t\r\n][^\n]*+\n)++")
+
 _TIME = re.compile(r"(?:^|\s)(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)$")
 
 

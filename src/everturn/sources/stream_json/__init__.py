@@ -10,18 +10,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.model.conversation import Message
-from everturn.sources import Found, Places, Reader, Source, beginning
+from everturn.sources import Found, Source, beginning, given, lazy
 
 NAME = "stream_json"
 _TYPES = re.compile(rb'"type"\s*:\s*"(system|assistant|user|result|stream_event)"')
 _SESSION = re.compile(rb'"session_id"\s*:\s*"([\w-]{1,100})"')
 _HEAD = 64 << 10
-
-
-def _roots(places: Places) -> list[Path]:
-    """Existing folders named by the user."""
-    return [folder.absolute() for folder in places.extra.get(NAME, ()) if folder.is_dir()]
 
 
 def _find(root: Path) -> Iterator[Found]:
@@ -47,24 +41,6 @@ def _sniff(path: Path, head: bytes) -> Found | None:
     return Found(path, "main", session or path.stem) if session is not None else None
 
 
-def _reader(found: Found, state: bytes) -> Reader:
-    from everturn.sources.stream_json.reader import CaptureReader
-
-    return CaptureReader(found, state)
-
-
-def _view(record: bytes) -> Message | None:
-    from everturn.sources.stream_json.records import view
-
-    return view(record)
-
-
-def _workspace(head: bytes) -> str:
-    from everturn.sources.stream_json.records import folder_in
-
-    return folder_in(head)
-
-
 def _resume_command(native_id: str) -> list[str]:
     """The command that goes on with a session."""
     return ["claude", "--resume", native_id]
@@ -74,12 +50,12 @@ SOURCE = Source(
     name=NAME,
     title="Claude Code stream-json",
     parser=1,
-    roots=_roots,
+    roots=given(NAME),
     find=_find,
     sniff=_sniff,
-    reader=_reader,
-    view=_view,
-    workspace=_workspace,
+    reader=lazy("everturn.sources.stream_json.reader:CaptureReader"),
+    view=lazy("everturn.sources.stream_json.records:view"),
+    workspace=lazy("everturn.sources.stream_json.records:folder_in"),
     option="stream-json-dir",
     resume_command=_resume_command,
 )

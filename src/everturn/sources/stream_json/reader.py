@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from everturn.model.conversation import Link, Message, Reading, fingerprint
 from everturn.sources import Found
-from everturn.sources.foreign import digest, plain, word
+from everturn.sources.foreign import digest, plain, state_of, word
 from everturn.sources.linewise import Counted, Place, Rec, add, read, walker
 from everturn.sources.stream_json.records import KNOWN, build, is_note
 from everturn.sources.tally import Gathering, Talk
@@ -31,7 +31,7 @@ class CaptureReader:
     """One capture: mostly one session, its subagents in between."""
 
     def __init__(self, found: Found, state: bytes) -> None:
-        self._state = _unpacked(state)
+        self._state = state_of(state, State)
         self._state.session = self._state.session or found.native_id or found.path.stem
         self._walk = walker(self._state.open_line)
         self._gathering = Gathering()
@@ -97,10 +97,3 @@ class CaptureReader:
             prints = fingerprint(f"{talk.native_id}/{self._state.index}", f"{message.role}{words}")
             message = replace(message, fingerprint=prints)
         return message
-
-
-def _unpacked(state: bytes) -> State:
-    try:
-        return msgspec.msgpack.decode(state, type=State) if state else State()
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return State()

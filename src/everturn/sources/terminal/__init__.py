@@ -11,15 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.model.conversation import Message
-from everturn.sources import Found, Member, Places, Reader, Source
+from everturn.sources import Found, Source, given, lazy
 
 NAME = "terminal"
-
-
-def roots(places: Places) -> list[Path]:
-    """Only the folders the user names: nobody knows where people keep recordings."""
-    return [folder.absolute() for folder in places.extra.get(NAME, ()) if folder.is_dir()]
 
 
 def find(root: Path) -> Iterator[Found]:
@@ -36,40 +30,16 @@ def sniff(path: Path, head: bytes) -> Found | None:
     return Found(path, "container") if recognise(head, path.name) is not None else None
 
 
-def _reader(found: Found, state: bytes) -> Reader:
-    from everturn.sources.terminal.written import TalkReader
-
-    return TalkReader(found, state)
-
-
-def _view(record: bytes) -> Message | None:
-    from everturn.sources.terminal.written import view
-
-    return view(record)
-
-
-def _unpack(found: Found, path: Path) -> Iterator[Member]:
-    from everturn.sources.terminal.written import unpack
-
-    return unpack(found, path)
-
-
-def _workspace(head: bytes) -> str:
-    from everturn.sources.terminal.written import workspace
-
-    return workspace(head)
-
-
 SOURCE = Source(
     name=NAME,
     title="Terminal recordings",
     parser=1,
-    roots=roots,
+    roots=given(NAME),
     find=find,
     sniff=sniff,
-    reader=_reader,
-    view=_view,
-    workspace=_workspace,
-    unpack=_unpack,
+    reader=lazy("everturn.sources.terminal.written:TalkReader"),
+    view=lazy("everturn.sources.terminal.written:view"),
+    workspace=lazy("everturn.sources.terminal.written:workspace"),
+    unpack=lazy("everturn.sources.terminal.written:unpack"),
     option="terminal-dir",
 )

@@ -12,21 +12,21 @@ from typing import Final, NamedTuple
 
 _LONGEST_TITLE = 512
 
+#: Longer than any sequence a program writes: beyond this it is noise, however the stream was split.
+_LONGEST = 256
+
 #: Groups: 1 CSI sequence and 2 the text behind it; 3 text; 4 control characters; 5 charset; 6 title; 7 one-letter escape;
 #: 8 the start of something else. `lastindex` tells which.
 TOKEN: Final = re.compile(
-    rb"\x1b\[([0-?]*[ -/]*[@-~])([ -~\x80-\xff]*)"
+    rb"\x1b\[([0-?]{0,%d}[ -/]{0,4}[@-~])([ -~\x80-\xff]*)"
     rb"|([ -~\x80-\xff]+)"
     rb"|([\x00-\x1a\x1c-\x1f\x7f]+)"
     rb"|\x1b([()][ -~])"
     rb"|\x1b\]([^\x07\x18\x1a\x1b]{0,%d})(?:\x07|\x1b\\)"
     rb"|\x1b([0-9=>@-JL-OQ-WYZ\\`-jl-~])"
-    rb"|(\x1b)" % _LONGEST_TITLE
+    rb"|(\x1b)" % (_LONGEST - 6, _LONGEST_TITLE)
 )
 CSI_AND_TEXT, TEXT, CONTROLS, CHARSET, COMMAND, ESCAPE, OTHER = range(2, 9)
-
-#: Longer than any sequence a program writes: beyond this it is noise.
-_LONGEST = 256
 
 #: How much of a string (an image, a clipboard) is swallowed while waiting for its end.
 _LONGEST_STRING: Final = 8 << 20

@@ -15,12 +15,15 @@ from typing import Any
 import msgspec
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Message, Reading, fingerprint
+from everturn.model.words import ACTIONS, CALL_KINDS, ERROR_CLASSES, FIDELITIES, MESSAGE_KINDS, PRECISIONS, ROLES
 from everturn.sources import Found, Member, beginning
-from everturn.sources.linewise import Place, Rec, add, alone, mapping, read, records, walker
+from everturn.sources.foreign import count, strings, word
+from everturn.sources.linewise import Place, Rec, add, alone, listing, mapping, read, records, walker
 from everturn.sources.tally import Gathering
 from everturn.sources.terminal.talk import Called, Said, Talk
 
 _LARGEST = 512 << 20
+_END_OF_TIME = 253_402_300_800_000  # the year 10000, in milliseconds
 _ORIGINS = {"user": "human", "assistant": "model", "tool": "tool", "system": "system"}
 _FIELDS = {"user": "prompt", "assistant": "answer", "tool": "tool_output", "system": "meta"}
 
@@ -81,17 +84,15 @@ class TalkReader:
         talk = self._gathering.session(self._native_id)
         head = mapping(record.get("talk"))
         if head:
-            titles = head.get("titles") or [""]
+            titles = [word(title) for title in listing(head.get("titles"))]
             talk.learn(
-                title=str(titles[-1]), title_rank=2, workspace=str(head.get("workspace") or ""),
-                client=str(head.get("client") or ""),
+                title=titles[-1] if titles else "", title_rank=2, workspace=word(head.get("workspace")),
+                client=word(head.get("client")),
             )  # fmt: skip
             return "talk", "known", ""
         message = _message(record, place, self._native_id)
-        if message is None:
-            return "?", "unknown", ""
         add(self._gathering, talk, message)
-        return "said", "message", ""
+        return ("?", "unknown", "") if message.kind == "unknown" else ("said", "message", "")
 
 
 def view(record: bytes) -> Message | None:
@@ -103,7 +104,7 @@ def view(record: bytes) -> Message | None:
 def workspace(head: bytes) -> str:
     """Where it took place, if the screen said so."""
     for record in records(head):
-        return str(mapping(record.get("talk")).get("workspace") or "")
+        return word(mapping(record.get("talk")).get("workspace"))
     return ""
 
 
@@ -114,30 +115,42 @@ def _lines(talk: Talk, native_id: str) -> Iterator[bytes]:
         yield msgspec.json.encode({"said": said, "n": number}) + b"\n"
 
 
-def _message(record: Rec, place: Place, native_id: str) -> Message | None:
+def _message(record: Rec, place: Place, native_id: str) -> Message:
     try:
         said = msgspec.convert(record.get("said"), Said)
-    except msgspec.ValidationError:
-        return None
+    except msgspec.ValidationError:  # a line that was damaged since
+        return _unknown(record, place)
     number = record.get("n")
-    role = said.role if said.role in _ORIGINS else "system"
-    interrupted = said.kind == "interrupt"
+    role = _of(ROLES, said.role, "system")
+    kind = _of(MESSAGE_KINDS, said.kind, "unknown")
+    at = said.at if said.at is not None and abs(said.at) < _END_OF_TIME else None
     return Message(
         role=role,
-        origin="system" if interrupted else _ORIGINS[role],
-        kind="queued" if said.queued and role == "user" else said.kind,
-        at=said.at,
-        precision=said.precision,
+        origin="system" if kind == "interrupt" else _ORIGINS[role],
+        kind="queued" if said.queued and role == "user" else kind,
+        at=at,
+        precision="" if at is None else _of(PRECISIONS[1:], said.precision, "ms"),
         provider_id=f"{native_id}/{said.step}" if said.step >= 0 else "",
         model=said.model,
         blocks=tuple(_blocks(said, role, number if isinstance(number, int) else 0)),
         starts_turn=said.starts_turn,
         start=place.start,
         size=place.size,
-        fidelity=said.fidelity,
+        fidelity=_of(FIDELITIES, said.fidelity, "partial"),
         fingerprint=fingerprint(f"{native_id}/{number}", f"{said.role}\0{said.text}"),
-        reported_ms=said.duration_ms,
+        reported_ms=count(said.duration_ms),
     )
+
+
+def _unknown(record: Rec, place: Place) -> Message:
+    block = Block("unknown", "\n".join(strings(record)), "meta")
+    return Message(
+        "system", "system", "unknown", blocks=(block,), start=place.start, size=place.size, fidelity="partial"
+    )
+
+
+def _of(known: tuple[str, ...], value: str, otherwise: str) -> str:
+    return value if value in known else otherwise
 
 
 def _blocks(said: Said, role: str, number: int) -> Iterator[Block]:
@@ -158,13 +171,20 @@ def _call(called: Called, call_id: str) -> Iterator[Block]:
         if value
     }
     start = CallStart(
-        call_id, called.name, called.kind, called.path, called.command, given | called.arguments, called.prompt
+        call_id,
+        called.name,
+        _of(CALL_KINDS, called.kind, "other"),
+        called.path,
+        called.command,
+        given | called.arguments,
+        called.prompt,
     )
     words = [called.title or called.name, called.command, called.pattern, called.prompt]
     yield Block("call", "\n".join(dict.fromkeys(word for word in words if word)), "tool_input", call=start)
     if called.status == "open":
         return
     failed = called.status == "error"
-    end = CallEnd(call_id, failed, called.error_class, action="" if failed else called.action, path=called.path)
+    error = _of(ERROR_CLASSES, called.error_class, "other")
+    end = CallEnd(call_id, failed, error, action="" if failed else _of(ACTIONS, called.action, ""), path=called.path)
     output = "\n".join([called.output, *called.steps, *called.diagnostics]).strip("\n")
     yield Block("result", output, "tool_output", result=end)

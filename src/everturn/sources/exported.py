@@ -1,0 +1,82 @@
+"""Reads the lines of one conversation of a chat service's export, or of one of its branches: see `exports`.
+
+Shared by the formats that are such exports. A format says how a line becomes a message and what the first line tells of the
+conversation; damage, links to the conversation a branch left, and the count of everything are the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.model.conversation import Link, Message, Reading
+from everturn.sources import Found
+from everturn.sources.foreign import state_of
+from everturn.sources.linewise import Counted, Place, Rec, add, read, walker
+from everturn.sources.tally import Gathering, Talk
+
+
+class State(Struct):
+    """What a later reader needs to go on."""
+
+    note: str = ""  # what the format remembers from one message to the next
+    linked: bool = False
+    open_line: bool = False
+
+
+class Dialect(NamedTuple):
+    """What is a format's own."""
+
+    build: Callable[[Rec], Message | None]  # the message of a line
+    counted: Callable[[Rec], str]  # its type, fit to be counted
+    about: Callable[[Rec, Talk, State], None]  # takes what is said of the conversation
+    placed: Callable[[Message, State], Message]  # the message, with what those before it tell
+
+
+class ConversationReader:
+    """One conversation."""
+
+    def __init__(self, dialect: Dialect, found: Found, state: bytes) -> None:
+        self._dialect = dialect
+        self._state = state_of(state, State)
+        self._found = found
+        self._walk = walker(self._state.open_line)
+        self._gathering = Gathering()
+
+    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+        """See `sources.Reader`."""
+        self._gathering = Gathering()
+        return read(self._gathering, self._walk, data, base, last, self._take)
+
+    def state(self) -> bytes:
+        """See `sources.Reader`."""
+        self._state.open_line = self._walk.open_line
+        return msgspec.msgpack.encode(self._state)
+
+    def _take(self, record: Rec, place: Place) -> Counted:
+        if isinstance(record.get("damaged"), str):
+            self._gathering.trouble("invalid_json", place.start, place.size, is_record=False)
+            return "(damaged)", "problem", ""
+        talk = self._talk()
+        about = record.get("conversation")
+        if isinstance(about, dict):
+            self._dialect.about(about, talk, self._state)
+        message = self._dialect.build(record)
+        counted = self._dialect.counted(record)
+        if message is None or (isinstance(about, dict) and self._found.parent):
+            return counted, "known", ""
+        message = self._dialect.placed(message, self._state)
+        add(self._gathering, talk, replace(message, start=place.start, size=place.size))
+        return counted, "unknown" if message.kind == "unknown" else "message", ""
+
+    def _talk(self) -> Talk:
+        found = self._found
+        talk = self._gathering.session(found.native_id or found.path.stem, found.kind, found.parent)
+        if found.parent and not self._state.linked:
+            self._state.linked = True
+            talk.links.append(Link("forked_from", found.parent))
+        return talk
