@@ -7,12 +7,27 @@
     │   └── MissingPath                  a path that is not there
     ├── NothingFound            exit 3   the request is fine, there is no answer
     │   ├── UnknownSession               no session with that id
-    │   └── NoArchive                    there is no archive at that place yet
+    │   ├── NoArchive                    there is no archive at that place yet
+    │   ├── SessionNotFound              no session with exactly that id (also a ValueError)
+    │   └── NoConversationState          a checkpoint without a conversation (also a ValueError)
     ├── PartlyFailed            exit 4   some of the work was done, the rest is reported
     ├── Unreadable              exit 1   a file that may not or cannot be read
     ├── NotAnArchive            exit 1   the database is something else, or damaged
+    │   └── BadVectors                   the file of vectors is
     ├── NewerArchive            exit 1   written by a newer everturn
+    ├── OlderArchive            exit 1   written by an older everturn, and this caller may not bring it up to date
     ├── NoSpace                 exit 1   the disk is full
+    ├── ModelError              exit 1   a model could not be asked, or its answer is of no use
+    │   ├── ModelUnreachable             no connection, or none in time
+    │   ├── ModelBusy                    it asks to come back later, and went on doing so
+    │   ├── ModelRefused                 it does not take this request: key, model name, size, policy
+    │   ├── BadAnswer                    what came back is not what was promised
+    │   └── OverBudget                   the next request would cost more than was allowed
+    ├── ResumeError             exit 1   a conversation cannot be taken up again as it is
+    │   ├── ConversationStateMismatch    the prompt is another than that of the checkpoint (also a ValueError)
+    │   ├── SnapshotRestoreError         a snapshot is damaged or of another kind (also a ValueError)
+    │   ├── ToolIdempotencyError         a tool was begun, its outcome is unknown, and it may not run again
+    │   └── PrefixChanged                what stood before an answer that is bound to it is no longer the same
     ├── Conflict                exit 75  another process moved first; the caller starts that file again
     └── Busy                    exit 75  somebody else holds the archive
 
@@ -72,6 +87,22 @@ class UnknownSession(NothingFound):
         )
 
 
+class SessionNotFound(UnknownSession, ValueError):
+    """No session with exactly that id."""
+
+    def __init__(self, wanted: str) -> None:
+        EverturnError.__init__(self, f"Session not found: {wanted}; list_sessions gives those there are")
+
+
+class NoConversationState(NothingFound, ValueError):
+    """A checkpoint that holds no conversation."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(
+            f"No conversation state in checkpoint {where}; enable recording before saving, or start from the beginning"
+        )
+
+
 class NoArchive(NothingFound):
     """No archive at that place yet."""
 
@@ -88,10 +119,10 @@ class PartlyFailed(EverturnError):
 
 
 class Unreadable(EverturnError):
-    """A file that cannot be read."""
+    """A file that cannot be read. What to do about it is part of the reason where permissions have nothing to do with it."""
 
     def __init__(self, path: str, why: str) -> None:
-        super().__init__(f"cannot read {path}: {why}; check its permissions")
+        super().__init__(f"cannot read {path}: {why}" + ("" if ";" in why else "; check its permissions"))
 
 
 class NotAnArchive(EverturnError):
@@ -101,6 +132,15 @@ class NotAnArchive(EverturnError):
         super().__init__(f"{url} cannot be used as an archive: {why}; restore a backup or name another with --db")
 
 
+class BadVectors(NotAnArchive):
+    """The file of vectors is something else, or damaged."""
+
+    def __init__(self, path: str) -> None:
+        EverturnError.__init__(
+            self, f"{path} holds no vectors that can be used; delete it, `everturn sync --meaning` makes it again"
+        )
+
+
 class NewerArchive(EverturnError):
     """The archive was written by a newer everturn."""
 
@@ -108,6 +148,13 @@ class NewerArchive(EverturnError):
         super().__init__(
             f"{url} was written by a newer everturn (schema {found}, this one knows {known}); upgrade everturn, nothing was changed"
         )
+
+
+class OlderArchive(EverturnError):
+    """The archive was written by an older everturn and is only to be read."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"{url} was written by an older everturn; run `everturn sync` once to bring it up to date")
 
 
 class NoSpace(EverturnError):
@@ -133,3 +180,95 @@ class Busy(EverturnError):
 
     def __init__(self, url: str) -> None:
         super().__init__(f"{url} is locked by another process; wait for it to finish and run this again")
+
+
+class ResumeError(EverturnError):
+    """A conversation cannot be taken up again as it is. `resolution` says what to do about it."""
+
+    resolution = "start from the beginning"
+
+
+class ConversationStateMismatch(ResumeError, ValueError):
+    """The prompt has changed since the checkpoint."""
+
+    resolution = "clear the checkpoint and start from the beginning"
+
+    def __init__(self, recorded: str, given: str) -> None:
+        self.recorded, self.given = recorded, given
+        super().__init__(
+            f"Cannot resume with mismatched prompt: the state is of {recorded}, the prompt is {given}; {self.resolution}"
+        )
+
+
+class SnapshotRestoreError(ResumeError, ValueError):
+    """A snapshot that cannot be used: `problems` has one sentence for each bad field, never a word of what is in it."""
+
+    resolution = "clear the checkpoint and start from the beginning"
+
+    def __init__(self, problems: list[str], where: str = "") -> None:
+        self.problems = problems
+        shown = "; ".join(problems[:10]) + (f"; and {len(problems) - 10} more" if len(problems) > 10 else "")
+        super().__init__(f"the snapshot{f' {where}' if where else ''} cannot be restored: {shown}; {self.resolution}")
+
+
+class ToolIdempotencyError(ResumeError):
+    """Calls that were begun, whose outcome nobody knows, and whose tools may not run twice."""
+
+    resolution = "find out what became of each and settle it, or give its tool a policy, then resume"
+
+    def __init__(self, calls: dict[str, str]) -> None:
+        self.calls = calls  # call id → tool
+        named = ", ".join(f"{name} ({call_id})" for call_id, name in calls.items())
+        super().__init__(f"it is not known whether these calls took effect: {named}; {self.resolution}")
+
+
+class PrefixChanged(ResumeError):
+    """A request whose beginning is not what the last answer stands on: its provider would refuse it. Nothing was sent."""
+
+    resolution = "set up the session as it was before, or begin a new one"
+
+    def __init__(self, session: str, changed: list[str]) -> None:
+        self.changed = changed  # system | tools | messages | thinking
+        named = ", ".join(changed)
+        super().__init__(
+            f"session {session} no longer begins as its last answer did (changed: {named}); {self.resolution}"
+        )
+
+
+class ModelError(EverturnError):
+    """A model could not be asked, or its answer is of no use. `backend` is its name in the config."""
+
+    next_step = "try again, or name another with --model"
+    tries = 1  # how often it was asked; set by who asked
+
+    def __init__(self, backend: str, why: str) -> None:
+        self.backend, self.why = backend, why
+        super().__init__(f"model {backend}: {why}; {self.next_step}")
+
+
+class ModelUnreachable(ModelError):
+    """No connection, or none in time."""
+
+    next_step = "check its address in the config and the network"
+
+
+class ModelBusy(ModelError):
+    """It asked to come back later more often than we are willing to."""
+
+    next_step = "wait a while and run it again; what is done already is not asked for twice"
+
+
+class ModelRefused(ModelError):
+    """It does not take this request."""
+
+    next_step = "check its key, its name and its limits with `everturn config`"
+
+
+class BadAnswer(ModelError):
+    """What came back is not what was promised."""
+
+
+class OverBudget(ModelError):
+    """The next request would cost more than was allowed."""
+
+    next_step = "raise the budget to go on; what is done already is kept"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from tests.capture.history import OTHER, SID
@@ -35,7 +38,7 @@ def test_matches_are_grouped_by_session_and_marked(desk: Desk) -> None:
 
 def test_the_turn_of_a_match_can_be_shown(desk: Desk) -> None:
     two(desk)
-    (item,) = desk.json("search", "grep walrus")["items"]
+    item = desk.json("search", "grep walrus")["items"][0]
     _, out, _ = desk.run("show", item["session"], "--turn", str(item["turn"]))
     assert "grep walrus" in out
 
@@ -45,6 +48,8 @@ def test_json_says_where_each_match_is(desk: Desk) -> None:
     answer = desk.json("search", "zebra")
     (item,) = answer["items"]
     assert (answer["schema"], answer["next"], answer["note"]) == ("everturn/search@1", None, None)
+    assert (answer["notes"], answer["scope"]) == ([], "everything")
+    assert (item["before"], item["after"]) == ([], [])
     assert (item["session"], item["agent"], item["workspace"]) == (OTHER, AGENT, "/srv/zoo")
     assert (item["turn"], item["message"], item["role"], item["origin"], item["field"]) == (
         1,
@@ -76,6 +81,67 @@ def test_the_search_can_be_narrowed(desk: Desk) -> None:
     assert found("--agent", "nobody") == set()
 
 
+def test_filters_may_stand_among_the_words(desk: Desk) -> None:
+    two(desk)
+
+    def found(*words: str) -> set[tuple[str, int]]:
+        return {(item["session"][:1], item["message"]) for item in desk.json("search", *words)["items"]}
+
+    assert found("walrus tool:Bash") == {("1", 4)}
+    assert found("walrus", "in:answer", "workspace:zoo") == {("9", 2)}
+    assert found("walrus -session:1111 role:assistant") == {("9", 2)}
+    assert found(r"/fix(ed)?$/") == {("1", 2)}
+
+
+def test_the_current_folder_is_a_filter(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    two(desk)
+    here = "88888888-2222-4333-8444-555555555555"
+    monkeypatch.chdir(tmp_path)
+    desk.take_in(desk.archive.history.turn("walrus here", "ok", here, cwd=str(Path.cwd())), sid=here)
+    assert {item["session"] for item in desk.json("search", "walrus", "--here")["items"]} == {here}
+    assert desk.run("search", "zebra", "--here")[0] == 3
+    answer = desk.json("search", "zebra", "--here", "--widen")
+    assert (answer["scope"], len(answer["items"]), len(answer["notes"])) == ("everything", 1, 1)
+    assert desk.run("search", "x", "--here", "--workspace", "y")[0] == 2
+
+
+def test_a_session_can_be_searched_with_its_lineage(desk: Desk) -> None:
+    two(desk)
+    archive = desk.archive
+    archive.subagent("abc1234", archive.helper("abc1234", "user", "count the unicorns"))
+    archive.take_in()
+    assert desk.run("search", "unicorns", "--session", SID)[0] == 3
+    answer = desk.json("search", "unicorns", "--session", SID, "--lineage")
+    assert ([item["kind"] for item in answer["items"]], answer["scope"]) == (["subagent"], "lineage")
+    code, _, err = desk.run("search", "unicorns", "--lineage")
+    assert code == 2 and "add --session @last" in err
+
+
+def test_the_turns_beside_a_match_can_be_shown(desk: Desk) -> None:
+    history = desk.archive.history
+    desk.take_in(
+        history.turn(f"before {KEY}", "a"), history.turn("the walrus", "b"), history.turn(f"{HOSTILE} after", "c")
+    )
+    _, out, _ = desk.run("search", "walrus", "--context", "1")
+    lines = out.splitlines()[2:]
+    assert [line.split("  ")[1].strip() or line.split("  ")[2] for line in lines] == [
+        "turn 1 user",
+        "turn 2 #3 prompt",
+        "turn 3 user",
+    ]
+    assert "[REDACTED" in lines[0] and KEY not in out and not ACTIVE & set(out)
+    (item,) = desk.json("search", "walrus", "--context", "2")["items"]
+    assert [one["turn"] for one in (*item["before"], *item["after"])] == [1, 3]
+    assert item["before"][0]["role"] == "user" and KEY not in str(item)
+
+
+def test_a_look_through_the_text_itself_is_told(desk: Desk) -> None:
+    desk.take_in(desk.archive.history.turn("x => y", "ok"))
+    code, out, err = desk.run("search", "=>")
+    assert code == 0 and "«=>»" in out
+    assert err == "everturn: the index has no such words; looked for the characters themselves in all 2 messages\n"
+
+
 def test_a_search_says_how_to_go_on(desk: Desk) -> None:
     two(desk)
     _, out, err = desk.run("search", "walrus", "--limit", "3")
@@ -105,7 +171,10 @@ def test_nothing_found_is_exit_3_with_a_hint(desk: Desk) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [[], ["-walrus"], ["***"], ["x", "--in", "nowhere"], ["x", "--role", "nobody"], ["x", "--since", "someday"]],
+    [
+        *([], ["-walrus"], ["***"], ["x", "--in", "nowhere"], ["x", "--role", "nobody"], ["x", "--since", "someday"]),
+        *(["x turn:left"], ["x role:nobody"], ["/(/"], ["/" + "x" * 201 + "/"], ["x", "--context", "9"], ["tool:Bash"]),
+    ],
 )
 def test_a_mistake_is_one_sentence(desk: Desk, words: list[str]) -> None:
     code, out, err = desk.run("search", *words)
@@ -147,3 +216,36 @@ def test_it_runs_as_a_program_and_marks_matches_in_bold(desk: Desk) -> None:
     assert (plain.returncode, plain.stderr) == (0, b"") and "«zebra»".encode() in plain.stdout
     coloured = desk.process("search", "zebra", FORCE_COLOR="1")
     assert b"\x1b[1;33mzebra\x1b[0m" in coloured.stdout
+
+
+@pytest.mark.parametrize("words", [
+    ["walrus", "-zebra"], ["walrus", "-zebra", "--limit", "5"], ["-zebra", "walrus"], ["--limit", "5", "walrus -zebra"],
+    ["walrus", "--", "-zebra"], ["--limit=5", "walrus", "-zebra"], ["walrus", "-halt", "-zebra"],
+])  # fmt: skip
+def test_a_word_with_a_minus_is_unwanted_wherever_it_stands(desk: Desk, words: list[str]) -> None:
+    two(desk)
+    history = desk.archive.history
+    desk.take_in(history.turn("walrus and zebra", "a walrus is no zebra", "third"), sid="third")
+    database = ["--db", str(desk.db)]
+    found = {item["session"] for item in json.loads(desk.run("--json", *database, "search", *words)[1])["items"]}
+    assert found == {SID, OTHER}
+
+
+def test_an_option_that_is_not_there_is_still_a_mistake(desk: Desk) -> None:
+    assert desk.run("search", "walrus", "--limt", "5")[0] == 2
+    code, out, _ = desk.run("search", "walrus", "-h")
+    assert code == 0 and "Examples:" in out
+
+
+def test_an_id_that_is_shown_can_be_typed(desk: Desk) -> None:
+    for number in range(3):
+        name = f"2025-04-0{number}-of-many"
+        desk.take_in(desk.archive.history.turn(f"word{number}", "done", name), sid=name)
+    short = desk.run("search", "word1")[1].split()[0]
+    assert desk.run("show", short)[0] == 0
+
+
+def test_nothing_found_with_a_filter_among_the_words_says_to_leave_it_out(desk: Desk) -> None:
+    two(desk)
+    assert "leave out a filter" in desk.run("search", "walrus agent:nobody")[2]
+    assert "leave out a filter" not in desk.run("search", "giraffe")[2]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everturn.derive.analysis import each_term, fold, terms
+from everturn.derive.analysis import each_term, fold, humps, indexed, terms
 
 Tokens = Callable[[str], list[str]]
 
@@ -102,3 +102,32 @@ def test_folding_twice_changes_no_term(text: str) -> None:
 @given(st.text(), st.text())
 def test_a_break_between_texts_keeps_their_terms_apart(left: str, right: str) -> None:
     assert terms(f"{left}\n{right}") == terms(left) + terms(right)
+
+
+@pytest.mark.parametrize(
+    ("name", "pieces"),
+    [
+        ("JsonParser", ("json", "parser")),
+        ("parseJSONLine", ("parse", "json", "line")),
+        ("HTTPServer2", ("http", "server2")),
+        ("sha256Sum", ("sha256", "sum")),
+        ("parser", ()),
+        ("Parser", ()),
+        ("README", ()),
+        ("aGVsbG8gd29ybGQ", ()),
+        ("x" * 50 + "Y" * 50, ()),
+    ],
+)
+def test_a_compound_name_has_these_pieces(name: str, pieces: tuple[str, ...]) -> None:
+    assert humps(name) == pieces
+
+
+def test_the_pieces_of_names_stand_behind_the_text_each_name_once() -> None:
+    text = "the JsonParser and another JsonParser, parse_json and getApfel()"
+    assert indexed(text).splitlines() == [fold(text), "json parser", "get apfel"]
+    assert indexed("plain words, snake_case and GIT") == "plain words, snake_case and GIT"
+
+
+def test_data_longer_than_any_prose_is_not_searched_for_names() -> None:
+    text = "x " * 200_000 + "JsonParser"
+    assert indexed(text) == text

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.derive.excerpt import excerpt
+from everturn.derive.excerpt import excerpt, excerpt_at, held
 from everturn.derive.printable import cells
 
 
@@ -30,6 +30,11 @@ def marked(text: str, phrases: list[str], width: int = 160) -> str:
         ("a cafe", ["Café"], "a [cafe]"),
         ("reparse then parse", ["parse"], "reparse then [parse]"),
         ("tokenizer and tokens", ["token*"], "[token]izer and [token]s"),
+        ("it was parsing and parsed", ["parse"], "it was [parsing] and [parsed]"),
+        ("if I fail in it", ["i"], "if [I] fail in it"),
+        ("migrations ran", ["migration"], "[migrations] ran"),
+        ("we stopped here", ["stop"], "we [stopped] here"),
+        ("fed parsley", ["parsing"], "fed parsley"),
         ("two\n\n   words\there", ["words here"], "two [words here]"),
         ("x += 1; y ++ z", ["++"], "x += 1; y [++] z"),
         ("one\x1b[31m two\x07", ["two"], "one [two]␇"),
@@ -40,6 +45,20 @@ def marked(text: str, phrases: list[str], width: int = 160) -> str:
 )
 def test_what_matches_is_shown_and_marked(text: str, phrases: list[str], shown: str) -> None:
     assert marked(text, phrases) == shown
+
+
+def test_a_known_place_is_shown_with_what_stands_near_it() -> None:
+    text = "before " * 50 + "line 12: denied, line 13: denied" + " after" * 50
+    at = text.index("line 12")
+    snippet, spans = excerpt_at(text, [(at, at + 7), (at + 17, at + 24), (at + 300, at + 303)], 60)
+    assert len(snippet) <= 60 and [snippet[start:end] for start, end in spans] == ["line 12", "line 13"]
+    assert excerpt_at("a b c", []) == ("a b c", [])
+
+
+def test_what_a_text_holds_is_told_by_number() -> None:
+    phrases = ["Parse", "absent", "json line", "会话", "=>"]
+    assert held("x" * 300_000 + " parsing parse_json_line => 这是会话", phrases) == {0, 2, 3, 4}
+    assert held("", phrases) == set()
 
 
 def test_a_long_text_is_cut_on_both_sides_at_words() -> None:

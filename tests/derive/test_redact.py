@@ -4,89 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
-import random
-import string
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.derive.redact import Secret, redact, redact_bytes, secrets
-
-ALNUM = string.ascii_letters + string.digits
-DICE = random.Random(7)
-
-
-def draw(size: int, letters: str = ALNUM) -> str:
-    """Random characters with a digit, an upper-case and a lower-case letter among them, where there are any."""
-    body = "".join(DICE.choices(letters, k=size - 3))
-    wanted = ("7", "Q", "k")
-    return body + "".join(char if char in letters else letters[0] for char in wanted)
-
-
-def pem(kind: str = "RSA ", lines: int = 12, newline: str = "\n") -> str:
-    body = newline.join(draw(64, ALNUM + "+/") for _ in range(lines))
-    return f"-----BEGIN {kind}PRIVATE " + f"KEY-----{newline}{body}{newline}-----END {kind}PRIVATE " + "KEY-----"
-
-
-BASE32 = string.ascii_uppercase + "234567"
-URLSAFE = ALNUM + "_-"
-HEX = "0123456789abcdef"
-
-TOKENS = {
-    "aws_access_key": ["AK" + "IA" + draw(16, BASE32), "AS" + "IA" + draw(16, BASE32)],
-    "github_token": ["gh" + "p_" + draw(36), "gh" + "s_" + draw(36), "github" + "_pat_" + draw(22) + "_" + draw(59)],
-    "gitlab_token": ["gl" + "pat-" + draw(20, URLSAFE), "gl" + "rt-" + draw(27, URLSAFE)],
-    "anthropic_key": ["sk-" + "ant-api03-" + draw(93, URLSAFE) + "AA"],
-    "openai_key": ["sk-" + "proj-" + draw(120, URLSAFE), "sk-" + draw(48), "sk-" + "or-v1-" + draw(64, HEX)],
-    "slack_token": [
-        "xo" + "xb-" + draw(12, string.digits) + "-" + draw(24),
-        "xa" + "pp-1-A0B1C2D3E4F-1234567890123-" + draw(64, HEX),
-    ],
-    "slack_webhook": ["hooks.slack" + ".com/services/T0AB12CD3/B0AB12CD3/" + draw(24)],
-    "stripe_key": ["sk_" + "live_" + draw(24), "rk_" + "test_" + draw(24), "wh" + "sec_" + draw(32)],
-    "google_key": ["AI" + "za" + draw(35, URLSAFE)],
-    "google_token": ["ya" + "29." + draw(60, URLSAFE), "GOC" + "SPX-" + draw(28, URLSAFE)],
-    "npm_token": ["np" + "m_" + draw(36)],
-    "pypi_token": ["py" + "pi-AgEIcHlwaS5vcmc" + draw(120, URLSAFE)],
-    "huggingface_token": ["h" + "f_" + draw(34, string.ascii_letters)],
-    "sendgrid_key": ["S" + "G." + draw(22, URLSAFE) + "." + draw(43, URLSAFE)],
-    "digitalocean_token": ["do" + "p_v1_" + draw(64, HEX)],
-    "groq_key": ["gs" + "k_" + draw(52)],
-    "docker_token": ["dckr" + "_pat_" + draw(27, URLSAFE)],
-    "vault_token": ["hv" + "s." + draw(90, URLSAFE)],
-    "age_key": ["AGE-" + "SECRET-KEY-1" + draw(58, string.ascii_uppercase + string.digits)],
-    "jwt": ["ey" + "J" + draw(30, URLSAFE) + ".ey" + "J" + draw(80, URLSAFE) + "." + draw(43, URLSAFE)],
-}
-ALL_TOKENS = [(kind, token) for kind, tokens in TOKENS.items() for token in tokens]
-
-#: (kind, text, the part that must go)
-PASSWORD = "hunter" + "2!x"
-OPAQUE = draw(32)
-PHRASES = [
-    ("url_password", f"postgres://app:{PASSWORD}@db.internal:5432/x", PASSWORD),
-    ("url_password", f"redis://:{PASSWORD}@cache", PASSWORD),
-    ("url_password", "https://me:p@" + "ss9@example.org/", "p@" + "ss9"),
-    ("authorization", f"Authorization: Bearer {OPAQUE}", OPAQUE),
-    ("authorization", f"-H 'authorization: token {OPAQUE}'", OPAQUE),
-    ("authorization", "Authorization: Basic " + base64.b64encode(b"user:open sesame").decode(), base64.b64encode(b"user:open sesame").decode()),
-    ("authorization", f"uses bearer {OPAQUE} here", OPAQUE),
-    ("password", f"password={PASSWORD}", PASSWORD),
-    ("password", f'PASSWORD: "{PASSWORD}"', PASSWORD),
-    ("password", f"export PGPASSWORD='{PASSWORD}'", PASSWORD),
-    ("password", 'password = "correct' + 'horse"', "correct" + "horse"),
-    ("password", f'{{"db_passwd": "{PASSWORD}"}}', PASSWORD),
-    ("password", f"login --password {PASSWORD} --user me", PASSWORD),
-    ("password", f"curl -u admin:{PASSWORD} https://x.example", PASSWORD),
-    ("password", "password=back\\slash9", "back\\slash9"),
-    ("api_key", f"api_key: '{OPAQUE}'", OPAQUE),
-    ("api_key", f"apiKey={OPAQUE}", OPAQUE),
-    ("secret", "aws_secret_access_key = " + (key := draw(40, ALNUM + "+/")), key),
-    ("secret", f'clientSecret: "{OPAQUE}"', OPAQUE),
-    ("token", f'"refresh_token":"{OPAQUE}"', OPAQUE),
-    ("token", f"//registry.example/:_authToken={OPAQUE}", OPAQUE),
-    ("token", f'"auth": "{OPAQUE}"', OPAQUE),
-]  # fmt: skip
+from everturn.derive.redact import Cleaner, Secret, redact, redact_bytes, secrets
+from everturn.derive.secretscan import find_spans
+from tests.derive.secretvectors import ALL_TOKENS, OPAQUE, PASSWORD, PHRASES, TOKENS, pem
 
 ORDINARY = [
     "commit 3f786850e387550fdab836ed7e6dc881de23001b",
@@ -103,6 +29,9 @@ ORDINARY = [
     "Basic authentication is deprecated", "a bearer of good tidings and abcdefghijklmnopqrstuvwxyz",
     "http://localhost:3000/@vite/client", "git@github.com:me/repo.git", "https://example.org:8443/a@b", "ssh://git@example.org:22/x",
     "https://user:$PASS@host/", "https://user:{password}@host/",
+    "sk-...", "ghp_" + "x" * 36, "AKIA" + "IOSFODNN7EXAMPLE", "export TOKEN=<token>", 'api_key: "your-api-key"', "password=hunter", "sk-ant-...",
+    'integrity: "sha512-' + base64.b64encode(bytes(range(64))).decode() + '"', "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+    "privateKey: Uint8Array;", "the login form with password field", "PWD=/home/ann/shop1", "Cookie: the session cookie", "cookie: theme=dark-blue-mode",
     "docker run -u 1000:1000 image", "tool --token TOKEN", "the task-3f786850e387550fdab836ed7e6dc881de23001b file",
     "disk-usage sk-learn risk-free npm_config_registry hf_hub_download xoxo ghp_short AKIA eyJhbGciOi",
     'if "-----BEGIN PRIVATE ' + 'KEY-----" in text and "-----END PRIVATE ' + 'KEY-----" in text: pass',
@@ -158,6 +87,81 @@ def test_a_private_key_that_was_cut_off_goes_as_far_as_it_is_there() -> None:
         "b": "-----END RSA PRIVATE " + "KEY-----",
         "uuid": "1",
     }
+
+
+def test_at_least_thirty_kinds_are_known() -> None:
+    assert len(TOKENS.keys() | {kind for kind, _, _ in PHRASES} | {"private_key"}) >= 50
+
+
+@pytest.mark.parametrize("kind", ["github_token", "anthropic_key", "openai_key", "slack_token", "jwt"])
+def test_a_token_that_a_narrow_screen_broke_goes_as_a_whole(kind: str) -> None:
+    token = TOKENS[kind][0]
+    head, rest = token[: len(token) * 2 // 3], token[len(token) * 2 // 3 :]
+    for broken in (f"{head}\n{rest}", f"{head}\r\n  {rest}", f"{head}\n│ {rest}"):
+        shown = redact(f"key {broken}\nand so on")
+        assert head[-8:] not in shown and rest[-8:] not in shown and shown.endswith("and so on"), broken
+
+
+def test_a_line_after_a_token_stays() -> None:
+    token = TOKENS["github_token"][0]
+    for following in ("Done in 3s", "next", "src/a1.py", "v2"):
+        assert redact(f"{token}\n{following}") == f"[REDACTED:github_token]\n{following}"
+
+
+@pytest.mark.parametrize("kind", ["github_token", "anthropic_key", "npm_token", "aws_access_key"])
+def test_a_token_that_was_cut_off_goes_as_far_as_it_is_there(kind: str) -> None:
+    token = TOKENS[kind][0]
+    for text in (f"use {token[:17]}77", f"use {token[:17]}77…", f"use {token[:17]}77..."):
+        assert redact(text).rstrip(".…") == f"use [REDACTED:{kind}]"
+
+
+def test_a_password_in_an_address_that_was_cut_off_goes_too() -> None:
+    assert redact(f"postgres://app:{PASSWORD}") == "postgres://app:[REDACTED:url_password]"
+    assert redact("see http://localhost:8080") == "see http://localhost:8080"
+
+
+@pytest.mark.parametrize("between", ["\x1b[01;31m", "\x1b[m", "\u200b", "\xad", "\x1b[0m\u200d\x1b[K", "\U000e0041"])
+def test_colours_and_invisible_characters_hide_nothing(between: str) -> None:
+    token = TOKENS["github_token"][0]
+    text = f"会话 found: {token[:4]}{between}{token[4:20]}{between}{token[20:]}{between} and more"
+    assert redact(text) == f"会话 found: [REDACTED:github_token]{between} and more"
+    line = json.dumps({"a": text, "b": between}).encode()
+    assert json.loads(redact_bytes(line)) == {"a": redact(text), "b": between}
+
+
+def test_json_in_json_in_json_is_read_too() -> None:
+    line = json.dumps({"password": PASSWORD, "n": 1})
+    for _ in range(3):
+        line = json.dumps({"text": line})
+    shown = redact_bytes(line.encode()).decode()
+    for _ in range(3):
+        shown = json.loads(shown)["text"]
+    assert json.loads(shown) == {"password": "[REDACTED:password]", "n": 1}
+
+
+def test_a_cleaner_is_both_under_one_key() -> None:
+    token = TOKENS["npm_token"][0]
+    clean = Cleaner(b"archive")
+    assert clean(token) == redact(token, b"archive") != redact(token)
+    assert clean.line(json.dumps(token).encode()) == redact_bytes(json.dumps(token).encode(), b"archive")
+    assert Cleaner()(token) == "[REDACTED:npm_token]"
+
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the real transcripts are not beside this checkout")
+def test_real_transcripts_are_hardly_touched(capsys: pytest.CaptureFixture[str]) -> None:
+    """They were looked through before they were given away: what is found there is an example, or a mistake."""
+    size = found = 0
+    for path in sorted(path for path in CORPUS.rglob("*") if path.is_file()):
+        data = path.read_bytes()
+        size += len(data)
+        found += len(find_spans(data, raw=data[:1] in b"{["))
+    with capsys.disabled():
+        print(f" {found} in {size / 1e6:.0f} MB: {found / size * 1e6:.2f} per MB")
+    assert found / size * 1e6 < 0.3
 
 
 def test_secrets_are_given_with_their_place_in_the_text() -> None:

@@ -10,8 +10,9 @@ from everturn.derive.times import parse_when
 from everturn.errors import Usage
 from everturn.model.words import FIELDS
 from everturn.recall import Page
-from everturn.recall.search import _BEST_FIRST, NOTES, Filters, Found, search
+from everturn.recall.search import NOTES, Filters, Found, Results, search
 from everturn.recall.sessions import resolve
+from everturn.recall.snippets import BEST_FIRST
 from everturn.sources import all_sources
 from everturn.store import Store
 from tests.capture.history import OTHER, SID
@@ -20,7 +21,7 @@ from tests.recall.archives import AGENT, Archive
 KEY = "AKIA" + "Q7XW2MZP4RTY5LNB"
 
 
-def find(store: Store, words: str, limit: int = 20, cursor: str = "", **filters: object) -> Page[Found]:
+def find(store: Store, words: str, limit: int = 20, cursor: str = "", **filters: object) -> Results:
     return search(store, all_sources(), words, Filters(**filters), limit, cursor, redact)  # type: ignore[arg-type]
 
 
@@ -34,7 +35,7 @@ def marked(found: Found) -> list[str]:
 
 def test_a_match_says_where_it_is(archive: Archive) -> None:
     archive.take_in(archive.history.turn("first", "one"), archive.history.turn("fix parse_json_line", "done"))
-    (found,) = find(archive.store, "parse json").items
+    found = find(archive.store, "parse json").items[0]
     assert (found.session.native_id, found.session.agent, found.text.workspace) == (SID, AGENT, "/home/ann/shop")
     assert found.row is not None and (found.row.turn, found.row.seq, found.row.role) == (1, 2, "user")
     assert (found.field, found.snippet, marked(found)) == ("prompt", "fix parse_json_line", ["parse", "json"])
@@ -55,24 +56,57 @@ def test_every_part_of_a_message_is_found_under_its_name(archive: Archive) -> No
         assert {field for _, _, field in places(find(archive.store, "walrus", fields=(name,)))} == {name}
 
 
-def test_all_words_are_asked_for_first(archive: Archive) -> None:
+def test_what_holds_all_the_words_comes_first(archive: Archive) -> None:
     archive.take_in(
-        archive.history.turn("red apple", "x"), archive.history.turn("red", "x"), archive.history.turn("apple", "x")
+        archive.history.turn("red", "x"), archive.history.turn("red apple", "x"), archive.history.turn("apple", "x")
     )
     page = find(archive.store, "red apple")
-    assert (places(page), page.note) == ([(SID, 0, "prompt")], "")
+    assert (places(page)[0], page.note) == ((SID, 2, "prompt"), "")
 
 
-def test_any_word_is_asked_for_when_no_message_has_all_and_the_answer_says_so(archive: Archive) -> None:
+def test_what_holds_some_of_the_words_is_shown_and_the_answer_says_so(archive: Archive) -> None:
     archive.take_in(archive.history.turn("red", "x"), archive.history.turn("apple", "x"))
     page = find(archive.store, "red apple")
     assert sorted(places(page)) == [(SID, 0, "prompt"), (SID, 2, "prompt")]
-    assert page.note == NOTES["any"]
+    assert page.note == NOTES["any"] and page.notes == (NOTES["any"],)
+
+
+def test_words_of_grammar_need_not_be_there(archive: Archive) -> None:
+    archive.take_in(archive.history.turn("the red apple", "x"))
+    page = find(archive.store, "what is a red apple")
+    assert (page.note, marked(page.items[0])) == ("", ["red", "apple"])
+
+
+def test_another_form_of_a_word_counts_as_the_word(archive: Archive) -> None:
+    archive.take_in(archive.history.turn("the parser was failing", "x"))
+    page = find(archive.store, "parser fails")
+    assert (places(page), page.note) == ([(SID, 0, "prompt")], "")
+    assert marked(page.items[0]) == ["parser", "failing"]
+
+
+def test_a_slip_of_the_pen_is_mended_and_told(archive: Archive) -> None:
+    archive.take_in(archive.history.turn("the walrus parser", "ok"), archive.history.turn("else", "ok"))
+    page = find(archive.store, "wlarus parser")
+    assert (places(page)[0], marked(page.items[0])) == ((SID, 0, "prompt"), ["walrus", "parser"])
+    assert page.notes == ("no message holds 'wlarus'; looked for 'walrus' too",)
+
+
+def test_a_word_of_any_length_can_be_asked_for(archive: Archive) -> None:
+    archive.take_in(archive.history.turn("digest " + "a" * 64, "ok"))
+    assert find(archive.store, "b" * 100_000).items == []
+    assert places(find(archive.store, "a" * 64)) == [(SID, 0, "prompt")]
+    assert find(archive.store, "a" * 63 + "b").items == []
+
+
+def test_a_quoted_phrase_must_be_there(archive: Archive) -> None:
+    archive.take_in(archive.history.turn("red apple", "x"), archive.history.turn("apple red", "red, an apple"))
+    assert places(find(archive.store, '"red apple"')) == [(SID, 0, "prompt")]
+    assert places(find(archive.store, 'apple "apple red"')) == [(SID, 2, "prompt")]
 
 
 def test_nothing_is_nothing(archive: Archive) -> None:
     archive.take_in(archive.history.turn("red", "x"))
-    assert find(archive.store, "walrus zebra") == Page([], "", "")
+    assert find(archive.store, "walrus zebra") == Results([])
 
 
 def test_what_the_client_put_in_is_left_out_while_there_is_anything_else(archive: Archive) -> None:
@@ -105,9 +139,47 @@ def test_pages_follow_each_other_without_gaps_or_repeats(archive: Archive) -> No
     assert cursor == ""
 
 
+def test_a_page_goes_on_behind_the_last_although_new_messages_arrive(archive: Archive) -> None:
+    turns = [archive.history.turn(f"walrus number {n}", "ok") for n in range(12)]
+    archive.take_in(*turns)
+    first = find(archive.store, "walrus", 5)
+    archive.take_in(*turns, *(archive.history.turn(f"walrus late {n}", "ok") for n in range(6)))
+    archive.take_in(*(archive.history.turn(f"the walrus {n}", "ok", OTHER) for n in range(6)), sid=OTHER)
+    seen, cursor = places(first), first.next
+    while cursor:
+        page = find(archive.store, "walrus", 5, cursor)
+        seen += places(page)
+        cursor = page.next
+    assert len(seen) == len(set(seen))
+    assert {(SID, 2 * n, "prompt") for n in range(12)} <= set(seen)
+
+
+def test_a_page_goes_on_where_it_was_when_its_last_match_is_gone(archive: Archive) -> None:
+    turns = [archive.history.turn(f"walrus number {n}", "ok") for n in range(6)]
+    archive.take_in(*turns)
+    archive.take_in(archive.history.turn("walrus elsewhere", "ok", OTHER), sid=OTHER)
+    everything = places(find(archive.store, "walrus"))
+    first = find(archive.store, "walrus", 3)
+    last = first.items[-1]
+    assert last.row is not None
+    gone = first.next.replace(f".{last.session.id}.{last.row.seq}.", ".999999.0.")
+    assert gone != first.next
+    rest = places(find(archive.store, "walrus", 20, gone))
+    assert not set(rest) & set(everything[:3])
+
+
+def test_a_moving_since_does_not_make_a_cursor_foreign(archive: Archive) -> None:
+    archive.take_in(*(archive.history.turn(f"walrus {n}", "ok") for n in range(5)))
+    first = find(archive.store, "walrus", 2, since=1000)
+    assert len(find(archive.store, "walrus", 20, first.next, since=2000).items) == 3
+
+
 @pytest.mark.parametrize(
     "cursor",
-    ["x", "all", "all.1", "all.-1.{}", "all.1.ffffffff", "none.1.{}", "all.²." + "{}", "all." + "9" * 30 + ".{}"],
+    [
+        *("x", "words", "words.everything.0.1.1.1", "words.everything.0.1.1.1.ffffffff", "none.everything.0.1.1.1.{}"),
+        *("words.nowhere.0.1.1.1.{}", "words.everything.²..1.1.1.{}", "words.everything.0.1." + "9" * 30 + ".1.{}"),
+    ],
 )
 def test_a_cursor_of_another_search_is_a_mistake(archive: Archive, cursor: str) -> None:
     archive.take_in(*(archive.history.turn(f"walrus {n}", "ok") for n in range(5)))
@@ -172,4 +244,4 @@ def test_a_session_without_words_is_not_found(archive: Archive) -> None:
 
 
 def test_every_field_has_its_rank() -> None:
-    assert set(_BEST_FIRST) == set(FIELDS)
+    assert set(BEST_FIRST) == set(FIELDS)

@@ -146,9 +146,20 @@ def test_a_cursor_that_is_none_is_a_mistake_of_the_user(store: Store) -> None:
 def test_short_ids_tell_the_sessions_of_a_list_apart(store: Store) -> None:
     rows = [put(store, ONE), put(store, TWO), put(store, "ffff"), put(store, f"{ONE}/agent-a1b2c3d4e5", "subagent")]
     shorts = short_ids(rows)
-    assert [shorts[row.id] for row in rows] == ["11111111-2222", "11111111-9999", "ffff", "agent-a1"]
+    assert [shorts[row.id] for row in rows] == ["11111111-2222", "11111111-9999", "ffff", "agent-a1b2c3d4e5"]
     for row in rows:
         assert resolve(store, shorts[row.id]).id == row.id
+
+
+def test_short_ids_tell_a_session_from_all_of_the_archive(store: Store) -> None:
+    names = ("2025-04-07_a", "2025-04-28_10-tea", "2025-04-28_19-milk", "2025-05-01", f"{ONE}/agent-1", TWO, ONE)
+    rows = [put(store, name, "subagent" if "/" in name else "main") for name in names]
+    shorts = [short_ids([row], store)[row.id] for row in rows]
+    assert shorts == [
+        "2025-04-07_a", "2025-04-28_10", "2025-04-28_19", "2025-05", "agent-1", "11111111-9999", "11111111-2222"
+    ]  # fmt: skip
+    assert [resolve(store, short).id for short in shorts] == [row.id for row in rows]
+    assert [one.short for one in listing(store, SessionFilter(kinds=("main",)), 1).items] == [shorts[-1]]
 
 
 def test_two_editions_of_a_session_share_their_short_id(store: Store) -> None:

@@ -250,6 +250,17 @@ def test_sessions_are_found_by_the_start_of_their_id(store: Store) -> None:
     assert like("ab", 2) == ["abc-1/x/agent-q", "abc-1/agent-xyz"]
 
 
+def test_the_sessions_beside_one_are_the_next_in_order_of_the_same_agent(store: Store) -> None:
+    for native_id in ("b", "B", "b/agent-1", "c", "ä", "a"):
+        new_session(store, native_id, kind="subagent" if "/" in native_id else "main")
+    new_session(store, "bb", agent="other")
+    agent = store.sessions_like("c")[0].agent
+    assert store.beside(agent, "b") == ("a", "c")
+    assert store.beside(agent, "B") == ("", "a")
+    assert store.beside(agent, "not there") == ("c", "ä")
+    assert store.beside("nobody", "b") == ("", "")
+
+
 # dropping and deleting --------------------------------------------------------------------------------------------
 
 

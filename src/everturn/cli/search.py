@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from everturn import clock
 from everturn.cli import frame
+from everturn.cli.words import WordsCommand
+from everturn.errors import Usage
 from everturn.model.words import FIELDS, ORIGINS
 
 if TYPE_CHECKING:
     from everturn.cli.output import Output
     from everturn.cli.wording import Pen
-    from everturn.recall.search import Filters, Found
+    from everturn.recall.meaning import Meaning
+    from everturn.recall.search import Beside, Filters, Found
 
-_ROLES = {"user": ("human", "agent"), "assistant": ("model",)}
+_ROLES = ("user", "assistant")
 
 
 @click.command(
+    cls=WordsCommand,
     epilog=frame.examples(
         "everturn search parse error",
-        "everturn search '\"exact phrase\" -without prefix*'",
-        "everturn search timeout --in tool_output --since 7d",
-        "everturn search migration --session @last --role human",
+        "everturn search '\"exact phrase\" pre* json OR yaml' -unwanted",
+        "everturn search 'migration tool:Bash error:yes since:7d'",
+        "everturn search rename path:src/ -branch:main",
+        "everturn search '/line \\d+: .*denied/i'",
+        "everturn search timeout --in tool_output --context 1",
+        "everturn search migration --session @last --lineage --widen",
     )
 )
 @click.argument("words", nargs=-1, required=True)
 @click.option("--agent", default="", metavar="NAME", help="Only in sessions of this agent.")
 @click.option("--workspace", default="", metavar="PART", help="Only where the working folder holds this.")
+@click.option("--here", is_flag=True, help="Only in sessions held in the current folder.")
 @click.option("--session", default="", metavar="SESSION", help="Only in this session: an id, its beginning, @last.")
+@click.option("--lineage", is_flag=True, help="With --session: also in what it came from and what it started.")
+@click.option("--widen", is_flag=True, help="When nothing is found there: in the same folder, then everywhere.")
 @click.option("--since", default="", metavar="WHEN", help="Only messages since then: 2026-01-31, 7d, yesterday.")
 @click.option("--until", default="", metavar="WHEN", help="Only messages before then.")
 @click.option("--in", "fields", multiple=True, type=click.Choice(FIELDS), help="Only in these parts; may be repeated.")
@@ -40,55 +51,84 @@ _ROLES = {"user": ("human", "agent"), "assistant": ("model",)}
     type=click.Choice([*ORIGINS, *_ROLES]),
     help="Only by this speaker; may be repeated.",
 )
+@click.option("--context", default=0, metavar="N", type=click.IntRange(0, 5), help="Show N turns before and after.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many matches to show.")
 @click.option("--after", default="", metavar="CURSOR", help="Go on where an earlier search ended.")
+@click.option("--no-meaning", is_flag=True, help="Order by words alone, although the config has a [meaning] section.")
 @frame.common(reveal=True)
-def command(cx: frame.Context, words: tuple[str, ...], limit: int, after: str, **options: Any) -> int:
-    """Find messages that hold all WORDS, in prompts, answers, thinking, tool input and tool output.
+def command(cx: frame.Context, words: tuple[str, ...], limit: int, after: str, context: int, **options: Any) -> int:
+    """Find messages by WORDS, in prompts, answers, thinking, tool input and tool output, the best first.
 
-    A word may be a "quoted phrase", pre*, or -unwanted; OR joins alternatives. What the client put in by itself is left out while
-    there is anything else; when no message holds all the words, those that hold some are shown. A line says so.
+    A word may be a "quoted phrase", pre*, or -unwanted; OR joins alternatives; /…/ is a regular expression, /…/i in any case.
+    Filters stand among the words: agent: session: workspace: branch: role: tool: path: field: since: until: turn:3-7
+    error:yes, each also with a minus before it.
+
+    What the client put in by itself is left out while there is anything else; when no message holds all the words, those
+    that hold some are shown. A line says so. Where the config has a [meaning] section and `everturn sync --meaning` has made
+    vectors, the words you look for are sent to that model and the order follows meaning too; a line says that as well.
     """
-    from everturn.derive.redact import redact
     from everturn.recall.search import search
     from everturn.sources import all_sources
 
-    filters = _filters(cx, **options)
-    page = search(
-        cx.store(), all_sources(), " ".join(words), filters, limit, after, clean=None if cx.reveal else redact
-    )
+    store, now = cx.store(), clock.now()
+    filters = _filters(cx, now, **options)
+    meaning = None if options["no_meaning"] else _meaning(cx)
+    page = search(store, all_sources(), " ".join(words), filters, limit, after, cx.out.clean, now, meaning)
+    items = _with_context(cx, page.items, context)
     if cx.json:
-        cx.out.emit_json("search", map(_facts, page.items), page.next, note=page.note or None)
+        about = {"note": page.note or None, "notes": page.notes, "scope": page.scope or None}
+        cx.out.emit_json("search", map(_facts, items), page.next, **about)
     else:
-        _tell(cx.out, page.items)
-    if page.note:
-        cx.out.warn(page.note)
-    if not page.items:
-        cx.out.warn(_nothing(filters, after))
+        _tell(cx.out, items)
+    for note in page.notes:
+        cx.out.warn(note)
+    if not items:
+        cx.out.warn(_nothing(filters, after, " ".join(words)))
         return 3
     if page.next and not cx.json:
         cx.out.say(f"there are more: add --after {page.next}")
     return 0
 
 
-def _filters(
-    cx: frame.Context, agent: str, workspace: str, session: str, since: str, until: str, fields: tuple[str, ...],
-    roles: tuple[str, ...],
-) -> Filters:  # fmt: skip
+def _meaning(cx: frame.Context) -> Meaning | None:
+    if not cx.settings.meaning:
+        return None
+    from everturn.cli.meaning import for_search
+
+    return for_search(cx, cx.store())
+
+
+def _filters(cx: frame.Context, now: int, **options: Any) -> Filters:
     from everturn.derive.times import parse_when
+    from everturn.recall.filters import SPEAKERS
     from everturn.recall.search import Filters
     from everturn.recall.sessions import resolve
 
-    now = clock.now()
+    session, since, until = (options[name] for name in ("session", "since", "until"))
+    if options["lineage"] and not session:
+        raise Usage("--lineage needs a session to start from; add --session @last")
+    if options["here"] and options["workspace"]:
+        raise Usage("--here and --workspace both name a folder; keep one of them")
     return Filters(
-        agent=agent,
-        workspace=workspace,
+        agent=options["agent"],
+        workspace=os.getcwd() if options["here"] else options["workspace"],
         session=resolve(cx.store(), session) if session else None,
         since=parse_when(since, now) if since else None,
         until=parse_when(until, now) if until else None,
-        fields=fields,
-        origins=tuple(origin for role in roles for origin in _ROLES.get(role, (role,))),
+        fields=options["fields"],
+        origins=tuple(origin for role in options["roles"] for origin in SPEAKERS[role]),
+        lineage=options["lineage"],
+        widen=options["widen"],
     )
+
+
+def _with_context(cx: frame.Context, items: list[Found], turns: int) -> list[Found]:
+    if not turns:
+        return items
+    from everturn.recall.snippets import with_context
+    from everturn.sources import all_sources
+
+    return [with_context(cx.store(), all_sources(), found, turns, cx.out.clean) for found in items]
 
 
 def _tell(out: Output, items: list[Found]) -> None:
@@ -97,7 +137,7 @@ def _tell(out: Output, items: list[Found]) -> None:
     from everturn.recall.sessions import short_ids
 
     pen = Pen(out)
-    shorts = short_ids(found.session for found in items)
+    shorts = short_ids((found.session for found in items), out.archive)
     groups: dict[int, list[Found]] = {}
     for found in items:
         groups.setdefault(found.session.id, []).append(found)
@@ -106,12 +146,19 @@ def _tell(out: Output, items: list[Found]) -> None:
         about = in_one_line(out, text.title or text.first_prompt, 80)
         older = "" if session.state == "current" else "older edition"
         facts = " · ".join(
-            filter(None, (session.agent, iso(session.ended)[:10], out.text(folder(text.workspace)), older))
+            filter(None, (session.agent, iso(session.ended)[:10], folder(out.text(text.workspace)), older))
         )
         out.emit(("\n" if number else "") + f"{pen('bold', out.text(shorts[session_id]))}  {about}".rstrip())
         out.emit("  " + pen("dim", facts))
         for found in group:
+            _tell_beside(out, pen, found.before)
             out.emit(f"  {_place(found, pen)}  {marked(out, pen, found)}")
+            _tell_beside(out, pen, found.after)
+
+
+def _tell_beside(out: Output, pen: Pen, turns: tuple[Beside, ...]) -> None:
+    for one in turns:
+        out.emit("    " + pen("dim", f"turn {one.turn + 1} {one.role}  {out.text(one.text, ' ')}"))
 
 
 def _place(found: Found, pen: Pen) -> str:
@@ -153,14 +200,21 @@ def _facts(found: Found) -> dict[str, Any]:
         "score": round(found.score, 4),
         "snippet": found.snippet,
         "spans": [list(span) for span in found.spans],
+        "before": [_beside(one) for one in found.before],
+        "after": [_beside(one) for one in found.after],
     }
 
 
-def _nothing(filters: Filters, after: str) -> str:
-    from everturn.recall.search import Filters
+def _beside(one: Beside) -> dict[str, Any]:
+    return {"turn": one.turn + 1, "role": one.role, "text": one.text}
+
+
+def _nothing(filters: Filters, after: str, words: str) -> str:
+    from everturn.derive.query import parse
+    from everturn.recall.search import EVERYWHERE
 
     if after:
         return "there are no more matches"
-    if filters == Filters():
+    if filters == EVERYWHERE and not parse(words).filters:
         return "nothing found; try fewer or other words, a beginning like pars*, or `everturn sync` first"
     return "nothing found; leave out a filter, or try fewer words or a beginning like pars*"

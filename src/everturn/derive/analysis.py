@@ -12,7 +12,10 @@ Unicode. The choices:
 - NUL and lone surrogates, which no database takes as text, and private-use characters separate.
 - Invisible characters (soft hyphen, joiners, direction marks) are dropped, so they do not cut a word in two.
 
-Terms are not stemmed and no word is left out: code, paths and ids are searched more often than prose.
+- A compound name is there whole and in pieces: `indexed(text)` is the folded text with the pieces of its camelCase names
+  behind it, each name once, so `parser` and (json, parser) find JsonParser while no phrase of the text is cut in two.
+
+No word is left out here. Stems are made behind this, the same ones for text and question, by the tokenizer of the index.
 """
 
 from __future__ import annotations
@@ -25,6 +28,10 @@ from functools import lru_cache
 
 _HANDLER = "everturn.fold"
 _TERM = re.compile(r"[^\W_]+")
+_ALPHANUMERIC = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in range(256))
+_HUMP = re.compile("[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*")
+_LONGEST_NAME = 60
+_NAMES_WITHIN = 200_000  # characters: what is longer is data, and its names are not worth their cost
 _ZERO_WIDTH_SPACE = 0x200B
 #: Letters that FTS5's older Unicode table takes for marks (New Tai Lue vowels, Vedic signs): they separate for both.
 _DISPUTED = frozenset((*range(0x19B0, 0x19C1), 0x19C8, 0x19C9, 0x1CF2, 0x1CF3))
@@ -46,6 +53,22 @@ def fold(text: str) -> str:
     return text if text.isascii() else text.encode("ascii", _HANDLER).decode()
 
 
+def indexed(text: str) -> str:
+    """The folded text, followed by the pieces of its compound names."""
+    folded = fold(text)
+    pieces = _pieces(folded[:_NAMES_WITHIN])
+    return f"{folded}\n{pieces}" if pieces else folded
+
+
+def humps(name: str) -> tuple[str, ...]:
+    """The pieces of one camelCase name in lower case; nothing when it is not one, or is only noise that looks like it."""
+    if len(name) > _LONGEST_NAME:
+        return ()
+    found = _HUMP.findall(name)
+    # Hashes and base64 change case every other letter; names do not.
+    return tuple(map(str.lower, found)) if 1 < len(found) <= len(name) / 2.5 else ()
+
+
 def terms(text: str) -> list[str]:
     """The terms of a text, in order."""
     return _TERM.findall(fold(text).lower())
@@ -54,6 +77,18 @@ def terms(text: str) -> list[str]:
 def each_term(text: str) -> Iterator[str]:
     """The same one by one, for texts whose list of terms would not fit into memory."""
     return (match[0] for match in _TERM.finditer(fold(text).lower()))
+
+
+def _pieces(folded: str) -> str:
+    # Through bytes and a set of words, because a pattern over the whole text takes twice as long.
+    words = dict.fromkeys(folded.encode("ascii", "replace").translate(_ALPHANUMERIC).split())
+    names = [word for word in words if not (word.islower() or word.istitle() or word.isupper() or word.isdigit())]
+    return "\n".join(filter(None, map(_joined_humps, names)))
+
+
+@lru_cache(16_384)
+def _joined_humps(name: bytes) -> str:
+    return " ".join(humps(name.decode()))
 
 
 def _fold_foreign(error: UnicodeError) -> tuple[bytes, int]:

@@ -2,7 +2,9 @@
 
 `excerpt` finds where most of the phrases stand together, whatever the case, the accents and the signs between the words
 (`parse json line` is found in `parse_json_line`), and gives that place on one line that is safe to print, with the spans
-of what matched. Redact a text before, not the snippet after: a secret that was cut in two is no longer recognised.
+of what matched. A word is looked for as it is, then with other endings (`parse` in `parsing`), then within words.
+`excerpt_at` does the same for places that are known already. Redact a text before, not the snippet after: a secret that
+was cut in two is no longer recognised.
 
 Work is bounded: at most 64 pieces of a long text are looked at, each once per phrase.
 """
@@ -26,6 +28,10 @@ _MATCHES = 100  # per phrase and piece
 _PHRASES = 16
 _MARGIN = 4  # white space may take this many times the room it is given
 _SPACE = re.compile(r"\s+")
+_OVERLAP = 1000  # between two pieces
+_Patterns = tuple[str, ...]
+#: What may follow a stem: a doubled letter, then an ending.
+_ENDINGS = r"[a-z]?(?:(?:at)?ions?|ments?|ings?|ies|ied|ers?|ed|es|ly|[sye])?(?![^\W_])"
 
 
 def excerpt(text: str, phrases: list[str], width: int = 160) -> tuple[str, Spans]:
@@ -40,7 +46,31 @@ def excerpt(text: str, phrases: list[str], width: int = 160) -> tuple[str, Spans
     return _snippet(text, best, width)
 
 
-def _best_place(text: str, wanted: list[tuple[str, str]], width: int) -> list[Match]:
+def excerpt_at(text: str, spans: Spans, width: int = 160) -> tuple[str, Spans]:
+    """The same around known matches that stand near each other, in order; without any, the beginning of the text."""
+    if not spans:
+        return one_line(text, width), []
+    near = [span for span in spans if span[1] - spans[0][0] <= width] or spans[:1]
+    return _snippet(text, [(start, end, 0) for start, end in near], width)
+
+
+def held(text: str, phrases: list[str]) -> set[int]:
+    """The numbers of the phrases that stand in a text."""
+    wanted = {number: pattern for number, phrase in enumerate(phrases) if (pattern := _pattern(phrase))}
+    found: set[int] = set()
+    for start in range(0, min(len(text), _PIECE * _PIECES), _PIECE):
+        folded = _folded(text[start : start + _PIECE + _OVERLAP])
+        found |= {
+            number
+            for number, patterns in wanted.items()
+            if number not in found and any(re.search(pattern, folded) for pattern in patterns)
+        }
+        if len(found) == len(wanted):
+            break
+    return found
+
+
+def _best_place(text: str, wanted: list[_Patterns], width: int) -> list[Match]:
     """The matches that stand together in the best window: most phrases, then most matches, then the first."""
     best: list[Match] = []
     for start in range(0, min(len(text), _PIECE * _PIECES), _PIECE):
@@ -57,8 +87,8 @@ def _best_place(text: str, wanted: list[tuple[str, str]], width: int) -> list[Ma
     return best
 
 
-def _matches(folded: str, patterns: tuple[str, str], number: int) -> list[Match]:
-    """Where a phrase stands as whole words, or else within words."""
+def _matches(folded: str, patterns: _Patterns, number: int) -> list[Match]:
+    """Where a phrase stands as whole words, or else with other endings, or else within words."""
     for pattern in patterns:
         found = [
             (match.start(), match.end(), number)
@@ -87,22 +117,45 @@ def _worth(matches: list[Match]) -> tuple[int, int]:
 
 # patterns -------------------------------------------------------------------------------------------------------------
 @lru_cache(256)
-def _pattern(phrase: str) -> tuple[str, str] | None:
-    """Two patterns over folded text: as whole words, and anywhere. Each begins with literal text, which is fast to find."""
+def _pattern(phrase: str) -> _Patterns:
+    """Patterns over folded text, the strictest first. Each begins with literal text, which is fast to find."""
     words = terms(phrase)
     if not words:
         literal = re.escape(phrase.strip().lower())
-        return (literal, literal) if literal else None
-    first, last = words[0], words[-1]
-    strict = re.escape(first) if _is_single(first) else rf"{re.escape(first)}(?<![^\W_]{re.escape(first)})"
-    loose = re.escape(first)
+        return (literal,) if literal else ()
+    by_prefix = phrase.rstrip().endswith("*")
+    found = [_words(words, by_prefix)]
+    if len(words) == 1 and not by_prefix and (stem := _stem(words[0])):
+        found.append(_first(stem) + _ENDINGS)
+    if len(phrase) < 3 and phrase.isascii():  # it stands within half of all words and says nothing there
+        return tuple(found)
+    loose = re.escape(words[0])
+    for word in words[1:]:
+        loose += rf"[\W_]{{0,40}}{re.escape(word)}"
+    return (*found, loose)
+
+
+def _words(words: list[str], by_prefix: bool) -> str:
+    """The words one after the other, each of them whole."""
+    pattern = _first(words[0])
     for before, word in pairwise(words):
         gap = 0 if _is_single(before) or _is_single(word) else 1
-        strict += rf"[\W_]{{{gap},40}}{re.escape(word)}"
-        loose += rf"[\W_]{{0,40}}{re.escape(word)}"
-    if not (phrase.rstrip().endswith("*") or _is_single(last)):
-        strict += r"(?![^\W_])"
-    return strict, loose
+        pattern += rf"[\W_]{{{gap},40}}{re.escape(word)}"
+    return pattern if by_prefix or _is_single(words[-1]) else pattern + r"(?![^\W_])"
+
+
+def _first(word: str) -> str:
+    return re.escape(word) if _is_single(word) else rf"{re.escape(word)}(?<![^\W_]{re.escape(word)})"
+
+
+def _stem(word: str) -> str:
+    """A word without its ending, as far as that is worth trying: the index knows words by their stems."""
+    if len(word) < 4 or not word.isascii() or not word.isalpha():
+        return ""
+    ending = re.search(r"(?:(?:at)?ions?|ments?|ings?|ies|ied|ers?|ed|es|ly|[sye])$", word)
+    stem = word[: ending.start()] if ending else word
+    stem = stem if len(stem) >= 3 else word
+    return stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "sl" else stem
 
 
 def _is_single(word: str) -> bool:

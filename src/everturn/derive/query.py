@@ -1,13 +1,16 @@
-"""What a person types into a search, taken apart: words, "phrases", -not, prefix*, OR.
+"""What a person types into a search, taken apart: words, "phrases", -not, prefix*, OR, filters, a /pattern/.
 
-    parse json              both words, anywhere in a message
+    parse json              these words; messages that hold more of them come first
     "parse json"            side by side, in this order; also what parse_json and parse.json mean
     parse -yaml             without that word; also -"a phrase"
     pars*                   everything that starts so; also "parse js"*
     json OR yaml toml       one of the first two, and the third
+    tool:Bash -role:tool    only where that holds, or does not: `FILTERS` are the names; path:"my file" may be quoted
+    /line \\d+/i             a regular expression, `i` for any case; a slash in it is written \\/
 
-Nothing that can be typed is an error: an open quote runs to the end, an OR beside nothing is ignored, signs alone ask
-for nothing. What is asked for has the shape of `store.Query`.
+Hardly anything that can be typed is an error: an open quote runs to the end, an OR beside nothing is ignored, and what
+looks like a filter but has no such name (`http://…`, `foo:bar`) is text. Whether the value of a filter means anything
+is for those to say who know the archive.
 """
 
 from __future__ import annotations
@@ -16,8 +19,10 @@ import re
 from itertools import islice
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from everturn.derive.analysis import each_term
+from everturn.errors import Usage
 
 Phrase = tuple[str, ...]
 
@@ -27,60 +32,135 @@ MAX_WORDS = 64
 #: And a phrase ends here: no two texts that share so many words in a row are told apart by the next one.
 MAX_PHRASE = 32
 
-_PIECE = re.compile(r'(?P<minus>-?)"(?P<quoted>[^"]*)(?:"(?P<star>\*?)|$)|(?P<word>[^\s"]+)')
+#: What can be asked of a message besides its words. `in:` is another word for `field:`.
+FILTERS = (
+    *("agent", "session", "workspace", "branch", "role", "tool", "path", "field"),
+    *("since", "until", "turn", "error"),
+)
+_ALIASES = {"in": "field"}
+
+#: No word is longer: what is, is a hash or data, stands for itself and is taken as if it were quoted.
+LONGEST_WORD = 40
+
+_PIECE = re.compile(
+    rf"""
+    (?<!\S)(?P<not>-?)(?P<name>{"|".join((*FILTERS, *_ALIASES))}):(?:"(?P<given>[^"]*)(?:"|$)|(?P<value>[^\s"]+))
+    | (?<!\S)/(?P<regex>(?!\s)(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+(?<!\s))/(?P<flags>i?)(?!\S)
+    | (?P<minus>-?)"(?P<quoted>[^"]*)(?:"(?P<star>\*?)|$)
+    | (?P<word>[^\s"]+)
+    """,
+    re.X,
+)
 _QUOTES = str.maketrans("“”„‟", '""""')
 
 
-class Parsed(Struct, frozen=True):
-    """A request: every group must match, by any one of its phrases; no phrase of `without` may."""
+class Piece(Struct, frozen=True):
+    """A word or a phrase as it was typed. Pieces joined by OR have the same group number."""
 
-    groups: tuple[tuple[Phrase, ...], ...] = ()
-    without: tuple[Phrase, ...] = ()
-    shown: tuple[str, ...] = ()  # what was asked for in the words of the person, to mark it in a snippet
+    text: str
+    quoted: bool = False
+    prefix: bool = False  # its end is open
+    negated: bool = False
+    group: int = 0
 
 
-def parse(words: str) -> Parsed:
-    """Take a request apart. Never raises; asks for nothing when there is nothing to look for."""
-    groups: list[tuple[Phrase, ...]] = []
-    without: list[Phrase] = []
-    shown: list[str] = []
+class Filter(Struct, frozen=True):
+    """`name:value`, or `-name:value`."""
+
+    name: str  # of FILTERS
+    value: str
+    negated: bool = False
+
+
+class Asked(Struct, frozen=True):
+    """A request taken apart."""
+
+    pieces: tuple[Piece, ...] = ()
+    filters: tuple[Filter, ...] = ()
+    regex: str = ""  # begins with `(?i)` when the case does not matter
+
+    @property
+    def wanted(self) -> tuple[Piece, ...]:
+        """What must or may be there, without what must not."""
+        return tuple(piece for piece in self.pieces if not piece.negated)
+
+    @property
+    def groups(self) -> tuple[tuple[Phrase, ...], ...]:
+        """The terms of what is wanted, one group for pieces joined by OR; pieces that are only signs have none."""
+        found: dict[int, list[Phrase]] = {}
+        for piece in self.wanted:
+            if phrase := phrase_of(piece):
+                found.setdefault(piece.group, []).append(phrase)
+        return tuple(map(tuple, found.values()))
+
+    @property
+    def without(self) -> tuple[Phrase, ...]:
+        """The terms of what is unwanted."""
+        return tuple(phrase for piece in self.pieces if piece.negated and (phrase := phrase_of(piece)))
+
+
+def parse(words: str) -> Asked:
+    """Take a request apart. Raises Usage for a second pattern only; asks for nothing when there is nothing in it."""
+    pieces: list[Piece] = []
+    filters: list[Filter] = []
+    regex = ""
     joined = False  # an OR stands before this piece
-    for number, match in enumerate(_PIECE.finditer(words.translate(_QUOTES))):
-        if number >= MAX_WORDS:
-            break
-        if match["word"] == "OR":
+    for match in islice(_PIECE.finditer(words.translate(_QUOTES)), MAX_WORDS):
+        if match["name"]:
+            filters.append(_filter(match))
+        elif match["regex"]:
+            regex = _regex(match, regex)
+        elif match["word"] == "OR":
             joined = True
-            continue
-        negated, text, prefix = _piece(match)
-        phrase = _phrase(text, prefix)
-        if not phrase:
-            continue
-        if negated:
-            without.append(phrase)
-        elif joined and groups:
-            groups[-1] = (*groups[-1], phrase)
-        else:
-            groups.append((phrase,))
-        if not negated:
-            shown.append(text)
-        joined = False
-    return Parsed(tuple(groups), tuple(without), tuple(shown))
+        elif _says_something(piece := _piece(match)):
+            pieces.append(replace(piece, group=_group(pieces, joined and not piece.negated)))
+            joined = False
+    return Asked(tuple(pieces), tuple(filters), regex)
 
 
-def _piece(match: re.Match[str]) -> tuple[bool, str, bool]:
-    """Whether it is unwanted, its text, whether its end is open."""
-    word = match["word"]
-    if word is None:
-        return match["minus"] == "-", match["quoted"], match["star"] == "*"
-    # `--flag` is something to look for, `-word` something to leave out.
-    negated = len(word) > 1 and word[0] == "-" and word[1] != "-"
-    return negated, word.removeprefix("-").rstrip("*") if negated else word.rstrip("*"), word.endswith("*")
-
-
-def _phrase(text: str, prefix: bool) -> Phrase:
-    found = list(islice(each_term(text), MAX_PHRASE + 1))
+def phrase_of(piece: Piece) -> Phrase:
+    """The terms of one piece; the last ends in `*` when its end is open."""
+    found = list(islice(each_term(piece.text), MAX_PHRASE + 1))
     if len(found) > MAX_PHRASE:
         found.pop()
-    elif found and prefix:
+    elif found and piece.prefix:
         found[-1] += "*"
     return tuple(found)
+
+
+def _filter(match: re.Match[str]) -> Filter:
+    value = match["value"] if match["given"] is None else match["given"]
+    return Filter(_ALIASES.get(match["name"], match["name"]), value.strip(), match["not"] == "-")
+
+
+def _regex(match: re.Match[str], before: str) -> str:
+    if before:
+        raise Usage("a search takes one /pattern/; join the two with .* or |, or search twice")
+    pattern = match["regex"].replace("\\/", "/")
+    return f"(?i){pattern}" if match["flags"] else pattern
+
+
+def _group(pieces: list[Piece], joined: bool) -> int:
+    """The number of the last wanted piece when an OR joins them, else the next one."""
+    last = next((piece.group for piece in reversed(pieces) if not piece.negated), None) if joined else None
+    if last is not None:
+        return last
+    return max((piece.group for piece in pieces), default=-1) + 1
+
+
+def _piece(match: re.Match[str]) -> Piece:
+    word = match["word"]
+    if word is None:
+        return Piece(match["quoted"].strip(), True, match["star"] == "*", match["minus"] == "-")
+    # `--flag` is something to look for, `-word` something to leave out.
+    negated = len(word) > 1 and word[0] == "-" and word[1] not in "->"
+    text = word.removeprefix("-").rstrip("*") if negated else word.rstrip("*")
+    return Piece(text, any(len(term) > LONGEST_WORD for term in each_term(text)), word[-1] == "*", negated)
+
+
+def _says_something(piece: Piece) -> bool:
+    """Whether it has a term, or is a sign worth looking for: `=>` and `🚀` are, a lone dash is not."""
+    text = piece.text
+    if any(True for _ in each_term(text)):
+        return True
+    return text.isprintable() and (len(text) > 1 or not text.isascii()) and bool(text.strip('*-_ "'))

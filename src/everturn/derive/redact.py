@@ -1,10 +1,11 @@
 """Secrets found in text and taken out of it.
 
 `secrets` says where they are, `redact` and `redact_bytes` put `[REDACTED:kind]` in their place, or with a key
-`[REDACTED:kind:hmac8]`, so that equal secrets stay equal without being told. `redact_bytes` works on raw JSON lines and
-promises that valid JSON stays valid. Doing it twice changes nothing more. Time is linear in the text, whatever is in it.
+`[REDACTED:kind:hmac8]`, so that equal secrets stay equal without being told. A `Cleaner` is both with the key of one
+archive: what surfaces hand to everything that gives words out. `redact_bytes` works on raw JSON lines and promises that
+valid JSON stays valid. Doing it twice changes nothing more. Time is linear in the text, whatever is in it.
 
-The rules are in `derive.secretrules`. Everything runs on UTF-8: one scan for text and for raw lines, lower-casing that
+The rules are in `derive.secretrules` and `derive.secretwords`. Everything runs on UTF-8: one scan for text and for raw lines, lower-casing that
 keeps positions, and searches that run at memory speed.
 """
 
@@ -18,7 +19,8 @@ from bisect import bisect_left
 import msgspec
 from msgspec import Struct
 
-from everturn.derive.secretrules import PLACEHOLDER, Span, find_spans
+from everturn.derive.secretrules import Span
+from everturn.derive.secretscan import PLACEHOLDER, find_spans
 
 _KEY_FREE = b""
 _QUOTE_OR_ESCAPE = re.compile(rb"\\(?:u[0-9a-fA-F]{4}|.)|\"")
@@ -30,6 +32,20 @@ class Secret(Struct, frozen=True):
     kind: str
     start: int
     end: int
+
+
+class Cleaner(Struct, frozen=True):
+    """Takes secrets out of words, and out of lines of JSON, under one key."""
+
+    key: bytes = _KEY_FREE
+
+    def __call__(self, text: str) -> str:
+        """The text without its secrets."""
+        return redact(text, self.key)
+
+    def line(self, line: bytes) -> bytes:
+        """A line of JSON without its secrets, still JSON."""
+        return redact_bytes(line, self.key)
 
 
 def secrets(text: str) -> list[Secret]:
@@ -64,6 +80,13 @@ def redact_bytes(line: bytes, key: bytes = _KEY_FREE) -> bytes:
     return _replaced(line, _within_strings(line, spans), key)
 
 
+def digest(secret: bytes, key: bytes) -> str:
+    """Eight digits that are equal for equal secrets, and tell nothing to who has not the key."""
+    # Escapes and line ends differ between a raw line and its text; the secret is the same.
+    plain = secret.replace(b"\\r", b"").replace(b"\\n", b"").replace(b"\\", b"")
+    return hmac.new(key, b"".join(plain.split()), "sha256").hexdigest()[:8]
+
+
 def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
@@ -84,10 +107,7 @@ def _replaced(data: bytes, spans: list[Span], key: bytes) -> bytes:
 def _stand_in(kind: str, secret: bytes, key: bytes) -> bytes:
     if not key:
         return b"%s%s]" % (PLACEHOLDER, kind.encode())
-    # Escapes and line ends differ between a raw line and its text; the secret is the same.
-    plain = secret.replace(b"\\r", b"").replace(b"\\n", b"").replace(b"\\", b"")
-    digest = hmac.new(key, b"".join(plain.split()), "sha256").hexdigest()[:8]
-    return b"%s%s:%s]" % (PLACEHOLDER, kind.encode(), digest.encode())
+    return b"%s%s:%s]" % (PLACEHOLDER, kind.encode(), digest(secret, key).encode())
 
 
 def _is_json(line: bytes) -> bool:

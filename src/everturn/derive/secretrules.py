@@ -1,24 +1,29 @@
-"""What secrets look like: the rules behind `derive.redact`.
+"""What secrets look like by themselves: keys, tokens and private keys that are known by their shape.
 
-Every rule is a pattern that begins with literal text, which the `re` module searches for at memory speed; a condition on
-what stands before comes after that text, as a look-behind that reaches over it, because a look-behind in front would
-turn the fast search off. Quantifiers are bounded unless they end their pattern, so that hostile text costs linear time.
+Most families begin with a mark of their own. A rule is that literal text, which is looked for first (that costs next to
+nothing where it is missing), and a pattern that begins with it; a condition on what stands before comes after that text,
+as a look-behind that reaches over it, because a look-behind in front would turn the fast search off. Families of one
+build, a head like `ghp_` and then letters and digits only, are found together: by one search for such a body, and by the
+head before it. Quantifiers are bounded unless they end their pattern, so that hostile text costs linear time.
 
-A token family needs no more than its shape. Passwords have none, so `name = value` is looked at for what is assigned:
-placeholders, types, code and paths are not secrets.
+What is said about a secret (`password = …`) is the business of `derive.secretwords`.
 """
 
 from __future__ import annotations
 
 import re
+import string
 from bisect import bisect_left
 from collections.abc import Iterator
+from functools import cache
+
+from everturn.derive.cutting import Cutting
+from everturn.derive.late import late
 
 Span = tuple[str, int, int]
 
-#: How a stand-in begins; nothing that does is taken for a secret again.
-PLACEHOLDER = b"[REDACTED:"
-_STAND_IN = re.compile(rb"\[REDACTED:[a-z_]{1,40}(?::[0-9a-f]{8})?\]")
+#: In longer data a pattern finds its own literal text as fast as anything else would.
+LONG = 1024
 
 
 def _alone(prefix: bytes) -> bytes:
@@ -26,131 +31,237 @@ def _alone(prefix: bytes) -> bytes:
     return rb"(?:(?<![A-Za-z0-9_-]%b)|(?<=\\[nrt]%b)|(?<=[0-9;\[][mK]%b))" % (prefix, prefix, prefix)
 
 
-#: Families that begin alike share a pattern: one search instead of three. The name of a group is the kind.
-_TOKENS = (
-    rb"A(?:(?P<aws_access_key>(?:KIA|SIA|BIA|CCA)[A-Z2-7]{16}(?![A-Za-z0-9]))|(?P<google_key>Iza[A-Za-z0-9_-]{35})"
-    rb"|(?P<age_key>GE-SECRET-KEY-1[A-Z0-9]{50,}))",
-    rb"gh(?P<github_token>[pousr]_[A-Za-z0-9]{36,})",
-    rb"github_pat_(?P<github_token>[A-Za-z0-9]{22}_[A-Za-z0-9]{40,})",
-    rb"gl(?P<gitlab_token>(?:pat|dt|rt|ptt|oas|cbt|imt|agent|soat|ffct)-[A-Za-z0-9_.-]{19,}[A-Za-z0-9_-])",
-    rb"sk(?:-(?P<anthropic_key>ant-[A-Za-z0-9_-]{20,})|-(?P<openai_key>(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,}"
-    rb"|" + _alone(rb"sk-") + rb"(?:or-v1-)?(?=[A-Za-z]{0,40}[0-9])[A-Za-z0-9]{32,}(?![A-Za-z0-9_-]))"
-    rb"|_(?P<stripe_key>(?:live|test|prod)_[A-Za-z0-9]{16,}))",
-    rb"rk_(?P<stripe_key>(?:live|test|prod)_[A-Za-z0-9]{16,})",
-    rb"whsec_(?P<stripe_key>[A-Za-z0-9+/]{24,}={0,2})",
-    rb"x(?P<slack_token>ox[a-z]-[A-Za-z0-9-]{10,}|app-[0-9]-[A-Z0-9]{5,20}-[0-9]{5,20}-[a-z0-9]{20,})",
-    rb"hooks\.slack\.com/(?P<slack_webhook>(?:services|workflows|triggers)/[A-Za-z0-9_/]{20,})",
-    rb"ya29\.(?P<google_token>[A-Za-z0-9_-]{30,})",
-    rb"GOCSPX-(?P<google_token>[A-Za-z0-9_-]{24,})",
-    rb"npm_(?P<npm_token>[A-Za-z0-9]{36,})",
-    rb"pypi-AgE(?P<pypi_token>[A-Za-z0-9_-]{50,})",
-    rb"hf_(?P<huggingface_token>[A-Za-z0-9]{34,}(?!_))",
-    rb"SG\.(?P<sendgrid_key>[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,})",
-    rb"do(?P<digitalocean_token>[opr]_v1_[a-f0-9]{64})",
-    rb"gsk_(?P<groq_key>[A-Za-z0-9]{40,})",
-    rb"dckr_(?P<docker_token>[po]at_[A-Za-z0-9_-]{24,})",
-    rb"hv(?P<vault_token>[sb]\.[A-Za-z0-9_-]{24,})",
+#: A line end and what a narrow screen puts before the next line: blanks, or the edge of a box.
+_BREAK = rb"(?:\\r)?(?:\r?\n|\\n)[ \t]{0,8}(?:(?:\xe2\x94[\x82\x83]|\|)[ \t]{0,4})?"
+#: The rest of a token that was broken there: more of the kind, with letters and digits, and nothing else.
+_REST = _BREAK + rb"(?=[A-Za-z_-]{0,200}[0-9])(?=[0-9_-]{0,200}[A-Za-z])[A-Za-z0-9_-]{6,}(?![A-Za-z0-9_.:/=(-])"
+_REST_OF_JWT = _BREAK + rb"(?=[A-Za-z_.-]{0,200}[0-9])[A-Za-z0-9_.-]{6,}(?![A-Za-z0-9_.:/=(-])"
+_MOST_RESTS = 12
+
+#: The literal text a pattern begins with, and the pattern. The name of a group is the kind.
+_MARKED = (
+    (b"A", rb"A(?:(?P<aws_access_key>(?:KIA|SIA|BIA|CCA)[A-Z2-7]{16}(?![A-Za-z0-9]))|(?P<google_key>Iza[A-Za-z0-9_-]{35})"
+     rb"|(?P<age_key>GE-SECRET-KEY-1[A-Z0-9]{50,})|(?P<atlassian_token>TATT3[A-Za-z0-9_=-]{100,}))"),
+    (b"gl", rb"gl(?:(?P<gitlab_token>(?:pat|dt|rt|ptt|oas|cbt|imt|agent|soat|ffct|ft)-[A-Za-z0-9_.-]{19,}[A-Za-z0-9_-])"
+     rb"|(?P<grafana_token>sa_[A-Za-z0-9]{32}_[0-9a-f]{8}|c_eyJ[A-Za-z0-9+/]{40,}={0,2}))"),
+    (b"sk-", rb"sk-(?:(?P<anthropic_key>ant-(?:[A-Za-z0-9_-]{20,}|[A-Za-z0-9_-]{4,19}(?=" + _REST + rb")))"
+     rb"|(?P<openai_key>(?:proj|svcacct|admin|None)-(?:[A-Za-z0-9_-]{20,}|[A-Za-z0-9_-]{4,19}(?=" + _REST + rb"))|" + _alone(rb"sk-") + rb"(?:or-v1-)?(?=[A-Za-z]{0,40}[0-9])[A-Za-z0-9]{32,}(?![A-Za-z0-9_-])))"),
+    (b"x", rb"x(?P<slack_token>ox[a-z]-[A-Za-z0-9-]{10,}|oxe\.xox[a-z]-[A-Za-z0-9-]{10,}"
+     rb"|app-[0-9]-[A-Z0-9]{5,20}-[0-9]{5,20}-[a-z0-9]{20,})"),
+    # The middle and the end of a token; what stands before them is the number of the account.
+    (b".", rb"\.(?P<discord_token>[A-Za-z0-9_-]{6}\.(?:(?<=[MNO][A-Za-z0-9]{23}\.[A-Za-z0-9_-]{6}\.)|"
+     rb"(?<=[MNO][A-Za-z0-9]{25}\.[A-Za-z0-9_-]{6}\.))[A-Za-z0-9_-]{27,38}(?![A-Za-z0-9_-]))"),
+    (b":AA", rb":AA(?P<telegram_token>(?<=[0-9]{8}:AA)[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-]))"),
+    (b"ya29.", rb"ya29\.(?P<google_token>[A-Za-z0-9_-]{30,})"),
+    (b"GOCSPX-", rb"GOCSPX-(?P<google_token>[A-Za-z0-9_-]{24,})"),
+    (b"1//0", rb"1//0(?P<google_token>[A-Za-z0-9_-]{40,})"),
+    (b"pypi-AgE", rb"pypi-AgE(?P<pypi_token>[A-Za-z0-9_-]{50,})"),
+    (b"S", rb"S(?:(?P<sendgrid_key>G\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,})"
+     rb"|(?P<twilio_key>K" + _alone(rb"SK") + rb"[0-9a-f]{32}(?![A-Za-z0-9])))"),
+    (b"dckr_", rb"dckr_(?P<docker_token>[po]at_[A-Za-z0-9_-]{24,})"),
+    (b"hv", rb"hv(?P<vault_token>[sb]\.[A-Za-z0-9_-]{24,})"),
+    (b".atlasv1.", rb"\.atlasv1\.(?P<terraform_token>[A-Za-z0-9_-]{60,})"),
+    (b"dapi", rb"dapi(?P<databricks_token>" + _alone(rb"dapi") + rb"[0-9a-f]{32}(?:-[0-9])?(?![A-Za-z0-9]))"),
     # Alone, or a long run of `eyJ` would be looked at again from each of them.
-    rb"eyJ(?P<jwt>" + _alone(rb"eyJ") + rb"[A-Za-z0-9_-]{10,8000}\.eyJ[A-Za-z0-9_-]{4,32000}\.[A-Za-z0-9_-]{10,})",
+    (b"eyJ", rb"eyJ(?P<jwt>" + _alone(rb"eyJ") + rb"[A-Za-z0-9_-]{10,8000}\.eyJ"
+     rb"(?:[A-Za-z0-9_-]{40,32000}(?:\.[A-Za-z0-9_-]*)?|[A-Za-z0-9_-]{4,39}(?:\.[A-Za-z0-9_-]{10,}|(?=" + _REST_OF_JWT + rb"))))"),
 )  # fmt: skip
-_TOKEN_RULES = [re.compile(pattern) for pattern in _TOKENS]
+_MARKED_RULES = [(mark, late(pattern)) for mark, pattern in _MARKED]
 
-#: The password of scheme://user:password@host, which may hold an `@` of its own.
-_URL = re.compile(
-    rb"""://[^\s/?#:@"'`<>\\\[\]{}()$]{0,120}:([^\s/?\#"'`<>\\@]{1,200}(?:@[^\s/?\#"'`<>\\@]{1,60}(?=@))?)@(?=[\w\[-])"""
+#: Those that have other signs in them, so that there may be no long run, or none near; and a character of theirs, which
+#: is found faster than anything.
+_BROKEN = (
+    (b"h", rb"hooks(?:(?P<slack_webhook>\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9_/]{20,})"
+     rb"|(?P<discord_webhook>/[0-9]{16,20}/[A-Za-z0-9_-]{50,}))"),
+    (b"_", rb"whsec_(?P<stripe_key>[A-Za-z0-9+/]{24,}={0,2})"),
+    (b"~", rb"Q~(?P<azure_secret>(?<=[A-Za-z0-9_~.-]{3}[0-9]Q~)[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-]))"),
+    (b"&", rb"sig=(?P<azure_signature>[A-Za-z0-9%+/]{43,90}(?:%3[dD]|=))"),
+)  # fmt: skip
+_BROKEN_RULES = [(mark, late(pattern)) for mark, pattern in _BROKEN]
+
+#: Heads that end in `_` or `-` and are followed by letters and digits alone, twenty or more; how many by family.
+_HEADED = {
+    "github_token": (rb"[A-Za-z0-9]{36,}", "ghp_ gho_ ghu_ ghs_ ghr_"),
+    "github_pat": (rb"[A-Za-z0-9]{22}_[A-Za-z0-9]{40,}", "github_pat_"),
+    "stripe_key": (rb"[A-Za-z0-9]{20,}", "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_"),
+    "npm_token": (rb"[A-Za-z0-9]{36,}", "npm_"),
+    "huggingface_token": (rb"[A-Za-z0-9]{34,}(?!_)", "hf_ api_org_"),
+    "digitalocean_token": (rb"[a-f0-9]{64}", "dop_v1_ doo_v1_ dor_v1_"),
+    "groq_key": (rb"[A-Za-z0-9]{40,}", "gsk_"),
+    "shopify_token": (rb"[a-fA-F0-9]{32}", "shpat_ shpca_ shppa_ shpss_"),
+    "linear_key": (rb"[A-Za-z0-9]{32,}", "lin_api_ lin_oauth_"),
+    "notion_token": (rb"[A-Za-z0-9]{40,}", "ntn_ secret_"),
+    "postman_key": (rb"[a-f0-9]{24}-[a-f0-9]{34}", "PMAK-"),
+    "newrelic_key": (rb"[A-Z0-9]{27}", "NRAK-"),
+    "sentry_token": (rb"[A-Za-z0-9+/=_-]{60,}", "sntryu_ sntrys_"),
+    "supabase_token": (rb"[a-f0-9]{40}", "sbp_"),
+    "replicate_token": (rb"[A-Za-z0-9]{37}", "r8_"),
+    "perplexity_key": (rb"[A-Za-z0-9]{40,}", "pplx-"),
+    "xai_key": (rb"[A-Za-z0-9]{60,}", "xai-"),
+    "cerebras_key": (rb"[a-z0-9]{40,}", "csk-"),
+    "tavily_key": (rb"[A-Za-z0-9]{28,}", "tvly- tvly-dev-"),
+    "langsmith_key": (rb"[a-f0-9]{32}_[a-f0-9]{10}", "lsv2_pt_ lsv2_sk_"),
+    "pulumi_token": (rb"[a-f0-9]{40}", "pul-"),
+    "rubygems_key": (rb"[a-f0-9]{48}", "rubygems_"),
+    "mailgun_key": (rb"[a-f0-9]{32}(?![A-Za-z0-9])", "key-"),
+    "buildkite_token": (rb"[a-f0-9]{40}", "bkua_"),
+    "sourcegraph_token": (rb"[a-f0-9]{40,}", "sgp_"),
+    "fly_token": (rb"[A-Za-z0-9+/=_-]{60,}", "fm2_"),
+}
+#: Or less, where the text or its string ends (a title cuts where it must) or the rest is on the next line.
+_OR_CUT = rb"|[A-Za-z0-9]{20,}(?=\\{0,7}\"|\xe2\x80\xa6|\.\.\.|\Z|" + _REST + rb")"
+_BODY = late(b"_" + b"a" * 20)
+#: All others are, or end with, a run of so many letters, digits, `_` and `-`. Ordinary words have hardly any: the rules
+#: look at what is near them.
+_RUN = late(b"a" * 20 + b"a*")
+_RUNS = bytes(ord("a" if chr(code) in string.ascii_letters + string.digits + "_-" else " ") for code in range(256))
+_NEAR = 24
+#: Letters and digits become `a`, the two signs heads end in become `_`.
+_CLASSES = bytes(
+    ord("a" if chr(code) in string.ascii_letters + string.digits else "_" if code in b"_-" else " ")
+    for code in range(256)
 )
 
-# From here on: searched in the lower-cased data.
-_QUOTE = rb"""(?:\\{0,7}["'`])"""
-_AUTHORIZATION = re.compile(
-    rb"authorization" + _QUOTE + rb"?[ \t]{0,4}[:=,][ \t]{0,4}" + _QUOTE + rb"?"
-    rb"(?:(?:bearer|basic|token|apikey|negotiate)[ \t]{1,4})?([a-z0-9_.+/~=:-]{8,})"
-)  # fmt: skip
-_BEARER = re.compile(rb"bearer[ \t]{1,4}([a-z0-9_.+/~=-]{16,})")
 
-#: A backslash is part of a value only where it cannot begin an escape of a raw line.
-_VALUE = rb"""((?:[^\s"'`\\,;<>(){}|]|\\\\|\\[^\snrtbfu"'`/]){4,4000})"""
-_ASSIGNED = (
-    rb"(?:[_-]?(?:access[_-]?key|key|value|base64))?(" + _QUOTE + rb")?[ \t]{0,8}(?::=|=>|:|=)[ \t]{0,4}"
-    rb"((?:[bru]{1,2}(?=[\"']))?" + _QUOTE + rb")?" + _VALUE + rb"(" + _QUOTE + rb"|[(])?"
-)  # fmt: skip
-_WORDS = (
-    ("password", rb"passw(?:or)?d"),
-    ("password", rb"passphrase"),
-    ("secret", rb"secret"),
-    ("api_key", rb"api[_-]?key"),
-    ("api_key", rb"access[_-]?key"),
-    ("token", rb"token"),
-    ("token", rb"auth(?=[\\\"'=])"),
-)
-_WORD_RULES = [(kind, re.compile(word + _ASSIGNED)) for kind, word in _WORDS]
-_FLAG = re.compile(
-    rb" -(?:-[a-z-]{0,30}(?:password|passphrase|secret|token|api-?key) " + _QUOTE + rb"?|u "
-    + _QUOTE + rb"?[^\s:\"'\\]{1,60}:)" + _VALUE
-)  # fmt: skip
-_SHORTEST = {"password": 6, "secret": 8, "api_key": 8, "token": 12}
+_SHORT = 3  # a head of this length stands in any long run now and then
+_WITHIN = late(rb"[A-Za-z0-9_-](?<!\\[nrt])(?<![0-9;\[][mK])")
 
-#: Values that say that there is none, or where it is to be found.
-_PLACEHOLDERS = re.compile(
-    rb"\[?redacted|[{<\[]|%[a-z(]|\$(?:[{(]|[a-z0-9_:]+$)|file:|https?:/|[~.]{0,2}(?:/[a-z_.-]{1,60}[0-9]{0,4}){1,20}/?$|([*x.#_-])\1*$|"
-    rb"(?:your|my|some|the|an?|new|old|current|enter|insert|change|fake|dummy|example|sample|placeholder|todo|test|mock|"
-    rb"invalid|wrong|none|null|nil|undefined|true|false|str|string|bool|int|number|bytes|optional|required)(?:[^a-z0-9][a-z._-]*|)$|"
-    rb"change-?me|(?=[a-z_.-]*(?:passw|secret|token|key|auth|cred|user|field|input|label|value))[a-z_.-]+$"
-)
-#: Words and names, with a number behind them at most: `my-app-tls-v2`, `accessToken1`, `self.settings.token`.
-_WORDY = re.compile(rb"[a-z$]+(?:(?:[_./:-]|->|::)[a-z$]+)*[_.-]?v?[0-9]{0,4}[.?!:]*$")
-_DOTTED_NAME = re.compile(rb"[a-z_$][\w$]*(?:(?:\.|->|::)[a-z_$][\w$]*)+[.?!:]*$")
-_DIGIT, _LETTER, _SIGN = re.compile(rb"[0-9]"), re.compile(rb"[a-z]"), re.compile(rb"[!@#%^&*+?=~$]")
-_HUMP = re.compile(rb"[a-z](?=[A-Z])|[A-Z](?=[A-Z][a-z])")
 
-_PEM_BEGIN = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_END = re.compile(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+def _by_last_three() -> dict[bytes, list[tuple[bytes, str, bytes]]]:
+    found: dict[bytes, list[tuple[bytes, str, bytes]]] = {}
+    for kind, (body, heads) in _HEADED.items():
+        for head in heads.encode().split():
+            name = "github_token" if kind == "github_pat" else kind
+            found.setdefault(head[-3:], []).append((head, name, body + _OR_CUT))
+    return found
+
+
+@cache
+def _compiled(pattern: bytes) -> re.Pattern[bytes]:
+    """One of many that hardly any text needs."""
+    return late(pattern)
+
+
+_BY_END = _by_last_three()
+
+#: What stands in documentation in a token's place; looked for at its beginning.
+_EXAMPLE = late(rb"EXAMPLE|example|[xX]{6}|0{8}|your|YOUR|placeholder")
+_BEGINNING = 64
+
+#: Of these only the end has a mark; what belongs to the token before it.
+_BEFORE = {
+    "discord_token": (26, late(rb"[MNO](?:[A-Za-z0-9]{25}|[A-Za-z0-9]{23})\Z")),
+    "discord_webhook": (9, late(rb"/api/web\Z")),
+    "telegram_token": (10, late(rb"[0-9]{8,10}\Z")),
+    "azure_secret": (4, late(rb"[A-Za-z0-9_~.-]{3}[0-9]\Z")),
+    "terraform_token": (14, late(rb"[A-Za-z0-9]{14}\Z")),
+}
+#: Of these the mark is a name, and stays.
+_NAMED = {"azure_signature"}
+
+#: A token that was cut off, as titles are: there is less of it than there should be, and then the text ends.
+_CUT = late(
+    rb"(?:(?P<github_token>gh[pousr]_|github_pat_)|(?P<anthropic_key>sk-ant-[a-z]{3}[0-9]{2}-)|(?P<openai_key>sk-(?:proj|svcacct|admin)-)"
+    rb"|(?P<gitlab_token>glpat-)|(?P<slack_token>xox[a-z]-)|(?P<stripe_key>[sr]k_(?:live|test)_)|(?P<aws_access_key>A[KS]IA)"
+    rb"|(?P<google_key>AIza)|(?P<npm_token>npm_)|(?P<huggingface_token>hf_)|(?P<pypi_token>pypi-AgE))"
+    rb"(?=[A-Za-z_-]{0,40}[0-9])[A-Za-z0-9_-]{4,}\Z"
+)  # fmt: skip
+_LAST = 100  # bytes at the end of a text that are looked at for one
+_SHORTEST_CUT = 7
+
+_PEM_BEGIN = late(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_END = late(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_LONGEST = 20_000
-_PEM_BODY = re.compile(rb"(?:[A-Za-z0-9+/=\s]|\\{1,8}[nr]){0,20000}")
-_PEM_LINE = re.compile(rb"[A-Za-z0-9+/]{40}")
-_ESCAPE_OR_QUOTE = re.compile(rb'\\.|"')
+_PEM_BODY = late(rb"(?:[A-Za-z0-9+/=\s]|\\{1,8}[nr]){0,20000}")
+_PEM_LINE = late(rb"[A-Za-z0-9+/]{40}")
+_ESCAPE_OR_QUOTE = late(rb'\\.|"')
 
 
-def find_spans(data: bytes, raw: bool = False) -> list[Span]:
-    """The secrets in UTF-8 text, in order, joined where they overlap. `raw` is JSON: a secret ends with its string."""
-    found = [(match.lastgroup or "", *match.span()) for rule in _TOKEN_RULES for match in rule.finditer(data)]
+def token_spans(data: bytes, raw: bool) -> list[Span]:
+    """What is known by its shape, in no order. `raw` is JSON: a secret ends with its string."""
+    found = [_whole(data, match) for mark, rule in _BROKEN_RULES if mark in data for match in rule.finditer(data)]
+    near = _near_runs(data)
+    if near:
+        part = Cutting(data, near, b" ")
+        spans = [*(_whole(part.data, match) for match in _matches(part.data, _MARKED_RULES)), *_headed(part.data)]
+        found += [(kind, *part.place(start, end)) for kind, start, end in spans]
+    found += _cut_off(data)
+    found = [
+        (kind, start, _continued(data, end, kind))
+        for kind, start, end in found
+        if not _EXAMPLE.search(data, start, min(end, start + _BEGINNING))
+    ]
     if b"-----BEGIN " in data:
         found += _private_keys(data, raw)
-    lower = data.lower()
-    found += [("url_password", *match.span(1)) for match in _URL.finditer(lower) if not _PLACEHOLDERS.match(match[1])]
-    for rule in (_AUTHORIZATION, _BEARER):
-        found += [
-            ("authorization", *m.span(1)) for m in rule.finditer(lower) if _is_credential(data[m.start(1) : m.end(1)])
-        ]
-    for kind, rule in _WORD_RULES:
-        found += [(kind, *match.span(3)) for match in rule.finditer(lower) if _is_assigned(kind, match)]
-    found += [("password", *match.span(1)) for match in _FLAG.finditer(lower) if _is_argument(match[1])]
-    if found and PLACEHOLDER in data:
-        found = _not_within(found, [match.span() for match in _STAND_IN.finditer(data)])
-    return _joined(found) if found else found
+    return found
 
 
-def _not_within(found: list[Span], stand_ins: list[tuple[int, int]]) -> list[Span]:
-    """A stand-in names its kind, which is a telling name itself."""
-    starts = [start for start, _ in stand_ins]
-    kept = []
-    for span in found:
-        before = bisect_left(starts, span[2]) - 1
-        if before < 0 or stand_ins[before][1] <= span[1]:
-            kept.append(span)
-    return kept
+def _matches(data: bytes, rules: list[tuple[bytes, re.Pattern[bytes]]]) -> Iterator[re.Match[bytes]]:
+    is_long = len(data) > LONG
+    for mark, rule in rules:
+        if is_long or mark in data:
+            yield from rule.finditer(data)
 
 
-def _joined(found: list[Span]) -> list[Span]:
-    """In order; overlapping ones become one, named by the first rule that saw its beginning."""
-    spans: list[Span] = []
-    for kind, start, end in sorted(found, key=lambda span: span[1]):
-        if spans and start < spans[-1][2]:
-            name, begin, old_end = spans[-1]
-            spans[-1] = (name, begin, max(end, old_end))
-        else:
-            spans.append((kind, start, end))
-    return spans
+def _near_runs(data: bytes) -> list[tuple[int, int]]:
+    """The parts of the data around its long runs."""
+    parts: list[tuple[int, int]] = []
+    begin = end = -1
+    for run in _RUN.finditer(data.translate(_RUNS)):
+        if end < 0 or run.start() - _NEAR > end:
+            if end >= 0:
+                parts.append((begin, end))
+            begin = max(0, run.start() - _NEAR)
+        end = run.end() + _NEAR
+    return [*parts, (begin, min(end, len(data)))] if end >= 0 else parts
+
+
+def _headed(data: bytes) -> Iterator[Span]:
+    for found in _BODY.finditer(data.translate(_CLASSES)):
+        at = found.start() + 1
+        for head, kind, body in _BY_END.get(data[at - 3 : at], ()):
+            start = at - len(head)
+            if not data.startswith(head, start):
+                continue
+            if start and len(head) <= _SHORT and _WITHIN.match(data, start - 1):
+                continue
+            match = _compiled(body).match(data, at)
+            if match:
+                yield kind, start, match.end()
+
+
+def _whole(data: bytes, match: re.Match[bytes]) -> Span:
+    kind, start = match.lastgroup or "", match.start()
+    if kind in _NAMED:
+        start = match.start(kind)
+    elif kind in _BEFORE:
+        most, rule = _BEFORE[kind]
+        before = rule.search(data, max(0, start - most), start)
+        start = before.start() if before else start
+    return kind, start, match.end()
+
+
+def _cut_off(data: bytes) -> Iterator[Span]:
+    end = len(data)
+    if data.endswith((b"\xe2\x80\xa6", b"...")):
+        end -= 3
+    last = data[max(0, end - _LAST) : end].translate(_RUNS)
+    start = end - len(last) + last.rfind(b" ") + 1
+    match = _CUT.search(data, start, end) if end - start > _SHORTEST_CUT else None
+    if match:
+        yield match.lastgroup or "", *match.span()
+
+
+_RESTS = late(b"(?:" + _REST + b"){1,%d}" % _MOST_RESTS)
+_RESTS_OF_JWT = late(b"(?:" + _REST_OF_JWT + b"){1,%d}" % _MOST_RESTS)
+
+
+def _continued(data: bytes, end: int, kind: str) -> int:
+    """Where a token really ends that reaches the end of its line."""
+    if data[end : end + 1] not in (b"\r", b"\n", b"\\"):
+        return end
+    more = (_RESTS_OF_JWT if kind == "jwt" else _RESTS).match(data, end)
+    return more.end() if more else end
 
 
 def _private_keys(data: bytes, raw: bool) -> Iterator[Span]:
@@ -175,38 +286,3 @@ def _private_keys(data: bytes, raw: bool) -> Iterator[Span]:
 def _after(positions: list[int], at: int, otherwise: int) -> int:
     index = bisect_left(positions, at)
     return positions[index] if index < len(positions) else otherwise
-
-
-def _is_assigned(kind: str, match: re.Match[bytes]) -> bool:
-    name_quote, quote, value, behind = match[1], match[2], match[3], match[4]
-    if behind == b"(" or value.endswith(b"["):
-        return False  # a call or a lookup
-    if (name_quote and not quote) or (quote and not behind):
-        return False  # a number or code behind a quoted name; several words in quotes
-    return _is_secret(kind, value, quote is not None)
-
-
-def _is_secret(kind: str, value: bytes, quoted: bool) -> bool:
-    """Whether a value, in lower case, is worth hiding."""
-    if len(value) < _SHORTEST[kind] or _PLACEHOLDERS.match(value):
-        return False
-    has_digit, in_code = _DIGIT.search(value), _DOTTED_NAME.match(value)
-    if kind == "password":
-        return quoted or bool((has_digit or _SIGN.search(value)) and not in_code)
-    return bool(has_digit and _LETTER.search(value) and not in_code and not _WORDY.match(value))
-
-
-def _is_argument(value: bytes) -> bool:
-    """Not `--token X` of a help text, the numbers of `-u 1000:1000` or a path with a drive."""
-    if value[:1] in b"/\\" or not _LETTER.search(value):
-        return False
-    return _is_secret("password", value, quoted=False)
-
-
-def _is_credential(value: bytes) -> bool:
-    """Whether what follows `Authorization:` is more than a word of a sentence or a name in code."""
-    if _PLACEHOLDERS.match(value.lower()):
-        return False
-    if _DIGIT.search(value):
-        return not _WORDY.match(value.lower())
-    return value.endswith(b"=") or len(_HUMP.findall(value)) >= 3

@@ -1,72 +1,74 @@
 """Where words stand in the archive.
 
-`search` asks for messages that hold every word. When there is none, for such among what clients put in by themselves,
-which is left out otherwise; then for messages that hold any of the words; and the answer says which it was. Each match
-carries what is needed to go there: session, turn, message, and a snippet with the match marked. Snippets are made from
-text whose secrets were taken out first: a secret cut in half would no longer be known as one.
+`search` takes what a person types (`derive.query`) and gives a page of matches, best first: those that hold more of the
+words, and hold them nearer to each other, above the others. What clients put in by themselves is left out while there
+is anything else. When the index has no answer the newest text is looked through for the characters themselves, as far
+as the work is bounded; a /pattern/ is looked for in what the index proposes and in the newest text. Whatever was done
+beyond the plain request, the page says in its notes. With a `meaning` (`recall.meaning`) the best by words are ordered by
+that too; one that cannot be asked is a note.
+
+A cursor names the last match that was shown and the time of the first page, not a count: the next page goes on behind
+it although new messages arrive.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.excerpt import excerpt
-from everturn.derive.query import Parsed, parse
+from everturn.derive.query import Asked, parse, phrase_of
 from everturn.errors import Usage
-from everturn.model.archive import MessageRow, Session, SessionText
-from everturn.model.conversation import Message
-from everturn.model.words import SESSION_KINDS
+from everturn.model.archive import MessageRow
 from everturn.recall import Page
-from everturn.recall.reading import Records, Sources
-from everturn.store import Hit, Query, SessionFilter, Store
+from everturn.recall.attempts import MODES, NOTES, Attempt, Request
+from everturn.recall.filters import narrowed
+from everturn.recall.reading import Sources
+from everturn.recall.scope import EVERYWHERE, Filters, is_unwanted
+from everturn.recall.snippets import Beside, Clean, Found, Showing, Wanted
+from everturn.recall.terms import STOP_WORDS
+from everturn.store import Hit, Store
 
-Clean = Callable[[str], str]
+if TYPE_CHECKING:  # few have one
+    from everturn.recall.meaning import Meaning
 
-#: What an answer says about itself, by the attempt that found it.
-NOTES = {
-    "all": "",
-    "injected": "these words stand only in what the client put in by itself",
-    "any": "no message holds all the words; these hold some of them",
+__all__ = ["EVERYWHERE", "NOTES", "Beside", "Filters", "Found", "Results", "search"]
+
+_WIDENED = {
+    "lineage": "nothing like it in the session itself; these are from sessions that hang together with it",
+    "workspace": "nothing like it nearer; these are from the same folder",
+    "everything": "nothing like it nearer; these are from everywhere",
 }
-_AT_ONCE = 200
-_MOST_HIDDEN = 2000  # matches passed over before a page is given as it is
-#: Words of what was said stand above words of what was given in, when both match.
-_BEST_FIRST = ("prompt", "answer", "summary", "thinking", "tool_input", "tool_output", "meta")
+_CURSOR = (  # compiled when there is one
+    rf"({'|'.join(MODES)})\.(session|lineage|workspace|everything)\.([0-9]{{1,15}})\.(-?[0-9]{{1,18}})"
+    r"\.([0-9]{1,18})\.(-1|[0-9]{1,9})\.([0-9a-f]{8})"
+)
+_Placed = tuple[Hit, MessageRow | None]
 
 
-class Filters(Struct, frozen=True):
-    """Where to look. Empty fields do not filter."""
+class Results(Page[Found], frozen=True):
+    """A page of matches and where they come from."""
 
-    agent: str = ""
-    workspace: str = ""  # part of the path, case-insensitive
-    session: Session | None = None
-    since: int | None = None  # of the message
-    until: int | None = None
-    fields: tuple[str, ...] = ()
-    origins: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what `note` says, one by one
+    scope: str = ""  # session | lineage | workspace | everything; "" when nothing was found
 
 
-EVERYWHERE = Filters()
+class Place(Struct, frozen=True):
+    """The last match of a page, the time of the first one, and the request they belong to."""
+
+    mode: str
+    ring: str
+    now: int
+    score: int  # in millionths
+    session: int
+    seq: int
+    mark: str
 
 
-class Found(Struct, frozen=True):
-    """A message that matches. `row` is None when the session's own title or summary does."""
-
-    session: Session
-    text: SessionText
-    row: MessageRow | None
-    field: str  # where it matches: of `words.FIELDS`, or `title`
-    snippet: str  # on one line, safe to print
-    spans: list[tuple[int, int]]  # of the matches in it
-    score: float
-
-
-def search(
+def search(  # noqa: PLR0913 -- one face for every surface; all but three have a default
     store: Store,
     sources: Sources,
     text: str,
@@ -74,128 +76,136 @@ def search(
     limit: int = 20,
     cursor: str = "",
     clean: Clean | None = None,
-) -> Page[Found]:
-    """A page of matches, best first. Raises Usage when there is nothing to look for, or the cursor is another's."""
+    now: int = 0,
+    meaning: Meaning | None = None,
+) -> Results:
+    """A page of matches, best first.
+
+    `now` is what `since:7d` counts from. Raises Usage when there is nothing to look for, when a filter or a pattern means
+    nothing, or when the cursor is another's; ModelError only when earlier pages were ordered by meaning.
+    """
     asked = parse(text)
-    if not asked.groups:
+    if not asked.wanted and not asked.regex:
         raise Usage(f"there is no word to look for in {text!r}; give at least one word to find")
-    query = _query(asked, filters)
-    mark = _mark(query)
-    start, offset = _position(cursor, mark)
-    for mode in [start] if cursor else _attempts(query):
-        hits, following = _page(store, _attempt(query, mode), offset, limit, hide=_hides(query, mode))
-        if hits:
+    mark = _mark(asked, filters)
+    last = _read(cursor, mark, _by(mark, meaning.name) if meaning else mark) if cursor else None
+    now = last.now if last else now
+    if last and last.mark == mark:
+        meaning = None  # the first page was ordered by words alone, and so are the others
+    filters = narrowed(store, filters, asked.filters, now)
+    request = Request(store, sources, asked, filters, now, meaning)
+    showing = Showing(store, sources, Wanted(filters.fields, clean or str, request.pattern))
+    place = replace(last, mark=mark) if last else Place("", "", now, 0, 0, 0, mark)
+    return _answer(request, showing, limit, place, is_first=last is None)
+
+
+def _answer(request: Request, showing: Showing, limit: int, place: Place, is_first: bool) -> Results:
+    """The first attempt that has something to show."""
+    partly: Results | None = None
+    looked: tuple[str, ...] = ()
+    for attempt in request.attempts(showing, None if is_first else (place.mode, place.ring)):
+        if partly and attempt.mode != "words":
             break
-    shown = _Shown(store, sources, asked, filters.fields, clean or (lambda words: words))
-    next_cursor = f"{mode}.{following}.{mark}" if following else ""
-    return Page([shown.found(hit, row) for hit, row in hits], next_cursor, NOTES[mode] if hits else "")
+        hits = attempt.hits if is_first else _behind(attempt.hits, place)
+        chosen = _chosen(request.store, showing, attempt, hits, limit + 1)
+        if not chosen:
+            # Where the index is not the one to say that there is nothing, an answer of nothing says how far it looked.
+            looked = () if request.asked.groups and not request.pattern else attempt.notes
+            continue
+        results = _results(showing, request, attempt, chosen[:limit], place, len(chosen) > limit)
+        # Some of the words stand almost anywhere: farther away there may be what holds all of them.
+        if not is_first or not request.filters.widen or NOTES["any"] not in results.notes:
+            return results
+        partly = partly or results
+    return partly or Results([], note="; ".join(looked), notes=looked)
 
 
-_Placed = tuple[Hit, MessageRow | None]
-
-
-def _attempts(query: Query) -> list[str]:
-    """What is tried until something is found."""
-    several = len(query.groups) > 1
-    return ["all"] + ["injected"] * (not query.origins) + ["any"] * several
-
-
-def _hides(query: Query, mode: str) -> bool:
-    """Whether what clients put in is left out: unless one asks for it, by speaker or by field."""
-    return mode != "injected" and not query.origins and not query.fields
-
-
-def _attempt(query: Query, mode: str) -> Query:
-    if mode == "injected":
-        return replace(query, origins=("injected",))
-    if mode == "any":
-        return replace(query, groups=(tuple(phrase for group in query.groups for phrase in group),))
-    return query
-
-
-def _page(store: Store, query: Query, offset: int, limit: int, hide: bool) -> tuple[list[_Placed], int]:
-    """Matches from an offset on, without the hidden ones, and the offset of the next page (0 at the end)."""
+def _chosen(store: Store, showing: Showing, attempt: Attempt, hits: list[Hit], most: int) -> list[_Placed]:
+    """The first of the hits, without those that are not to be shown."""
     found: list[_Placed] = []
-    size = limit + 1
-    for at in _offsets(offset, size):
-        hits = store.search(replace(query, offset=at, limit=size if at == offset else _AT_ONCE))
-        for number, hit in enumerate(hits):
-            row = next(store.messages(hit.session, hit.seq, hit.seq), None) if hit.seq >= 0 else None
-            if hide and row is not None and row.origin == "injected":
-                continue
-            if len(found) == limit:
-                return found, at + number
-            found.append((hit, row))
-        if len(hits) < (size if at == offset else _AT_ONCE):
-            return found, 0
-    return found, offset + size + _MOST_HIDDEN
+    unwanted = attempt.ring.filters.unwanted
+    for hit in hits:
+        row = next(store.messages(hit.session, hit.seq, hit.seq), None) if hit.seq >= 0 else None
+        if attempt.hides and row is not None and row.origin == "injected":
+            continue
+        if is_unwanted(store, unwanted, *showing.session(hit.session), row):
+            continue
+        found.append((hit, row))
+        if len(found) == most:
+            break
+    return found
 
 
-def _offsets(offset: int, size: int) -> list[int]:
-    return [offset, *range(offset + size, offset + size + _MOST_HIDDEN, _AT_ONCE)]
+def _behind(hits: list[Hit], last: Place) -> list[Hit]:
+    """The hits after the last one that was shown; when it is gone, those that are worth less."""
+    for number, hit in enumerate(hits):
+        if (hit.session, hit.seq) == (last.session, last.seq):
+            return hits[number + 1 :]
+    return [hit for hit in hits if _millionths(hit.score) < last.score]
 
 
-def _query(asked: Parsed, filters: Filters) -> Query:
-    # Superseded editions are looked at too: what was cut out of a file stands nowhere else.
-    sessions = SessionFilter(
-        agent=filters.agent, workspace=filters.workspace, kinds=SESSION_KINDS, states=("current", "superseded")
-    )
-    return Query(
-        groups=asked.groups,
-        without=asked.without,
-        fields=filters.fields,
-        session=filters.session.id if filters.session else None,
-        sessions=sessions if filters.agent or filters.workspace else None,
-        origins=filters.origins,
-        since=filters.since,
-        until=filters.until,
-    )
+def _results(
+    showing: Showing, request: Request, attempt: Attempt, chosen: list[_Placed], place: Place, is_more: bool
+) -> Results:
+    marks = _marks(request.asked, attempt.replaced)
+    showing.words, showing.held = [word for word, _ in marks], []
+    items = [showing.found(hit, row) for hit, row in chosen]
+    notes = list(attempt.notes)
+    if attempt.mode in ("words", "said") and not _holds_all([group for _, group in marks], showing.held):
+        notes.append(NOTES["any"])
+    if request.filters.widen and attempt.ring.name != _first_ring(request.filters):
+        notes.append(_WIDENED[attempt.ring.name])
+    hit = chosen[-1][0]
+    mark = _by(place.mark, attempt.by_meaning) if attempt.by_meaning else place.mark
+    last = Place(attempt.mode, attempt.ring.name, place.now, _millionths(hit.score), hit.session, hit.seq, mark)
+    return Results(items, _written(last) if is_more else "", "; ".join(notes), tuple(notes), attempt.ring.name)
 
 
-def _mark(query: Query) -> str:
-    return blake2b(repr(query).encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+def _first_ring(filters: Filters) -> str:
+    if filters.session is not None:
+        return "session"
+    return "workspace" if filters.workspace else "everything"
 
 
-def _position(cursor: str, mark: str) -> tuple[str, int]:
-    if not cursor:
-        return "all", 0
-    mode, _, rest = cursor.partition(".")
-    offset, _, of_query = rest.partition(".")
-    if mode not in NOTES or not re.fullmatch("[0-9]{1,9}", offset) or of_query != mark:
+def _marks(asked: Asked, replaced: dict[str, list[str]]) -> list[tuple[str, int]]:
+    """What is marked, and which of it is joined by OR: the words without those of grammar, and what they were taken for."""
+    meant = [piece for piece in asked.wanted if piece.quoted or piece.text.lower() not in STOP_WORDS]
+    found = []
+    for piece in meant or asked.wanted:
+        found.append((f"{piece.text}*" if piece.prefix else piece.text, piece.group))
+        found += [(other, piece.group) for word in phrase_of(piece) for other in replaced.get(word, ())]
+    return found
+
+
+def _holds_all(groups: list[int], held: list[set[int]]) -> bool:
+    """Whether one of the messages shown holds all the words, or one of each that are joined by OR."""
+    return len(set(groups)) < 2 or any({groups[number] for number in one} == set(groups) for one in held)
+
+
+# the cursor -----------------------------------------------------------------------------------------------------------
+def _mark(asked: Asked, filters: Filters) -> str:
+    """The same for all pages of a search. `--since 7d` moves between two pages: times are not part of it."""
+    session = filters.session.id if filters.session else 0
+    told = repr((asked, session, replace(filters, session=None, since=None, until=None)))
+    return blake2b(told.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+
+
+def _by(mark: str, model: str) -> str:
+    """The mark of the same search when a model has a part in the order: its pages fit together only so."""
+    return blake2b(f"{mark} {model}".encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+
+
+def _written(place: Place) -> str:
+    return f"{place.mode}.{place.ring}.{place.now}.{place.score}.{place.session}.{place.seq}.{place.mark}"
+
+
+def _read(cursor: str, *marks: str) -> Place:
+    found = re.fullmatch(_CURSOR, cursor, re.ASCII)
+    if not found or found[7] not in marks:
         raise Usage(f"the cursor {cursor!r} does not belong to this search; leave it out to start again")
-    return mode, int(offset)
+    now, score, session, seq = map(int, found.group(3, 4, 5, 6))
+    return Place(found[1], found[2], now, score, session, seq, found[7])
 
 
-class _Shown:
-    """Makes answers of hits; each session is looked up once."""
-
-    def __init__(self, store: Store, sources: Sources, asked: Parsed, fields: tuple[str, ...], clean: Clean) -> None:
-        self._store = store
-        self._sources = sources
-        self._words = list(asked.shown)
-        self._fields = [name for name in _BEST_FIRST if not fields or name in fields]
-        self._clean = clean
-        self._sessions: dict[int, tuple[Session, SessionText]] = {}
-
-    def found(self, hit: Hit, row: MessageRow | None) -> Found:
-        if hit.session not in self._sessions:
-            self._sessions[hit.session] = self._store.session(hit.session)
-        session, text = self._sessions[hit.session]
-        if row is None:
-            texts = [(name, words) for name, words in (("title", text.title), ("summary", text.summary)) if words]
-        else:
-            # Records are not kept: one of them may be as long as a line can be.
-            texts = self._texts_of_message(Records(self._store, self._sources, session, until=0).message(row))
-        return Found(session, text, row, *self._best(texts), hit.score)
-
-    def _texts_of_message(self, message: Message) -> list[tuple[str, str]]:
-        by_field: dict[str, list[str]] = {}
-        for block in message.blocks:
-            if block.text and block.field in self._fields:
-                by_field.setdefault(block.field, []).append(block.text)
-        return [(name, "\n".join(by_field[name])) for name in self._fields if name in by_field]
-
-    def _best(self, texts: list[tuple[str, str]]) -> tuple[str, str, list[tuple[int, int]]]:
-        """Of the texts the one where most of the words stand together; of equal ones the first."""
-        made = [(name, *excerpt(self._clean(words), self._words)) for name, words in texts]
-        return max(made, key=lambda one: len(one[2]), default=("", "", []))
+def _millionths(score: float) -> int:
+    return round(score * 1_000_000)

@@ -21,6 +21,7 @@ from everturn.store import SessionFilter, Store
 #: More candidates than any id worth typing has; a beginning that fits more is ambiguous anyway.
 _CANDIDATES = 2000
 _LENGTHS = (8, 13, 18, 23, 28)  # a UUID is cut where it has its hyphens
+_LONGER = (18, 23, 28)  # ids that begin with a word they all have
 _BY_AGE = re.compile(r"@(?:last|-([1-9][0-9]{0,5}))")
 
 
@@ -64,26 +65,34 @@ def best(editions: list[Session]) -> Session:
     return max(editions, key=lambda one: (one.state == "current", one.n_messages, one.id))
 
 
-def short_ids(sessions: Iterable[Session]) -> dict[int, str]:
+def short_ids(sessions: Iterable[Session], store: Store | None = None) -> dict[int, str]:
     """By session: a beginning of its id, of 8 characters or more, that tells it from the others given.
 
-    Looking further would cost a look at the whole archive for each. A short id that is ambiguous after all is told so
-    by `resolve`, with the full ones.
+    With `store` also from every main session of the same agent in the archive: some ids begin with a date, or alike for
+    a whole day. Those that hang on another are told apart by enough characters. A short id that is ambiguous after all
+    is told so by `resolve`, with the full ones.
     """
-    names = {session.id: _tail(session) for session in sessions}
+    given = {session.id: session for session in sessions}
+    names = {number: _tail(session) for number, session in given.items()}
     shorts = {}
-    for session, name in names.items():
-        others = [other for other in names.values() if other != name]
-        lengths = (length for length in _LENGTHS if not any(other.startswith(name[:length]) for other in others))
-        shorts[session] = name[: next(lengths, len(name))].rstrip("-")
+    for number, name in names.items():
+        others = {*names.values(), *_beside(store, given[number])} - {name}
+        lengths = _LENGTHS if given[number].kind == "main" else _LONGER
+        beginnings = (name[:length].rstrip("-") for length in lengths)
+        shorts[number] = next((one for one in beginnings if not any(o.startswith(one) for o in others)), name)
     return shorts
 
 
 def listing(store: Store, wanted: SessionFilter, limit: int = 50, after: str = "") -> Page[Listed]:
     """A page of sessions, newest first."""
     rows, cursor = store.sessions(wanted, limit, after)
-    shorts = short_ids(session for session, _ in rows)
+    shorts = short_ids((session for session, _ in rows), store)
     return Page([Listed(session, text, shorts[session.id]) for session, text in rows], cursor)
+
+
+def _beside(store: Store | None, session: Session) -> tuple[str, ...]:
+    """Whose ids begin most like it: no other session of the archive can begin like it where these do not."""
+    return store.beside(session.agent, session.native_id) if store is not None and session.kind == "main" else ()
 
 
 def _by_age(store: Store, number: int, wanted: str) -> Session:

@@ -8,9 +8,9 @@ All writes happen inside `with store.write():`, one transaction that is either t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -76,6 +76,31 @@ class Query(Struct, frozen=True):
     path: str = ""  # only messages with a call that touched a path with this part, case-insensitive
     errors: bool | None = None  # only messages with (or without) a call that failed, or the result of one
     turns: tuple[int, int] | None = None  # both ends included
+    weights: tuple[float, ...] = ()  # how much each of `optional` counts; 1 where nothing is said
+    about: tuple[tuple[int, int], ...] = ()  # times that are spoken of: no limit, what is said then is better
+
+
+class Entry(NamedTuple):
+    """A message that may be meant, or a session's own entry (`seq` -1), and how much of each phrase it holds.
+
+    `held` are pairs: the number of a phrase of `Candidates.phrases`, and how much of it stands there, from just above 0
+    to 1, by how often, in which field and in how long a text.
+    """
+
+    session: int
+    seq: int
+    held: tuple[tuple[int, float], ...]
+
+
+class Candidates(Struct, frozen=True):
+    """What is worth ranking for a query. No entry comes twice; the order means nothing."""
+
+    phrases: tuple[tuple[str, ...], ...]  # of the groups, then the optional ones
+    weights: tuple[float, ...]
+    counts: tuple[float, ...]  # entries that hold the phrase, in the whole index: estimated when they are many
+    total: int  # entries in the whole index
+    entries: list[Entry]
+    complete: bool  # every entry that fits is there
 
 
 class Hit(Struct, frozen=True):
@@ -178,6 +203,9 @@ class Store(Protocol):
     def sessions_like(self, prefix: str, limit: int = 20) -> list[Session]:
         """Sessions whose native id, or the part of it after the last `/`, starts with this. All states."""
 
+    def beside(self, agent: str, native_id: str) -> tuple[str, str]:
+        """The ids of an agent's main sessions next to this one, before and after it in order; "" where there is none."""
+
     def sessions_of(self, agent: str, native_id: str) -> list[Session]: ...
     def sessions_in(self, version: int) -> list[Session]: ...
     def turns(self, session: int, first: int = 0, last: int | None = None) -> list[Turn]: ...
@@ -189,7 +217,24 @@ class Store(Protocol):
     def artifacts(self, session: int) -> list[Artifact]: ...
     def links(self, session: int) -> list[LinkRow]: ...
     def links_to(self, native_id: str) -> list[LinkRow]: ...
-    def search(self, query: Query) -> list[Hit]: ...
+    def search(self, query: Query) -> list[Hit]:
+        """Every entry that fits, best first by its own words alone, a page of it. Looks at all of them."""
+
+    def candidates(self, query: Query, most: int = 0) -> Candidates:
+        """What is worth ranking, about `most` entries (0 = all): those with the rarest words, of common ones the newest.
+
+        `limit` and `offset` are not looked at.
+        """
+
+    def known(self, words: Sequence[str]) -> dict[str, int]:
+        """Those of the words that stand in the archive, in how many entries (more than a few are not counted)."""
+
+    def times(self, sessions: Sequence[int]) -> dict[int, tuple[int | None, int | None]]:
+        """When sessions started and ended."""
+
+    def vocabulary(self, beginning: str, most: int) -> list[str]:
+        """Indexed terms with this beginning, stemmed, at most so many; none where the engine cannot list them."""
+
     def problems(self, version: int | None = None, limit: int = 1000) -> list[ProblemRow]: ...
     def census(self, version: int | None = None) -> list[CensusRow]:
         """Of one version, or summed over all current ones (version 0 in the rows)."""
@@ -200,6 +245,9 @@ class Store(Protocol):
 
     def kept(self, kind: str = "", subject: str | None = None) -> list[Kept]:
         """What is kept of a kind ("" = every kind), or about one subject."""
+
+    def drop_kept(self, agent: str, subject: str, kinds: Sequence[str] = ()) -> None:
+        """Give up what is kept about a session, of some kinds or all; also what is kept whichever agent it is of."""
 
     def bury(self, rows: list[Tombstone]) -> None: ...
     def tombstones(self) -> list[Tombstone]: ...
@@ -212,12 +260,16 @@ class Store(Protocol):
         """After deletions: no byte of what was deleted is left in the database, its log or its free pages."""
 
 
-def open_store(url: str, create: bool = True, clock: Any = None) -> Store:
-    """Open an archive: a path or sqlite:path, memory:, or postgresql://…; migrates it when it is older."""
+def open_store(url: str, create: bool = True, clock: Any = None, upgrade: bool = True, durable: bool = False) -> Store:
+    """Open an archive: a path or sqlite:path, memory:, or postgresql://…; migrates it when it is older.
+
+    Without `upgrade` an older one stays as it is and OlderArchive is raised. With `durable` a commit has reached the disk
+    when it returns; without it the last ones may go with the power (never with the process).
+    """
     if url.startswith(("postgresql:", "postgres:")):
         from everturn.store import postgres
 
-        return postgres.open_postgres(url, create)
+        return postgres.open_postgres(url, create, clock or now, upgrade, durable)
     from everturn.store import sqlite
 
-    return sqlite.open_sqlite(url, create, clock or now)
+    return sqlite.open_sqlite(url, create, clock or now, durable, upgrade)

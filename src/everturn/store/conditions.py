@@ -1,10 +1,10 @@
-"""A `SessionFilter` as SQL: the same conditions for lists of sessions, for counts and for searches."""
+"""Filters as SQL: of sessions, the same for lists, counts and searches; and of the messages of a search."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from everturn.store import SessionFilter
+from everturn.store import Query, SessionFilter
 from everturn.store.driver import contains, marks
 
 #: `NULL` when it has no time: sorts and compares as the oldest.
@@ -28,9 +28,16 @@ class Conditions:
         if values:
             self.add(f"{column} IN ({marks(len(values))})", *values)
 
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    def together(self) -> str:
+        """All of them, joined."""
+        return " AND ".join(self._parts)
+
     def where(self) -> str:
         """`WHERE …`, or nothing."""
-        return " WHERE " + " AND ".join(self._parts) if self._parts else ""
+        return f" WHERE {self.together()}" if self._parts else ""
 
 
 def add_sessions(conditions: Conditions, wanted: SessionFilter, s: str = "s", x: str = "x") -> None:
@@ -46,15 +53,41 @@ def add_sessions(conditions: Conditions, wanted: SessionFilter, s: str = "s", x:
         conditions.add(f'{s}."started"<?', wanted.until)
     if wanted.workspace:
         conditions.add(_like(f'{x}."workspace"'), contains(wanted.workspace))
+    if wanted.branch:
+        conditions.add(_like(f'{x}."branch"'), contains(wanted.branch))
     if wanted.text:
         columns = ("title", "first_prompt", "summary")
         anywhere = " OR ".join(_like(f'{x}."{column}"') for column in columns)
         conditions.add(f"({anywhere})", *[contains(wanted.text)] * len(columns))
 
 
-def needs_text(wanted: SessionFilter) -> bool:
-    """Does the filter look at `session_text`?"""
-    return bool(wanted.workspace or wanted.text)
+def add_messages(conditions: Conditions, query: Query, turns: bool = True) -> None:
+    """What a query asks of a message, which is `message` under alias `m`; its turn only if `turns` is set."""
+    conditions.add_one_of('m."origin"', query.origins)
+    conditions.add_one_of('m."role"', query.roles)
+    if query.since is not None:
+        conditions.add('m."at">=?', query.since)
+    if query.until is not None:
+        conditions.add('m."at"<?', query.until)
+    if turns and query.turns is not None:
+        conditions.add('m."turn" BETWEEN ? AND ?', *query.turns)
+    if query.tools:
+        named = f'LOWER(c."name") IN ({marks(len(query.tools))})'
+        conditions.add(_with_call(named), *[name.lower() for name in query.tools] * 2)
+    if query.path:
+        of_call = 'a."session"=c."session" AND a."seq"=c."seq" AND a."idx"=c."idx"'
+        path = 'a."path"'
+        touched = f'EXISTS (SELECT 1 FROM "artifact" a WHERE {of_call} AND {_like(path)})'
+        conditions.add(_with_call(touched), *[contains(query.path)] * 2)
+    if query.errors is not None:
+        failed = _with_call("""c."status"='error'""")
+        conditions.add(failed if query.errors else f"NOT {failed}")
+
+
+def _with_call(condition: str) -> str:
+    """The message makes such a call, or holds its result. Two look-ups: each has its index."""
+    calls = f'SELECT 1 FROM "call" c WHERE c."session"=m."session" AND c."{{}}"=m."seq" AND {condition}'
+    return f"(EXISTS ({calls.format('seq')}) OR EXISTS ({calls.format('result_seq')}))"
 
 
 def _like(column: str) -> str:

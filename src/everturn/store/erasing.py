@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from everturn.store.derived import Derived
+from everturn.store.items import Items
 from everturn.store.raw import Raw
 
 
-class Erasing(Raw, Derived):
+class Erasing(Raw, Derived, Items):
     """The erasing part of a store over a driver."""
 
     def delete_file(self, source: int) -> None:
@@ -21,5 +22,6 @@ class Erasing(Raw, Derived):
         for version in versions:
             self.driver.run('DELETE FROM "session" WHERE "version"=?', (version,))
             self.delete_chunks(version)
+        self.drop_lists(self.file_by_id(source)[0].path)
         self.driver.run('DELETE FROM "version" WHERE "source"=?', (source,))
         self.driver.run('DELETE FROM "source_file" WHERE "id"=?', (source,))

@@ -1,27 +1,68 @@
-"""The full-text index as the shared code sees it: put text in, take it out, and say in SQL which entries match.
+"""The full-text index as the shared code sees it: put text in, take it out, count words, look at the entries that match.
 
-Which sessions and messages a search is about is the same SQL for every engine (`questions.search`); an engine only
-says how words are matched and scored. Only messages that are a session's own are in the index, each once.
+An entry is a message with text of its own, or what a session says of itself (title and summary, seq -1). Which sessions
+and messages a search is about is the same for every engine (`scope`, `searching`); an engine only matches words and says
+how much of each it saw. Every term is stemmed by the engine, the same way for text and question.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Sequence
+from math import sqrt
+from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from everturn.model.archive import IndexRow
-from everturn.store import Query
+from everturn.model.words import FIELDS
+from everturn.store import Entry
 
-#: How much a word counts, by the field it stands in (`words.FIELDS`).
+Phrase = tuple[str, ...]
+
+#: How much a word counts, by the field it stands in. Chosen with the other constants of ranking; see recall/ranking.py.
 WEIGHTS = {
-    "prompt": 8.0,
-    "summary": 8.0,
-    "answer": 5.0,
-    "tool_input": 3.0,
-    "thinking": 2.0,
-    "tool_output": 1.0,
-    "meta": 1.0,
+    "prompt": 2.4,
+    "summary": 3.0,
+    "answer": 2.0,
+    "tool_input": 1.2,
+    "thinking": 1.2,
+    "tool_output": 0.8,
+    "meta": 0.5,
 }
+BY_FIELD = tuple(WEIGHTS[name] for name in FIELDS)
+
+#: An entry of this many terms is neither short nor long: what stands in a longer one counts less, by this share.
+USUAL_LENGTH = 80
+LENGTH_MATTERS = 0.6
+#: Seen so often, counted by field, half of the most is reached.
+ENOUGH = 1.6
+
+#: The pieces of compound names are indexed but for these fields: two thirds of all text, and the least asked for.
+WITHOUT_PIECES = ("tool_output", "meta")
+LAST_SEQ = 0xFFFFFE  # a message beyond this is kept, but not indexed
+
+
+class Range(NamedTuple):
+    """Entries of one session, both ends included."""
+
+    session: int
+    first: int = -1
+    last: int = LAST_SEQ
+
+
+class Looking(Struct, frozen=True):
+    """Which entries to look at, and for what. The newest come first: by session, then by seq, both downwards."""
+
+    groups: tuple[tuple[Phrase, ...], ...]  # each must match, by any one of its phrases
+    phrases: tuple[Phrase, ...]  # what is reported of an entry
+    without: tuple[Phrase, ...] = ()
+    fields: tuple[str, ...] = ()
+    ranges: tuple[Range, ...] | None = None  # only here
+    sessions: tuple[str, tuple[Any, ...]] | None = None  # only in these: a SELECT of ids, and its parameters
+    messages: tuple[str, tuple[Any, ...]] | None = None  # only where this holds for the message `m`
+    first_in: tuple[str, ...] = ()  # the first group only in these fields
+    from_session: int = 0  # only in sessions with this id or a higher one
+    most: int = -1
 
 
 class Index(Protocol):
@@ -39,9 +80,37 @@ class Index(Protocol):
     def remove_session(self, session: int) -> None:
         """Take out every entry of a session, its own one included."""
 
-    def matching(self, query: Query) -> tuple[str, list[Any]]:
-        """A SELECT of `session`, `seq` and `score` of every entry that fits `groups`, `without` and `fields`.
+    def total(self) -> int:
+        """How many entries there are, about."""
 
-        `seq` is -1 for a session's own entry, a higher score is better, no entry comes twice. The other parts of the
-        query are not looked at here. `groups` is not empty.
+    def estimate(self, phrase: Phrase, fields: Sequence[str], sample: int, since: int, newest: int) -> float:
+        """How many entries hold a phrase, looking at no more than `sample` of them.
+
+        Only sessions from `since` on are looked at; of those not looked at, up to session `newest`, as many hold it.
         """
+
+    def look(self, looking: Looking) -> Iterable[Entry]:
+        """The entries that match, each once."""
+
+    def known(self, words: Sequence[str], most: int) -> dict[str, int]:
+        """Those of the words that stand in some entry, in how many, counted up to `most`."""
+
+    def vocabulary(self, beginning: str, most: int) -> list[str]:
+        """Terms with this beginning, as indexed."""
+
+
+def length_factor(length: int) -> float:
+    """By how much what stands in an entry of this length is divided."""
+    return 1 - LENGTH_MATTERS + LENGTH_MATTERS * length / USUAL_LENGTH
+
+
+def held(seen: float, factor: float, terms: int) -> float:
+    """How much of a phrase of so many terms an entry holds, from how often it was seen there, counted by field.
+
+    A word may stand in a long text by chance, two side by side hardly, more of them never: then length says nothing.
+    """
+    if terms == 1:
+        seen /= factor
+    elif terms == 2:
+        seen /= sqrt(factor)
+    return seen / (seen + ENOUGH)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import astuple
 
 from everturn.model.archive import Kept, Tombstone
@@ -28,6 +30,14 @@ class KeptThings:
             conditions.add('"subject"=?', subject)
         sql = f'{KEPT.select}{conditions.where()} ORDER BY "kind","agent","subject","key"'
         return KEPT.read(self.driver.all(sql, conditions.params))
+
+    def drop_kept(self, agent: str, subject: str, kinds: Sequence[str] = ()) -> None:
+        """Give up what is kept about a session, of some kinds or all; also what is kept whichever agent it is of."""
+        conditions = Conditions()
+        conditions.add('"subject"=?', subject)
+        conditions.add_one_of('"agent"', (agent, ""))
+        conditions.add_one_of('"kind"', tuple(kinds))
+        self.driver.run(f'DELETE FROM "{KEPT.name}"{conditions.where()}', conditions.params)
 
     def bury(self, rows: list[Tombstone]) -> None:
         """Note what must not come back."""

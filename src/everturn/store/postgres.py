@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from everturn.clock import Clock, now
-from everturn.errors import EverturnError, NoArchive, Usage
+from everturn.errors import EverturnError, NoArchive, OlderArchive, Usage
 from everturn.store import Health, migrations
 from everturn.store.sql import SqlStore
 
@@ -40,8 +40,13 @@ class Address(NamedTuple):
     schema: str
 
 
-def open_postgres(url: str, create: bool = True, clock: Clock = now) -> PostgresStore:
-    """Open an archive on a server; make it if it is not there and `create` is set; bring it up to date."""
+def open_postgres(
+    url: str, create: bool = True, clock: Clock = now, upgrade: bool = True, durable: bool = False
+) -> PostgresStore:
+    """Open an archive on a server; make it if it is not there and `create` is set; bring it up to date.
+
+    `durable` asks the server to sync its log at every commit, whatever it does by default.
+    """
     try:
         from everturn.store.postgres_driver import connect
         from everturn.store.postgres_index import PostgresIndex
@@ -54,7 +59,9 @@ def open_postgres(url: str, create: bool = True, clock: Clock = now) -> Postgres
     driver = connect(*address(url))
     try:
         _check_server(driver)
-        _bring_up_to_date(driver, create, clock)
+        _bring_up_to_date(driver, create, clock, upgrade)
+        if durable:
+            driver.run("SET synchronous_commit TO on")
     except BaseException:
         driver.close()
         raise
@@ -147,11 +154,13 @@ def _check_server(driver: PostgresDriver) -> None:
         )
 
 
-def _bring_up_to_date(driver: PostgresDriver, create: bool, clock: Clock) -> None:
+def _bring_up_to_date(driver: PostgresDriver, create: bool, clock: Clock, upgrade: bool) -> None:
     steps = migrations.known("postgres")
     applied = _applied(driver)
     if not applied and not create:
         raise NoArchive(f"{driver.url} (schema {driver.schema})")
+    if applied and not upgrade and migrations.pending(driver.url, steps, applied):
+        raise OlderArchive(driver.url)
     for step in migrations.pending(driver.url, steps, applied):
         with driver.write():
             if step not in migrations.pending(driver.url, steps, _applied(driver)):

@@ -1,39 +1,47 @@
 """The full-text index in PostgreSQL: the hits of SQLite's FTS5, from the same terms.
 
-The server's own parser plays no role. Terms come from `derive.analysis` and are written as `tsvector` literals, one row
-for each field of a message, so that a limit on fields is exact and no phrase runs from one field into the next. Groups
-of a query are matched by message: each may be found in another field.
+The server's own parser plays no role. Terms come from `derive.analysis`, their stems from `stemming`, and both are written
+as `tsvector` literals (`tsvectors`), one row for each field of a message, so that a limit on fields is exact and no phrase
+runs from one field into the next. Groups of a query are matched by message: each may be found in another field.
 
-A `tsvector` has limits (1 MB, 16,383 positions, 255 places and 2 kB a term) and drops silently what is beyond some of
-them. So a long text becomes several rows, cut before a limit is reached, each beginning with the last terms of the one
-before: a phrase of up to OVERLAP + 1 terms is found wherever it stands, of a longer one the first that many terms count.
-A term longer than LONGEST characters is known by its beginning.
+How often a word stands in a row is read off `ts_rank`, which for a single word of equal weights is a known function of
+that number. The server is asked for it once for each entry that is worth it, not for every row that matches.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, groupby
+from operator import itemgetter
 from typing import Any
 
-from everturn.derive.analysis import each_term, terms
+from everturn.derive.analysis import terms
 from everturn.model.archive import IndexRow
 from everturn.model.words import FIELDS
-from everturn.store import Query
-from everturn.store.index import WEIGHTS
+from everturn.store import Entry
+from everturn.store.index import BY_FIELD, WITHOUT_PIECES, Looking, Phrase, Range, held, length_factor
 from everturn.store.postgres_driver import PostgresDriver
+from everturn.store.stemming import stem
+from everturn.store.tsvectors import LONGEST, OVERLAP, vectors
 
-PART = 8_000  # terms in a row at most
-OVERLAP = 64
-LONGEST = 500  # characters, at most 2,000 bytes
-REPEATS = 250  # of one term in a row
-CHARACTERS = 200_000  # of different terms in a row, at most 800,000 bytes
-
-_TARGET = '"search_row" ("session","seq","field","part","tsv")'
+_TARGET = '"search_row" ("session","seq","field","part","tsv","size")'
 _SUMMARY = FIELDS.index("summary")
-_WEIGHT = f'(ARRAY[{",".join(str(WEIGHTS[field]) for field in FIELDS)}]::float8[])["field" + 1]'
-_NUMBERS = tuple(map(str, range(1, PART + 1)))
+_HAS_OLD = """SELECT 1 FROM "setting" WHERE "key"='old index'"""
+_STILL_OLD = 'SELECT 1 FROM "search_row" WHERE "size"=0 LIMIT 1'
+#: In the order of the table, which is the order in which sessions came: the oldest first.
+_COUNT = """
+    SELECT COUNT(*), MAX("session") FROM
+    (SELECT "session" FROM "search_row" WHERE "tsv" @@ ?::tsquery AND "session">=?{} LIMIT ?) s
+"""
+_TOTAL = """SELECT SUM("n_messages"-"n_inherited") FROM "session" WHERE "mode"<>'structure'"""
+_KNOWN = """
+    SELECT w, (SELECT COUNT(*) FROM (SELECT 1 FROM "search_row" WHERE "tsv" @@ q::tsquery LIMIT ?) s)
+    FROM UNNEST(?::text[], ?::text[]) AS asked(w, q)
+"""
+_RANK = """, CASE WHEN "t" @@ ?::tsquery THEN ts_rank('{1,1,1,1}',"t",?::tsquery) ELSE 0 END"""
+#: `ts_rank` of a word that stands there 1, 2, 3 … times.
+_RANKS = [total / 1.64493406685 for total in accumulate(1 / (n * n) for n in range(1, 101))]
 
 
 class PostgresIndex:
@@ -42,6 +50,7 @@ class PostgresIndex:
     def __init__(self, driver: PostgresDriver) -> None:
         self.driver = driver
 
+    # in and out ---------------------------------------------------------------------------------------------------
     def add(self, session: int, rows: Sequence[IndexRow]) -> None:
         """Enter the text of messages."""
         self.driver.copy(_TARGET, _entries(session, rows))
@@ -49,8 +58,7 @@ class PostgresIndex:
     def add_session(self, session: int, text: str) -> None:
         """Replace the session's own entry."""
         self.remove(session, [-1])
-        rows = ((session, -1, _SUMMARY, part, tsv) for part, tsv in enumerate(vectors(text)))
-        self.driver.copy(_TARGET, rows)
+        self.driver.copy(_TARGET, ((session, -1, _SUMMARY, *row) for row in vectors(text, pieces=True)))
 
     def remove(self, session: int, seqs: Sequence[int]) -> None:
         """Take entries of messages out."""
@@ -59,53 +67,121 @@ class PostgresIndex:
     def remove_session(self, session: int) -> None:
         """Take out every entry of a session."""
         self.driver.run('DELETE FROM "search_row" WHERE "session"=?', [session])
+        if self._has_old() and self.driver.one(_STILL_OLD) is None:
+            self.driver.run("""DELETE FROM "setting" WHERE "key"='old index'""")
 
-    def matching(self, query: Query) -> tuple[str, list[Any]]:
-        """A SELECT of session, seq and score."""
-        fields, numbers = _field_filter(query.fields)
-        rows = f'SELECT "session","seq" FROM "search_row" WHERE "tsv" @@ ?::tsquery{fields}'
-        groups = [_any_of(group) for group in query.groups]
-        every = " | ".join(group for group in groups if group)
-        params: list[Any] = [every, every, *numbers]
-        sql = f'SELECT "session","seq",SUM({_WEIGHT}*ts_rank("tsv",?::tsquery)) AS "score" FROM "search_row" '
-        sql += f'WHERE "tsv" @@ ?::tsquery{fields}'
-        if len(groups) > 1:
-            sql += f' AND ("session","seq") IN ({" INTERSECT ".join([rows] * len(groups))})'
-            params += [value for group in groups for value in (group, *numbers)]
-        if query.without:
-            sql += f' AND ("session","seq") NOT IN ({rows})'
-            params += [_any_of(query.without), *numbers]
-        return f'{sql} GROUP BY "session","seq"', params
+    # questions ----------------------------------------------------------------------------------------------------
+    def total(self) -> int:
+        """As many as there are messages: a little more than have words."""
+        row = self.driver.one(_TOTAL)
+        return int(row[0] or 0) if row else 0
 
+    def estimate(self, phrase: Phrase, fields: Sequence[str], sample: int, since: int, newest: int) -> float:
+        """From the oldest rows that hold it, from session `since` on."""
+        only, numbers = _field_filter(fields)
+        row = self.driver.one(_COUNT.format(only), [self._any_of([phrase]), since, *numbers, sample])
+        n, last = row or (0, 0)
+        reach = (last - since + 1) if n == sample else (newest - since + 1)
+        return float(n) * max(newest / max(reach, 1), 1.0) if n == sample or since else float(n)
 
-def vectors(text: str) -> Iterator[str]:
-    """The `tsvector` literals that together hold the terms of a text."""
-    cut = (term[:LONGEST] for term in each_term(text))
-    part = list(islice(cut, PART))
-    while part:
-        yield from _literals(part)
-        fresh = list(islice(cut, PART - OVERLAP))
-        part = part[-OVERLAP:] + fresh if fresh else []
+    def look(self, looking: Looking) -> Iterable[Entry]:
+        """What matches, newest first."""
+        numbered = [(number, phrase) for number, phrase in enumerate(looking.phrases) if phrase]
+        queries = [self._any_of([phrase]) for _, phrase in numbered]
+        hits, params = self._hits(looking)
+        only, numbers = _field_filter(looking.fields)
+        # The inner SELECT unpacks each vector once; OFFSET 0 keeps the planner from undoing that.
+        sql = f"""
+            WITH h AS MATERIALIZED ({hits}) SELECT "session","seq","field","size"{_RANK * len(queries)} FROM
+            (SELECT r."session",r."seq",r."field",r."size",r."tsv" || ''::tsvector AS "t" FROM h
+            JOIN "search_row" r ON r."session"=h."session" AND r."seq"=h."seq"{only} OFFSET 0) u
+            ORDER BY "session" DESC, "seq" DESC
+        """
+        rows = self.driver.all(sql, [*params, *[query for query in queries for _ in range(2)], *numbers])
+        for (session, seq), some in groupby(rows, key=itemgetter(0, 1)):
+            yield Entry(session, seq, _held(list(some), numbered))
 
+    def known(self, words: Sequence[str], most: int) -> dict[str, int]:
+        """All in one question."""
+        queries = [self._any_of([(word,)]) for word in words]
+        return {word: n for word, n in self.driver.all(_KNOWN, [most, list(words), queries]) if n}
 
-def _literals(part: list[str]) -> Iterator[str]:
-    places: dict[str, list[str]] = defaultdict(list)
-    for term, number in zip(part, _NUMBERS, strict=False):
-        places[term].append(number)
-    if max(map(len, places.values())) > REPEATS or sum(map(len, places)) > CHARACTERS:
-        half = len(part) // 2
-        yield from _literals(part[:half])
-        yield from _literals(part[half - OVERLAP :])
-    else:
-        yield " ".join([f"{term}:{','.join(numbers)}" for term, numbers in places.items()])
+    def vocabulary(self, beginning: str, most: int) -> list[str]:
+        """The server can only list all terms of all rows, which takes too long."""
+        return []
+
+    # helpers ------------------------------------------------------------------------------------------------------
+    def _has_old(self) -> bool:
+        return self.driver.one(_HAS_OLD) is not None
+
+    def _hits(self, looking: Looking) -> tuple[str, list[Any]]:
+        """A SELECT of session and seq of what matches, each once, the newest first."""
+        only, numbers = _field_filter(looking.fields)
+        matching = f'SELECT "session","seq" FROM "search_row" WHERE "tsv" @@ ?::tsquery{only}'
+        first, *others = [[self._any_of(group), *numbers] for group in looking.groups]
+        where, params = f'r."tsv" @@ ?::tsquery{only} AND r."session">=?', [*first, looking.from_session]
+        if looking.first_in:
+            where += ' AND r."field"=ANY(?)'
+            params.append([FIELDS.index(field) for field in looking.first_in])
+        for group in others:
+            where += f' AND (r."session",r."seq") IN ({matching})'
+            params += group
+        if looking.without:
+            where += f' AND (r."session",r."seq") NOT IN ({matching})'
+            params += [self._any_of(looking.without), *numbers]
+        for condition, given in _limits(looking):
+            where += f" AND {condition}"
+            params += given
+        order = 'ORDER BY r."session" DESC, r."seq" DESC LIMIT ?'
+        params.append(looking.most if looking.most >= 0 else None)
+        return f'SELECT DISTINCT r."session",r."seq" FROM "search_row" r WHERE {where} {order}', params
+
+    def _any_of(self, phrases: Sequence[Phrase]) -> str:
+        """A `tsquery` literal that any one of the phrases satisfies; nothing satisfies the empty one."""
+        wanted = [_side_by_side(phrase, stemmed=True) for phrase in phrases]
+        if self._has_old():
+            wanted += [_side_by_side(phrase, stemmed=False) for phrase in phrases]
+        return " | ".join(f"({literal})" for literal in dict.fromkeys(wanted) if literal)
 
 
 def _entries(session: int, rows: Sequence[IndexRow]) -> Iterator[tuple[Any, ...]]:
     for row in rows:
         for field, text in enumerate(row.texts):
-            if text:
-                for part, tsv in enumerate(vectors(text)):
-                    yield session, row.seq, field, part, tsv
+            for made in vectors(text, FIELDS[field] not in WITHOUT_PIECES) if text else ():
+                yield session, row.seq, field, *made
+
+
+def _held(rows: Sequence[tuple[Any, ...]], numbered: Sequence[tuple[int, Phrase]]) -> tuple[tuple[int, float], ...]:
+    factor = length_factor(sum(row[3] for row in rows))
+    found = []
+    for column, (number, phrase) in enumerate(numbered, 4):
+        seen = sum(BY_FIELD[row[2]] * _times(row[column], phrase) for row in rows if row[column])
+        if seen:
+            found.append((number, held(seen, factor, len(phrase))))
+    return tuple(found)
+
+
+def _times(rank: float, phrase: Phrase) -> int:
+    """How often the phrase stands in a row; more than once is only known of single words."""
+    return bisect_left(_RANKS, rank - 1e-6) + 1 if len(phrase) == 1 else 1
+
+
+def _limits(looking: Looking) -> Iterator[tuple[str, Sequence[Any]]]:
+    if looking.ranges is not None:
+        yield _within(looking.ranges)
+    if looking.sessions is not None:
+        yield f'r."session" IN ({looking.sessions[0]})', looking.sessions[1]
+    if looking.messages is not None:
+        of_row = 'm."session"=r."session" AND m."seq"=r."seq"'
+        yield f'EXISTS (SELECT 1 FROM "message" m WHERE {of_row} AND {looking.messages[0]})', looking.messages[1]
+
+
+def _within(ranges: Sequence[Range]) -> tuple[str, list[Any]]:
+    """A join with the ranges would read all of them; each is a look at the primary key."""
+    sql = 'EXISTS (SELECT 1 FROM UNNEST(?::bigint[],?::bigint[],?::bigint[]) AS g(s,a,b) WHERE g.s=r."session" AND r."seq" BETWEEN g.a AND g.b)'
+    sessions = sorted({part.session for part in ranges})
+    columns = [list(column) for column in zip(*ranges, strict=True)]
+    return f'r."session"=ANY(?) AND {sql}', [sessions, *columns]
 
 
 def _field_filter(fields: Sequence[str]) -> tuple[str, list[Any]]:
@@ -114,14 +190,10 @@ def _field_filter(fields: Sequence[str]) -> tuple[str, list[Any]]:
     return ' AND "field"=ANY(?)', [[FIELDS.index(field) for field in fields if field in FIELDS]]
 
 
-def _any_of(phrases: Sequence[Sequence[str]]) -> str:
-    """A `tsquery` literal that any one of the phrases satisfies; nothing satisfies the empty one."""
-    return " | ".join(f"({literal})" for literal in map(_side_by_side, phrases) if literal)
-
-
-def _side_by_side(phrase: Sequence[str]) -> str:
+def _side_by_side(phrase: Sequence[str], stemmed: bool) -> str:
     # Analysed once more, which changes no term and leaves nothing that could be syntax.
-    words = [f"'{word[:LONGEST]}'" for term in phrase for word in terms(term)]
-    if words and phrase[-1].endswith("*"):
-        words[-1] += ":*"
-    return " <-> ".join(words[: OVERLAP + 1])
+    words = [word for term in phrase for word in terms(term)]
+    literals = [f"'{(stem(word) if stemmed else word)[:LONGEST]}'" for word in words]
+    if literals and phrase[-1].endswith("*"):
+        literals[-1] += ":*"
+    return " <-> ".join(literals[: OVERLAP + 1])

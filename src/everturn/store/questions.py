@@ -87,6 +87,13 @@ class Questions:
                 found.append(session)
         return found
 
+    def beside(self, agent: str, native_id: str) -> tuple[str, str]:
+        """The ids of an agent's main sessions next to this one, before and after it in order; "" where there is none."""
+        sql = """SELECT "native_id" FROM "session" WHERE "agent"=? AND "kind"='main' AND "native_id"{} LIMIT 1"""
+        before = self.driver.one(sql.format('<? ORDER BY "native_id" DESC'), (agent, native_id))
+        after = self.driver.one(sql.format('>? ORDER BY "native_id"'), (agent, native_id))
+        return str(before[0]) if before else "", str(after[0]) if after else ""
+
     def sessions_of(self, agent: str, native_id: str) -> list[Session]:
         """Every session with this native id, oldest first."""
         sql = f'{SESSIONS.select} WHERE "agent"=? AND "native_id"=? ORDER BY "id"'

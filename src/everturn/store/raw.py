@@ -196,6 +196,7 @@ class Raw:
         self.driver.run(sql, (len(data), digest, old.version, old.start))
         if digest != old.digest:
             self._release([old.digest])
+        self._remember(digest, bytes(data))  # what grows is likely to grow again
 
     def _release(self, digests: Iterable[bytes]) -> None:
         for digest in digests:
@@ -206,11 +207,15 @@ class Raw:
         """As `read_chunk`, from memory when it was read a moment ago: messages are read one after another."""
         data = self._recent.get(digest)
         if data is None:
-            data = self._recent[digest] = self.read_chunk(digest)
-            if len(self._recent) > _RECENT:
-                self._recent.popitem(last=False)
+            data = self._remember(digest, self.read_chunk(digest))
         else:
             self._recent.move_to_end(digest)
+        return data
+
+    def _remember(self, digest: bytes, data: bytes) -> bytes:
+        self._recent[digest] = data
+        if len(self._recent) > _RECENT:
+            self._recent.popitem(last=False)
         return data
 
 

@@ -1,27 +1,27 @@
-"""Full-text search: the engine's index says which entries match, the rest is the same SQL everywhere.
+"""Full-text search: the index says which entries match, `gathering` bounds the work, `scope` holds the filters.
 
-A message is in the index once, in the session that owns it. It is reported where the asker expects it: when the owner is
-an older version of a file, in the current one that holds the same message; when one session is asked for, in that one,
-also if it only inherited the message.
+Ranking for people is `recall.ranking`, over what `candidates` gives. `search` orders by the words of each entry alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from math import log
+
+from msgspec.structs import replace
+
+from everturn.derive.analysis import terms
 from everturn.errors import Usage
 from everturn.model.words import FIELDS
-from everturn.store import Hit, Query
-from everturn.store.conditions import Conditions, add_sessions, needs_text
-from everturn.store.driver import Driver
-from everturn.store.index import Index
+from everturn.store import Candidates, Entry, Hit, Query
+from everturn.store.driver import Driver, in_lists
+from everturn.store.gathering import gather
+from everturn.store.index import Index, Phrase
+from everturn.store.scope import report, resolve
+from everturn.store.stemming import completions
 
-#: Where else the session `s` of a hit lives: in `c`, and there the same message is `cm`.
-_CURRENT_COPY = """
-    LEFT JOIN "session" c ON s."state"='superseded' AND c."agent"=s."agent" AND c."native_id"=s."native_id"
-        AND c."machine"=s."machine" AND c."state"='current'
-"""
-_COPY_ASKED_FOR = ' LEFT JOIN "session" c ON c."id"=? AND c."id"<>s."id" AND c."agent"=s."agent"'
-_COPIED = ' LEFT JOIN "message" cm ON cm."session"=c."id" AND cm."fingerprint"=m."fingerprint"'
-_MESSAGE = ' LEFT JOIN "message" m ON m."session"=h."session" AND m."seq"=h."seq"'
+_KNOWN = 100  # a word in more entries than this is not counted further
+_NOTHING = Candidates((), (), (), 0, [], True)
 
 
 class Searching:
@@ -31,56 +31,84 @@ class Searching:
     index: Index
 
     def search(self, query: Query) -> list[Hit]:
-        """The best hits first."""
+        """Every entry that fits, best first, a page of it."""
+        found = self.candidates(query)
+        rarity = [
+            rareness(count, found.total) * weight for count, weight in zip(found.counts, found.weights, strict=True)
+        ]
+        hits = [Hit(entry.session, entry.seq, _score(entry, rarity)) for entry in found.entries]
+        hits.sort(key=lambda hit: (-hit.score, -hit.session, hit.seq))
+        return hits[query.offset : query.offset + query.limit]
+
+    def candidates(self, query: Query, most: int = 0) -> Candidates:
+        """What is worth ranking."""
         unknown = [name for name in query.fields if name not in FIELDS]
         if unknown:
             raise Usage(f"no field {', '.join(unknown)} to search in; there are {', '.join(FIELDS)}")
-        if not query.groups:
-            return []
-        matching, params = self.index.matching(query)
-        joins, target, seq = "", 'h."session"', 'h."seq"'
-        if self._has_copies(query):
-            joins = f' JOIN "session" s ON s."id"=h."session"{_MESSAGE}'
-            joins += _CURRENT_COPY if query.session is None else _COPY_ASKED_FOR
-            joins += _COPIED
-            target, seq = 'COALESCE(cm."session",h."session")', 'COALESCE(cm."seq",h."seq")'
-            params = params if query.session is None else [*params, query.session]
-        elif query.origins or query.since is not None or query.until is not None:
-            joins = _MESSAGE
-        joins += _sessions_join(query, target)
-        conditions = _conditions(query, target)
-        sql = (
-            f'SELECT {target}, {seq}, MAX(h."score") FROM ({matching}) h{joins}{conditions.where()}'
-            f" GROUP BY {target}, {seq} ORDER BY 3 DESC, 1 DESC, 2 LIMIT ? OFFSET ?"
-        )
-        rows = self.driver.all(sql, [*params, *conditions.params, query.limit, query.offset])
-        return [Hit(session, seq, float(score)) for session, seq, score in rows]
+        analysed = _analysed(query)
+        if analysed is None:
+            return _NOTHING
+        with self.driver.reading():
+            scope = resolve(self.driver, analysed)
+            if scope.ranges == ():
+                return _NOTHING
+            found = gather(self.driver, self.index, analysed, scope, most)
+            return replace(found, entries=report(self.driver, analysed, scope, found.entries))
 
-    def _has_copies(self, query: Query) -> bool:
-        """Can a hit be in another place than where it is to be reported?"""
-        if query.session is None:
-            sql, params = """SELECT 1 FROM "session" WHERE "state"='superseded' LIMIT 1""", []
-        else:
-            sql, params = 'SELECT 1 FROM "session" WHERE "id"=? AND "n_inherited">0', [query.session]
-        return self.driver.one(sql, params) is not None
+    def known(self, words: Sequence[str]) -> dict[str, int]:
+        """Those of the words that stand in the archive."""
+        return self.index.known(words, _KNOWN)
+
+    def times(self, sessions: Sequence[int]) -> dict[int, tuple[int | None, int | None]]:
+        """When sessions started and ended."""
+        sql = 'SELECT "id","started","ended" FROM "session" WHERE "id" IN ({})'
+        return {row[0]: (row[1], row[2]) for row in in_lists(self.driver.all, sql, sessions)}
+
+    def vocabulary(self, beginning: str, most: int) -> list[str]:
+        """Indexed terms with this beginning."""
+        return self.index.vocabulary(beginning, most)
 
 
-def _sessions_join(query: Query, target: str) -> str:
-    if query.sessions is None:
-        return ""
-    join = f' JOIN "session" t ON t."id"={target}'
-    return join + ' LEFT JOIN "session_text" x ON x."session"=t."id"' if needs_text(query.sessions) else join
+def rareness(count: float, total: int) -> float:
+    """How much a word says that stands in `count` of `total` entries."""
+    return log(1 + (max(total - count, 0) + 0.5) / (count + 0.5))
 
 
-def _conditions(query: Query, target: str) -> Conditions:
-    conditions = Conditions()
-    if query.session is not None:
-        conditions.add(f"{target}=?", query.session)
-    if query.sessions is not None:
-        add_sessions(conditions, query.sessions, s="t")
-    conditions.add_one_of('m."origin"', query.origins)
-    if query.since is not None:
-        conditions.add('m."at">=?', query.since)
-    if query.until is not None:
-        conditions.add('m."at"<?', query.until)
-    return conditions
+def _score(entry: Entry, rarity: Sequence[float]) -> float:
+    return sum(rarity[number] * held for number, held in entry.held)
+
+
+def _analysed(query: Query) -> Query | None:
+    """The query with nothing but terms in it; None when nothing can match."""
+    groups = tuple(tuple(_completed(filter(None, map(_terms, group)))) for group in query.groups)
+    if not all(groups):
+        return None
+    weights = query.weights + (1.0,) * len(query.optional)
+    optional = [
+        (phrase, weight) for phrase, weight in zip(map(_terms, query.optional), weights, strict=False) if phrase
+    ]
+    if not groups and not optional:
+        return None
+    return replace(
+        query,
+        groups=groups,
+        without=tuple(filter(None, map(_terms, query.without))),
+        optional=tuple(phrase for phrase, _ in optional),
+        weights=tuple(weight for _, weight in optional),
+    )
+
+
+def _terms(phrase: Phrase) -> Phrase:
+    """Analysed once more, which changes no term and leaves nothing that could be syntax of an engine."""
+    found = [term for word in phrase for term in terms(word)]
+    if found and phrase[-1].endswith("*"):
+        found[-1] += "*"
+    return tuple(found)
+
+
+def _completed(phrases: Iterable[Phrase]) -> Iterator[Phrase]:
+    """With what a phrase that is open at its end also means: the index holds stems, and these may be shorter."""
+    for phrase in phrases:
+        yield phrase
+        if phrase[-1].endswith("*"):
+            yield from ((*phrase[:-1], made) for made in completions(phrase[-1].removesuffix("*")))

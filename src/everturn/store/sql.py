@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from contextlib import AbstractContextManager
 
+from everturn.store.checkpoints import Checkpoints
 from everturn.store.driver import Driver
 from everturn.store.erasing import Erasing
 from everturn.store.index import Index
@@ -18,7 +19,7 @@ from everturn.store.questions import Questions
 from everturn.store.searching import Searching
 
 
-class SqlStore(Erasing, Questions, Searching, KeptThings):
+class SqlStore(Erasing, Questions, Searching, KeptThings, Checkpoints):
     """One archive in one SQL database. Not shared between threads."""
 
     def __init__(self, url: str, driver: Driver, index: Index) -> None:

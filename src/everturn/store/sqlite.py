@@ -23,12 +23,14 @@ from everturn.store.sqlite_opening import copies, copy_into, open_file, open_mem
 _SHOWN = 20  # problems of a damaged database that are listed
 
 
-def open_sqlite(url: str, create: bool = True, clock: Clock = now, durable: bool = False) -> SqliteStore:
+def open_sqlite(
+    url: str, create: bool = True, clock: Clock = now, durable: bool = False, upgrade: bool = True
+) -> SqliteStore:
     """Open an archive, make it if there is none and `create` is set, bring it up to date."""
     if url == "memory:":
         return SqliteStore(url, open_memory(url, clock), None)
     path = Path(url.removeprefix("sqlite:").removeprefix("//"))
-    return SqliteStore(url, open_file(path, url, create, clock, durable), path)
+    return SqliteStore(url, open_file(path, url, create, clock, durable, upgrade), path)
 
 
 class SqliteStore(SqlStore):

@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 
 from everturn.clock import Clock
-from everturn.errors import EverturnError, NoArchive, NoSpace, NotAnArchive
+from everturn.errors import EverturnError, NoArchive, NoSpace, NotAnArchive, OlderArchive
 from everturn.store import migrations
 from everturn.store.migrations import Applied, Migration
 from everturn.store.sqlite_driver import SqliteDriver, explain
@@ -31,8 +31,8 @@ _NOTES = """
 """
 
 
-def open_file(path: Path, url: str, create: bool, clock: Clock, durable: bool) -> SqliteDriver:
-    """The connection to an archive in a file, up to date."""
+def open_file(path: Path, url: str, create: bool, clock: Clock, durable: bool, upgrade: bool = True) -> SqliteDriver:
+    """The connection to an archive in a file, up to date. Raises OlderArchive when it would have to be brought there."""
     size = _size(path, url)
     if not size and not create:
         raise NoArchive(url)
@@ -42,7 +42,7 @@ def open_file(path: Path, url: str, create: bool, clock: Clock, durable: bool) -
     driver = SqliteDriver(_connect(str(path), url, apsw.SQLITE_OPEN_READWRITE), url)
     try:
         if size:
-            _inspect(driver, has_log)
+            _inspect(driver, has_log, upgrade)
         _prepare(driver, durable)
         _migrate(driver, clock, path)
     except BaseException:
@@ -109,7 +109,7 @@ def _connect(name: str, url: str, flags: int) -> apsw.Connection:
     return connection
 
 
-def _inspect(driver: SqliteDriver, has_log: bool) -> None:
+def _inspect(driver: SqliteDriver, has_log: bool, upgrade: bool) -> None:
     """Is this an archive we can use? Raises before anything is changed.
 
     The last connection that closes copies the log into the database; not if the database turns out to be a stranger's.
@@ -118,7 +118,9 @@ def _inspect(driver: SqliteDriver, has_log: bool) -> None:
         driver.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(has_log))
     if driver.one("PRAGMA application_id") != (APPLICATION_ID,):
         raise NotAnArchive(driver.url, "it is a database of another program")
-    migrations.pending(driver.url, migrations.known("sqlite"), _applied(driver))
+    applied = _applied(driver)
+    if migrations.pending(driver.url, migrations.known("sqlite"), applied) and not upgrade:
+        raise OlderArchive(driver.url) if applied else NoArchive(driver.url)
     with driver.sentences:
         driver.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
 

@@ -1,0 +1,190 @@
+"""What a search costs in process: at the size at hand and, with --big, at a million messages.
+
+Queries of every kind, from one rare word to the commonest words of all. CPU time of ranking alone: reading the texts that
+are shown belongs to a page. `overlap@10` compares the first ten with those of a ranking that looked at every message that
+matches. The million messages are made up: words by Zipf's law, each message about few things, so that its words come again.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import resource
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import accumulate, islice
+from pathlib import Path
+from statistics import median
+
+from benchmarks.corpora import Corpora
+from benchmarks.figures import Figure, say
+from benchmarks.ingest import taken_in
+from benchmarks.processes import MB
+from everturn.derive.query import parse
+from everturn.model.archive import Growth, IndexRow, MessageRow, Session, SourceFile, Version
+from everturn.model.words import FIELDS
+from everturn.recall import ranking
+from everturn.recall.terms import request
+from everturn.store import Query, Store, open_store
+
+USUAL = 20.0  # ms of CPU for queries with up to FEW hits
+ANY = 50.0  # for any other
+FEW = 5000
+MEMORY = 200  # MB of this process, at most
+ROOM = 0.35  # of the text, at most
+
+#: Of the archive at hand.
+WORDS = (
+    *("the", "error", "file", "test failed", "json parser", '"no such file"', "auth*", "parse_json_line", "zzyzxq"),
+    *("why does the build fail on windows", "error in the test of the file", "fix the login bug from last week"),
+    *("git commit message", "README.md", "TypeError: cannot read properties of undefined", "docker compose up -d"),
+)
+_MESSAGES = 1_000_000
+_PER_SESSION = 120
+_VOCABULARY = 400_000
+_STARTED = 1_700_000_000_000
+_SEED = 7
+#: Share of messages and sentences in one, by field; the shape of real transcripts.
+_SHAPE = (
+    ("prompt", 0.06, 3),
+    ("answer", 0.24, 6),
+    ("thinking", 0.05, 6),
+    ("tool_input", 0.3, 4),
+    ("tool_output", 0.35, 24),
+)
+
+
+def figures(corpora: Corpora) -> Iterator[Figure]:
+    """Over the largest archive of this run; with --big also over a million messages."""
+    corpus = corpora.largest()
+    if not corpus.costs:
+        corpus.costs.append(taken_in(corpus))
+    with closing(open_store(str(corpus.place.db))) as store:
+        yield from asked(store, f"{corpus.size / MB:.0f} MB of history", WORDS)
+    if not corpora.big:
+        yield Figure("search at a million messages", None, note="made and asked with --big")
+        return
+    path = corpora.folder / "million.db"
+    size, words = million(path)
+    with closing(open_store(str(path))) as store:
+        index = store.sizes()["index"]
+        yield Figure("index / text, a million messages", index / size, "", ROOM, note=f"{size / MB:,.0f} MB of text")
+        yield from asked(store, "a million messages", queries(words))
+
+
+def asked(store: Store, where: str, texts: Sequence[str]) -> Iterator[Figure]:
+    """Every query, its cost and what bounding the work changed; then the worst of each sort."""
+    asking = [(text, request(parse(text))) for text in texts]
+    took = {text: _took(store, query) for text, query in asking}
+    yield Figure("memory after searching", _memory(), "MB", MEMORY, note=f"most that this process took, {where}")
+    worst = {USUAL: 0.0, ANY: 0.0}
+    for text, query in asking:
+        everything = _everything(store, query)
+        cost, first = took[text]
+        bar = USUAL if len(everything) <= FEW else ANY
+        worst[bar] = max(worst[bar], cost)
+        note = f"{len(everything):,} hits, overlap@10 {_overlap(first, everything):.1f}; {where}"
+        yield Figure(f"rank {text[:48]}", cost, "CPU-ms", bar, note=note)
+    yield Figure(f"slowest with up to {FEW:,} hits", worst[USUAL], "CPU-ms", USUAL, note=where)
+    yield Figure("slowest of any query", max(worst.values()), "CPU-ms", ANY, note=where)
+
+
+def million(path: Path, messages: int = _MESSAGES) -> tuple[int, list[str]]:
+    """Make an archive of made-up messages; bytes of its text, and its words from the commonest to the rarest."""
+    say(f"making {messages:,} messages, some minutes…")
+    chance = random.Random(_SEED)
+    words = [_word(number) for number in range(_VOCABULARY)]
+    weights = list(accumulate(1 / (number + 4) for number in range(_VOCABULARY)))
+    sentences = [" ".join(chance.choices(words, cum_weights=weights, k=10)) for _ in range(150_000)]
+    size = 0
+    with closing(open_store(str(path))) as store:
+        texts = _texts(chance, sentences)
+        for number in range(0, messages, _PER_SESSION):
+            batch = list(islice(texts, min(_PER_SESSION, messages - number)))
+            size += sum(len(text) for _, text in batch)
+            _write_session(store, number // _PER_SESSION, batch)
+    return size, words
+
+
+def queries(words: Sequence[str]) -> list[str]:
+    """From the commonest words to the rarest, alone and together."""
+    at = [0, 1, 5, 20, 100, 400, 1500, 5000, 20_000, 100_000]
+    alone = [words[number] for number in at]
+    together = [
+        (0, 1, 5),
+        (20, 30, 45),
+        (100, 150),
+        (0, 400, 1500),
+        (400, 500, 600, 700, 800),
+        (5000, 20),
+        (20_000, 25_000, 0, 5),
+    ]
+    joined = [" ".join(words[number] for number in some) for some in together]
+    quoted = [f'"{words[0]} {words[5]}"', f'"{words[20]} {words[30]}"', f"{words[400][:4]}*", f"{words[3]}_{words[9]}"]
+    return [*alone, *joined, *quoted, "qqxzjjkw"]
+
+
+def _took(store: Store, query: Query) -> tuple[float, list[tuple[int, int]]]:
+    """CPU milliseconds, the middle of five, and the first ten."""
+    took, first = [], []
+    ranking.rank(store, query)  # what is read from disk first is not what is measured
+    for _ in range(5):
+        gc.collect()
+        begun = time.process_time()
+        hits = ranking.rank(store, query).hits
+        took.append((time.process_time() - begun) * 1000)
+        first = [(hit.session, hit.seq) for hit in hits[:10]]
+    return median(took), first
+
+
+def _everything(store: Store, query: Query) -> list[tuple[int, int]]:
+    """The order when every message that matches is looked at."""
+    found = ranking.ranked(store, store.candidates(query), query, 0, ranking.WEIGHTS, sys.maxsize)
+    return [(hit.session, hit.seq) for hit in found]
+
+
+def _overlap(first: Sequence[tuple[int, int]], everything: Sequence[tuple[int, int]]) -> float:
+    wanted = everything[:10]
+    return len(set(first) & set(wanted)) / len(wanted) if wanted else 1.0
+
+
+def _memory() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / MB * (1 if sys.platform == "darwin" else 1024)
+
+
+def _word(number: int) -> str:
+    """Syllables that no stemmer takes for an ending, all different: the commoner, the shorter."""
+    made, rest = "", number + 30
+    while rest:
+        made += "bdfgkmnprtvz"[rest % 12] + "aou"[rest // 12 % 3]
+        rest //= 36
+    return made + "k"
+
+
+def _texts(chance: random.Random, sentences: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Field and text of one message after the other, without end."""
+    fields = [name for name, _, _ in _SHAPE]
+    shares = [share for _, share, _ in _SHAPE]
+    lengths = {name: length for name, _, length in _SHAPE}
+    while True:
+        field = chance.choices(fields, shares)[0]
+        length = chance.randint(1, 2 * lengths[field])
+        about = chance.choices(sentences, k=max(1, length // 3))  # what a message is about, it says several times
+        yield field, "\n".join(chance.choice(about) for _ in range(length))
+
+
+def _write_session(store: Store, number: int, batch: Sequence[tuple[str, str]]) -> None:
+    at = _STARTED + number * 3_600_000
+    rows = [MessageRow(0, seq, seq // 6, -1, "user", "human", "text", at + seq * 1000) for seq in range(len(batch))]
+    index = [
+        IndexRow(seq, tuple(text if name == field else None for name in FIELDS))
+        for seq, (field, text) in enumerate(batch)
+    ]
+    with store.write():
+        source = store.add_file(SourceFile(format="made-up", machine="box", path=f"/{number}"))
+        version = store.add_version(Version(source=source))
+        session = store.open_session(Session(agent="made-up", native_id=f"s{number}", version=version))
+        store.append(session.id, Growth(rows, [], [], [], [], [], index, [], started=at, ended=at + len(batch) * 1000))

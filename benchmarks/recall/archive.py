@@ -1,0 +1,106 @@
+"""A set in a real archive: taken in as `everturn add` does it, asked as the surfaces ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from benchmarks.recall.questions import Place
+from everturn.capture.policy import Policy
+from everturn.capture.sync import Sync, add
+from everturn.errors import Usage
+from everturn.model.archive import Session
+from everturn.model.conversation import Message
+from everturn.model.words import SESSION_KINDS
+from everturn.recall.meaning import Meaning
+from everturn.recall.reading import Sources, read_messages
+from everturn.recall.scope import Filters
+from everturn.recall.search import search
+from everturn.sources import Places, all_sources
+from everturn.store import SessionFilter, Store, open_store
+
+#: How many messages are asked for, each with its snippet: enough to hold ten sessions nearly always.
+DEPTH = 50
+#: The same moment always: what is new to a ranking must not depend on the day of the measurement.
+NOW = 1_780_000_000_000
+
+
+def ranked(
+    store: Store, sources: Sources, text: str, scope: str = "", meaning: Meaning | None = None
+) -> list[tuple[int, int, float]]:
+    """What the search core gives, best first: session, seq (-1: the session's own title or summary), score."""
+    try:
+        page = search(store, sources, text, Filters(workspace=scope), limit=DEPTH, now=NOW, meaning=meaning)
+    except Usage:  # a pasted text may say something in the language of requests that cannot be meant
+        return []
+    return [(one.session.id, one.row.seq if one.row else -1, one.score) for one in page.items]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A message with its words, as the simple methods see it."""
+
+    scope: str
+    place: Place
+    message: Message
+
+    @property
+    def text(self) -> str:
+        """All that is searched in it."""
+        return "\n".join(block.text for block in self.message.blocks if block.text)
+
+
+class Archive:
+    """The sessions of one set."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.sources = all_sources()
+
+    @classmethod
+    def of(cls, folder: Path, db: Path) -> Archive:
+        """Take in everything below a folder."""
+        store = open_store(str(db))
+        nobody = Places(folder / "nobody", {}, "linux")
+        job = Sync(store, dict(all_sources()), nobody, Policy(), "box", "ann", lambda: NOW)
+        add(job, [folder])
+        return cls(store)
+
+    def close(self) -> None:
+        """The file stays."""
+        self.store.close()
+
+    def ask(self, text: str, scope: str, meaning: Meaning | None = None) -> list[Place]:
+        """The answer of the search core, by native ids."""
+        found = ranked(self.store, self.sources, text, scope, meaning)
+        return [(self.names[session], seq) for session, seq, _ in found]
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """Session → native id."""
+        return {session.id: session.native_id for session, _ in self.sessions}
+
+    @cached_property
+    def sessions(self) -> list[tuple[Session, str]]:
+        """Every session with its workspace, in the order they were taken in."""
+        wanted = SessionFilter(kinds=SESSION_KINDS, states=("current", "superseded"))
+        found: list[tuple[Session, str]] = []
+        after = ""
+        while True:
+            rows, after = self.store.sessions(wanted, 200, after)
+            found += [(session, text.workspace) for session, text in rows]
+            if not after:
+                return sorted(found, key=lambda one: one[0].id)
+
+    def path(self, session: Session) -> Path:
+        """The file a session was read from."""
+        return Path(self.store.file_by_id(self.store.version(session.version).source)[0].path)
+
+    def documents(self) -> Iterator[Document]:
+        """Every message, each once."""
+        for session, workspace in self.sessions:
+            for row, message in read_messages(self.store, self.sources, session):
+                if not row.inherited:
+                    yield Document(workspace, (session.native_id, row.seq), message)

@@ -1,0 +1,113 @@
+"""The question sets by name: how each is put into an archive, what is asked, and which figures tell about it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figures import Figure
+from benchmarks.recall import agent, dialogues
+from benchmarks.recall.archive import Archive
+from benchmarks.recall.baselines import Ask, Baselines
+from benchmarks.recall.meanings import Model, with_meaning
+from benchmarks.recall.measuring import OURS, Answered, asked
+from benchmarks.recall.questions import Question
+from benchmarks.recall.report import figures_of, parts_of
+
+Measured = tuple[str, dict[str, list[Answered]]]  # name of the figures, answers by method
+
+#: LIKE looks through every text at each question; of large sets a part of the questions is enough to see it.
+_LIKE_BUDGET = 600_000_000  # characters looked through
+
+
+def locomo(folder: Path, model: Model | None) -> Iterator[Measured]:
+    """Long dialogues; each question is asked within its own."""
+    yield from _dialogues("LoCoMo", dialogues.locomo(folder / "in"), folder, True, model)
+
+
+def devmembench(folder: Path, model: Model | None) -> Iterator[Measured]:
+    """A developer's sessions."""
+    yield from _dialogues("devmembench", dialogues.devmembench(folder / "in"), folder, False, model)
+
+
+def on_agents(folder: Path, model: Model | None) -> Iterator[Measured]:
+    """Transcripts of agents: titles, then exact strings."""
+    given = agent.transcripts(folder / "in")
+    with closing(Archive.of(folder / "in", folder / "archive.db")) as archive:
+        documents = list(archive.documents())
+        plain = Baselines(("", one.place, one.text) for one in documents)
+        methods = _methods(archive, model)
+        if questions := agent.titles(archive, given):
+            yield "agent titles", _answers(questions, methods, plain)
+        yield "agent exact strings", _answers(agent.exact_strings(documents), methods, plain)
+
+
+SETS: dict[str, Callable[[Path, Model | None], Iterator[Measured]]] = {
+    "locomo": locomo,
+    "devmembench": devmembench,
+    "agent": on_agents,
+}
+
+
+def measured(name: str, folder: Path, model: Model | None = None) -> Iterator[Measured]:
+    """Everything of one set, also by meaning where there is a model; the folder is used and emptied."""
+    place = folder / name
+    place.mkdir(parents=True)
+    try:
+        yield from SETS[name](place, model)
+    finally:
+        shutil.rmtree(place)
+
+
+def figures_for(name: str, folder: Path) -> Iterator[Figure]:
+    """The figures of one set, or why there are none."""
+    found = False
+    for told, answers in measured(name, folder):
+        found = True
+        yield from figures_of(told, answers)
+        yield from parts_for(told, answers)
+    if not found:
+        yield Figure(name, None, note=f"no questions in ../shared/bench/{name} beside the checkout")
+
+
+def parts_for(told: str, answers: dict[str, list[Answered]]) -> Iterator[Figure]:
+    """Halves that were chosen by nobody: what was tuned on one must hold on the other; and kinds of questions."""
+    if told == "LoCoMo":
+        names = sorted({one.question.scope for one in answers[OURS]})
+
+        def half(question: Question) -> str:
+            return "even dialogues" if names.index(question.scope) % 2 else "odd dialogues"
+
+        yield from parts_of(told, answers, "session", ("hit@1", "hit@5", "MRR"), half)
+        yield from parts_of(told, answers, "message", ("recall@5", "recall@10"), half)
+        yield from parts_of(told, answers, "message", ("recall@10",), lambda one: one.group)
+    elif told == "agent titles":
+        yield from parts_of(told, answers, "session", ("hit@1", "hit@5"), lambda one: one.group)
+    elif told == "agent exact strings":
+        yield from parts_of(told, answers, "session", ("hit@1",), lambda one: one.group)
+        yield from parts_of(told, answers, "message", ("hit@1",), lambda one: one.group)
+
+
+def _dialogues(
+    told: str, questions: list[Question] | None, folder: Path, scoped: bool, model: Model | None
+) -> Iterator[Measured]:
+    if questions is None:
+        return
+    with closing(Archive.of(folder / "in", folder / "archive.db")) as archive:
+        plain = Baselines((one.scope if scoped else "", one.place, one.text) for one in archive.documents())
+        yield told, _answers(questions, _methods(archive, model), plain)
+
+
+def _methods(archive: Archive, model: Model | None) -> dict[str, Ask]:
+    """Ours, and ours with meaning."""
+    return {OURS: archive.ask, **(with_meaning(archive, model) if model else {})}
+
+
+def _answers(questions: Sequence[Question], ours: dict[str, Ask], plain: Baselines) -> dict[str, list[Answered]]:
+    some = questions[:: max(1, round(len(questions) * plain.size / plain.scopes / _LIKE_BUDGET))]
+    methods: dict[str, tuple[Ask, Sequence[Any]]] = {name: (ask, questions) for name, ask in ours.items()}
+    methods |= {"FTS5": (plain.fts5, questions), "LIKE by words": (plain.words, some), "LIKE": (plain.like, some)}
+    return {name: asked(which, ask) for name, (ask, which) in methods.items()}

@@ -1,0 +1,170 @@
+"""What was decided, and what a person asked to hold from then on, by the words that say so.
+
+No model: a sentence counts when it begins like an order (`never …`, `always …`, `do not …`, `make sure …`, `only …`,
+`no …`), lays down a rule (`must`, `from now on`, `use X, not Y`) or carries a mark (`Decision:`, `NOTE:`, `pin:`). Rather
+one too few than one too many: questions, reports (`it never works`, `I don't know`), code, quotes and logs do not count.
+A line with a mark that asks to be remembered is *pinned*: no view leaves it out.
+
+`stated` is for the words of a human, `announced` for the answer of a model, where only the mark `Decision:` counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from everturn.derive.printable import one_line
+from everturn.derive.prose import Sentence, sentences
+
+#: Longest excerpt of a text kept in a state.
+LONGEST = 200
+_MOST = 12  # of one message
+_MOST_PASTED = 5
+_WORDIEST = 60  # words; beyond that it is a story, not a rule
+
+
+class Mark(Struct, frozen=True):
+    """A decision or a constraint, in the words in which it was said."""
+
+    text: str
+    kind: str  # marker | imperative
+    binds: bool = False  # a constraint: it holds from then on; else a decision
+    pinned: bool = False
+
+
+def stated(text: str) -> list[Mark]:
+    """The decisions and constraints in a message of a human, in order, each once."""
+    found: dict[str, Mark] = {}
+    pasted = 0
+    for sentence in sentences(text):
+        mark = _mark(sentence)
+        if mark is None or (sentence.pasted and pasted >= _MOST_PASTED):
+            continue
+        pasted += sentence.pasted
+        found.setdefault(likeness(mark.text), mark)
+        if len(found) >= _MOST:
+            break
+    return list(found.values())
+
+
+def announced(text: str) -> list[Mark]:
+    """The decisions that a model marked as such, one to a line."""
+    return list(_announced(text))[:_MOST]
+
+
+def likeness(text: str) -> str:
+    """What two sentences that say the same in the same words have in common."""
+    return " ".join(_WORD.findall(text.lower()))[:LONGEST]
+
+
+def _announced(text: str) -> Iterator[Mark]:
+    for found in _ANNOUNCED.finditer(_FENCED.sub("\n", text)):
+        words = one_line(found[1].strip(" *_"), LONGEST)
+        if words:
+            yield Mark(words, "marker")
+
+
+def _mark(sentence: Sentence) -> Mark | None:
+    words = _POLITE.sub("", sentence.text.strip("*_ "))
+    marker = _MARKER.match(words)
+    if marker and not (sentence.pasted and marker[1].lower() in _REMARKS):
+        return _marked(marker[1].lower(), words[marker.end() :])
+    if sentence.text.rstrip("\"'*_) ").endswith("?") or len(words.split()) > _WORDIEST:
+        return None
+    excerpt = one_line(sentence.text, LONGEST)
+    if _RULE.search(words) if not sentence.pasted else _STRICT.match(words):
+        return Mark(excerpt, "imperative", binds=True)
+    if not sentence.pasted and _CHOICE.search(words):
+        return Mark(excerpt, "marker")
+    return None
+
+
+def _marked(name: str, rest: str) -> Mark | None:
+    words = one_line(rest.strip(" *_"), LONGEST)
+    if not words:
+        return None
+    return Mark(words, "marker", binds=name not in (*_DECIDED, *_REMARKS), pinned=name in _PINNED)
+
+
+_WORD = re.compile(r"[\w'’]+")
+_FENCED = re.compile(r"^[ \t]*```.*?(?:^[ \t]*```|\Z)", re.MULTILINE | re.DOTALL)
+_ANNOUNCED = re.compile(r"^[ \t>*_#-]{0,8}(?:Decision|Decided)(?:\*\*|__)?:(?:\*\*|__)?[ \t]*(\S.{0,2000})$", re.M)
+
+_DECIDED = ("decision", "decided", "agreed")
+_REMARKS = ("note", "nb", "n.b.", "n.b", "todo")
+_PINNED = ("pin", "pinned", "constraint", "rule", "remember")
+_MARKER = re.compile(
+    r"#?(pin|pinned|constraint|rule|remember|decision|decided|agreed|note|n\.?b\.?|todo|important)(?:\*\*|__)?\s*:(?!:)",
+    re.IGNORECASE,
+)
+
+#: What people put in front of what they want.
+_POLITE = re.compile(
+    r"^(?:(?:ok(?:ay)?|yes|yeah|yep|nope|hey|hm+|also|and|but|so|then|now|well|actually|please|pls|just|again|first|finally|remember)"
+    r"\b[,.!:;]?\s+|no[,.!]\s+)+",
+    re.IGNORECASE,
+)
+_DONT = r"(?:do\s+not|don['’]?t|dont)"
+#: Where an order may begin: the sentence, or a clause of it.
+_OPENS = r"(?:^|[,;:(–—-]\s+|\b(?:please|pls|and|but|also|so|then|you\s+(?:should|must|can|need\s+to)|to|just)\s+)"
+#: The same without a purpose: `do it to make sure` asks for nothing more.
+_ASKS = r"(?:^|[,;:(–—-]\s+|\b(?:please|pls|and|but|also|so|then|you\s+(?:should|must|can)|need\s+to)\s+)"
+#: Orders in form, not in meaning.
+_IDLE = r"(?!\s+(?:you\s+think|worry|bother|mind|know|think\s+so|get\s+me|have|need|see|want|remember|understand|forget\s+about|like|get|seem|care|believe|recall)\b)"
+_NO = (
+    r"^no\s+(?!(?:it|its|it['’]s|that|this|i|i['’]m|you|we|they|need|problem|worries|one|longer|idea|thanks|thank|way|point|the|"
+    r"a|an|please|don['’]?t|do|not|just|wait|still|but|and|if|because|since|there|what|why|luck|clue|go|use|keep|make|let)\b)"
+    r"[a-z][\w-]*(?:\s+[\w/-]+){0,7}[.!]*$"
+)
+_RULE = re.compile(
+    "|".join(
+        (
+            rf"{_OPENS}{_DONT}{_IDLE}\s+(?:ever\s+)?[a-z]{{2,}}",
+            rf"{_OPENS}(?:never|always)\s+(?!mind\b|forget\s+the\b|again\b|been\b|had\b|was\b|were\b|did\b|a\b|the\b)(?!\w+(?:ed|s)\b(?!\s*:))[a-z]{{2,}}",
+            r"\bwe\s+(?:never|always)\s+(?!had\b|were\b|did\b|got\b|\w+ed\b)[a-z]{2,}",
+            r"\b(?:must|should|may)\s+(?:never|always|only)\s+(?!happen)[a-z]{2,}",
+            r"\bmust\s+(?:not\s+)?(?!have\s+(?:been|got|had|\w+ed)\b|admit|say|confess)[a-z]{2,}",
+            rf"{_ASKS}(?:make\s+sure\b|(?:ensure|avoid)\s+(?!me\b)[a-z]{{2,}})",
+            r"\bfrom\s+now\s+on\b|\bgoing\s+forward\b",
+            r"^only\s+(?!if\b|when\b|then\b|one\b|thing\b|the\s+\w+\s+(?:is|was|has)\b|a\b|\d|issue\b|problem\b|question\b)[a-z]{2,}",
+            r"\buse\s+only\b",
+            rf"{_ASKS}(?:be|being)\s+sure\s+(?:to|that|you)\b",
+            r"^(?:stop|quit)\s+(?:trying|\w+ing)\b",
+            rf"\b(?:we|i)\s+(?:explicitly\s+|really\s+|definitely\s+)?{_DONT}\s+(?:ever\s+)?want\s+(?!to\s+(?:know|think)\b)[a-z]",
+            rf"^we\s+{_DONT}\s+need\s+(?!to\b)[a-z]",
+            r"\bnot\s+something\s+(?:we|i)\s+want\b|\bbetter\s+not\s+to\s+[a-z]{2,}",
+            r"\b(?:i|we)(?:['’]?d|\s+would)\s+rather\s+(?!not\s+say)[a-z]{2,}",
+            r"\bas\s+a\s+(?:general\s+)?rule\b",
+            r"\bshould(?:\s+not|n['’]?t)\s+(?!happen|be\s+happening|it\b|we\b|this\b|that\b|have\b)[a-z]{2,}|\bshould\s+(?:remain|stay)\b",
+            r"\b(?:should|must|needs?\s+to)\b[^.?!]{1,80}(?:,\s*|\bbut\s+)not\b|\bwe\s+want\b[^.?!]{1,60},\s*not\b",
+            r"^(?:the\s+only\s+\w+|each|every|all|any)\b[^.?!]{1,80}\bshould\b",
+            r"(?:^|[,;]\s+|\bbut\s+|\band\s+|\w\s+)(?:it|they|these(?:\s+\w+)?|everything)\s+(?:also\s+|all\s+)?needs?\s+to\s+be\b",
+            r"\bwithout\s+(?:introducing|breaking|changing|touching|modifying|losing)\b",
+            r"\b(?:after|before)\s+(?:each|every)\s+[a-z]|\bas\s+you\s+go\b|\bas\s+each\b|\bone\s+at\s+a\s+time\b|\bwhere(?:ver)?\s+possible\b",
+            r"^keep\s+(?:all|everything|the)\s+[a-z]|^nothing\s+else[.!]*$|[a-z],\s+no\s+[a-z]{3,}(?:\s+[a-z]+){0,2}!*$",
+            r"\byou\s+(?:don['’]?t|do\s+not)\s+have\s+access\b",
+            r"^(?:use|using|prefer|choose|pick|take)\s+[^.?!]{1,80}?,?\s+(?:and\s+)?(?:not|instead\s+of|rather\s+than|over)\s+\S",
+            _NO,
+        )
+    ),
+    re.IGNORECASE,
+)
+#: In a document that was handed over only an order at the very beginning counts.
+_STRICT = re.compile(
+    rf"(?:{_DONT}{_IDLE}|never|always|must\s+(?:not|never)|you\s+must|make\s+sure)\s+[a-z]{{2,}}", re.IGNORECASE
+)
+_CHOICE = re.compile(
+    "|".join(
+        (
+            r"\b(?:we|i)(?:\s+have|['’]ve)?\s+(?:decided|agreed|settled|opted|chose|chosen)\b(?!\s+(?:if|whether|yet))",
+            r"\b(?:let['’]?s|lets|we['’]?ll|i['’]?ll|we\s+will|i\s+will|we\s+should|i\s+want\s+to|we\s+are|we['’]re|i['’]m)\s+(?:go(?:ing)?|stick(?:ing)?|stay(?:ing)?)\s+with\b",
+            r"^(?:go(?:ing)?|stick|stay)\s+with\b",
+            r"\b(?:let['’]?s|lets|we['’]?ll|we\s+will|we\s+should|i\s+want\s+(?:you\s+)?to)\s+(?:use|keep|switch\s+to|move\s+to|drop|skip)\b",
+            r"^(?:use|switch\s+to|keep|prefer|replace|put|change|move|make|do)\b[^?]{1,100}\b(?:instead(?:\s+of)?|rather\s+than)\b",
+            r"\bi(?:['’]d)?\s+(?:would\s+)?prefer\b(?!\s+not\b)",
+        )
+    ),
+    re.IGNORECASE,
+)

@@ -1,0 +1,194 @@
+"""What is tried for a request, one after the other, until something can be shown.
+
+    words      the index, ranked; what clients put in is passed over when a page is made
+    said       the same without them from the start: all that was found was such
+    injected   only them
+    text       the characters themselves, in the newest text: the index has no such words
+    pattern    a regular expression, in what the index proposes and in the newest text
+
+Each is tried in every ring (`scope.rings`), the narrowest first, before the next one is. The later ones are only tried
+when the earlier ones leave a reason to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.derive.query import Asked, Piece
+from everturn.derive.times import iso
+from everturn.errors import EverturnError
+from everturn.recall.ranking import Ranked, rank
+from everturn.recall.reading import Sources
+from everturn.recall.scope import SAID, Filters, Ring, placed, rings
+from everturn.recall.snippets import Showing
+from everturn.recall.terms import request
+from everturn.store import Hit, Store
+
+# Meaning, patterns and the reading of text are for few requests; they are imported when one asks for them.
+if TYPE_CHECKING:
+    from everturn.recall.meaning import Meaning
+    from everturn.recall.patterns import Pattern
+    from everturn.recall.scanning import Scanned
+
+MODES = ("words", "said", "injected", "text", "pattern")
+#: What an answer says about itself, by what was tried.
+NOTES = {
+    "injected": "these words stand only in what the client put in by itself",
+    "any": "no message holds all the words; these hold some of them",
+    "meaning": "the order follows meaning too, by {}",
+    "no meaning": "the order follows words alone: {}",
+}
+_TRIED = 400  # hits that a pattern is tried on
+_LETTERS = 3  # a literal part of a pattern needs to be worth asking the index for
+
+
+class Attempt(Struct, frozen=True):
+    """What was found in one ring, best first, and what is to be said about it."""
+
+    mode: str
+    ring: Ring
+    hits: list[Hit]
+    notes: tuple[str, ...] = ()
+    hides: bool = False  # whether injected text is to be passed over
+    replaced: dict[str, list[str]] = {}  # words that stand nowhere, and what was looked for instead
+    by_meaning: str = ""  # the model that had a part in the order
+
+
+class Request:
+    """What is looked for, and how much work it may still take."""
+
+    def __init__(
+        self, store: Store, sources: Sources, asked: Asked, filters: Filters, now: int, meaning: Meaning | None = None
+    ) -> None:
+        self.store, self._sources, self._now, self._meaning = store, sources, now, meaning
+        self.asked, self.filters = asked, filters
+        self.pattern: Pattern | None = _compiled(asked.regex) if asked.regex else None
+        self._was_found = False
+        self._insists = False  # on meaning: the pages before this one were ordered by it
+
+    def attempts(self, showing: Showing, only: tuple[str, str] | None) -> Iterator[Attempt]:
+        """One by one; `only` is the mode and the ring of an earlier page."""
+        self._insists = only is not None
+        for mode in MODES:
+            if only is not None and mode != only[0]:
+                continue
+            for ring in rings(self.store, self.filters):
+                if (only is None and self._has_reason(mode)) or (only and ring.name == only[1]):
+                    attempt = self._attempt(mode, ring, showing)
+                    self._was_found = self._was_found or bool(attempt.hits)
+                    yield attempt
+
+    def _has_reason(self, mode: str) -> bool:
+        if self.pattern is not None:
+            return mode == "pattern"
+        if mode == "words":
+            return bool(self.asked.groups)
+        if mode in ("said", "injected"):
+            return self._was_found and self.filters.hides_injected
+        return mode == "text" and not self._was_found
+
+    def _attempt(self, mode: str, ring: Ring, showing: Showing) -> Attempt:
+        filters = ring.filters
+        if mode == "text":
+            return self._text(ring)
+        if mode == "pattern" and self.pattern is not None:
+            return self._pattern(ring, self.pattern, showing)
+        if mode == "said":
+            filters = replace(filters, origins=SAID)
+        if mode == "injected":
+            filters = replace(filters, origins=("injected",))
+        ranked = self._ranked(self.asked, filters)
+        hits, model, note = self._by_meaning(ranked.hits)
+        said = (NOTES["injected"],) if mode == "injected" else ()
+        notes = (*said, *map(_replaced, ranked.replaced.items()), *filter(None, [note]))
+        hides = mode == "words" and filters.hides_injected
+        return Attempt(mode, ring, hits, notes, hides, ranked.replaced, model)
+
+    def _ranked(self, asked: Asked, filters: Filters) -> Ranked:
+        """What the index has, best first."""
+        return rank(self.store, placed(request(asked, self._now or None), filters), self._now)
+
+    def _by_meaning(self, hits: list[Hit]) -> tuple[list[Hit], str, str]:
+        """The hits, perhaps in another order; the model that had a part in it; what is to be said about it."""
+        if self._meaning is None or not hits:
+            return hits, "", ""
+        try:
+            ordered = self._meaning.reordered(self.store, hits, " ".join(piece.text for piece in self.asked.wanted))
+        except EverturnError as error:
+            if self._insists:
+                raise
+            return hits, "", NOTES["no meaning"].format(error)
+        if ordered is None:
+            return hits, "", ""
+        return ordered, self._meaning.name, NOTES["meaning"].format(self._meaning.name)
+
+    # the text itself ----------------------------------------------------------------------------------------------
+    def _text(self, ring: Ring) -> Attempt:
+        """Every word as a piece of text, one of those joined by OR."""
+        groups: dict[int, list[str]] = {}
+        for piece in self.asked.wanted:
+            groups.setdefault(piece.group, []).append(piece.text.lower())
+        unwanted = [piece.text.lower() for piece in self.asked.pieces if piece.negated]
+
+        def fits(text: str) -> bool:
+            lower = text.lower()
+            return all(any(one in lower for one in some) for some in groups.values()) and not any(
+                one in lower for one in unwanted
+            )
+
+        from everturn.recall.scanning import scan
+
+        holds = tuple(some[0] for some in groups.values() if len(some) == 1)
+        scanned = scan(self.store, self._sources, ring.filters, fits, holds)
+        note = f"the index has no such words; looked for the characters themselves in {_how_far(scanned)}"
+        return Attempt("text", ring, scanned.hits, (note,))
+
+    def _pattern(self, ring: Ring, pattern: Pattern, showing: Showing) -> Attempt:
+        """First in what the index proposes, then in the newest text that was not among it."""
+        from everturn.recall.scanning import scan
+
+        words = replace(self.asked, regex="") if self.asked.wanted else _literals(pattern)
+        proposed = self._ranked(words, ring.filters).hits[:_TRIED] if words.groups else []
+        hits = [hit for hit in proposed if self._fits(pattern, hit, showing)]
+        note = f"the pattern was tried on {len(proposed):,} messages that the index proposes" if words.groups else ""
+        if not self.asked.wanted:
+            scanned = scan(self.store, self._sources, ring.filters, pattern.matches, tuple(pattern.literals))
+            known = {(hit.session, hit.seq) for hit in hits}
+            # Behind the others: what the index proposes holds the literal parts as whole words.
+            least = min((hit.score for hit in hits), default=1.0)
+            fresh = [hit for hit in scanned.hits if (hit.session, hit.seq) not in known]
+            hits += [Hit(hit.session, hit.seq, least - 1 + hit.score) for hit in fresh]
+            note = f"{note} and on " * bool(note) + ("" if note else "the pattern was tried on ") + _how_far(scanned)
+        if pattern.effort.spent:
+            note += "; it took too much work and was stopped there"
+        return Attempt("pattern", ring, hits, (note,), ring.filters.hides_injected)
+
+    def _fits(self, pattern: Pattern, hit: Hit, showing: Showing) -> bool:
+        row = next(self.store.messages(hit.session, hit.seq, hit.seq), None) if hit.seq >= 0 else None
+        return any(pattern.matches(text) for _, text in showing.texts(hit, row))
+
+
+def _replaced(words: tuple[str, list[str]]) -> str:
+    return f"no message holds {words[0]!r}; looked for {' and '.join(map(repr, words[1]))} too"
+
+
+def _compiled(regex: str) -> Pattern:
+    from everturn.recall.patterns import compiled
+
+    return compiled(regex)
+
+
+def _literals(pattern: Pattern) -> Asked:
+    """The literal parts of a pattern as a request; where the last word of one ends is not known."""
+    parts = [part for part in pattern.literals if sum(map(str.isalnum, part)) >= _LETTERS]
+    return Asked(tuple(Piece(part, quoted=True, prefix=True, group=number) for number, part in enumerate(parts)))
+
+
+def _how_far(scanned: Scanned) -> str:
+    if scanned.back_to is None:
+        return f"all {scanned.messages:,} messages"
+    return f"the newest {scanned.messages:,} messages, back to {iso(scanned.back_to)[:10]}"

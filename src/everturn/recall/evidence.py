@@ -1,0 +1,271 @@
+"""Search tools over one log and its workspace, for a model that gathers evidence.
+
+    tools = EvidenceSearchTools(log_text, workspace)        or        session_evidence(store, sources, session, workspace)
+    tools.search_log("refresh.*token")     tools.read_file("src/auth.py", (10, 20))     tools.list_artifacts()
+
+The log is any text, or a session of the archive written out as a transcript whose lines know their turn and message. Each
+tool answers with text: what it found with line numbers, quoted (`framing`), without secrets, at most `RESULT_TOKENS`
+long, ending with what was cut. A mistake is a sentence, never an exception. Files are read below the workspace only
+(`workspace`), patterns are bounded in length and in work (`patterns`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from msgspec import Struct
+
+from everturn.derive.redact import redact
+from everturn.errors import Usage
+from everturn.model.archive import Session
+from everturn.recall.answers import entries_of, shown
+from everturn.recall.budget import cost
+from everturn.recall.framing import Clean, plain, quoted, safe_line
+from everturn.recall.patterns import EFFORT, Effort, Pattern, compiled
+from everturn.recall.reading import Sources, read_turns
+from everturn.recall.workspace import FileText, Refused, read_inside, relative
+from everturn.store import Store
+
+#: How often a model may ask before the evidence gathered so far must do. One round may hold several requests.
+MAX_EVIDENCE_SEARCHES = 8
+
+#: Lines shown before and after a match.
+SEARCH_CONTEXT_LINES = 3
+
+#: A longer pattern is answered with a sentence.
+SEARCH_PATTERN_MAX_LENGTH = 200
+
+#: The longest answer of one tool.
+RESULT_TOKENS = 2000
+
+_MOST_MATCHES = 50
+_MOST_CONTEXT = 20
+_LONG_LINE = 400  # characters of a line that are shown
+_MOST_LOG = 64 * 1024 * 1024  # characters of a log that are held
+
+
+class Touched(Struct, frozen=True):
+    """A file that the log is about. `turn` counts from 0; -1 where there are no turns."""
+
+    path: str
+    action: str
+    turn: int = -1
+
+
+class Log(Struct, frozen=True):
+    """What is searched, fit to be shown. `places`: from which line on (counted from 1) which place in the archive is told."""
+
+    text: str
+    places: tuple[tuple[int, str], ...] = ()
+
+    def place(self, line: int) -> str:
+        """Where a line comes from, "" when nobody knows."""
+        at = bisect_right(self.places, line, key=lambda one: one[0]) - 1
+        return self.places[at][1] if at >= 0 else ""
+
+
+class EvidenceSearchTools:
+    """The tools over one log. Secrets are taken out of everything they show."""
+
+    def __init__(
+        self,
+        log_text: str | Log,
+        workspace: str = "",
+        artifacts: Sequence[Touched] = (),
+        clean: Clean = redact,
+        max_searches: int = MAX_EVIDENCE_SEARCHES,
+    ) -> None:
+        """`workspace` is the folder whose files may be read, "" for none."""
+        self._clean = clean
+        self._log = Log(self._fit(log_text)) if isinstance(log_text, str) else log_text
+        self._workspace = workspace
+        self._artifacts = list(artifacts)
+        self.max_searches = max_searches
+        self.rounds = 0
+        self.is_complete = False
+
+    # the five tools ---------------------------------------------------------------------------------------------------
+    def search_log(self, pattern: str, context_lines: int = SEARCH_CONTEXT_LINES) -> str:
+        """The lines of the log that match a regular expression, with the lines around them."""
+        return self._search("search_log", self._log, pattern, context_lines, "the log")
+
+    def search_file(self, file_path: str, pattern: str) -> str:
+        """The lines of one file that match, with the lines around them."""
+        try:
+            file = read_inside(self._workspace, file_path)
+        except Refused as refused:
+            return self._refused("search_file", refused)
+        name = safe_line(file_path, self._clean, 200)
+        log = Log(self._fit(file.text))
+        return self._search("search_file", log, pattern, SEARCH_CONTEXT_LINES, name) + _unread(file)
+
+    def read_file(self, file_path: str, line_range: tuple[int, int] | None = None) -> str:
+        """A file, or the lines from the first to the second number of it, both included, counted from 1."""
+        if line_range is not None and (wrong := _wrong_range(line_range)):
+            return f"read_file: {wrong}."
+        try:
+            file = read_inside(self._workspace, file_path)
+        except Refused as refused:
+            return self._refused("read_file", refused)
+        lines = self._fit(file.text).split("\n")
+        first, last = line_range or (1, len(lines))
+        name = safe_line(file_path, self._clean, 200)
+        if first > len(lines):
+            return f"read_file: {name} has {len(lines):,} lines; there is no line {first:,}."
+        return _numbered(name, lines, first, min(last, len(lines))) + _unread(file)
+
+    def list_artifacts(self) -> str:
+        """The files the log is about, with what was done to them."""
+        actions: dict[str, dict[str, list[int]]] = {}
+        for one in self._artifacts:
+            path = safe_line(relative(self._workspace, one.path), self._clean, 300)
+            actions.setdefault(path, {}).setdefault(one.action, []).append(one.turn)
+        if not actions:
+            return "list_artifacts: no files are known."
+        lines = [f"{path}  {'; '.join(_done(*done) for done in by.items())}" for path, by in actions.items()]
+        body, shown_lines = _fitting(lines)
+        left = len(lines) - shown_lines
+        more = f"\nNot shown: {left:,} more files." if left else ""
+        return f"list_artifacts: {len(lines):,} file{'' if len(lines) == 1 else 's'}.\n{quoted(body)}{more}"
+
+    def should_continue_search(self) -> bool:
+        """Whether another round may be asked for."""
+        return not self.is_complete and self.rounds < self.max_searches
+
+    def _search(self, tool: str, log: Log, pattern: str, context: int, where: str) -> str:
+        prepared = _prepared(pattern)
+        if isinstance(prepared, str):
+            return f"{tool}: {prepared}"
+        effort = Effort(EFFORT)
+        found = [line.number for line in islice(prepared.search_lines(log.text, effort), _MOST_MATCHES + 1)]
+        spent = " The search was stopped: it took too much work; use a literal word." if effort.spent else ""
+        if not found:
+            return f"{tool}: nothing in {where} matches {safe_line(pattern, self._clean, 200)!r}.{spent}"
+        return f"{tool}: {_told(log, found, max(0, min(context, _MOST_CONTEXT)), where)}{spent}"
+
+    def _fit(self, text: str) -> str:
+        """Fit to be shown, with every line where it was."""
+        return self._clean(plain(text)).removesuffix("\n")
+
+    def _refused(self, tool: str, refused: Refused) -> str:
+        return f"{tool}: {safe_line(str(refused), self._clean, 400)}."
+
+
+def session_evidence(
+    store: Store, sources: Sources, session: Session, workspace: str = "", clean: Clean = redact,
+    max_searches: int = MAX_EVIDENCE_SEARCHES,
+) -> EvidenceSearchTools:  # fmt: skip
+    """The tools over a session of the archive. Only what is given as `workspace` is read from disk."""
+    root = workspace or store.session(session.id)[1].workspace
+    touched = [Touched(relative(root, one.path), one.action, one.turn) for one in store.artifacts(session.id)]
+    return EvidenceSearchTools(session_log(store, sources, session, clean), workspace, touched, clean, max_searches)
+
+
+def session_log(store: Store, sources: Sources, session: Session, clean: Clean = redact) -> Log:
+    """A session written out, every line of which can be traced to its turn and message."""
+    pieces: list[str] = []
+    places: list[tuple[int, str]] = []
+    line, size = 1, 0
+    for view in read_turns(store, session):
+        for entry in entries_of(store, sources, session, view, clean, whole=True):
+            if size > _MOST_LOG:
+                places.append((line, "not read"))
+                pieces.append("[the rest of the session was not read]")
+                return Log("\n".join(pieces), tuple(places))
+            piece = shown(entry) + "\n"
+            pieces.append(piece)
+            places.append((line, f"turn {entry.turn + 1}, message {entry.seq + 1}"))
+            line, size = line + piece.count("\n") + 1, size + len(piece)
+    return Log("\n".join(pieces), tuple(places))
+
+
+def _prepared(pattern: str) -> Pattern | str:
+    """The pattern, or what is wrong with it."""
+    if not pattern:
+        return "give a pattern to look for."
+    if len(pattern) > SEARCH_PATTERN_MAX_LENGTH:
+        return f"the pattern has {len(pattern):,} characters; at most {SEARCH_PATTERN_MAX_LENGTH} are allowed."
+    try:
+        return compiled(pattern)
+    except Usage as wrong:
+        return f"{wrong}."
+
+
+def _told(log: Log, found: list[int], around: int, where: str) -> str:
+    """The matches with their neighbours, as far as there is room."""
+    lines = log.text.split("\n")
+    matching = set(found)
+    told: list[str] = []
+    n, room, before = 0, RESULT_TOKENS - 100, -1
+    while around and cost("\n".join(map(_short, lines[max(0, found[0] - around) : found[0] + around + 1]))) > room:
+        around //= 2
+    for match in found[:_MOST_MATCHES]:
+        numbers = range(max(match - around, before + 1), min(match + around + 1, len(lines)))
+        piece = list(_numbered_matches(log, lines, matching, numbers, before))
+        room -= cost("\n".join(piece)) + 1
+        if room < 0 and n:
+            break
+        told, n, before = told + piece, n + 1, numbers[-1] if numbers else before
+    total = "1 match" if len(found) == 1 else f"{len(found)} matches"
+    total = total if len(found) <= _MOST_MATCHES else f"more than {_MOST_MATCHES} matches"
+    left = f"\nNot shown: matches after the first {n}; use a narrower pattern." if n < len(found) else ""
+    return f"{total} in {where}.\n{quoted(chr(10).join(told))}{left}"
+
+
+def _numbered_matches(log: Log, lines: list[str], matching: set[int], numbers: range, before: int) -> Iterator[str]:
+    """Lines counted from 1, a match with `:` behind its number; a rule where lines are left out or the place changes."""
+    for number in numbers:
+        place = log.place(number + 1)
+        is_gap = before >= 0 and number > before + 1
+        if is_gap or (place and (before < 0 or place != log.place(before + 1))):
+            yield f"--- {place} ---" if place else "---"
+        yield f"{number + 1}{':' if number in matching else '-'} {_short(lines[number])}"
+        before = number
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _LONG_LINE else f"{line[:_LONG_LINE]}… [{len(line):,} characters]"
+
+
+def _numbered(name: str, lines: list[str], first: int, last: int) -> str:
+    numbered = [f"{number}: {_short(lines[number - 1])}" for number in range(first, last + 1)]
+    body, shown_lines = _fitting(numbered)
+    end = first + shown_lines - 1
+    head = f"read_file: {name}, lines {first:,} to {end:,} of {len(lines):,}."
+    more = (
+        "" if end == last else f'\nNot shown: lines {end + 1:,} to {last:,}: [READ_FILE: "{name}" ({end + 1}-{last})]'
+    )
+    return f"{head}\n{quoted(body)}{more}"
+
+
+def _fitting(lines: list[str]) -> tuple[str, int]:
+    """As many lines as there is room for, at least one."""
+    low, high = 1, len(lines)
+    while low < high:
+        middle = (low + high + 1) // 2
+        text = "\n".join(lines[:middle]) if middle <= 4 * RESULT_TOKENS else ""
+        low, high = (middle, high) if text and cost(text) <= RESULT_TOKENS - 100 else (low, middle - 1)
+    return "\n".join(lines[:low]), low
+
+
+def _wrong_range(given: Sequence[object]) -> str:
+    numbers = [one for one in given if isinstance(one, int) and not isinstance(one, bool)]
+    if len(given) != 2 or len(numbers) != 2:
+        return "a range is two line numbers, as in (10, 20)"
+    if numbers[0] < 1 or numbers[1] < numbers[0]:
+        return "lines are counted from 1 and the first comes first, as in (10, 20)"
+    return ""
+
+
+def _done(action: str, turns: list[int]) -> str:
+    numbers = sorted({turn + 1 for turn in turns if turn >= 0})
+    if not numbers:
+        return action
+    named = ", ".join(map(str, numbers[:6])) + (", …" if len(numbers) > 6 else "")
+    return f"{action} in turn{'' if len(numbers) == 1 else 's'} {named}"
+
+
+def _unread(file: FileText) -> str:
+    return f"\nOnly the first {file.read:,} of {file.size:,} bytes were looked at." if file.read < file.size else ""

@@ -1,0 +1,194 @@
+"""Where words stand, with what stood around them: the action `search`.
+
+Asked from within a session, the session and its lineage are looked at first, then its workspace, then everything; the
+answer says which of them it comes from. What holds the very words asked for comes first, then other prompts and
+answers, then what holds them only in tool input, tool output or thoughts; within these in the order of the search
+core. Each match comes with the prompt and the answer of its turn and of the turns before and after it.
+
+What the client put in by itself is left out, and so are earlier recalls: they hold the words because they were asked.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.derive.printable import one_line
+from everturn.derive.query import Asked, parse
+from everturn.model.archive import Session
+from everturn.recall.answers import Draft, Entry, handle, session_line
+from everturn.recall.asking import Asking
+from everturn.recall.reading import has_words
+from everturn.recall.scope import Filters, rings
+from everturn.recall.search import Found, search
+from everturn.recall.sessions import short_ids
+from everturn.recall.surroundings import Place, surroundings
+
+_FETCHED = 3  # matches looked at for each one wanted: several may lie in one turn
+_FEWEST = 30  # matches looked at in any case: so that asking for few gives the first of what asking for more gives
+_SAID = ("prompt", "answer", "summary", "title")
+_NAMED = 10  # matches named above the quotation
+_MOST = 50  # matches that can be asked for
+_LONG = 300  # characters of a request that is not repeated
+
+
+def matches(asking: Asking, words: str, limit: int) -> Draft:
+    """The turns that match best."""
+    if not words:
+        return Draft("search: give query, the words to look for.", status="mistake")
+    asked = parse(words)
+    wanted = _Wanted(words, " ".join(piece.text for piece in asked.wanted).casefold(), limit, _asks_for_injected(asked))
+    hidden = False
+    for ring in rings(asking.store, _filters(asking)):
+        filters = replace(ring.filters, widen=False, lineage=False)
+        page = search(
+            asking.store, asking.sources, words, filters, max(limit * _FETCHED, _FEWEST), "", asking.clean, asking.now,
+            asking.meaning,
+        )  # fmt: skip
+        places = _places(asking, wanted, page.items)
+        hidden = hidden or bool(page.items and not places)
+        if places:
+            where = _where(asking, ring.name)
+            return _draft(asking, wanted, where, places, bool(page.next), page.note)
+    return Draft(_nothing(asking, words, hidden), status="nothing")
+
+
+class _Wanted(Struct, frozen=True):
+    """What is looked for."""
+
+    words: str
+    plain: str  # the words alone, in lower case
+    limit: int
+    injected: bool  # also what the client put in by itself
+
+
+# where ----------------------------------------------------------------------------------------------------------------
+def _filters(asking: Asking) -> Filters:
+    """A session that was named is looked at with its lineage; the one that one is in, as the first of wider rings."""
+    return Filters(session=asking.session, lineage=asking.session is not None, widen=asking.is_own)
+
+
+def _where(asking: Asking, ring: str) -> str:
+    if asking.session is None:
+        return "the whole archive"
+    if not asking.is_own:
+        return f"session {asking.short} and its lineage"
+    nearer = " (nothing in this session)"
+    return {
+        "session": "this session",
+        "lineage": f"the sessions that this session came from or started{nearer}",
+        "workspace": f"other sessions of the same workspace{nearer}",
+    }.get(ring, f"the whole archive{nearer}")
+
+
+def _asks_for_injected(asked: Asked) -> bool:
+    return any(one.name in ("role", "field") and one.value in ("injected", "meta") for one in asked.filters)
+
+
+def _places(asking: Asking, wanted: _Wanted, found: list[Found]) -> list[Place]:
+    """The turns of the matches, the best first."""
+    told = [one for one in found if wanted.injected or not _is_injected(one)]
+    ranked = sorted((one for one in told if not _is_recall(asking, one)), key=lambda one: _tier(wanted.plain, one))
+    turns: dict[tuple[int, int], list[Found]] = {}
+    for one in ranked:
+        turns.setdefault((one.session.id, one.row.turn if one.row else -1), []).append(one)
+    return [
+        Place(group[0].session, group[0].text, turn, tuple(group), rank)
+        for rank, ((_, turn), group) in enumerate(turns.items())
+    ]
+
+
+def _tier(plain: str, found: Found) -> int:
+    """0: the very words stand there; 1: in what was said; 2: only in what tools were given or gave back, or thoughts."""
+    if plain and plain in " ".join(found.snippet.split()).casefold():
+        return 0
+    return 1 if found.field in _SAID else 2
+
+
+def _is_injected(found: Found) -> bool:
+    return found.row is not None and (found.row.origin == "injected" or found.field == "meta")
+
+
+def _is_recall(asking: Asking, found: Found) -> bool:
+    row = found.row
+    if row is None or found.field not in ("tool_input", "tool_output"):
+        return False
+    calls = asking.store.calls(found.session.id, row.turn)
+    return any(call.kind == "recall" and row.seq in (call.seq, call.result_seq) for call in calls)
+
+
+# what -----------------------------------------------------------------------------------------------------------------
+def _draft(asking: Asking, wanted: _Wanted, where: str, places: list[Place], is_more: bool, note: str) -> Draft:
+    is_more = is_more or len(places) > wanted.limit
+    places = places[: wanted.limit]
+    by_session: dict[int, list[Place]] = {}
+    for place in places:
+        by_session.setdefault(place.session.id, []).append(place)
+    shorts = {number: handle(short) for number, short in short_ids((place.session for place in places), asking.store).items()}
+    heads = {
+        session: session_line(group[0].session, group[0].text, shorts[session], asking.clean)
+        for session, group in by_session.items()
+        if not _is_here(asking, group[0].session) or len(by_session) > 1
+    }
+    told = [
+        pair for group in by_session.values() for pair in surroundings(asking, group[0].session, group, wanted.injected)
+    ]
+    entries = [entry for entry, _ in told]
+    named = [_named(place, shorts, heads) for place in places]
+    lead = f"{_count(len(places), is_more)} in {where}: {_listed(named, asking.budget // 200)}" + (
+        f"\nNote: {note}." if note else ""
+    )
+    hints = _hints(asking, wanted, places[0], shorts[places[0].session.id] if heads else "", is_more)
+    return Draft(
+        lead, entries, heads=heads, leave_first=_least_first(told), hints=lambda cut, left_out: hints,
+        body="" if entries else "\n".join(heads.values()),
+    )  # fmt: skip
+
+
+def _is_here(asking: Asking, session: Session) -> bool:
+    return asking.is_own and asking.session is not None and asking.session.id == session.id
+
+
+def _least_first(told: list[tuple[Entry, int]]) -> list[int]:
+    """What stands around matches goes before any match does, the oldest first; then the matches that rank last."""
+    keys = [(entry.is_match, -rank if entry.is_match else 0, number) for number, (entry, rank) in enumerate(told)]
+    return [number for _, _, number in sorted(keys)]
+
+
+# what is said about it ------------------------------------------------------------------------------------------------
+def _count(n: int, is_more: bool) -> str:
+    return f"{n} matching turn{'' if n == 1 else 's'}{' of more' if is_more else ''}"
+
+
+def _named(place: Place, shorts: dict[int, str], heads: dict[int, str]) -> str:
+    turn = f"turn {place.turn + 1}" if place.turn >= 0 else "title or summary"
+    return f"session {shorts[place.session.id]} {turn}" if place.session.id in heads else turn
+
+
+def _listed(names: list[str], room: int) -> str:
+    most = min(room, _NAMED)
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
+
+
+def _hints(asking: Asking, wanted: _Wanted, best: Place, short: str, is_more: bool) -> list[str]:
+    turn = max(best.turn, 0) + 1
+    query = {"query": f"session:{short}"} if short else {}
+    whole = asking.spell({"action": "range", "start_turn": turn, "end_turn": turn, **query})
+    said = [f"these are excerpts; a whole turn, here the best one: {whole}"]
+    if is_more and wanted.limit < _MOST and len(wanted.words) <= _LONG:
+        named = f"session:{asking.short} {wanted.words}" if asking.session and not asking.is_own else wanted.words
+        more = {"action": "search", "query": named, "limit": min(wanted.limit * 2, _MOST)}
+        said.append(f"more matches: {asking.spell(more)}")
+    elif is_more:
+        said.append("more matches: use rarer words, or filters such as since:7d, tool:NAME, turn:10-20, role:user")
+    return said
+
+
+def _nothing(asking: Asking, words: str, hidden: bool) -> str:
+    where = f"session {asking.short}" if asking.session and not asking.is_own else "the archive"
+    if asking.session and not has_words(asking.session):
+        where += f" (the words of this session were not kept: mode {asking.session.mode})"
+    but = ", but for what clients put in by themselves (role:injected finds that) and earlier recalls" if hidden else ""
+    return (
+        f"Nothing in {where} matches {one_line(words, 80)!r}{but}. Try fewer or other words, or a beginning like pars*."
+    )

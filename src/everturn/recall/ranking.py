@@ -1,0 +1,192 @@
+"""The order of what was found: one way for every engine, all constants here (and, by field, in `store/index.py`).
+
+`rank(store, query, now)` gives hits, the best first. What a message is worth:
+
+    its words       each by how rare it is in the archive and how much of it stands there: often, in a prompt rather than
+                    in output, in a short text rather than in a long one
+    + neighbours    a share of what the two messages before and behind it are worth: a question and its answer
+    + its session   a share of the best that the session has of every word, its title and summary included, and of its
+                    three best messages
+    + its time      when the question speaks of a time and the session was then, or soon after
+    × its age       a little more for the newest, so that of equals the newer one comes first
+
+The order depends on the archive, the query and the day of `now` alone, so that pages fit together. A word that stands
+nowhere is taken for a slip of the pen and its nearest known words are looked for instead; `Ranked.replaced` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import nlargest
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.recall.spelling import nearest
+from everturn.store import Candidates, Hit, Query, Store
+from everturn.store.searching import rareness
+
+DAY = 86_400_000
+
+
+class Weights(Struct, frozen=True):
+    """The constants. Chosen together on dialogues and on transcripts of agents, none for one of them alone."""
+
+    beside: float = 0.25  # of the message before and behind
+    near: float = 0.2  # of the one before that and behind that
+    session: float = 0.7  # of the best the session has of every word
+    there: float = 0.1  # of every word the session has at all
+    top: float = 0.1  # of the three best messages of the session
+    time: float = 5.0  # of how rare it is to be of that time
+    soon: float = 0.8  # of that, for what came just after
+    soon_days: int = 14  # until it is none
+    newest: float = 0.03  # for what was said just now
+    newest_days: float = 60.0  # half of it is left after so many days
+    corrected: float = 0.6  # of a word, for one that it may have been meant for
+
+
+WEIGHTS = Weights()
+
+#: Entries that are looked at, and hits that are given.
+LOOKED_AT = 2500
+MOST = 1000
+MENDED = 2  # words that are looked at for slips
+
+Place = tuple[int, int]
+
+
+class Ranked(Struct, frozen=True):
+    """Hits, the best first."""
+
+    hits: list[Hit]
+    replaced: dict[str, list[str]]  # words that stand nowhere, and what was looked for instead
+    complete: bool  # whether every message that fits was looked at
+
+
+def rank(store: Store, query: Query, now: int = 0, weights: Weights = WEIGHTS, most: int = MOST) -> Ranked:
+    """The best hits for a query; `limit` and `offset` are not looked at. Without `now` age does not matter."""
+    found = store.candidates(query, LOOKED_AT)
+    replaced = _unknown(store, query, found)
+    if replaced:
+        query = _corrected(query, replaced, weights)
+        found = store.candidates(query, LOOKED_AT)
+    return Ranked(ranked(store, found, query, now, weights, most), replaced, found.complete)
+
+
+def ranked(store: Store, found: Candidates, query: Query, now: int, weights: Weights, most: int) -> list[Hit]:
+    """The best of what was gathered, in order."""
+    own = _own(found)
+    worth = _sessions(found, own, weights)
+    if query.about:
+        _add_times(store, query, worth, weights)
+    scores = {place: score + worth[place[0]] for place, score in _with_neighbours(own, weights).items()}
+    order = sorted(scores, key=lambda place: (-scores[place], -place[0], place[1]))[:most]
+    hits = [Hit(session, seq, scores[session, seq]) for session, seq in order]
+    return _newest_first(store, hits, now, weights) if now else hits
+
+
+def _worth(found: Candidates) -> list[float]:
+    """Of each phrase."""
+    pairs = zip(found.counts, found.weights, strict=True)
+    return [weight * rareness(count, found.total) for count, weight in pairs]
+
+
+def _own(found: Candidates) -> dict[Place, float]:
+    """What each entry is worth by its own words."""
+    worth = _worth(found)
+    own: dict[Place, float] = {}
+    for session, seq, held in found.entries:
+        score = 0.0
+        for number, much in held:
+            score += worth[number] * much
+        own[session, seq] = score
+    return own
+
+
+def _with_neighbours(own: dict[Place, float], weights: Weights) -> dict[Place, float]:
+    scores: dict[Place, float] = {}
+    of = own.get
+    for place, score in own.items():
+        session, seq = place
+        if seq < 0:
+            scores[place] = score
+            continue
+        beside = of((session, seq - 1), 0.0) + of((session, seq + 1), 0.0)
+        near = of((session, seq - 2), 0.0) + of((session, seq + 2), 0.0)
+        scores[place] = score + weights.beside * beside + weights.near * near
+    return scores
+
+
+def _sessions(found: Candidates, own: dict[Place, float], weights: Weights) -> dict[int, float]:
+    """What each session is worth, whichever of its messages is looked at."""
+    worth = _worth(found)
+    best: dict[int, dict[int, float]] = {}
+    for session, _, held in found.entries:
+        of_session = best.setdefault(session, {})
+        for number, much in held:
+            if much > of_session.get(number, 0.0):
+                of_session[number] = much
+    top: dict[int, list[float]] = {session: [] for session in best}
+    for (session, _), score in own.items():
+        top[session].append(score)
+    return {
+        session: sum(worth[number] * (weights.session * much + weights.there) for number, much in of_session.items())
+        + weights.top * sum(nlargest(3, top[session]))
+        for session, of_session in best.items()
+    }
+
+
+def _add_times(store: Store, query: Query, worth: dict[int, float], weights: Weights) -> None:
+    """To what sessions are worth: that they are of the time spoken of. The fewer are, the more it says."""
+    times = store.times(list(worth))
+    for span in query.about:
+        fit = {session: _fit(span, *times.get(session, (None, None)), weights) for session in worth}
+        rare = weights.time * rareness(sum(fit.values()), len(fit))
+        for session, share in fit.items():
+            worth[session] += rare * share
+
+
+def _fit(span: tuple[int, int], started: int | None, ended: int | None, weights: Weights) -> float:
+    first, last = span
+    if started is None or ended is None or ended < first:
+        return 0.0
+    if started < last:
+        return 1.0
+    late = (started - last) / (weights.soon_days * DAY)
+    return weights.soon * max(1 - late, 0.0)
+
+
+def _newest_first(store: Store, hits: Sequence[Hit], now: int, weights: Weights) -> list[Hit]:
+    times = store.times(list({hit.session for hit in hits}))
+    today = now // DAY
+
+    def factor(session: int) -> float:
+        ended = times.get(session, (None, None))[1]
+        age = max(today - ended // DAY, 0) if ended is not None else 1e9
+        return 1 + weights.newest / (1 + age / weights.newest_days)
+
+    factors = {session: factor(session) for session in times}
+    aged = [Hit(hit.session, hit.seq, hit.score * factors.get(hit.session, 1.0)) for hit in hits]
+    return sorted(aged, key=lambda hit: (-hit.score, -hit.session, hit.seq))
+
+
+def _unknown(store: Store, query: Query, found: Candidates) -> dict[str, list[str]]:
+    """Plain words that stand nowhere, and those that may have been meant."""
+    counts = dict(zip(found.phrases, found.counts, strict=True))
+    words = [
+        phrase[0] for phrase, weight in zip(query.optional, query.weights, strict=False) if _is_plain(phrase, weight)
+    ]
+    unknown = [word for word in words if not counts.get((word,), 1.0)][:MENDED]
+    near = {word: nearest(store, word) for word in unknown}
+    return {word: others for word, others in near.items() if others}
+
+
+def _is_plain(phrase: tuple[str, ...], weight: float) -> bool:
+    return len(phrase) == 1 and weight >= 1.0 and not phrase[0].endswith("*")
+
+
+def _corrected(query: Query, replaced: dict[str, list[str]], weights: Weights) -> Query:
+    others = [word for words in replaced.values() for word in words]
+    new = [(word,) for word in dict.fromkeys(others) if (word,) not in query.optional]
+    padded = query.weights + (1.0,) * (len(query.optional) - len(query.weights))
+    return replace(query, optional=(*query.optional, *new), weights=(*padded, *[weights.corrected] * len(new)))

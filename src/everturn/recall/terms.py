@@ -1,0 +1,140 @@
+"""From what a person typed to what the index is asked: `request(asked)` is a `store.Query` without filters.
+
+    how does the json parser fail     json, parser, fail: any of them, more are better; words of grammar are left out
+    "json parser"  -yaml  pars*       demanded, unwanted, open at the end
+    json OR yaml                      one of these is demanded
+    JsonParser                        jsonparser, or json and parser side by side
+    parse_json, src/auth.py           parse and json side by side, or parsejson; a little also for each piece
+    https://example.org/a/guide       the address, its host, and a little for each piece of its path
+    会话恢复                           会话, 话恢, 恢复
+
+Two plain words that stand side by side in the question count more where they stand so in the text, or as one word. A
+request of nothing but words of grammar looks for these.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from everturn.derive.analysis import humps, terms
+from everturn.derive.query import MAX_PHRASE, Asked, Piece, phrase_of
+from everturn.recall.when import spoken_of
+from everturn.store import Query
+
+Phrase = tuple[str, ...]
+
+# How much each counts, against 1 for a plain word. Chosen with the constants of ranking.
+WHOLE = 2.5  # all of them in a row, words of grammar too
+PAIR = 0.3  # two words side by side, as in the question
+GLUED = 0.3  # the same as one word
+NAME = 0.8  # a compound name as it was typed
+SPELLING = 0.75  # the same name written another way
+OWNER = 0.7  # Ann's report: whose it is says less than what it is
+PIECE = 0.4  # one piece of it
+MOST = 40  # phrases: what comes after so many adds little and costs as much
+
+#: Words that are in every question and say nothing of what it is about.
+STOP_WORDS = frozenset(
+    """
+    a about above after again all also am an and any are as at be because been before being below between both but by
+    can cannot could did do does doing down during each few for from further get had has have having he her here hers
+    him himself his how i if in into is it its itself just ll me more most my myself no nor not of off on once only or
+    other our ours out over own re s same shall she should so some such t than that the their theirs them then there
+    these they this those through to too under until up us ve very was we were what when where which while who whom whose
+    why will with would you your yours don didn doesn isn wasn weren won wouldn couldn shouldn haven hasn hadn aren
+    d m o y please tell let regarding kind kinds type types like many much both same go going
+    """.split()
+)
+_CJK = re.compile("[\u3005-\u31ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\U0001aff0-\U0001b16f\U00020000-\U0003ffff]")
+_SIGNS = "_.-/()[]{}<>'\"`:;,!?*#…“”‘’«»"
+_ENDING = re.compile("(?<=[a-z])['’](?:s|t|d|m|re|ve|ll)?$", re.I)
+_OWNER = re.compile("[a-z]['’]s\\b|s['’](?!\\w)", re.I)
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://(?P<host>[^/?#\s]+)", re.I)
+
+
+def request(asked: Asked, now: int | None = None) -> Query:
+    """What to look for. Nothing when nothing was asked for. `now` is for times that are spoken of: `yesterday`."""
+    plain, groups = _sorted(asked)
+    weighed: dict[Phrase, float] = {}
+    for phrase, weight in _optional(plain):
+        weighed[phrase] = max(weight, weighed.get(phrase, 0.0))
+    everything = tuple(term for piece in plain for term in terms(piece.text))
+    if not weighed and not groups:
+        weighed = dict.fromkeys(((term,) for term in everything), 1.0)
+    if 2 < len(everything) <= MAX_PHRASE:
+        weighed[everything] = WHOLE
+    kept = sorted(weighed, key=lambda phrase: -weighed[phrase])[:MOST]
+    return Query(
+        groups=groups,
+        without=asked.without,
+        optional=tuple(kept),
+        weights=tuple(weighed[phrase] for phrase in kept),
+        about=spoken_of(" ".join(piece.text for piece in plain), now),
+    )
+
+
+def _sorted(asked: Asked) -> tuple[list[Piece], tuple[tuple[Phrase, ...], ...]]:
+    """Plain words, which may be there, and groups of what must be: quoted, open at the end, or joined by OR."""
+    by_group: dict[int, list[Piece]] = {}
+    for piece in asked.wanted:
+        by_group.setdefault(piece.group, []).append(piece)
+    plain: list[Piece] = []
+    groups: list[tuple[Phrase, ...]] = []
+    for pieces in by_group.values():
+        if len(pieces) == 1 and not pieces[0].quoted and not pieces[0].prefix:
+            plain += pieces
+        else:
+            phrases = [phrase for piece in pieces if (phrase := phrase_of(piece))]
+            groups += [tuple(phrases)] if phrases else []
+    return plain, tuple(groups)
+
+
+def _optional(pieces: Sequence[Piece]) -> Iterator[tuple[Phrase, float]]:
+    """Each word, and two that stand side by side; `pieces` in the order in which they were typed."""
+    before = ""  # the term before this one; "" after one that says nothing
+    for piece in pieces:
+        text = _plain(piece.text)
+        says = [] if text.lower() in STOP_WORDS else terms(text)
+        if len(says) == 1 and not humps(text):
+            yield (says[0],), OWNER if _OWNER.search(piece.text) else 1.0
+        elif says:
+            yield from _compound(text, says)
+        if before and says:
+            yield (before, says[0]), PAIR
+            yield (before + says[0],), GLUED
+        before = says[-1] if says else ""
+
+
+def _compound(text: str, found: list[str]) -> Iterator[tuple[Phrase, float]]:
+    """A name of several pieces, in the ways it may be written."""
+    if _CJK.search(text):
+        yield from _bigrams(text)
+        return
+    split = [piece for word in re.split(r"[^\w]|_", text) if word for piece in humps(word) or terms(word)]
+    yield tuple(found), NAME
+    if split != found:
+        yield tuple(split), SPELLING
+    if len(split) <= 3:
+        yield ("".join(split),), SPELLING
+    if url := _URL.match(text):
+        yield tuple(terms(url["host"])), SPELLING
+    for piece in split:
+        if len(piece) > 1 and piece not in STOP_WORDS:
+            yield (piece,), PIECE
+
+
+def _plain(word: str) -> str:
+    """Without the signs around it, and without what an apostrophe adds: Ann's, don't."""
+    return _ENDING.sub("", word.strip(_SIGNS))
+
+
+def _bigrams(text: str) -> Iterator[tuple[Phrase, float]]:
+    """Overlapping pairs of characters; what is of another script between them as it is."""
+    for run in re.split(f"((?:{_CJK.pattern})+)", text):
+        found = tuple(terms(run))
+        if found and _CJK.match(run) and len(found) > 1:
+            yield from ((pair, 1.0) for pair in pairwise(found))
+        elif found:
+            yield found, 1.0

@@ -1,0 +1,211 @@
+"""Vectors of what was said: made when asked for, used only while they are of the right generation.
+
+    make(store, sources, session, embedder, vectors, clean)      for what is new in a session, a portion at a time
+    make_all(store, sources, embedder, vectors, clean)           for every session, the newest first
+    coverage(store, embedder, vectors)                           how much of the archive has vectors
+
+The *generation* of a session's vectors is the model and its dimensions, the way texts are taken here, and the version of
+the conversation and of the parser that read it. Vectors of another generation count as not there. They are kept as one
+signed byte per number, which is exact enough to compare directions. Texts go through `clean` before they are embedded: an
+embedder may be somebody else's machine. Nothing here is called unless the user named an embedder and asked for it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Protocol
+
+from msgspec import Struct
+
+from everturn.errors import NothingFound
+from everturn.llm.embedding import Embedder
+from everturn.model.archive import Session, Version
+from everturn.model.conversation import Message
+from everturn.model.words import SESSION_KINDS
+from everturn.recall.reading import Sources, has_words, read_messages
+from everturn.store import SessionFilter, Store
+
+FIELDS = ("prompt", "answer")  # what is embedded: what was said, not what tools gave back
+LONGEST = 2000  # characters of a message: small models read no further
+AT_ONCE = 64  # texts between two writes, so that an interruption loses little
+
+#: Raised when texts are chosen or cut in another way: vectors of before are then stale.
+SCHEME = 2
+
+_SPEAKERS = ("human", "agent", "model")
+
+Clean = Callable[[str], str]
+
+
+class Vectors(Protocol):
+    """Where vectors are kept. Those of a session belong to one generation; asked for by another they are not there."""
+
+    def get(self, session: int, generation: str, seqs: Sequence[int]) -> dict[int, bytes]:
+        """The vectors of some messages, by seq."""
+
+    def upto(self, session: int, generation: str) -> int:
+        """How many messages of the session were looked at."""
+
+    def put(self, session: int, generation: str, rows: Iterable[tuple[int, bytes]], upto: int) -> None:
+        """Add vectors by seq; those of another generation go."""
+
+    def held(self) -> dict[int, tuple[str, int, int]]:
+        """Of each session its generation, how many messages were looked at, and how many vectors there are."""
+
+    def forget(self, session: int) -> None:
+        """Erase all of a session."""
+
+
+class HeldVectors:
+    """Vectors that live as long as the object."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, tuple[str, int, dict[int, bytes]]] = {}
+
+    def get(self, session: int, generation: str, seqs: Sequence[int]) -> dict[int, bytes]:
+        """See `Vectors`."""
+        known, _, rows = self._held.get(session, ("", 0, {}))
+        return {seq: rows[seq] for seq in seqs if seq in rows} if known == generation else {}
+
+    def upto(self, session: int, generation: str) -> int:
+        """See `Vectors`."""
+        known, upto, _ = self._held.get(session, ("", 0, {}))
+        return upto if known == generation else 0
+
+    def put(self, session: int, generation: str, rows: Iterable[tuple[int, bytes]], upto: int) -> None:
+        """See `Vectors`."""
+        known, _, old = self._held.get(session, ("", 0, {}))
+        self._held[session] = (generation, upto, {**(old if known == generation else {}), **dict(rows)})
+
+    def held(self) -> dict[int, tuple[str, int, int]]:
+        """See `Vectors`."""
+        return {session: (known, upto, len(rows)) for session, (known, upto, rows) in self._held.items()}
+
+    def forget(self, session: int) -> None:
+        """See `Vectors`."""
+        self._held.pop(session, None)
+
+
+class Portion(Struct, frozen=True):
+    """What was done at once and is kept from then on."""
+
+    session: Session
+    messages: int  # looked at
+    vectors: int  # made
+    characters: int  # of the texts they were made of
+
+
+class Coverage(Struct, frozen=True):
+    """How much of the archive has vectors. Sessions without words are not counted."""
+
+    sessions: int
+    complete: int  # sessions all of whose messages were looked at
+    stale: int  # sessions that have vectors of another generation
+    vectors: int  # of the right one
+
+
+def generation(version: Version, session: Session, embedder: Embedder) -> str:
+    """What must be the same for a vector to be used. `version` is that of the session."""
+    told = (SCHEME, session.agent, session.native_id, version.number, version.opened_at, version.parser, version.erased)
+    digest = blake2b(repr(told).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return f"{embedder.name}/{embedder.dimensions}/{digest}"
+
+
+def make(
+    store: Store, sources: Sources, session: Session, embedder: Embedder, vectors: Vectors, clean: Clean
+) -> Iterator[Portion]:
+    """Embed what a session has said since the last time. Raises ModelError; what came before it is kept."""
+    current = generation(store.version(session.version), session, embedder)
+    start = vectors.upto(session.id, current)
+    if start >= session.n_messages or not has_words(session):
+        return
+    for texts, upto in _portions(_texts(store, sources, session, start, clean)):
+        given = embedder.embed([text for _, text in texts]) if texts else []
+        rows = [(seq, packed(vector)) for (seq, _), vector in zip(texts, given, strict=True)]
+        vectors.put(session.id, current, rows, upto)
+        if _now(store, session.id, embedder) != current:  # forgotten or read anew meanwhile
+            vectors.forget(session.id)
+            return
+        yield Portion(session, upto - start, len(rows), sum(len(text) for _, text in texts))
+        start = upto
+
+
+def make_all(store: Store, sources: Sources, embedder: Embedder, vectors: Vectors, clean: Clean) -> Iterator[Portion]:
+    """The same for every session. Vectors of sessions that the archive no longer has go."""
+    seen = set()
+    for session in _sessions(store):
+        seen.add(session.id)
+        yield from make(store, sources, session, embedder, vectors, clean)
+    for number in vectors.held().keys() - seen:
+        if not _now(store, number, embedder):
+            vectors.forget(number)
+
+
+def coverage(store: Store, embedder: Embedder, vectors: Vectors) -> Coverage:
+    """Look at every session and what is held of it."""
+    held = vectors.held()
+    current = {version.id: version for _, version in store.files()}
+    sessions = complete = stale = made = 0
+    for session in _sessions(store):
+        version = current.get(session.version) or store.version(session.version)
+        known, upto, count = held.get(session.id, ("", 0, 0))
+        is_right = known == generation(version, session, embedder)
+        sessions += 1
+        complete += is_right and upto >= session.n_messages
+        stale += bool(known) and not is_right
+        made += count if is_right else 0
+    return Coverage(sessions, complete, stale, made)
+
+
+def packed(vector: Sequence[float]) -> bytes:
+    """One signed byte per number; the longest one becomes 127."""
+    longest = max(map(abs, vector), default=0.0)
+    return array("b", (round(number / longest * 127) for number in vector) if longest else [0] * len(vector)).tobytes()
+
+
+def _sessions(store: Store) -> Iterator[Session]:
+    """Every session that has something to embed, the newest first."""
+    wanted, after = SessionFilter(kinds=SESSION_KINDS, states=("current", "superseded")), ""
+    while True:
+        rows, after = store.sessions(wanted, 200, after)
+        yield from (session for session, _ in rows if session.n_messages and has_words(session))
+        if not after:
+            return
+
+
+def _now(store: Store, number: int, embedder: Embedder) -> str:
+    """The generation of a session as the archive is at this moment; "" when it has no such session."""
+    try:
+        session = store.session(number)[0]
+        return generation(store.version(session.version), session, embedder)
+    except NothingFound:
+        return ""
+
+
+def _texts(store: Store, sources: Sources, session: Session, start: int, clean: Clean) -> Iterator[tuple[int, str]]:
+    """By seq, "" for a message that is not embedded."""
+    for row, message in read_messages(store, sources, session, start):
+        wanted = not row.inherited and row.origin in _SPEAKERS and row.kind != "summary"
+        yield row.seq, clean(_said(message))[:LONGEST].strip() if wanted else ""
+
+
+def _said(message: Message) -> str:
+    # Secrets are known by what stands around them: some more than is embedded is looked at.
+    return "\n".join(block.text for block in message.blocks if block.text and block.field in FIELDS)[: LONGEST * 4]
+
+
+def _portions(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[list[tuple[int, str]], int]]:
+    """Some texts at a time, and how many messages have been looked at then."""
+    waiting: list[tuple[int, str]] = []
+    upto = 0
+    for seq, text in texts:
+        upto = seq + 1
+        if text:
+            waiting.append((seq, text))
+        if len(waiting) == AT_ONCE:
+            yield waiting, upto
+            waiting = []
+    if upto:
+        yield waiting, upto

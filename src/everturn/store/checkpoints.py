@@ -1,0 +1,209 @@
+"""Checkpoints of graphs, in the kept layer: what a thread's state was after each step, and what its tasks have written since.
+
+A value is stored once in its thread, by the digest of its bytes; a checkpoint says which value each channel has, so that a
+channel that did not change costs one small row. Bytes are the caller's: nothing here looks into them. Nothing a caller says
+becomes part of a statement.
+
+Writes of a task are kept by (task, idx); a negative idx is a slot whose newest content counts. The same writes again change
+nothing. Other writes at the same place replace the task's earlier ones (it ran again) as long as nobody has gone on from the
+checkpoint; after that they are refused, because what followed rests on the earlier ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import astuple
+
+from everturn.errors import Conflict, NotAnArchive
+from everturn.store.conditions import Conditions
+from everturn.store.driver import Driver, in_lists
+from everturn.store.tables import Table
+
+#: A value as a serialiser gives it: the name of its encoding, and its bytes.
+Typed = tuple[str, bytes]
+
+
+class Checkpoint(Struct, frozen=True):
+    """A checkpoint without its values. `parent` and `run` are empty when there is none."""
+
+    thread: str
+    space: str
+    id: str
+    parent: str
+    run: str
+    kind: str
+    body: bytes
+    meta_kind: str
+    meta: bytes
+    at: int
+
+
+class PendingWrite(Struct, frozen=True):
+    """Something a task has written since a checkpoint."""
+
+    thread: str
+    space: str
+    checkpoint: str
+    task: str
+    idx: int
+    path: str
+    channel: str
+    kind: str
+    data: bytes
+
+
+class Channel(Struct, frozen=True):
+    """The value of one channel at a checkpoint: new, or that of the digest."""
+
+    name: str
+    version: str
+    value: Typed | None = None
+    digest: bytes = b""
+
+
+_CHECKPOINTS = Table("checkpoint", Checkpoint, ("thread", "space", "id"))
+_WRITES = Table("checkpoint_write", PendingWrite, ("thread", "space", "checkpoint", "task", "idx"))
+_OF_THREAD = ("checkpoint", "checkpoint_channel", "checkpoint_value", "checkpoint_write")
+_HERE = 'WHERE "thread"=? AND "space"=? AND "checkpoint"=?'
+
+
+class Checkpoints:
+    """The part of a store over a driver that keeps checkpoints. Whoever writes does so inside `write()`."""
+
+    driver: Driver
+
+    # write ------------------------------------------------------------------------------------------------------------
+    def put_checkpoint(self, row: Checkpoint, channels: Iterable[Channel]) -> None:
+        """Insert or replace it, with the values its channels have."""
+        place = (row.thread, row.space, row.id)
+        self.driver.run(_CHECKPOINTS.upsert, astuple(row))
+        self.driver.run(f'DELETE FROM "checkpoint_channel" {_HERE}', place)
+        rows = [(*place, one.name, one.version, self._value(row.thread, one)) for one in channels]
+        self.driver.many('INSERT INTO "checkpoint_channel" VALUES (?,?,?,?,?,?)', rows)
+
+    def put_checkpoint_writes(self, rows: Sequence[PendingWrite]) -> None:
+        """What one task has written. Raises Conflict when others already went on from different writes of that task."""
+        self.driver.many(_WRITES.upsert, [astuple(row) for row in rows if row.idx < 0])
+        plain = [row for row in rows if row.idx >= 0]
+        if not plain:
+            return
+        first = plain[0]
+        before = {
+            row.idx: row for row in self.checkpoint_writes(first.thread, first.space, first.checkpoint, first.task)
+        }
+        taken = [row for row in plain if row.idx in before and _content(before[row.idx]) != _content(row)]
+        if taken:
+            self._run_again(first)
+        self.driver.many(_WRITES.upsert, [astuple(row) for row in plain if taken or row.idx not in before])
+
+    def delete_thread(self, thread: str) -> None:
+        """Everything of a thread."""
+        for table in _OF_THREAD:
+            self.driver.run(f'DELETE FROM "{table}" WHERE "thread"=?', (thread,))
+
+    def delete_checkpoints(self, thread: str, places: Iterable[tuple[str, str]]) -> None:
+        """Some checkpoints of a thread, each (space, id), their writes, and the values that no other one has."""
+        keys = [(thread, space, name) for space, name in places]
+        self.driver.many('DELETE FROM "checkpoint" WHERE "thread"=? AND "space"=? AND "id"=?', keys)
+        for table in ("checkpoint_channel", "checkpoint_write"):
+            self.driver.many(f'DELETE FROM "{table}" {_HERE}', keys)
+        used = 'SELECT c."digest" FROM "checkpoint_channel" c WHERE c."thread"=?'
+        unused = f'DELETE FROM "checkpoint_value" WHERE "thread"=? AND "digest" NOT IN ({used})'
+        self.driver.run(unused, (thread, thread))
+
+    def copy_thread(self, source: str, target: str) -> None:
+        """All of one thread under another name; what the other has of the same place stays."""
+        columns = {
+            "checkpoint": _CHECKPOINTS.columns[1:],
+            "checkpoint_channel": ("space", "checkpoint", "channel", "version", "digest"),
+            "checkpoint_value": ("digest", "kind", "data"),
+            "checkpoint_write": _WRITES.columns[1:],
+        }
+        for table, names in columns.items():
+            listed = ",".join(f'"{name}"' for name in names)
+            self.driver.run(
+                f'INSERT INTO "{table}" ("thread",{listed}) SELECT ?,{listed} FROM "{table}" WHERE "thread"=? '
+                f"ON CONFLICT DO NOTHING",
+                (target, source),
+            )
+
+    # read -------------------------------------------------------------------------------------------------------------
+    def checkpoint(self, thread: str, space: str, name: str = "") -> Checkpoint | None:
+        """One checkpoint, or the newest of its space."""
+        for row in self.checkpoints(thread, space, name, limit=1):
+            return row
+        return None
+
+    def checkpoints(
+        self, thread: str | None, space: str | None = None, name: str = "", before: str = "", limit: int | None = None
+    ) -> Iterator[Checkpoint]:
+        """By thread and space, newest first. What is None or empty does not limit."""
+        conditions = Conditions()
+        for column, value in (("thread", thread), ("space", space), ("id", name or None)):
+            if value is not None:
+                conditions.add(f'"{column}"=?', value)
+        if before:
+            conditions.add('"id"<?', before)
+        most = "" if limit is None else f" LIMIT {max(limit, 0)}"
+        sql = f'{_CHECKPOINTS.select}{conditions.where()} ORDER BY "thread","space","id" DESC{most}'
+        return (Checkpoint(*row) for row in self.driver.each(sql, conditions.params))
+
+    def checkpoint_channels(self, thread: str, space: str, name: str) -> dict[str, tuple[str, bytes]]:
+        """Channel → version and digest of its value."""
+        sql = f'SELECT "channel","version","digest" FROM "checkpoint_channel" {_HERE}'
+        return {channel: (version, digest) for channel, version, digest in self.driver.all(sql, (thread, space, name))}
+
+    def checkpoint_values(self, thread: str, space: str, name: str, only: Sequence[str] = ()) -> dict[str, Typed]:
+        """The values of a checkpoint's channels, or of some. Raises NotAnArchive when one is missing or damaged."""
+        channels = self.checkpoint_channels(thread, space, name)
+        wanted = {channel: digest for channel, (_, digest) in channels.items() if not only or channel in only}
+        sql = 'SELECT "digest","kind","data" FROM "checkpoint_value" WHERE "thread"=? AND "digest" IN ({})'
+        found = {
+            digest: (kind, data) for digest, kind, data in in_lists(self.driver.all, sql, [*wanted.values()], [thread])
+        }
+        for channel, digest in wanted.items():
+            if digest not in found or _digest(found[digest]) != digest:
+                raise NotAnArchive(self.driver.url, f"the value of {channel!r} at checkpoint {name} is damaged")
+        return {channel: found[digest] for channel, digest in wanted.items()}
+
+    def checkpoint_writes(self, thread: str, space: str, name: str, task: str | None = None) -> list[PendingWrite]:
+        """In the order they are to be applied in: by path, task and idx."""
+        sql, given = f"{_WRITES.select} {_HERE}", [thread, space, name]
+        if task is not None:
+            sql, given = f'{sql} AND "task"=?', [*given, task]
+        return _WRITES.read(self.driver.all(f'{sql} ORDER BY "path","task","idx"', given))
+
+    def checkpoints_of_runs(self, runs: Sequence[str]) -> list[tuple[str, str, str]]:
+        """(thread, space, id) of what these runs have made."""
+        sql = 'SELECT "thread","space","id" FROM "checkpoint" WHERE "run" IN ({})'
+        named = [run for run in runs if run]
+        return [(thread, space, name) for thread, space, name in in_lists(self.driver.all, sql, named)]
+
+    # helpers ----------------------------------------------------------------------------------------------------------
+    def _value(self, thread: str, channel: Channel) -> bytes:
+        if channel.value is None:
+            return channel.digest
+        digest = _digest(channel.value)
+        sql = 'INSERT INTO "checkpoint_value" VALUES (?,?,?,?) ON CONFLICT DO NOTHING'
+        self.driver.run(sql, (thread, digest, *channel.value))
+        return digest
+
+    def _run_again(self, first: PendingWrite) -> None:
+        place = (first.thread, first.space, first.checkpoint)
+        child = 'SELECT 1 FROM "checkpoint" WHERE "thread"=? AND "space"=? AND "parent"=? LIMIT 1'
+        if self.driver.one(child, place) is not None:
+            raise Conflict(f"task {first.task} of checkpoint {first.checkpoint} in thread {first.thread}")
+        self.driver.run(f'DELETE FROM "checkpoint_write" {_HERE} AND "task"=? AND "idx">=0', (*place, first.task))
+
+
+def _content(row: PendingWrite) -> tuple[Any, ...]:
+    return (row.channel, row.kind, row.data)
+
+
+def _digest(value: Typed) -> bytes:
+    kind, data = value
+    return sha256(kind.encode() + b"\n" + data).digest()

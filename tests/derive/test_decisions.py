@@ -1,0 +1,140 @@
+"""Decisions and constraints by the words that say so, and the many sentences that only look like them."""
+
+from __future__ import annotations
+
+import pytest
+
+from everturn.derive.decisions import LONGEST, Mark, announced, likeness, stated
+
+
+def kinds(text: str) -> list[tuple[str, bool]]:
+    return [(one.kind, one.binds) for one in stated(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Never use an ORM, raw SQL only.",
+        "never commit to main",
+        "Always run the linter first.",
+        "Please don't touch the vendored files.",
+        "do NOT add dependencies",
+        "dont overwrite, error",
+        "Fix the parser and don't bump the version.",
+        "The icons must be PNGs.",
+        "Invalid themes must NEVER explode",
+        "ok, make sure the docs are consistent",
+        "Be sure to commit after the tests pass.",
+        "stop trying to run it in docker",
+        "we explicitly don't want snapshot tests",
+        "we don't need backward compatibility here",
+        "It is better not to store names in cookies.",
+        "I'd rather click than script the browser.",
+        "As a rule, logic lives in modules of its own.",
+        "The snapshot should not be updated, ever.",
+        "The main version should be linked, not this one.",
+        "Each rule should be a file of its own.",
+        "It also needs to be documented.",
+        "Solve the conflicts without breaking the tests.",
+        "Update the changelog after each device.",
+        "Use table driven tests where possible.",
+        "keep all the colours we made",
+        "NOTHING ELSE",
+        "From now on write commit messages in English.",
+        "Only change the footer.",
+        "No new dependencies.",
+        "Use tabs, not spaces.",
+        "use `argparse` instead of click",
+        "We never use mocks here.",
+        "Avoid global state.",
+        "Also, ensure debug logs go to stderr",
+        "tasks.md should always use that format",
+    ],
+)
+def test_an_order_is_a_constraint(text: str) -> None:
+    assert kinds(text) == [("imperative", True)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let's go with the second option.",
+        "I decided to drop Windows support.",
+        "we've settled on PostgreSQL",
+        "I'd prefer the blue one.",
+        "Let's use apple containers for that",
+        "Decision: raw SQL only",
+    ],
+)
+def test_a_choice_is_a_decision(text: str) -> None:
+    assert kinds(text) == [("marker", False)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I don't know what this is.",
+        "It never works on my machine.",
+        "It always fails here.",
+        "This should not happen.",
+        "looks like i dont need the token",
+        "a list of the code that needs to be written",
+        "The tests stopped running after lunch.",
+        "Don't you think this is too slow?",
+        "Should we never use mocks?",
+        "don't worry about it",
+        "No, that is wrong.",
+        "No problem.",
+        "no it doesn't",
+        "It must have been the cache.",
+        "I must have got it mixed up.",
+        "You never ran the tests.",
+        "only if it is easy",
+        "They don't have an order number.",
+        "Run it again to make sure.",
+        "Never mind.",
+        "that should never happen",
+        "We decided if it is worth it?",
+        "Have you decided?",
+        "hello",
+        "",
+        "```\nnever do this\n```",
+        "> always be closing",
+        "ERROR: must not be null",
+    ],
+)
+def test_what_only_looks_like_one_does_not_count(text: str) -> None:
+    assert stated(text) == []
+
+
+def test_a_pinned_line_is_marked_as_such() -> None:
+    assert stated("pin: the API stays frozen") == [Mark("the API stays frozen", "marker", binds=True, pinned=True)]
+    assert [one.pinned for one in stated("Constraint: no network\n\nDon't ask again.")] == [True, False]
+
+
+def test_each_is_told_once_and_in_order() -> None:
+    found = stated("Never push.\n\nAlways test.\n\nnever push!")
+    assert [one.text for one in found] == ["Never push.", "Always test."]
+
+
+def test_an_excerpt_is_short_and_on_one_line() -> None:
+    (mark,) = stated("Never do\nthis: " + "word " * 50 + "\x1b[31m")
+    assert len(mark.text) <= LONGEST and "\n" not in mark.text and "\x1b" not in mark.text
+
+
+def test_a_message_full_of_orders_does_not_fill_the_state() -> None:
+    assert len(stated("\n".join(f"Never do thing {number}." for number in range(100)))) <= 12
+
+
+def test_in_a_document_only_plain_orders_count() -> None:
+    plan = "Do it:\n\n# Plan\n\nUse X instead of Y.\n\nNever drop a table.\n\n## More\n\nIt must be fast."
+    assert [one.text for one in stated(plan)] == ["Never drop a table."]
+
+
+def test_of_a_model_only_marked_decisions_count() -> None:
+    text = "I'll go with X.\n\n**Decision:** keep SQLite\n\n- Decision: no ORM\n\n```\nDecision: none\n```\nNever do Y."
+    assert [(one.text, one.binds) for one in announced(text)] == [("keep SQLite", False), ("no ORM", False)]
+
+
+def test_words_are_compared_without_case_and_signs() -> None:
+    assert likeness("Never push!") == likeness("never  **push**")
