@@ -1,0 +1,112 @@
+"""The same offers over streamable HTTP: the protocol is the official SDK's, the answers are ours.
+
+On the loopback interface only, at `/mcp`. A request must name this host, and one from a page in a browser must come from
+this machine too: else any web site could read the archive through the browser of whoever visits it. All questions go
+through one thread, which alone touches the archive.
+"""
+
+from __future__ import annotations
+
+import socket
+import warnings
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from everturn import __version__
+from everturn.errors import EverturnError
+from everturn.mcp.archive import Archive
+from everturn.mcp.offers import INSTRUCTIONS, TITLE, Offers, Peer
+from everturn.mcp.rpc import Refused
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+    from pydantic import BaseModel
+
+HOST = "127.0.0.1"
+_NAMES = ("127.0.0.1", "localhost")
+
+Handler = Callable[[Any, Any], Awaitable[Any]]
+
+
+def serve(archive: Archive, port: int, say: Callable[[str], None]) -> None:
+    """Serve until interrupted. Raises EverturnError when the SDK is not installed, or the port is taken."""
+    try:
+        import uvicorn
+        from mcp.server.lowlevel import Server as _  # noqa: F401 -- is it there, and is it the second version?
+    except ImportError as error:
+        raise EverturnError(
+            "serving over HTTP needs the official MCP SDK (2.3 or newer), which is not installed; "
+            "run: pip install 'everturn[mcp]'"
+        ) from error
+    offers = Offers(archive)
+    listener = _listener(port)
+    port = listener.getsockname()[1]
+    with ThreadPoolExecutor(1, "everturn-mcp") as worker:
+        app = application(offers, worker, port)
+        say(f"serving http://{HOST}:{port}/mcp; Ctrl-C ends")
+        uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on")).run([listener])
+        worker.submit(offers.close)
+
+
+def application(offers: Offers, worker: ThreadPoolExecutor, port: int) -> Any:
+    """The ASGI application."""
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    hosts = [f"{name}:{port}" for name in _NAMES]
+    security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[f"http://{host}" for host in hosts])
+    return _server(offers, worker).streamable_http_app(transport_security=security, host=HOST)
+
+
+def _server(offers: Offers, worker: ThreadPoolExecutor) -> Server[Any]:
+    import mcp_types as types
+    from mcp.server.lowlevel import Server
+
+    answered = partial(_handler, offers, worker)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of logging levels, which the handshake versions have and newer ones have not
+        return Server(
+            "everturn",
+            version=__version__,
+            title=TITLE,
+            instructions=INSTRUCTIONS,
+            on_list_tools=answered("tools/list", types.ListToolsResult),
+            on_call_tool=answered("tools/call", types.CallToolResult),
+            on_list_resources=answered("resources/list", types.ListResourcesResult),
+            on_list_resource_templates=answered("resources/templates/list", types.ListResourceTemplatesResult),
+            on_read_resource=answered("resources/read", types.ReadResourceResult),
+            on_list_prompts=answered("prompts/list", types.ListPromptsResult),
+            on_get_prompt=answered("prompts/get", types.GetPromptResult),
+            on_completion=answered("completion/complete", types.CompleteResult),
+            on_set_logging_level=answered("logging/setLevel", types.EmptyResult),
+        )
+
+
+def _handler(offers: Offers, worker: ThreadPoolExecutor, method: str, result: type[BaseModel]) -> Handler:
+    """The SDK's handler of a method: ours, in the thread of the archive."""
+    import asyncio
+
+    from mcp.shared.exceptions import MCPError
+
+    async def answer(context: Any, params: Any) -> Any:
+        given = params.model_dump(by_alias=True, exclude_none=True, mode="json") if params is not None else {}
+        ask = partial(offers.answer, Peer(), method, given)
+        try:
+            return result.model_validate(await asyncio.get_running_loop().run_in_executor(worker, ask))
+        except Refused as refused:
+            raise MCPError(refused.code, refused.message, refused.data) from refused
+
+    return answer
+
+
+def _listener(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen()  # before anybody is told: who comes early waits instead of being turned away
+    except OSError as error:
+        listener.close()
+        raise EverturnError(f"port {port} cannot be used: {error.strerror}; name another with --port") from error
+    return listener

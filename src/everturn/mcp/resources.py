@@ -1,0 +1,86 @@
+"""Sessions as resources: newest first in the list, each read as text by its handle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from everturn.errors import NoArchive
+from everturn.mcp.archive import Archive
+from everturn.mcp.handles import SESSION, TURNS, handle, taken_apart
+
+if TYPE_CHECKING:
+    from everturn.recall.framing import Clean
+    from everturn.recall.sessions import Listed
+    from everturn.store import Store
+
+MIME = "text/plain"
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "uriTemplate": SESSION,
+        "name": "session",
+        "title": "A past session",
+        "description": "The latest turns of a session; its id may be shortened as long as it is unique.",
+        "mimeType": MIME,
+    },
+    {
+        "uriTemplate": TURNS,
+        "name": "turns",
+        "title": "Turns of a past session",
+        "description": "The turns from first to last, counted from 1.",
+        "mimeType": MIME,
+    },
+]
+
+_PER_PAGE = 50
+_LATEST = 20  # turns
+
+
+def listed(archive: Archive, cursor: str) -> dict[str, Any]:
+    """A page of sessions. Before the first sync there are none, which is not an error of whoever lists them."""
+    from everturn.recall.secrets import cleaner
+    from everturn.recall.sessions import listing
+    from everturn.store import SessionFilter
+
+    def found(store: Store) -> dict[str, Any]:
+        page, clean = listing(store, SessionFilter(), _PER_PAGE, cursor), cleaner(store)
+        resources = {"resources": [_facts(item, clean) for item in page.items]}
+        return resources | ({"nextCursor": page.next} if page.next else {})
+
+    try:
+        return archive.ask(found)
+    except NoArchive:
+        return {"resources": []}
+
+
+def read(archive: Archive, uri: str) -> dict[str, Any]:
+    """What a handle names. Raises NothingFound."""
+    name, first, last = taken_apart(uri)
+    text = archive.ask(lambda store: _text(archive, store, name, first, last))
+    return {"contents": [{"uri": uri, "mimeType": MIME, "text": text}]}
+
+
+def _text(archive: Archive, store: Store, name: str, first: int | None, last: int | None) -> str:
+    from everturn.mcp.pages import page
+    from everturn.mcp.tools import MOST_TOKENS
+    from everturn.recall.sessions import resolve
+
+    session = resolve(store, name)
+    start = first or max(session.n_turns - _LATEST + 1, 1)
+    return page(archive, store, session, start, last or session.n_turns, MOST_TOKENS).text
+
+
+def _facts(item: Listed, clean: Clean) -> dict[str, Any]:
+    from everturn.derive.times import iso
+    from everturn.recall.framing import safe_line
+
+    session, text = item.session, item.text
+    about = safe_line(text.title or text.first_prompt or text.summary, clean, 120)
+    ended = iso(session.ended)[:16].replace("T", " ")
+    folder = safe_line(text.workspace, clean, 120)
+    return {
+        "uri": handle(session.native_id),
+        "name": safe_line(item.short, clean, 100),
+        "title": about or f"session {safe_line(item.short, clean, 100)}",
+        "description": " · ".join(filter(None, (ended, session.agent, f"{session.n_turns:,} turns", folder))),
+        "mimeType": MIME,
+    }

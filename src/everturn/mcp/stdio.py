@@ -1,0 +1,183 @@
+"""The protocol over two pipes: one line is one message, in and out.
+
+Three promises to the client. A ping or a list is answered at once, also while a tool works: the reader of the lines
+answers what is at hand, one worker does the rest in the order asked, and it alone touches the archive. What is cancelled
+in time is not done, and never answered. No line ends the server, however long or broken; the end of the input does, after
+everything asked before was answered.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from queue import SimpleQueue
+from typing import Any, BinaryIO
+
+from everturn.mcp import rpc
+from everturn.mcp.offers import BATCHING, Offers, Peer
+from everturn.mcp.rpc import Id, Refused, Request
+
+#: Bytes of one message. Questions are short; what is longer is a mistake or an attack.
+LONGEST = 4 << 20
+
+_GRACE = 1.0  # seconds a running call gets when the server is told to stop
+
+Reply = Callable[[dict[str, Any] | None], None]
+
+
+class Stopped(BaseException):
+    """Raised into the reader to end the server now: by a signal."""
+
+
+class _Job:
+    """A request that waits for the worker."""
+
+    def __init__(self, request: Request, reply: Reply) -> None:
+        self.request, self.reply, self.cancelled = request, reply, False
+
+
+class Server:
+    """One client at the other end of two pipes. `log` takes a line for people."""
+
+    def __init__(self, offers: Offers, lines: BinaryIO, out: BinaryIO, log: Callable[[str], None]) -> None:
+        self._offers, self._lines, self._out, self._log = offers, lines, out, log
+        self._peer = Peer()
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._pending: dict[Id, _Job] = {}
+        self._writing = threading.Lock()
+        self._is_gone = False  # nobody reads our answers any more
+
+    def serve(self) -> None:
+        """Answer until the input ends, or until Stopped is raised into it."""
+        worker = threading.Thread(target=self._work, name="everturn-mcp", daemon=True)
+        worker.start()
+        try:
+            for line in lines_of(self._lines):
+                self._take(line)
+                if self._is_gone:
+                    break
+            self._jobs.put(None)
+            worker.join()
+        except Stopped:  # also while the last answers are waited for
+            for job in list(self._pending.values()):
+                job.cancelled = True
+            self._jobs.put(None)
+            worker.join(_GRACE)
+
+    # the reader -------------------------------------------------------------------------------------------------------
+    def _take(self, line: bytes | None) -> None:
+        """Deal with one line; None is one that was too long."""
+        try:
+            if line is None:
+                raise Refused(rpc.INVALID_REQUEST, f"a message has at most {LONGEST} bytes")
+            message = rpc.decode(line)
+            if not isinstance(message, list):
+                self._take_one(message, self._write)
+            elif self._peer.version != BATCHING:
+                raise Refused(rpc.INVALID_REQUEST, "one message per line: this version of the protocol has no batches")
+            elif not message:
+                raise Refused(rpc.INVALID_REQUEST, "an empty batch")
+            else:
+                self._take_batch(message)
+        except Refused as refused:
+            self._write(rpc.failure(refused.id, refused))
+
+    def _take_batch(self, messages: list[Any]) -> None:
+        batch = _Batch(len(messages), self._write)
+        for message in messages:
+            try:
+                self._take_one(message, batch.add, in_batch=True)
+            except Refused as refused:
+                batch.add(rpc.failure(refused.id, refused))
+
+    def _take_one(self, message: Any, reply: Reply, in_batch: bool = False) -> None:
+        request = rpc.request(message)
+        if request is None:
+            reply(None)
+        elif request.is_notification:
+            self._notice(request)
+            reply(None)
+        elif in_batch and request.method == "initialize":
+            raise Refused(rpc.INVALID_REQUEST, "initialize is not part of a batch", id=request.id)
+        elif self._offers.is_at_hand(request.method):
+            reply(self._answer(request))
+        else:
+            job = self._pending[request.id] = _Job(request, reply)
+            self._jobs.put(job)
+
+    def _notice(self, request: Request) -> None:
+        if request.method == "notifications/cancelled":
+            id = request.params.get("requestId")
+            job = self._pending.get(id) if isinstance(id, str | int | float) else None
+            if job is not None:
+                job.cancelled = True
+
+    # the worker -------------------------------------------------------------------------------------------------------
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            answer = None if job.cancelled else self._answer(job.request)
+            if self._pending.get(job.request.id) is job:
+                del self._pending[job.request.id]
+            job.reply(None if job.cancelled else answer)
+        self._offers.close()
+
+    # both -------------------------------------------------------------------------------------------------------------
+    def _answer(self, request: Request) -> dict[str, Any]:
+        try:
+            return rpc.success(request.id, self._offers.answer(self._peer, request.method, request.params))
+        except Refused as refused:
+            return rpc.failure(request.id, refused)
+        except Exception as error:
+            self._log(f"{request.method}: {where(error)}")
+            internal = Refused(rpc.INTERNAL_ERROR, f"internal error ({type(error).__name__}); the server goes on")
+            return rpc.failure(request.id, internal)
+
+    def _write(self, message: Any) -> None:
+        if message is None:
+            return
+        line = rpc.encode(message)
+        try:
+            with self._writing:
+                self._out.write(line)
+                self._out.flush()
+        except (OSError, ValueError):  # ValueError: closed
+            self._is_gone = True
+
+
+class _Batch:
+    """Collects the answers to a batch and writes them as one."""
+
+    def __init__(self, size: int, write: Callable[[Any], None]) -> None:
+        self._left, self._write = size, write
+        self._answers: list[dict[str, Any]] = []
+        self._lock = threading.Lock()
+
+    def add(self, answer: dict[str, Any] | None) -> None:
+        """One of them; None where there is nothing to say."""
+        with self._lock:
+            self._left -= 1
+            if answer is not None:
+                self._answers.append(answer)
+            is_complete = not self._left and bool(self._answers)
+        if is_complete:
+            self._write(self._answers)
+
+
+def lines_of(stream: BinaryIO) -> Iterator[bytes | None]:
+    """The lines that say something; None for each that is too long, of which no more than a piece is ever held."""
+    while line := stream.readline(LONGEST + 1):
+        if len(line) > LONGEST and not line.endswith(b"\n"):
+            while line and not line.endswith(b"\n"):
+                line = stream.readline(1 << 16)
+            yield None
+        elif line.strip():
+            yield line
+
+
+def where(error: BaseException) -> str:
+    """What broke and where, without a word of what was being worked on: this goes into the logs of others."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f" at {trace.tb_frame.f_code.co_name}:{trace.tb_lineno}" if trace else ""
+    return f"{type(error).__name__}{place}"

@@ -1,0 +1,65 @@
+"""`open_session`: read turns of one conversation, within a budget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from everturn.mcp.archive import Archive
+from everturn.mcp.tools import Answer, MaxTokens, SessionName, Tool, schema
+
+if TYPE_CHECKING:
+    from everturn.model.archive import Session
+    from everturn.store import Store
+
+_AT_ONCE = 10  # turns, when only one end is named, or none
+_BESIDE = 2  # turns on either side of one
+
+
+class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
+    """What it can be asked."""
+
+    session: SessionName = ""
+    start_turn: Annotated[int, Meta(ge=1, description="First turn to read, counted from 1.")] | UnsetType = UNSET
+    end_turn: Annotated[int, Meta(ge=1, description="Last turn to read, inclusive.")] | UnsetType = UNSET
+    around_turn: Annotated[int, Meta(ge=1, description="Read this turn and its neighbours.")] | UnsetType = UNSET
+    max_tokens: MaxTokens = 4000
+
+
+def _run(archive: Archive, given: dict[str, Any]) -> Answer:
+    asked = msgspec.convert(given, Arguments)
+    return archive.ask(lambda store: _opened(archive, store, asked))
+
+
+def _opened(archive: Archive, store: Store, asked: Arguments) -> Answer:
+    from everturn.mcp.pages import meant, page
+
+    session = meant(archive, store, asked.session)
+    told = page(archive, store, session, *_turns(session, asked), asked.max_tokens)
+    return Answer(told.text, is_error=told.status == "mistake")
+
+
+def _turns(session: Session, asked: Arguments) -> tuple[int, int]:
+    """The first and last turn asked for, counted from 1; whether they exist is told by who reads them."""
+    start, end = asked.start_turn or None, asked.end_turn or None
+    if asked.around_turn:
+        return max(asked.around_turn - _BESIDE, 1), asked.around_turn + _BESIDE
+    if start is None:
+        end = min(end or session.n_turns, session.n_turns) or 1
+        return max(end - _AT_ONCE + 1, 1), end
+    return start, end or start + _AT_ONCE - 1
+
+
+TOOL = Tool(
+    name="open_session",
+    title="Read a past session",
+    description=(
+        "Reads turns of one past conversation: what was asked, what was answered, which tools ran and what they gave back. "
+        "Without a range the latest turns; around_turn reads a place that a search found. Long tool output is cut first; the "
+        "answer says how to get what was cut."
+    ),
+    input=schema(Arguments),
+    run=_run,
+)
