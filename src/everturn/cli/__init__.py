@@ -51,6 +51,9 @@ def _explain(error: Exception) -> int:
         return error.exit_code
     if isinstance(error, click.Abort):
         return _tell("stopped; nothing was changed", INTERRUPTED)
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)  # the whole help: lines are to stay lines
+        return error.exit_code
     if isinstance(error, click.ClickException):
         return _tell(_usage(error), error.exit_code)
     if isinstance(error, EverturnError):
@@ -76,8 +79,10 @@ def _usage(error: Any) -> str:
 def _tell(sentence: str, code: int, before: str = "") -> int:
     try:
         from everturn.derive.printable import printable
+        from everturn.derive.redact import redact
 
-        sys.stderr.write(f"{before}everturn: {printable(sentence, '')}\n")
+        # An error may name a path or the address of a database with the password in it.
+        sys.stderr.write(f"{before}everturn: {printable(redact(sentence), '')}\n")
         sys.stdout.flush()
     except BrokenPipeError:
         _reader_gone()

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from everturn import clock
 from everturn.cli import capturing, frame
+from everturn.errors import EverturnError
+
+if TYPE_CHECKING:
+    from everturn.capture.health import Doctor
+    from everturn.store import Store
 
 
 @click.command(epilog=frame.examples("everturn doctor", "everturn doctor --json"))
@@ -27,6 +32,7 @@ def command(cx: frame.Context, **folders: Any) -> int:
     folder = None if cx.settings.db.startswith(("postgres", "memory:")) else Path(cx.settings.db).parent
     places = capturing.places_with(cx, folders)
     doctor = examine(store, all_sources(), places, cx.settings.machine, folder, clock.now)
+    _meaning(cx, store, doctor)
     sizes = store.sizes()
     if cx.json:
         cx.out.emit_json("doctor", [asdict(check) for check in doctor.checks], worst=doctor.worst, sizes=sizes)
@@ -35,7 +41,33 @@ def command(cx: frame.Context, **folders: Any) -> int:
             mark = {"ok": "ok  ", "warn": "LOOK", "bad": "BAD "}[check.level]
             cx.out.emit(f"{mark} {cx.out.text(check.name)}: {cx.out.text(check.text)}")
             if check.advice and check.level != "ok":
-                cx.out.emit(f"     → {check.advice}")
+                cx.out.emit(f"     → {cx.out.text(check.advice)}")
         parts = ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in sizes.items())
-        cx.out.emit(f"     {cx.settings.db}: {parts}")
+        cx.out.emit(f"     {cx.out.text(cx.settings.db)}: {parts}")
     return {"ok": 0, "warn": 4, "bad": 1}[doctor.worst]
+
+
+def _meaning(cx: frame.Context, store: Store, doctor: Doctor) -> None:
+    """How much of the archive has vectors of the model of the config. No vectors are no illness."""
+    from everturn.cli.meaning import embedder_of, there
+
+    try:
+        vectors = there(cx, store)
+        if not cx.settings.meaning:
+            if vectors is not None:
+                told = f"{vectors.path} holds vectors, and the config has no [meaning]: they are not used"
+                doctor.note("meaning", "ok", told)
+            return
+        embedder = embedder_of(cx)
+    except EverturnError as error:
+        doctor.note("meaning", "warn", str(error), "searches follow words alone until then")
+        return
+    from everturn.recall.vectors import SCHEME, HeldVectors, coverage
+
+    found = coverage(store, embedder, vectors or HeldVectors())
+    told = (
+        f"{found.vectors:,} vectors of {embedder.name} ({embedder.dimensions} numbers, scheme {SCHEME}); "
+        f"{found.complete:,} of {found.sessions:,} sessions complete, {found.stale:,} stale and not used"
+    )
+    more = "" if found.complete == found.sessions else "; `everturn sync --meaning` makes the rest"
+    doctor.note("meaning", "ok", told + more)

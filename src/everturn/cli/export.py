@@ -127,18 +127,16 @@ def _raw(cx: frame.Context, store: Store, session: Session, number: int | None) 
 
 
 def _json(cx: frame.Context, store: Store, session: Session) -> Iterator[bytes]:
-    from everturn.derive.redact import redact_bytes
     from everturn.export.document import as_json
     from everturn.sources import all_sources
 
-    pieces = as_json(store, all_sources(), session, None if cx.reveal else redact_bytes)
+    pieces = as_json(store, all_sources(), session, cx.out.clean_line)
     return (piece.encode() for piece in pieces)
 
 
 def _markdown(cx: frame.Context, store: Store, session: Session, thinking: bool, context: bool) -> Iterator[bytes]:
-    from everturn.derive.redact import redact
     from everturn.export.markdown import as_markdown
     from everturn.sources import all_sources
 
-    pieces = as_markdown(store, all_sources(), session, None if cx.reveal else redact, thinking, context)
+    pieces = as_markdown(store, all_sources(), session, cx.out.clean, thinking, context)
     return (piece.encode("utf-8", "replace") for piece in pieces)

@@ -11,7 +11,12 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TextIO
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from everturn.derive.redact import Cleaner
+    from everturn.store import Store
 
 #: What JSON may hold raw but a terminal must not get: DEL, C1, bidi controls. Escaped, the JSON means the same.
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]")
@@ -33,7 +38,28 @@ class Output:
         self.stdout = stdout or sys.stdout
         self.stderr = stderr or sys.stderr
         self.env = env
+        self.archive: Store | None = None  # whose key tells equal secrets from different ones
         self._line = ""  # the progress line that is on the screen now
+
+    @cached_property
+    def clean(self) -> Callable[[str], str]:
+        """Takes secrets out of words of the archive; what jobs that cut their words are given. Nothing with --reveal."""
+        return _as_it_is if self.reveal else self._cleaner
+
+    @cached_property
+    def clean_line(self) -> Callable[[bytes], bytes] | None:
+        """The same for a line of JSON; None with --reveal."""
+        return None if self.reveal else self._cleaner.line
+
+    @cached_property
+    def _cleaner(self) -> Cleaner:
+        if self.archive is None:
+            from everturn.derive.redact import Cleaner
+
+            return Cleaner()
+        from everturn.recall.secrets import cleaner
+
+        return cleaner(self.archive)
 
     # data -----------------------------------------------------------------------------------------------------------
     def emit(self, text: str = "") -> None:
@@ -49,13 +75,13 @@ class Output:
     def emit_json(self, name: str, items: Iterable[Any], next: Any = None, **more: Any) -> None:
         """`{"schema": "everturn/NAME@1", …more, "items": […], "next": …}` in one line."""
         document = {"schema": f"everturn/{name}@1", **more, "items": list(items), "next": next or None}
-        self.emit(to_json(document, None if self.reveal else _redact()))
+        self.emit(to_json(document, None if self.reveal else self._cleaner))
 
     def text(self, value: str, keep: str = "") -> str:
         """Words from an archive, made fit to be shown: secrets masked, control characters visible."""
         from everturn.derive.printable import printable
 
-        return printable(value if self.reveal else _redact()(value), keep=keep)
+        return printable(self.clean(value), keep=keep)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> None:
         """Aligned columns; `right` are the numbers of those to align right. Cells are made fit to be shown here."""
@@ -67,10 +93,8 @@ class Output:
     # words ----------------------------------------------------------------------------------------------------------
     def say(self, text: str = "") -> None:
         """Tell the person at the terminal something; paths and such in it need no care by the caller."""
-        from everturn.derive.printable import printable
-
         self.clear_progress()
-        self.stderr.write(printable(text) + "\n")
+        self.stderr.write(self.text(text, "\n\t") + "\n")
         self.stderr.flush()
 
     def warn(self, text: str) -> None:
@@ -175,10 +199,8 @@ def _each_string(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
-def _redact() -> Callable[[str], str]:
-    from everturn.derive.redact import redact
-
-    return redact
+def _as_it_is(text: str) -> str:
+    return text
 
 
 def _is_terminal(stream: TextIO) -> bool:

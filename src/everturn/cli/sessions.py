@@ -92,7 +92,7 @@ def _tell(cx: frame.Context, page: Page[Listed], now: int, everything: bool) -> 
             about = "(only its structure was kept)"
         row = [
             item.short, ago(session.ended, now), session.agent, f"{session.n_turns:,}", f"{session.n_calls:,}",
-            f"{session.n_errors:,}", folder(text.workspace), in_one_line(cx.out, about, _ABOUT),
+            f"{session.n_errors:,}", folder(cx.out.text(text.workspace)), in_one_line(cx.out, about, _ABOUT),
         ]  # fmt: skip
         rows.append([*row[:2], sort_of(session), *row[2:]] if everything else row)
     columns = ["session", "last active", "agent", "turns", "calls", "errors", "workspace", "about"]
