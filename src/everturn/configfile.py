@@ -43,10 +43,12 @@ class ConfigFile(Struct, frozen=True, forbid_unknown_fields=True):
     capture: CaptureTable = CaptureTable()
     workspace: tuple[Workspace, ...] | None = None
     sources: dict[str, tuple[str, ...]] | None = None
+    models: dict[str, str | dict[str, Any]] | None = None  # checked when one is used, by who knows what models are
+    meaning: dict[str, Any] | None = None  # the same: `everturn.llm.embedding`
 
 
 #: Keys of one value or one list, as `config get` and `config set` name them. `sources.NAME` is a list too.
-KEYS = ("db", "machine", "owner", "capture.mode", "capture.exclude")
+KEYS = ("db", "machine", "owner", "capture.mode", "capture.exclude", "models.default")
 
 
 def read(path: Path) -> ConfigFile:
@@ -104,7 +106,9 @@ def _explain(message: str) -> tuple[str, str]:
         table = {"capture": CaptureTable, "workspace": Workspace}.get(place, ConfigFile)
         key = f"{place}.{stranger.group(1)}".lstrip(".")
         known = (
-            tuple(f"{place}.{name}" for name in table.__struct_fields__) if place else (*KEYS, "workspace", "sources")
+            tuple(f"{place}.{name}" for name in table.__struct_fields__)
+            if place
+            else (*KEYS, "workspace", "sources", "models", "meaning")
         )
         return key, _no_such_key(key, known)
     value = re.match(r"Invalid enum value (.*)", what)
@@ -117,7 +121,8 @@ def _no_such_key(key: str, known: tuple[str, ...]) -> str:
     from difflib import get_close_matches
 
     ends = {name.rpartition(".")[2]: name for name in known}
-    near = get_close_matches(key, known, 1, 0.8) or get_close_matches(key.rpartition(".")[2], list(ends), 1, 0.5)
+    end = key.rpartition(".")[2]
+    near = [end] if end in ends else get_close_matches(key, known, 1, 0.8) or get_close_matches(end, list(ends), 1, 0.5)
     if near:
         return f"there is no such key, did you mean {ends.get(near[0], near[0])}?"
     return f"there is no such key, known are {', '.join(known)}"
@@ -134,6 +139,8 @@ def _value_at(config: ConfigFile, key: str) -> Any:
     table, name = _known(key)
     if table == "sources":
         return (config.sources or {}).get(name)
+    if table == "models":
+        return (config.models or {}).get(name)
     return getattr(config.capture if table else config, name)
 
 

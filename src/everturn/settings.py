@@ -14,6 +14,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from everturn import configfile
 from everturn.configfile import ConfigFile, Mode, Workspace
@@ -52,6 +53,8 @@ class Settings:
     capture: Capture
     workspaces: tuple[Workspace, ...]
     sources: Mapping[str, tuple[str, ...]]  # source name → folders to search besides its own
+    models: Mapping[str, Any]  # what the file says under [models], see `everturn.llm.configured`
+    meaning: Mapping[str, Any]  # what it says under [meaning], see `everturn.llm.embedding`; empty: there is none
     origins: Mapping[str, str]  # key → where its value comes from
 
     @property
@@ -95,6 +98,8 @@ def load(flags: Mapping[str, str] | None = None, env: Mapping[str, str] | None =
         capture=Capture(file.capture.mode or "full", _expanded(file.capture.exclude or ())),
         workspaces=tuple(Workspace(os.path.expanduser(rule.path), rule.mode) for rule in file.workspace or ()),
         sources={name: _expanded(paths) for name, paths in (file.sources or {}).items()},
+        models=file.models or {},
+        meaning=file.meaning or {},
         origins=origins,
     )
 
@@ -126,6 +131,8 @@ def _without_flags(file: ConfigFile) -> dict[str, object]:
         "capture.exclude": file.capture.exclude,
         "workspace": file.workspace,
         "sources": file.sources,
+        "models": file.models,
+        "meaning": file.meaning,
     }
 
 
