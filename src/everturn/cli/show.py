@@ -23,6 +23,7 @@ _TURNS = re.compile(r"(?P<first>[1-9][0-9]{0,8})(?:-(?P<last>[1-9][0-9]{0,8})?)?
         "everturn show 3f2a9c --turn 4-6 --tools",
         "everturn show 3f2a9c --turn last --thinking",
         "everturn show 3f2a9c --raw-message 12",
+        "everturn show 3f2a9c --summaries",
     )
 )
 @click.argument("session")
@@ -35,9 +36,16 @@ _TURNS = re.compile(r"(?P<first>[1-9][0-9]{0,8})(?:-(?P<last>[1-9][0-9]{0,8})?)?
 @click.option(
     "--raw-message", type=click.IntRange(1), metavar="N", help="Only the record of message N as it was captured."
 )
+@click.option("--summaries", is_flag=True, help="Only what models have written about it, and whether it still holds.")
 @frame.common(reveal=True)
 def command(
-    cx: frame.Context, session: str, turns: str, number: int | None, raw_message: int | None, **flags: bool
+    cx: frame.Context,
+    session: str,
+    turns: str,
+    number: int | None,
+    raw_message: int | None,
+    summaries: bool,
+    **flags: bool,
 ) -> None:
     """Read SESSION: prompts, answers and tool calls in order, with what ran in parallel, failed or was interrupted.
 
@@ -52,6 +60,9 @@ def command(
     row = resolve(store, session)
     if number is not None:
         row = edition(store, row, number)
+    if summaries:
+        _tell_summaries(cx, store, row)
+        return
     if raw_message is not None:
         _tell_record(cx, store, sources, row, raw_message - 1)
         return
@@ -83,6 +94,27 @@ def _range(turns: str, session: Session) -> tuple[int, int | None]:
         has = f"{session.n_turns} turn{'' if session.n_turns == 1 else 's'}"
         raise NothingFound(f"session {session.native_id} has {has}; there is no turn {first + 1}")
     return first, int(asked["last"]) - 1 if asked["last"] else None if turns.endswith("-") else first
+
+
+def _tell_summaries(cx: frame.Context, store: Store, session: Session) -> None:
+    from everturn.derive.times import iso
+    from everturn.errors import NothingFound
+    from everturn.restore.stored import is_stale, summaries
+
+    found = summaries(store, session)
+    if not found:
+        raise NothingFound(
+            f"no model has summarised session {session.native_id}; `everturn restore {session.native_id} --model NAME` does it"
+        )
+    facts = [{"at_text": iso(one.at), "stale": is_stale(session, one), "summary": one} for one in found]
+    if cx.json:
+        cx.out.emit_json("summaries", facts, session=session.native_id)
+        return
+    for fact, one in zip(facts, found, strict=True):
+        state = "stale: the session has gone on since" if fact["stale"] else "up to date"
+        covers = f"turns 1-{one.turns}, messages 1-{one.last_seq + 1}"
+        cx.out.emit(cx.out.text(f"{fact['at_text']}  {one.model}  prompts {one.prompt_version}  {covers}  ({state})"))
+        cx.out.emit(f"\n{cx.out.text(one.text, chr(10) + chr(9))}")
 
 
 def _tell_record(cx: frame.Context, store: Store, sources: Sources, session: Session, seq: int) -> None:

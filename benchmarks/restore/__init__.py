@@ -1,0 +1,128 @@
+"""Does a restored document say what happened, and what comes next? Without a model, within 4,000 tokens.
+
+Sessions of the corpus with ten turns or more are cut at three fifths; the document is made from the first part. What it must
+name is read from the raw records by other code (`truth`). One set alone: `python -m benchmarks restore`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks.corpora import Corpora
+from benchmarks.figures import Figure
+from benchmarks.restore import citations, compactions, constraints, measuring
+from benchmarks.restore.cutting import CORPUS, Cut, archive, cuts
+from benchmarks.restore.measuring import Score, total
+from everturn.store import Store
+
+BUDGET = 4_000
+_TIMES = 5  # the CPU of a small recording is measured so often
+
+
+def figures(corpora: Corpora) -> Iterator[Figure]:
+    """Everything that is measured here."""
+    if not CORPUS.is_dir():
+        yield Figure("restore", None, note=corpora.why_not_real)
+        return
+    store = archive(corpora.folder / "restore")
+    try:
+        cut = [one for one in cuts(store) if one.calls]
+        documents = [(one, _document(one)) for one in cut]
+        yield from _of_first_part(documents)
+        yield _of_the_rest(documents)
+        yield from _constraints(store)
+        yield citations.figure(store)
+        yield from _compactions(store)
+    finally:
+        store.close()
+    yield _recordings()
+
+
+def _document(cut: Cut) -> str:
+    from everturn.restore.document import mechanical
+    from everturn.restore.writing import markdown
+    from everturn.sources import all_sources
+
+    return markdown(mechanical(cut.store, all_sources(), cut.session, cut.turns - 1), str, BUDGET)
+
+
+def _of_first_part(documents: list[tuple[Cut, str]]) -> Iterator[Figure]:
+    measures: dict[str, Callable[[Cut, str], Score]] = {
+        "edited files": lambda cut, text: measuring.edited_files(text, cut.before),
+        "still failing commands": lambda cut, text: measuring.failing_commands(
+            text, cut.before, [call.command for call in cut.calls if call.command]
+        ),
+        "commits": lambda cut, text: measuring.commits(text, cut.before),
+        "open plan items": lambda cut, text: measuring.open_items(text, cut.before),
+    }
+    for name, measure in measures.items():
+        score = total([measure(cut, text) for cut, text in documents])
+        note = f"{len(documents)} sessions, {score.all:.0f} in all, weighed by use"
+        yield Figure(f"{name}, recall", score.recall, "", 0.9, True, note)
+        yield Figure(f"{name}, precision", score.precision, "", 0.9, True, f"{score.listed:.0f} listed")
+
+
+def _of_the_rest(documents: list[tuple[Cut, str]]) -> Figure:
+    score = total([measuring.files_to_come(text, cut) for cut, text in documents])
+    note = f"{score.all:.0f} touches of files that had appeared before"
+    return Figure("files that the rest touches, named", score.recall, "", 0.85, True, note)
+
+
+def _constraints(store: Store) -> Iterator[Figure]:
+    """Without bars: the set the rules were fitted on says little, and the one that was held out is small."""
+    from everturn.restore.document import mechanical
+    from everturn.sources import all_sources
+
+    for name, held_out in (("held out", True), ("fitted on", False)):
+        made = [
+            constraints.score(mechanical(store, all_sources(), session), marked)
+            for session, marked in constraints.labelled(store, held_out)
+        ]
+        score = total(made)
+        note = f"{len(made)} sessions labelled by hand, {score.all:.0f} sentences"
+        yield Figure(f"constraints, {name}, recall", score.recall, "", note=note)
+        yield Figure(f"constraints, {name}, precision", score.precision, "", note=f"{score.listed:.0f} listed")
+
+
+def _compactions(store: Store) -> Iterator[Figure]:
+    made = list(compactions.comparisons(store))
+    theirs, ours = total([one.theirs for one in made]), total([one.ours for one in made])
+    tokens = sum(one.tokens for one in made) // max(1, len(made))
+    yield Figure(
+        "named by the clients' own summaries", theirs.recall, "", note=f"{len(made)}, {tokens:,} tokens on average"
+    )
+    yield Figure("named by ours at the same places", ours.recall, "", theirs.recall, True, "must be more")
+
+
+def _recordings() -> Figure:
+    """The CPU of reading recordings of terminals and restoring them, beside that of reading alone."""
+    paths = sorted(path for path in (CORPUS / "terminal").iterdir() if path.is_file())
+    reading = sum(_cpu(path, restore=False) for path in paths)
+    both = sum(_cpu(path, restore=True) for path in paths)
+    note = f"{len(paths)} recordings, {reading * 1000 / _TIMES:.0f} ms of CPU to read"
+    return Figure("restoring a recording / reading it", both / reading, "×", 3, note=note)
+
+
+def _cpu(path: Path, restore: bool) -> float:
+    from everturn.capture.policy import Policy
+    from everturn.capture.sync import Sync
+    from everturn.restore.document import mechanical
+    from everturn.restore.target import find_target
+    from everturn.restore.writing import markdown
+    from everturn.sources import Places, all_sources
+
+    places, sources = Places(Path("/nowhere"), {}, "linux"), all_sources()
+    used = 0.0
+    for number in range(_TIMES + 1):
+        begun = time.process_time()
+        found = find_target(
+            str(path), None, lambda into: Sync(into, sources, places, Policy(), "here", "me", lambda: 0)
+        )
+        if restore:
+            markdown(mechanical(found.store, sources, found.session), str, BUDGET)
+        found.store.close()
+        spent = time.process_time() - begun
+        used = used + spent if number else 0.0  # the first one also imports
+    return used

@@ -1,0 +1,231 @@
+"""The evidence loop: a model looks things up in the log of a session before its summary is written.
+
+It asks by calling tools, or in brackets where it cannot call any; both ways run the same tools and keep the same findings,
+in the order asked. It ends when the model says so, asks for nothing, asks only for what it was told already, when its
+rounds or the room for evidence are used up, or when the model cannot be asked any more: then what was gathered so far is
+what there is, and `notes` say why. A tool that fails is a finding like any other; nothing here raises.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from everturn.errors import ModelError
+from everturn.llm import Message, Part, Reply, Request, Tool
+from everturn.llm.asking import Asker
+from everturn.recall.brackets import FORMS, MAX_REQUESTS, call, evidence_tools, parse
+from everturn.recall.budget import cost
+from everturn.recall.evidence import EvidenceSearchTools
+from everturn.recall.framing import safe_line
+from everturn.restore.prompts import Prompt, filled
+from everturn.restore.replies import spoken
+
+_ANSWER = 1500  # tokens
+_COMPLETE = "complete_evidence_search"
+_BY_TOOLS = "Call the tools you were given. Call complete_evidence_search when you have enough."
+_ASKED_BEFORE = "You asked for exactly this before; the answer stands above. Ask for something else, or complete."
+_NO_ROOM = "Not run: there is no more room for evidence. Complete the search."
+_ARGUMENTS = {
+    "search_log": ("pattern",),
+    "search_file": ("file_path", "pattern"),
+    "read_file": ("file_path", "start_line", "end_line"),
+}
+
+
+class Finding(Struct, frozen=True):
+    """One thing that was asked for and what came back."""
+
+    request: str
+    result: str
+
+
+class Gathered(Struct, frozen=True):
+    """All that was found, in the order asked."""
+
+    findings: tuple[Finding, ...] = ()
+    rounds: int = 0
+    is_complete: bool = False  # the model said so itself
+    notes: tuple[str, ...] = ()
+
+
+class Wanted(Struct, frozen=True):
+    """One request of a model, whichever way it was made."""
+
+    name: str
+    arguments: dict[str, Any] | str
+    written: str
+    wrong: str = ""  # what to say when it cannot be run
+    call_id: str = ""
+
+
+class Brief(Struct, frozen=True):
+    """What the model is told: the prompt, and what stands in it beside the evidence."""
+
+    prompt: Prompt
+    values: dict[str, str]
+    tokens: int  # room for evidence
+
+
+def gather(asker: Asker, tools: EvidenceSearchTools, brief: Brief, native: bool) -> Gathered:
+    """Let the model look things up."""
+    loop = _Loop(tools, brief)
+    talk: list[Message] = []
+    while not loop.over:
+        reply = loop.asked(asker, _native_request(brief, talk, loop.left) if native else _bracket_request(brief, loop))
+        if reply is None:
+            break
+        wanted = _called(reply) if native else []
+        results = loop.round(wanted or _bracketed(reply.text))
+        if native and wanted:
+            given = tuple(Part("result", text, one.call_id, one.name) for one, text in results)
+            talk += [reply.message, Message("tool", given)]
+        elif native:
+            talk += [reply.message, _said("\n\n".join(f"{one.written}\n{text}" for one, text in results))]
+    return loop.gathered()
+
+
+def told(gathered: Gathered, tokens: int) -> str:
+    """The findings for the next prompt, all of them if there is room, else the latest; what was cut is said."""
+    pieces: list[str] = []
+    room = tokens
+    for number, finding in enumerate(reversed(gathered.findings)):
+        piece = f"{finding.request}\n{finding.result}"
+        if cost(piece) > room:
+            left = len(gathered.findings) - number
+            pieces.append(f"[{left} earlier finding{'' if left == 1 else 's'} left out: there was no room]")
+            break
+        pieces.append(piece)
+        room -= cost(piece) + 2
+    return "\n\n".join(reversed(pieces)) or "(none)"
+
+
+class _Loop:
+    """What was asked and found so far."""
+
+    def __init__(self, tools: EvidenceSearchTools, brief: Brief) -> None:
+        self.tools, self.room = tools, brief.tokens
+        self.findings: list[Finding] = []
+        self.known: set[str] = set()
+        self.notes: list[str] = []
+        self.idle = 0
+        self.over = not tools.should_continue_search()
+
+    @property
+    def left(self) -> int:
+        """How many rounds there are."""
+        return self.tools.max_searches - self.tools.rounds
+
+    def asked(self, asker: Asker, request: Request) -> Reply | None:
+        """The reply; None, and a note, when there is none."""
+        try:
+            return asker.ask(request, f"evidence {self.tools.rounds + 1}")
+        except ModelError as error:
+            self._end(f"the search for evidence ended early: {error.why}")
+            return None
+
+    def round(self, wanted: list[Wanted]) -> list[tuple[Wanted, str]]:
+        """Run what is wanted, in order, and see whether it goes on."""
+        self.tools.rounds += 1
+        results = [(one, self._result(one, number)) for number, one in enumerate(wanted)]
+        fresh = [one for one, text in results if text is not _ASKED_BEFORE and one.name != _COMPLETE]
+        self.idle = 0 if fresh else self.idle + 1
+        if self.tools.is_complete:
+            self.over = True
+        elif not wanted:
+            self._end("the model ended the search for evidence without saying so")
+        elif self.idle == 2:
+            self._end("the search for evidence was stopped: the model kept asking for what it had been told")
+        elif self.room <= 0:
+            self._end("the search for evidence was stopped: there was no more room for what it finds")
+        elif not self.left:
+            self._end(f"the search for evidence was stopped after {self.tools.rounds} rounds, with what was found")
+        return results
+
+    def gathered(self) -> Gathered:
+        """What came of it."""
+        return Gathered(tuple(self.findings), self.tools.rounds, self.tools.is_complete, tuple(self.notes))
+
+    def _result(self, one: Wanted, number: int) -> str:
+        if self.tools.is_complete:
+            return "Not run: the search is complete."
+        if number >= MAX_REQUESTS:
+            return f"Not run: at most {MAX_REQUESTS} requests at once."
+        if one.name == _COMPLETE and not one.wrong:
+            self.tools.is_complete = True
+            return "The search is complete."
+        key = one.written if one.wrong else f"{one.name} {_as_text(one.arguments)}"
+        if key in self.known:
+            return _ASKED_BEFORE
+        if self.room <= 0:
+            return _NO_ROOM
+        self.known.add(key)
+        text = one.wrong or _run(lambda: call(self.tools, one.name, one.arguments))
+        self.room -= cost(text) + cost(one.written)
+        self.findings.append(Finding(one.written, text))
+        return text
+
+    def _end(self, note: str) -> None:
+        self.over = True
+        self.notes.append(note)
+
+
+def _run(work: Callable[[], str]) -> str:
+    """A tool that breaks is told to the model like any other result."""
+    try:
+        return work()
+    except Exception as error:
+        return f"The tool failed ({type(error).__name__}); try another way."
+
+
+# asking ---------------------------------------------------------------------------------------------------------------
+def _native_request(brief: Brief, talk: list[Message], left: int) -> Request:
+    """The whole conversation so far: the model that answers has no memory of its own."""
+    values = {**brief.values, "tools": _BY_TOOLS, "evidence": "(see the results of your calls)", "rounds": str(left)}
+    tools = tuple(Tool(one.name, one.description, one.parameters) for one in evidence_tools())
+    return Request((_said(filled(brief.prompt, values)), *talk), tools=tools, max_tokens=_ANSWER)
+
+
+def _bracket_request(brief: Brief, loop: _Loop) -> Request:
+    forms = "\n".join(("Write one or more of these, each on a line of its own:", *FORMS.values()))
+    evidence = told(loop.gathered(), brief.tokens)
+    values = {**brief.values, "tools": forms, "evidence": evidence, "rounds": str(loop.left)}
+    return Request((_said(filled(brief.prompt, values)),), max_tokens=_ANSWER)
+
+
+def _said(text: str) -> Message:
+    return Message("user", (Part("text", text),))
+
+
+def _called(reply: Reply) -> list[Wanted]:
+    return [_native(part) for part in reply.calls]
+
+
+def _native(part: Part) -> Wanted:
+    arguments = part.arguments if isinstance(part.arguments, dict) else str(part.arguments or "{}")
+    written = f"{safe_line(part.name, str, 80)}({safe_line(_as_text(arguments), str, 400)})"
+    return Wanted(part.name, arguments, written, call_id=part.call_id)
+
+
+def _as_text(arguments: dict[str, Any] | str) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, sort_keys=True, default=str)
+
+
+def _bracketed(text: str) -> list[Wanted]:
+    """The requests written in brackets, also by a model that was given tools and wrote instead."""
+    found = []
+    for request in parse(spoken(text)):
+        name, given = request.name.lower(), request.arguments
+        wrong = "" if given is not None else f"This is not a request that can be run; write {FORMS[request.name]}"
+        names = _ARGUMENTS.get(name, ())
+        arguments: dict[str, Any] = {
+            key: int(value) if re.fullmatch(r"\w+_line", key) else value
+            for key, value in zip(names, given or (), strict=False)
+            if value is not None
+        }
+        found.append(Wanted(name, arguments, safe_line(request.written, str, 300), wrong))
+    return found

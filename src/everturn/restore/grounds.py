@@ -1,0 +1,205 @@
+"""What statements about a session are held against: the words of its messages, and the facts of its state.
+
+Words are cut from the raw layer and compared with blanks and typographic quotes made alike, nothing else. What a call gave
+back belongs to the call: a model that reads the two together may cite either. Only so much is held as a few turns need.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
+from math import log
+
+from msgspec import Struct
+
+from everturn.derive.analysis import indexed, terms
+from everturn.derive.state import State
+from everturn.model.archive import Artifact, Call, MessageRow, Session
+from everturn.recall.framing import Clean
+from everturn.recall.reading import Records, Sources
+from everturn.restore.proof import words_of
+from everturn.store import Store
+
+_HELD = 256  # messages
+_HELD_TURNS = 4
+_LONGEST = 4_000_000  # characters of a turn that are looked at
+_ALIKE = str.maketrans('"‘’‚‛“”„‟«»`´\u2010\u2011', "'" * 13 + "--")
+_ENDING = re.compile(r"(?<=...)(?:ations?|ings?|ions?|ers?|ed|es|ly|s|e)$")
+_CUT = re.compile(r"\s*(?:\[\s*(?:…|\.\.\.)\s*\]|…|\.\.\.)\s*")
+
+
+class Fact(Struct, frozen=True):
+    """Something the state knows, and the message it rests on."""
+
+    text: str
+    turn: int
+    seq: int
+    path: str = ""
+
+
+class TurnWords(Struct, frozen=True):
+    """The words of a turn."""
+
+    text: str
+    stems: frozenset[str]
+
+
+class Ground:
+    """One session, up to the message that its state covers."""
+
+    def __init__(self, store: Store, sources: Sources, session: Session, state: State, clean: Clean) -> None:
+        self.session, self.state = session, state
+        self._store, self._clean = store, clean
+        self._records = Records(store, sources, session, until=0)
+        self._texts: OrderedDict[int, str] = OrderedDict()
+        self._turns: OrderedDict[int, TurnWords] = OrderedDict()
+        self._calls: dict[int, list[Call]] = {}
+        for call in store.calls(session.id):
+            self._calls.setdefault(call.seq, []).append(call)
+        self._bounds = {one.idx: (one.first_seq, one.last_seq) for one in store.turns(session.id)}
+        self._artifacts: dict[int, list[Artifact]] = {}
+        for one in store.artifacts(session.id):
+            self._artifacts.setdefault(one.turn, []).append(one)
+        self.facts = list(_facts(state))
+
+    def has_turn(self, turn: int) -> bool:
+        """Whether there is such a turn among those that are covered."""
+        return 0 <= turn < self.state.turn_count and turn in self._bounds
+
+    def row(self, seq: int) -> MessageRow | None:
+        """The message, when it is covered."""
+        if not 0 <= seq <= self.state.covers:
+            return None
+        return next(self._store.messages(self.session.id, seq, seq), None)
+
+    def rows(self, turn: int) -> list[MessageRow]:
+        """The messages of a turn."""
+        first, last = self._bounds[turn]
+        return list(self._store.messages(self.session.id, first, last))
+
+    def with_results(self, row: MessageRow) -> list[MessageRow]:
+        """A message, and those that hold the results of its calls."""
+        results = {call.result_seq for call in self._calls.get(row.seq, ())} - {None, row.seq}
+        return [row, *filter(None, (self.row(seq) for seq in sorted(filter(None, results))))]
+
+    def text(self, row: MessageRow) -> str:
+        """The words of a message, made alike."""
+        if row.seq not in self._texts:
+            self._texts[row.seq] = alike(words_of(self._records.message(row)))
+            if len(self._texts) > _HELD:
+                self._texts.popitem(last=False)
+        return self._texts[row.seq]
+
+    def words(self, turn: int) -> TurnWords:
+        """The words of a turn."""
+        if turn not in self._turns:
+            text = "\n".join(self.text(row) for row in self.rows(turn))[:_LONGEST]
+            self._turns[turn] = TurnWords(text, stems(text))
+            if len(self._turns) > _HELD_TURNS:
+                self._turns.popitem(last=False)
+        return self._turns[turn]
+
+    def weight(self, stem: str) -> float:
+        """How much a word tells: one that stands in many turns tells little about any of them."""
+        turns = self._spread.get(stem, 0)
+        return log((len(self._bounds) + 1) / (max(turns, 1) + 0.5)) + 0.05
+
+    @cached_property
+    def _spread(self) -> Counter[str]:
+        """In how many turns each word stands. Reads the session once."""
+        found: Counter[str] = Counter()
+        for turn in self._bounds:
+            found.update(self.words(turn).stems)
+        return found
+
+    def quotes(self, row: MessageRow, quote: str) -> bool:
+        """Whether the quote stands in the message; one that shows where a secret was is held against what was shown."""
+        text = self.text(row)
+        return stands_in(quote, text) or ("[REDACTED" in quote and stands_in(quote, alike(self._clean(text))))
+
+    def touched(self, turn: int, path: str) -> list[tuple[str, int]]:
+        """What was done to a file in a turn: (action, message), in order."""
+        found = [(one.action, one.seq) for one in self._artifacts.get(turn, ()) if same_file(path, one.path)]
+        helped = (one for one in self.state.files.values() if one.by and one.turn == turn)
+        return found + [(one.action, one.seq) for one in helped if same_file(path, one.path)]
+
+    def turns_of(self, path: str) -> list[int]:
+        """The turns in which a file was touched."""
+        return sorted(turn for turn in self._bounds if self.touched(turn, path))
+
+
+def alike(text: str) -> str:
+    """The text with single blanks and plain quotes."""
+    return " ".join(text.translate(_ALIKE).split())
+
+
+def stands_in(quote: str, text: str) -> bool:
+    """Whether a quote stands in a text that was made alike. `…` in it stands for what was left out."""
+    wanted = alike(quote)
+    for one in (wanted, wanted.rstrip(".,;:!?")):
+        if one and one in text:
+            return True
+    at = 0
+    pieces = [piece for piece in _CUT.split(wanted) if piece]
+    if len(pieces) == 1 and pieces[0] == wanted:
+        return False
+    for piece in pieces:
+        found = text.find(piece, at)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return bool(pieces)
+
+
+def same_file(name: str, path: str) -> bool:
+    """Whether a name, perhaps without its folders, is that of a path."""
+    name, path = name.replace("\\", "/").removeprefix("./"), path.replace("\\", "/")
+    return name == path or path.endswith(f"/{name.lstrip('/')}") or (path.count("/") > 0 and name.endswith(f"/{path}"))
+
+
+def stems(text: str) -> frozenset[str]:
+    """The telling words of a text without their endings; names with digits in them as they are."""
+    return frozenset(_stem(one) for one in terms(indexed(text)) if _tells(one))
+
+
+@lru_cache(65_536)
+def _stem(term: str) -> str:
+    return term if any(map(str.isdigit, term)) else _ENDING.sub("", term)[:8]
+
+
+def _tells(term: str) -> bool:
+    if not term.isascii():
+        return term not in _IDLE
+    return (len(term) >= 4 or (len(term) >= 2 and any(map(str.isdigit, term)))) and term not in _IDLE
+
+
+def _facts(state: State) -> Iterator[Fact]:
+    said: Iterable[tuple[str, int, int]] = (
+        *((one.text, one.turn, one.seq) for one in state.requests),
+        *((one.text, one.turn, one.seq) for one in (*state.decisions, *state.constraints)),
+        *((one.text, one.turn, one.seq) for one in state.plan),
+        *((one.text, one.turn, one.seq) for one in state.questions),
+        *((one.text, one.turn, one.seq) for one in state.next_steps),
+        *((one.command, one.turn, one.seq) for one in state.commands),
+        *((f"{one.hash} {one.subject}", one.turn, one.seq) for one in state.commits),
+        *((f"{one.what} {one.text}", one.last_turn, one.last_seq) for one in state.errors),
+    )
+    yield from (Fact(*one) for one in said if one[2] >= 0)
+    yield from (Fact(one.path, one.turn, one.seq, one.path) for one in state.files.values())
+
+
+#: Words of a report about a session, which say nothing about what happened in it.
+_IDLE = frozenset(
+    "about above added adding adds after again agent agents already also another answer answered appear appears asked "
+    "asking assistant because been before being below both called change changed changes changing could create "
+    "created creates creating current currently delete deleted does doing done during each edit edited editing either "
+    "else every file files first folder from further have having here into issue item just last later like made make "
+    "makes many modified more most much must named need needed needs next none once only other over person please "
+    "quote quoted read reading remove removed removing request requested requests said says second session should "
+    "since some started state stated states step steps still such task than that their them then there these they "
+    "thing things this those three through time times touch touched turn turns twice under until update updated "
+    "updating upon used user users uses using very want wanted wants went were what when where whether which while "
+    "will with within without work would write writing written wrote your".split()
+)

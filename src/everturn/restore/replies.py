@@ -1,0 +1,207 @@
+"""What a model answered: read tolerantly, told apart from what is no answer, asked for once more when it was none.
+
+`turn_summary` and `session_summary` read the two forms. `fault` says what is wrong with an answer that is not in the form:
+nothing in it, a refusal, an answer to the session's own question, garbage. `in_form` asks, and where the answer is of no use
+asks once more in stricter words; then it gives up with a sentence. Reasoning that a model wrote before its answer does
+not count as part of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.errors import BadAnswer
+from everturn.llm import Message, Part, Reply, Request
+from everturn.llm.asking import Asker
+from everturn.restore import SECTIONS
+from everturn.restore.labels import Labels, items, labelled, words
+from everturn.restore.prompts import STRICTER
+
+T = TypeVar("T")
+
+TURN_HEADER = "TURN SUMMARY"
+SESSION_HEADER = "SESSION SUMMARY"
+
+TURN_LABELS: Labels = {
+    "turn": ("turn number", "turn", "turn no."),
+    "request": ("user request summary", "user request", "request summary", "request", "user asked"),
+    "response": (
+        "agent response summary", "agent response", "assistant response summary", "assistant response",
+        "response summary", "response",
+    ),
+    "outcomes": ("key outcomes", "key outcome", "outcomes", "outcome", "results"),
+    "state_changes": ("state changes", "state change", "changes to state", "changes"),
+    "artifacts": (
+        "artifacts modified", "artifacts", "artefacts modified", "artefacts", "files modified", "files touched",
+        "artifacts touched", "files",
+    ),
+    "constraints": (
+        "constraints and assumptions added", "constraints and assumptions", "constraints added", "constraints",
+        "assumptions added", "assumptions", "constraints or assumptions added",
+    ),
+    "open_questions": (
+        "open questions after this turn", "open questions", "open question", "unresolved issues", "unresolved questions",
+        "open issues",
+    ),
+}  # fmt: skip
+
+SESSION_LABELS: Labels = {
+    "session_name": ("session name", "name", "title", "session title", "session"),
+    "high_level_goal": ("high level goal", "goal", "overall goal", "main goal", "high level goals", "goals"),
+    "primary_task": ("primary task in progress", "primary task", "current task", "task in progress", "current focus"),
+    "key_decisions": ("key decisions already made", "key decisions", "decisions", "decisions made"),
+    "constraints": ("constraints and assumptions", "constraints", "assumptions", "assumptions and constraints"),
+    "artifacts": (
+        "artifacts referenced or created", "artifacts", "artefacts", "artifacts referenced and created", "artefacts referenced or created",
+        "files", "artifacts referenced", "artifacts created",
+    ),
+    "open_questions": ("open questions", "open question", "questions", "unresolved questions"),
+    "next_steps": ("next concrete steps", "next steps", "next step", "concrete next steps", "next actions"),
+}  # fmt: skip
+
+#: Fewer labels than this are an accident.
+_ENOUGH = 3
+
+
+class TurnSummary(Struct, frozen=True):
+    """The summary of one turn. None: the model left the field out; empty: it said that there is nothing."""
+
+    turn: int  # 0-based, as asked for, whatever the model wrote
+    request: str | None = None
+    response: str | None = None
+    outcomes: tuple[str, ...] | None = None
+    state_changes: tuple[str, ...] | None = None
+    artifacts: tuple[str, ...] | None = None
+    constraints: tuple[str, ...] | None = None
+    open_questions: tuple[str, ...] | None = None
+
+
+class SessionSummary(Struct, frozen=True):
+    """Statements by section, as the model wrote them; sections it left out are not there."""
+
+    sections: dict[str, tuple[str, ...]]
+
+
+class Answer(Struct, Generic[T], frozen=True):
+    """What became of a question: something of use, or a sentence on why not."""
+
+    value: T | None = None
+    text: str = ""
+    why: str = ""
+    asked: int = 0  # how often
+    was_cut: bool = False
+
+
+def turn_summary(text: str, turn: int) -> TurnSummary | None:
+    """The form of a turn, None when the text is not that form."""
+    found = labelled(spoken(text), TURN_LABELS)
+    if len(found.keys() - {"turn"}) < _ENOUGH:
+        return None
+    lists = {
+        key: items(found[key]) if key in found else None
+        for key in ("outcomes", "state_changes", "artifacts", "constraints", "open_questions")
+    }
+    texts = {key: words(found[key]) if key in found else None for key in ("request", "response")}
+    if not any((*lists.values(), *texts.values())):
+        return None
+    if lists["artifacts"]:
+        lists["artifacts"] = tuple(one.strip("`'\"* ") for one in lists["artifacts"])
+    return TurnSummary(turn, **texts, **lists)  # type: ignore[arg-type]
+
+
+def session_summary(text: str) -> SessionSummary | None:
+    """The form of a session, None when the text is not that form."""
+    found = labelled(spoken(text), SESSION_LABELS)
+    if len(found) < _ENOUGH:
+        return None
+    sections = {key: items(found[key], commas=key == "artifacts") for key in SECTIONS if key in found}
+    return SessionSummary(sections) if any(sections.values()) else None
+
+
+def spoken(text: str) -> str:
+    """An answer without the thoughts in front of it."""
+    text = _THOUGHTS.sub("", text)
+    for pattern in _UNTIL:
+        text = pattern.sub("", text, count=1)
+    return text.strip()
+
+
+def fault(reply: Reply) -> str:
+    """Why an answer that is not in the form is none, in words that can be shown."""
+    text = spoken(reply.text)
+    letters = sum(char.isalpha() for char in text)
+    if reply.stop == "refusal" or _REFUSAL.search(text[:400]):
+        return "it refused"
+    if reply.stop in ("cut", "length"):
+        return "it broke off"
+    if not letters:
+        return "it was empty" if not text else "it was garbage"
+    if letters < 0.4 * len(text.replace(" ", "")) or "\ufffd" in text[:200]:
+        return "it was garbage"
+    return "it answered the session instead of summarising it"
+
+
+def in_form(asker: Asker, request: Request, purpose: str, header: str, read: Callable[[str], T | None]) -> Answer[T]:
+    """Ask for a form; once more, in stricter words, when the answer is not in it. Raises `errors.ModelError`.
+
+    Of an answer that broke off what is whole is taken, unless it was only too long: then a shorter one is asked for first.
+    """
+    why, part = "", Answer[T]()
+    for number in (1, 2):
+        reply = _asked(asker, request, purpose)
+        why = fault(reply) if reply is not None else "it was garbage"
+        found = _read(reply, read) if reply is not None else part
+        if found.value is not None and (reply is None or reply.stop != "length"):
+            return replace(found, asked=number)
+        part = found if found.value is not None else part
+        request = stricter(request, why, header)
+    if part.value is not None:
+        return replace(part, asked=2)
+    return Answer(why=f"the model was asked twice and its answer was of no use: {why}", asked=2)
+
+
+def stricter(request: Request, why: str, header: str) -> Request:
+    """The same question once more, with what was wrong with the last answer. That answer is not sent back."""
+    *before, last = request.messages
+    more = Part("text", "\n\n" + STRICTER.format(fault=why, header=header))
+    return replace(request, messages=(*before, replace(last, parts=(*last.parts, more))))
+
+
+def prompted(text: str, max_tokens: int) -> Request:
+    """A request of one message."""
+    return Request((Message("user", (Part("text", text),)),), max_tokens=max_tokens)
+
+
+def _read(reply: Reply, read: Callable[[str], T | None]) -> Answer[T]:
+    """What can be read of a reply; the last line of one that broke off may be half a sentence, and is left out."""
+    was_cut = reply.stop in ("cut", "length")
+    text = reply.text.rpartition("\n")[0] if was_cut else reply.text
+    value = read(text) if reply.stop != "refusal" else None
+    return Answer(value, text, was_cut=was_cut)
+
+
+def _asked(asker: Asker, request: Request, purpose: str) -> Reply | None:
+    """The reply; None when what came back could not be read at all, which asking again may mend."""
+    try:
+        return asker.ask(request, purpose)
+    except BadAnswer:
+        return None
+
+
+_THOUGHTS = re.compile(
+    r"<(think|thinking|thought|thoughts|reasoning|analysis|scratchpad|reflection)>.*?</\1>", re.DOTALL | re.IGNORECASE
+)
+_UNTIL = (
+    re.compile(r"\A.*?</(?:think|thinking|thought|reasoning)>", re.DOTALL | re.IGNORECASE),  # opened by the template
+    re.compile(r"\A\s*Thinking(?:\.\.\.|…).*?(?:\.\.\.|…)\s*done thinking\.?", re.DOTALL | re.IGNORECASE),
+)
+_REFUSAL = re.compile(
+    r"\bI(?:['’]m| am) (?:sorry|unable|not able|afraid)\b|\bI (?:can(?:no|['’])t|can not|won['’]t|will not|must decline)\b"
+    r"|\bas an AI\b|\b(?:cannot|can['’]t) (?:help|assist|comply)\b|\bunable to (?:help|assist|comply)\b",
+    re.IGNORECASE,
+)

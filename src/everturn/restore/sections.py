@@ -1,0 +1,275 @@
+"""What stands in each section of a mechanical document, with its weight.
+
+One function for each key of `SECTIONS` and `FACTS`, listed in `MAKERS`. Weights order what a budget has room for: first
+what the session is about and what is still failing, then open plan items, constraints and last requests, files by how
+late and how often they were changed, then commits and decisions, files only read, what was fixed, older requests, commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from everturn.derive.printable import one_line
+from everturn.derive.state import Decision, Failure, File, Item, Request, State, still_failing, unanswered
+from everturn.restore.stating import Draft, Material, by_mention, by_use, excerpt, falling, latest, said, told
+
+_GOAL = 400
+_FOCUS = 300
+_COMMAND = 110
+_COMPLAINT = 120
+_SUMMARY = 1200
+_MOST_NAMED = 200
+_FEW_WORDS = 4  # a request that says less is not the goal
+_SIGNS = {"open": "[ ]", "doing": "[~]", "done": "[x]", "dropped": "[-]"}
+
+
+# the eight ------------------------------------------------------------------------------------------------------------
+def session_name(material: Material) -> Iterator[Draft]:
+    """The title the client keeps, else the beginning of the goal."""
+    title = one_line(material.text.title, 120)
+    goal = _goal(material.state)
+    if title:
+        proof = material.proofs.evidence(goal.seq, title) if goal is not None else None
+        is_quoted = proof is not None and proof.quote == title
+        yield told(
+            material,
+            100,
+            lambda: title,
+            [(goal.seq, title)] if goal and is_quoted else [],
+            "" if is_quoted else "title",
+        )
+    elif goal is not None:
+        yield said(material, 100, (goal.seq, goal.text), width=80)
+
+
+def high_level_goal(material: Material) -> Iterator[Draft]:
+    """The first request that says more than hello."""
+    goal = _goal(material.state)
+    if goal is not None:
+        yield said(material, 99, (goal.seq, material.proofs.excerpt(goal.seq, "prompt", _GOAL) or goal.text))
+
+
+def primary_task(material: Material) -> Iterator[Draft]:
+    """The last request, what was being done for it, and what the model said last."""
+    state = material.state
+    last = _last_request(state)
+    if last is not None:
+        yield said(material, 98, (last.seq, material.proofs.excerpt(last.seq, "prompt", _FOCUS) or last.text))
+    for item in state.plan:
+        if item.status == "doing":
+            yield said(material, 97, (item.seq, item.text), lead="in progress: ")
+    if state.answer is not None and (last is None or state.answer.seq > last.seq):
+        yield said(material, 96, (state.answer.seq, state.answer.text), lead="the agent said last: ")
+    if state.interrupted:
+        yield told(material, 96, lambda: f"turn {state.turn_count} was interrupted", [(state.covers, "")])
+
+
+def key_decisions(material: Material) -> Iterator[Draft]:
+    """What was decided, without the commits, which stand by themselves."""
+    for rank, one in latest([one for one in material.state.decisions if one.kind != "commit"]):
+        yield _decided(material, one, falling(66, rank, 30))
+
+
+def constraints(material: Material) -> Iterator[Draft]:
+    """What a person asked to hold from then on."""
+    for rank, one in latest(material.state.constraints):
+        yield _decided(material, one, 95 if one.pinned else falling(84, rank, 55))
+
+
+def artifacts(material: Material) -> Iterator[Draft]:
+    """Files that were changed: the latest and the most often changed weigh most."""
+    for weight, one in by_use([one for one in material.state.files.values() if one.action != "read"]):
+        yield _file(material, one, 50 + 38 * weight)
+
+
+def open_questions(material: Material) -> Iterator[Draft]:
+    """Questions after which no human spoke."""
+    for rank, one in latest(unanswered(material.state)):
+        yield said(material, falling(86, rank, 40), (one.seq, one.text))
+
+
+def next_steps(material: Material) -> Iterator[Draft]:
+    """The steps named last, and the next item of the plan."""
+    state = material.state
+    asked = max((one.seq for one in state.requests), default=-1)
+    for rank, one in enumerate(state.next_steps):
+        is_old = one.seq < asked
+        lead = f"named in turn {one.turn + 1}, before the last request: " if is_old else ""
+        yield said(material, falling(60 if is_old else 87, rank, 40), (one.seq, one.text), lead)
+    waiting = next((one for one in state.plan if one.status == "open"), None)
+    if waiting is not None:
+        yield said(material, 87, (waiting.seq, waiting.text), "next in the plan: ")
+
+
+# facts ----------------------------------------------------------------------------------------------------------------
+def failing(material: Material) -> Iterator[Draft]:
+    """What failed and has not succeeded since."""
+    for rank, one in latest(still_failing(material.state)):
+        refs = [(one.last_seq, _given(one)), (material.results.get(one.last_seq, -1), one.text)]
+        yield told(material, falling(94, rank, 40), _failing(material, one), refs)
+
+
+def errors_fixed(material: Material) -> Iterator[Draft]:
+    """What failed and went well later, and what was changed in between."""
+    fixed = [one for one in material.state.errors if one.outcome == "failed" and one.resolved_by is not None]
+    for rank, one in latest(fixed):
+        refs = [(one.seq, _given(one)), (-1 if one.resolved_seq is None else one.resolved_seq, "")]
+        yield told(material, falling(44, rank, 12), _fixed(material, one), refs)
+
+
+def plan_open(material: Material) -> Iterator[Draft]:
+    """Items of the plan that are not done."""
+    for rank, one in enumerate(one for one in material.state.plan if one.status in ("open", "doing")):
+        yield _item(material, one, falling(92, rank, 60))
+
+
+def plan_done(material: Material) -> Iterator[Draft]:
+    """Items that are done, or were dropped."""
+    for rank, one in latest([one for one in material.state.plan if one.status in ("done", "dropped")]):
+        yield _item(material, one, falling(38, rank, 14))
+
+
+def commits(material: Material) -> Iterator[Draft]:
+    """What was committed, the latest first."""
+    for rank, one in latest(material.state.commits):
+        words = (one.seq, one.subject)
+        weight = falling(76, rank, 46)
+        if one.hash:
+            where = material.results.get(one.seq, one.seq)
+            yield told(material, weight, _commit(material, one.hash, words), [(where, one.hash)])
+        else:
+            yield said(material, weight, words, width=100)
+
+
+def requests(material: Material) -> Iterator[Draft]:
+    """What was asked for in each turn, the latest first."""
+    for rank, one in latest([one for one in material.state.requests if one.text]):
+        label = "" if one.starter == "human" else one.starter
+        width = 160 if rank < 5 else 90
+        yield said(material, falling(82, rank, 24, 0.9), (one.seq, one.text), label=label, width=width)
+
+
+def files(material: Material) -> Iterator[Draft]:
+    """Files that were only read."""
+    for weight, one in by_use([one for one in material.state.files.values() if one.action == "read"]):
+        yield _file(material, one, 20 + 48 * weight)
+
+
+def mentioned(material: Material) -> Iterator[Draft]:
+    """Files that stand in what was said or shown and were not touched, the late and often named first."""
+    known = {*material.state.files, *(one for one in material.state.named)}
+    ends = {end for path in known for end in _ends(path)}
+    touched = {end for path in material.state.files for end in (path.replace("\\", "/"), *_ends(path))}
+    left = [one for one in material.state.named.values() if one.path.replace("\\", "/") not in ends | touched]
+    for weight, one in by_mention(left)[:_MOST_NAMED]:
+        yield told(material, 10 + 36 * weight, partial("`{}`".format, one.path), [(one.seq, one.path)])
+
+
+def commands(material: Material) -> Iterator[Draft]:
+    """Commands that were run and how each ended the last time, the latest first."""
+    last_runs = {one.command: one for one in material.state.commands}
+    for rank, one in latest(sorted(last_runs.values(), key=lambda one: one.seq)):
+        ended = one.status if one.exit_status is None else f"exit {one.exit_status}"
+        yield said(
+            material, falling(34, rank, 2), (one.seq, one.command), lead="`", tail=f"` → {ended}", width=_COMMAND
+        )
+
+
+def client_summaries(material: Material) -> Iterator[Draft]:
+    """What the client wrote about the session to go on with, the latest first."""
+    for rank, row in latest(material.summaries):
+        words = material.proofs.excerpt(row.seq, "summary", _SUMMARY if not rank else 200)
+        if words:
+            yield said(
+                material, falling(58, rank, 5, 0.5), (row.seq, words), label="compaction summary", width=_SUMMARY
+            )
+
+
+MAKERS: dict[str, Callable[[Material], Iterable[Draft]]] = {
+    "session_name": session_name,
+    "high_level_goal": high_level_goal,
+    "primary_task": primary_task,
+    "key_decisions": key_decisions,
+    "constraints": constraints,
+    "artifacts": artifacts,
+    "open_questions": open_questions,
+    "next_steps": next_steps,
+    "still_failing": failing,
+    "errors_fixed": errors_fixed,
+    "plan_open": plan_open,
+    "plan_done": plan_done,
+    "commits": commits,
+    "requests": requests,
+    "files": files,
+    "mentioned": mentioned,
+    "commands": commands,
+    "summaries": client_summaries,
+}
+
+
+# words ----------------------------------------------------------------------------------------------------------------
+def _goal(state: State) -> Request | None:
+    asked = [one for one in state.requests if one.starter == "human"] or list(state.requests)
+    return next((one for one in asked if len(one.text.split()) >= _FEW_WORDS), asked[0] if asked else state.goal)
+
+
+def _last_request(state: State) -> Request | None:
+    return next((one for one in reversed(state.requests) if one.starter == "human"), None)
+
+
+def _ends(path: str) -> Iterator[str]:
+    """The shorter names of a path."""
+    rest = path.replace("\\", "/")
+    while "/" in rest:
+        rest = rest.partition("/")[2]
+        yield rest
+
+
+def _decided(material: Material, one: Decision, weight: float) -> Draft:
+    label = one.kind if one.kind == "pin" else ""
+    return said(material, weight, (one.seq, one.text), label=label)
+
+
+def _file(material: Material, one: File, weight: float) -> Draft:
+    times = f" ×{one.count}" if one.count > 1 else f" ×{one.reads}" if one.reads > 1 and not one.count else ""
+    return told(material, weight, lambda: f"`{one.path}` {one.action}{times}", [(one.seq, one.path)], one.by)
+
+
+def _item(material: Material, one: Item, weight: float) -> Draft:
+    return said(material, weight, (one.seq, one.text), f"{_SIGNS.get(one.status, '[ ]')} ", width=160)
+
+
+def _given(one: Failure) -> str:
+    """The words of what failed that stand in its message as they are."""
+    return one.what.removeprefix(one.tool).strip()
+
+
+def _failing(material: Material, one: Failure) -> Callable[[], str]:
+    times = f" {one.times} times, last" if one.times > 1 else ""
+
+    def text() -> str:
+        what = excerpt(material, (one.last_seq, one.what), _COMMAND)
+        return f"`{what}` failed{times} in turn {one.last_turn + 1}{_complaint(material, one)}"
+
+    return text
+
+
+def _fixed(material: Material, one: Failure) -> Callable[[], str]:
+    by = f", after changing {one_line(', '.join(one.between[-2:]), 120)}" if one.between else ""
+
+    def text() -> str:
+        what = excerpt(material, (one.seq, one.what), _COMMAND)
+        return f"`{what}` failed{_complaint(material, one)}; went well in turn {(one.resolved_by or 0) + 1}{by}"
+
+    return text
+
+
+def _complaint(material: Material, one: Failure) -> str:
+    if not one.text or one.text in one.what:
+        return ""
+    return f": {excerpt(material, (material.results.get(one.last_seq, one.last_seq), one.text), _COMPLAINT)}"
+
+
+def _commit(material: Material, number: str, words: tuple[int, str]) -> Callable[[], str]:
+    return lambda: f"`{number}` {excerpt(material, words, 100)}"

@@ -1,0 +1,341 @@
+"""Turn-by-turn summaries by a model: one request for each turn, with the summary before it and the state so far.
+
+State rules: the goal is set once; decisions, constraints and artifacts accumulate, each once; of open questions the latest
+list counts. A turn that cannot be summarised is skipped, said, and leaves the state as it was. Each summary is kept at
+once under the hash of the turn's bytes, the prompt's version and the model: an interrupted run goes on where it was, and
+a second one asks nothing. The prompt is bounded in tokens whatever the turn holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from hashlib import blake2b
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from everturn.derive.decisions import likeness
+from everturn.derive.redact import redact
+from everturn.derive.tokens import cut_to, fits
+from everturn.errors import Busy, ModelError, NoSpace, OverBudget
+from everturn.llm import Receipt
+from everturn.llm.asking import Asker
+from everturn.model.archive import Kept, Session
+from everturn.recall.answers import Entry, entries_of, indented
+from everturn.recall.budget import fit
+from everturn.recall.evidence import MAX_EVIDENCE_SEARCHES
+from everturn.recall.framing import Clean, quoted
+from everturn.recall.reading import Records, Sources, TurnView, read_turns
+from everturn.restore.citations import cited
+from everturn.restore.prompts import Prompts, filled, own_prompts
+from everturn.restore.replies import TURN_HEADER, TurnSummary, in_form, prompted, turn_summary
+from everturn.store import Store
+
+#: Kind of the kept rows that hold one summary each.
+KIND = "turn_summary"
+
+#: Called with (turns done, turns to do).
+Progress = Callable[[int, int], None]
+
+_ANSWER = 1200  # tokens
+_GIVE_UP = 3  # turns in a row for which the model could not be asked
+_HEARSAY = "summary by the client (hearsay, not a fact):"
+_FULL = ("request", "response", "outcomes", "state_changes", "artifacts", "constraints", "open_questions")
+_SHORT = ("request", "outcomes")
+
+
+class Options(Struct, frozen=True):
+    """How to restore with a model."""
+
+    max_turns: int | None = None  # only the first so many
+    skip_evidence: bool = False
+    max_searches: int = MAX_EVIDENCE_SEARCHES
+    workspace: str = ""  # folder whose files the model may have read to it; "" for none
+    prompt_tokens: int = 32_000  # the longest prompt; less where the model's window is smaller
+    native_tools: bool | None = None  # whether the model calls tools, else it asks in brackets; None: it knows itself
+    prompts: Prompts = msgspec.field(default_factory=own_prompts)
+    clean: Clean = redact
+    now: int = 0  # ms UTC, for what is kept
+    fresh: bool = False  # ask again, whatever is kept
+
+    @property
+    def last(self) -> int | None:
+        """The last turn that is looked at, 0-based."""
+        return None if self.max_turns is None else self.max_turns - 1
+
+    def room(self, asker: Asker, answer: int) -> int:
+        """Tokens of a prompt to a model that is to answer with so many."""
+        window = asker.backend.window if asker.backend is not None else 0
+        return max(1000, min(self.prompt_tokens, window - answer)) if window else self.prompt_tokens
+
+
+class Accumulated(Struct, frozen=True):
+    """What the summaries so far add up to."""
+
+    goal: str = ""
+    decisions: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    artifacts: tuple[str, ...] = ()
+    open_questions: tuple[str, ...] = ()
+
+
+class Summaries(Struct, frozen=True):
+    """All the turns of a session: summarised, or skipped with the reason. No turn is missing from both."""
+
+    turns: tuple[TurnSummary, ...] = ()
+    skipped: dict[int, str] = {}
+    state: Accumulated = Accumulated()
+    kept: int = 0  # how many were there already
+    receipts: tuple[Receipt, ...] = ()  # of those that were there already
+    digest: str = ""  # of the bytes of all turns
+
+
+def summarised(
+    store: Store, sources: Sources, session: Session, asker: Asker, options: Options, progress: Progress
+) -> Summaries:
+    """The summaries of the session's turns."""
+    work = _Work(store, sources, session, asker, options)
+    total = len(store.turns(session.id, 0, options.last))
+    for view in read_turns(store, session, 0, options.last):
+        work.turn(view, total)
+        progress(view.turn.idx + 1, total)
+    return work.done()
+
+
+def accumulated(state: Accumulated, summary: TurnSummary) -> Accumulated:
+    """The state after one more summary."""
+    return Accumulated(
+        goal=state.goal or summary.request or "",
+        decisions=_unique(state.decisions, summary.state_changes),
+        constraints=_unique(state.constraints, summary.constraints),
+        artifacts=_unique(state.artifacts, summary.artifacts),
+        open_questions=state.open_questions if summary.open_questions is None else summary.open_questions,
+    )
+
+
+def written(summary: TurnSummary, fields: Sequence[str] = _FULL) -> str:
+    """A summary in the form it was asked for."""
+    lines = [f"Turn number: {summary.turn + 1}"]
+    for key, label in _LABELS.items():
+        value = getattr(summary, key)
+        if key in fields and value is not None:
+            text = value if isinstance(value, str) else "; ".join(value)
+            lines.append(f"{label}: {text or 'None'}")
+    return "\n".join(lines)
+
+
+def state_text(state: Accumulated, tokens: int) -> str:
+    """The accumulated state, bounded: of each list the latest that there is room for, and how many went is said."""
+    lists = {key: value for key, value in asdict(state).items() if key != "goal"}
+    tell = partial(_state_lines, cut_to(state.goal, tokens // 4), lists)
+    return tell(_most(max(map(len, lists.values())), lambda number: fits(tell(number), tokens)))
+
+
+def all_told(summaries: Summaries, tokens: int) -> str:
+    """Every summary within a budget: the latest in full, older ones in two lines; what has no room is counted."""
+    turns = sorted((*summaries.turns, *(TurnSummary(turn) for turn in summaries.skipped)), key=lambda one: one.turn)
+    tell = partial(_told, turns, summaries.skipped)
+    full = _most(len(turns), lambda number: fits(tell(number, len(turns)), tokens))
+    if full or fits(tell(0, len(turns)), tokens):
+        return tell(full, len(turns))
+    return tell(0, _most(len(turns), lambda number: fits(tell(0, number), tokens)))  # not even two lines for each
+
+
+def turn_text(store: Store, sources: Sources, session: Session, view: TurnView, tokens: int, clean: Clean) -> str:
+    """What was said and done in a turn, each piece with its place, in at most so many tokens; what was cut is said."""
+    entries = [_labelled(one) for one in entries_of(store, sources, session, view, clean, quiet=True) if _is_told(one)]
+    asked = [number for number, one in enumerate(entries) if one.head == "user:"]
+    others = [number for number, one in enumerate(entries) if one.head != "user:"]
+    fitted = fit(entries, max(tokens - 60, 100), others[:-1] + asked[1:] + others[-1:] + asked[:1])
+    pieces = [f"[t{one.turn + 1} #{one.seq + 1}] {one.head}\n{indented(one.text)}".rstrip() for one in fitted.entries]
+    if fitted.left_out or fitted.cut:
+        lost = f"{len(fitted.left_out)} pieces of this turn are left out and {len(fitted.cut)} are shortened"
+        pieces.insert(0, f"[{lost}: there was no room]")
+    return "\n\n".join(pieces)
+
+
+class _Work:
+    """One pass over the turns of a session."""
+
+    def __init__(self, store: Store, sources: Sources, session: Session, asker: Asker, options: Options) -> None:
+        self.store, self.sources, self.session, self.asker, self.options = store, sources, session, asker, options
+        self.records = Records(store, sources, session)
+        self.known = {row.key: row.value for row in store.kept(KIND, session.native_id) if row.agent == session.agent}
+        self.turns: list[TurnSummary] = []
+        self.skipped: dict[int, str] = {}
+        self.state = Accumulated()
+        self.model = model_of(asker)
+        self.room = options.room(asker, _ANSWER)
+        self.receipts: list[Receipt] = []
+        self.kept, self.failures, self.stopped = 0, 0, ""
+        self.digest = blake2b(digest_size=16)
+
+    def turn(self, view: TurnView, total: int) -> None:
+        """Take the next turn: from what is kept, else from the model."""
+        key = self._key(view)
+        kept = None if self.options.fresh else _kept_value(self.known.get(key, ""))
+        summary = None
+        if kept is not None:
+            summary = replace(kept.summary, turn=view.turn.idx)
+            self.kept += 1
+            self.receipts += kept.receipts
+        elif self.stopped:
+            self.skipped[view.turn.idx] = self.stopped
+        else:
+            summary = self._asked(view, total, key)
+        if summary is not None:
+            self.turns.append(summary)
+            self.state = accumulated(self.state, summary)
+
+    def done(self) -> Summaries:
+        """What came of it."""
+        return Summaries(
+            tuple(self.turns), self.skipped, self.state, self.kept, tuple(self.receipts), self.digest.hexdigest()
+        )
+
+    def _key(self, view: TurnView) -> str:
+        content = blake2b(f"{view.turn.idx}:{view.turn.first_seq}:".encode(), digest_size=16)
+        for row in view.rows:
+            content.update(self.records.record(row))
+        self.digest.update(content.digest())
+        return f"{content.hexdigest()}:{self.options.prompts.turn.version}:{self.model}"
+
+    def _asked(self, view: TurnView, total: int, key: str) -> TurnSummary | None:
+        turn, before = view.turn.idx, len(self.asker.receipts)
+        request = prompted(self._prompt(view, total), _ANSWER)
+        try:
+            answer = in_form(
+                self.asker, request, f"turn {turn + 1}", TURN_HEADER, lambda text: turn_summary(text, turn)
+            )
+        except ModelError as error:
+            self._failed(turn, error)
+            return None
+        self.failures = 0
+        if answer.value is None:
+            self.skipped[turn] = answer.why
+            return None
+        self._keep(view, key, _Value(answer.value, list(self.asker.receipts[before:])))
+        return answer.value
+
+    def _failed(self, turn: int, error: ModelError) -> None:
+        self.skipped[turn] = str(error)
+        self.failures += 1
+        if isinstance(error, OverBudget) or self.failures == _GIVE_UP:
+            self.stopped = f"not asked for: {error.why}"
+
+    def _prompt(self, view: TurnView, total: int) -> str:
+        room, clean = self.room, self.options.clean
+        before = written(self.turns[-1]) if self.turns else "(this is the first one)"
+        values = {
+            "turn": quoted(turn_text(self.store, self.sources, self.session, view, room * 6 // 10, clean)),
+            "number": str(view.turn.idx + 1),
+            "total": str(total),
+            "previous": quoted(cut_to(before, room // 10)),
+            "state": quoted(state_text(self.state, room // 8)),
+        }
+        return filled(self.options.prompts.turn, values)
+
+    def _keep(self, view: TurnView, key: str, value: _Value) -> None:
+        """What cost something is kept at once. An archive that cannot be written to now is no reason to stop."""
+        turn, session = view.turn, self.session
+        covers = {"turn": turn.idx, "first_seq": turn.first_seq, "last_seq": turn.last_seq}
+        made = {**covers, "model": self.model, "prompt": self.options.prompts.turn.version, **asdict(value)}
+        keep(self.store, Kept(KIND, session.agent, session.native_id, key, _json(made), self.options.now))
+
+
+def model_of(asker: Asker) -> str:
+    """The name of the model that is asked."""
+    return (asker.backend.model or asker.backend.name) if asker.backend is not None else ""
+
+
+def keep(store: Store, row: Kept) -> None:
+    """Keep a row if that can be done now."""
+    try:
+        with store.write():
+            store.keep(row)
+    except (Busy, NoSpace):
+        pass
+
+
+class _Value(Struct, frozen=True):
+    """What of a kept row is read again."""
+
+    summary: TurnSummary
+    receipts: list[Receipt] = []
+
+
+def _kept_value(value: str) -> _Value | None:
+    if not value:
+        return None
+    try:
+        return msgspec.json.decode(value, type=_Value)
+    except msgspec.MsgspecError:  # written by another version: asked for again
+        return None
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+# words ----------------------------------------------------------------------------------------------------------------
+_LABELS = {
+    "request": "User request summary",
+    "response": "Agent response summary",
+    "outcomes": "Key outcomes",
+    "state_changes": "State changes",
+    "artifacts": "Artifacts modified",
+    "constraints": "Constraints/assumptions added",
+    "open_questions": "Open questions after this turn",
+}
+
+
+def _unique(known: tuple[str, ...], new: Iterable[str] | None) -> tuple[str, ...]:
+    """What is said again stays where it was first said, wherever it is cited from."""
+    by_words = {likeness(cited(one).text): one for one in known}
+    for one in new or ():
+        by_words.setdefault(likeness(cited(one).text), one)
+    return tuple(by_words.values())
+
+
+def _most(limit: int, is_fine: Callable[[int], bool]) -> int:
+    """The highest number up to the limit that is fine, where lower ones are fine too; 0 when none is."""
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if is_fine(middle) else (low, middle - 1)
+    return low
+
+
+def _state_lines(goal: str, lists: dict[str, tuple[str, ...]], most: int) -> str:
+    lines = [f"Goal: {goal or 'not known yet'}"]
+    for key, entries in lists.items():
+        shown = entries[len(entries) - min(most, len(entries)) :]
+        left = [f"[{len(entries) - len(shown)} older ones are left out]"] if len(shown) < len(entries) else []
+        lines += [f"{key.replace('_', ' ').capitalize()}:", *left, *(f"- {one}" for one in shown)]
+        lines += [] if entries else ["- none"]
+    return "\n".join(lines)
+
+
+def _told(turns: list[TurnSummary], skipped: dict[int, str], full: int, shown: int) -> str:
+    """The last `full` in full, the others short; of these the first and the last, `shown` together."""
+    first, last = (shown + 1) // 2, shown // 2
+    pieces = [_one_told(one, skipped, number >= len(turns) - full) for number, one in enumerate(turns)]
+    if shown < len(turns):
+        pieces[first : len(pieces) - last] = [f"[the summaries of {len(turns) - shown} turns are left out here]"]
+    return "\n\n".join(pieces)
+
+
+def _one_told(one: TurnSummary, skipped: dict[int, str], in_full: bool) -> str:
+    if one.turn in skipped:
+        return f"Turn number: {one.turn + 1}\n[not summarised; see what is known of the session]"
+    return written(one, _FULL if in_full else _SHORT)
+
+
+def _is_told(entry: Entry) -> bool:
+    return entry.head != "context:"
+
+
+def _labelled(entry: Entry) -> Entry:
+    return replace(entry, head=_HEARSAY) if entry.head == "summary:" else entry

@@ -1,0 +1,146 @@
+"""What is to be restored: a session of the archive, or a file that need not be in it.
+
+A file that the archive holds as it lies on the disk is the session it was read into. Any other is read into an archive in
+memory, which goes away afterwards: nothing is written to the user's own. Where a file holds several sessions the newest is
+meant, and `notes` say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct
+
+from everturn.capture.scan import is_unchanged, look
+from everturn.capture.sync import Report, Sync, add
+from everturn.errors import MissingPath, NothingFound, UnknownSession, Unreadable, Usage
+from everturn.model.archive import Session, SourceFile
+from everturn.recall.sessions import resolve
+from everturn.sources import Found
+from everturn.store import SessionFilter, Store, open_store
+
+MEMORY = "memory:"
+_KINDS = ("main", "subagent", "sidechain")
+
+
+class Target(Struct, frozen=True):
+    """A session and the archive that holds it. `temporary`: the archive is in memory and is the caller's to close."""
+
+    store: Store
+    session: Session
+    notes: tuple[str, ...] = ()
+    temporary: bool = False
+
+
+def find_target(wanted: str, store: Store | None, job: Callable[[Store], Sync]) -> Target:
+    """The session that `wanted` names: a file, an id, a beginning of one, `@last`.
+
+    `store` is the user's archive, None when there is none; `job` says how files are taken into a given archive.
+    Raises UnknownSession, AmbiguousSession, MissingPath, Unreadable, NothingFound, Usage.
+    """
+    if not wanted.strip():
+        raise Usage("no session or file is named; @last is the newest session")
+    path = Path(wanted)
+    if _is_file(path):
+        return _of_file(path.resolve(), store, job)
+    if _is_folder(path):
+        raise Usage(f"{wanted} is a folder; name a file in it, or take it in with `everturn add` and name a session")
+    if _is_there(path):
+        raise Unreadable(wanted, "not an ordinary file; name a file or a session")
+    if store is None:
+        raise MissingPath(wanted) if _looks_like_path(wanted) else UnknownSession(wanted)
+    try:
+        return Target(store, resolve(store, wanted))
+    except UnknownSession:
+        if _looks_like_path(wanted):
+            raise MissingPath(wanted) from None
+        raise
+
+
+def _of_file(path: Path, store: Store | None, job: Callable[[Store], Sync]) -> Target:
+    note = "read from the file itself; it is not in the archive and was not put there"
+    if store is not None:
+        held = _held(path, store, job(store))
+        if isinstance(held, Target):
+            return held
+        note = held or note
+    memory = open_store(MEMORY)
+    try:
+        report = add(job(memory), [path])
+        session, several = _chosen(_sessions(memory), path, report)
+    except BaseException:
+        memory.close()
+        raise
+    return Target(memory, session, (note, *several), temporary=True)
+
+
+def _held(path: Path, store: Store, job: Sync) -> Target | str:
+    """The session that the archive made of the file; else why the file must be read, "" when it is not there at all."""
+    row = store.file(job.machine, str(path))
+    if row is None:
+        return ""
+    file, _ = row
+    source = job.sources.get(file.format)
+    if source is None:
+        return ""
+    found = Found(path, file.kind, file.native_id, file.parent)
+    if not is_unchanged(look(source, found, row)):
+        return "read from the file itself, which has changed since it was archived; `everturn sync` brings it in"
+    sessions = [one for part in _parts(store, job, file) for one in store.sessions_in(part.version)]
+    if not any(one.n_turns for one in sessions):
+        return ""
+    session, several = _chosen(sessions, path, Report())
+    return Target(store, session, several)
+
+
+def _parts(store: Store, job: Sync, file: SourceFile) -> list[SourceFile]:
+    """The file, and the conversations that were taken out of it."""
+    if file.kind not in ("container", "bundle"):
+        return [file]
+    return [file, *(one for one, _ in store.files(job.machine) if one.container == file.id)]
+
+
+def _sessions(store: Store) -> list[Session]:
+    rows, _ = store.sessions(SessionFilter(kinds=_KINDS), limit=10_000)
+    return [session for session, _ in rows]
+
+
+def _chosen(sessions: list[Session], path: Path, report: Report) -> tuple[Session, tuple[str, ...]]:
+    """The newest session, of those equally new the longest."""
+    told = [one for one in sessions if one.n_messages]
+    if not told:
+        for where, why in (*report.failed, *report.skipped):
+            raise Unreadable(str(path), why or f"left out {where}")
+        raise NothingFound(f"there is no conversation in {path}; `everturn sources` lists what can be read")
+    best = max(told, key=lambda one: (one.kind == "main", one.ended or 0, one.n_messages, one.id))
+    others = sum(one.kind == best.kind for one in told) - 1
+    if not others:
+        return best, ()
+    note = f"{path.name} holds {others + 1} sessions; this is the newest, {best.native_id}"
+    return best, (note,)
+
+
+def _looks_like_path(wanted: str) -> bool:
+    return not wanted.startswith("@") and (any(sign in wanted for sign in "/\\") or bool(Path(wanted).suffix))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name too long, or with a NUL in it
+        return False
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
