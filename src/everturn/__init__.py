@@ -1,3 +1,81 @@
-"""everturn: the memory of AI agents. Keep the bytes, derive everything else."""
+"""everturn: the memory of AI agents. Keep the bytes, derive everything else.
+
+What a program needs is here and in `docs/library.md`: `open_archive` and `search` for what is in the archive,
+`ConversationStore` for a program with a loop of its own, `Journal` and `Loop` for one that survives `kill -9`,
+`evaluate`, `Session` and checkpoints for single prompts. Nothing is loaded before it is used; the types are in `__init__.pyi`.
+"""
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Adapter",
+    "Budget",
+    "Checkpoint",
+    "CheckpointHandler",
+    "ConversationMessage",
+    "ConversationState",
+    "ConversationStateMismatch",
+    "ConversationStore",
+    "ConversationTurn",
+    "EverturnError",
+    "FileCheckpointHandler",
+    "Journal",
+    "Loop",
+    "MainLoop",
+    "Outcome",
+    "PromptResponse",
+    "Session",
+    "SessionNotFound",
+    "Snapshot",
+    "SnapshotRestoreError",
+    "TextPrompt",
+    "Tool",
+    "ToolCallRecord",
+    "ToolContext",
+    "ToolIdempotencyError",
+    "__version__",
+    "all_sources",
+    "append",
+    "enable_conversation_recording",
+    "evaluate",
+    "open_archive",
+    "replace_latest",
+    "resume_evaluation",
+    "save_checkpoint",
+    "search",
+    "settle",
+    "tool",
+    "upsert",
+]
+
+_HOMES = {
+    "errors": "ConversationStateMismatch EverturnError SessionNotFound SnapshotRestoreError ToolIdempotencyError",
+    "recall.search": "search",
+    "resume.checkpoints": "Checkpoint CheckpointHandler FileCheckpointHandler resume_evaluation save_checkpoint",
+    "resume.conversation": "ConversationMessage ConversationState ConversationTurn ToolCallRecord",
+    "resume.conversations": "ConversationStore",
+    "resume.evaluation": "Adapter PromptResponse TextPrompt evaluate",
+    "resume.journal": "Journal open_archive",
+    "resume.loop": "Budget Loop Outcome",
+    "resume.mainloop": "MainLoop",
+    "resume.recording": "enable_conversation_recording settle",
+    "resume.slices": "Session append replace_latest upsert",
+    "resume.snapshots": "Snapshot",
+    "resume.tools": "Tool ToolContext tool",
+    "sources": "all_sources",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a name when it is first used."""
+    for home, names in _HOMES.items():
+        if name in names.split():
+            from importlib import import_module
+
+            globals()[name] = found = getattr(import_module(f"everturn.{home}"), name)
+            return found
+    raise AttributeError(f"module 'everturn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

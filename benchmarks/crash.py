@@ -1,0 +1,284 @@
+"""kill -9 in the middle of parallel calls, at every write, and disks that fail, fill up or lose their power."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from benchmarks.corpora import Corpora
+from benchmarks.durable.images import images
+from benchmarks.durable.peer import Unobtainable, peer_python
+from benchmarks.durable.scene import PARALLEL, Scene, effects, judge, kept, play, results
+from benchmarks.durable.shim import Disk, Shim
+from benchmarks.durable.victim import Victim, points, victim
+from benchmarks.figures import Figure, exact, show
+from benchmarks.processes import Failed
+from everturn.resume.journal import open_archive
+
+#: So many points are struck at; the first and the last among them.
+POINTS = 220
+PROGRAM = Path(__file__).parent / "durable" / "langgraph_program.py"
+
+
+def figures(corpora: Corpora) -> Iterator[Figure]:
+    """All of it, without the peers."""
+    with tempfile.TemporaryDirectory(prefix="everturn-crash-") as folder:
+        place = _Place(Path(folder))
+        yield from _parallel("SQLite", place)
+        yield from _on_a_server(place)
+        yield _killed_by_calls(place)
+        yield _killed_by_shim(place)
+        yield _struck(place, "failing_sync", "syncs", "a sync fails", "EverturnError")
+        yield _struck(place, "full_from", "writes", "the disk is full", "NoSpace")
+        yield _failing_calls(place)
+        yield _small_disk(place)
+        yield from _powerless(place)
+
+
+class _Place:
+    """Fresh archives, each in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._empty = folder / "empty.db"
+        open_archive(str(self._empty)).close()
+
+    def fresh(self, archive: Path | None = None, **more: Any) -> Scene:
+        """The same beginning again; the archive elsewhere if need be."""
+        trial = self.folder / "trial"
+        shutil.rmtree(trial, ignore_errors=True)
+        trial.mkdir()
+        archive = archive or trial / "archive.db"
+        for rest in archive.parent.glob(f"{archive.name}*"):
+            rest.unlink()
+        shutil.copy(self._empty, archive)
+        return Scene(str(archive), trial, **more)
+
+
+# three parallel calls ---------------------------------------------------------------------------------------------------
+def _parallel(engine: str, place: _Place, url: str = "") -> Iterator[Figure]:
+    """After the effect of b, and the results of a and c, the process is killed; then the session is resumed."""
+    for policy, wanted in (("", "in_doubt"), ("reconcile", "settled")):
+        scene = place.fresh(steps=PARALLEL, policy=policy)
+        if url:
+            scene = Scene(f"{url}&schema=crash_{policy or 'ask'}", scene.folder, PARALLEL, policy=policy)
+        with victim() as one:
+            code = one.play(scene.url, scene.folder, steps=PARALLEL, dies="b", after=0.7, policy=policy)["code"]
+        wrong = [] if code == -9 else ["it was not killed"]
+        wrong += judge(scene)
+        with closing(open_archive(scene.url)) as store:
+            told = {name: result.outcome for name, result in results(store).items()}
+        if told != {"call_a": "ok", "call_b": wanted, "call_c": "ok"}:
+            wrong.append(f"the model was told {told}")
+        counts = "/".join(str(effects(scene)[name]) for name in "abc")
+        name = f"three parallel calls, killed, {engine}, {policy or 'no hints'}"
+        yield exact(name, wrong, f"effects {counts}, b is told as {wanted}")
+
+
+def _on_a_server(place: _Place) -> Iterator[Figure]:
+    try:
+        from tests.postgres_server import running
+
+        with running() as url:
+            yield from _parallel("PostgreSQL", place, url)
+    except (ImportError, RuntimeError) as failure:
+        yield Figure("three parallel calls, killed, PostgreSQL", None, note=str(failure))
+
+
+# killed at every write --------------------------------------------------------------------------------------------------
+def _killed_by_calls(place: _Place) -> Figure:
+    name = "killed at a system call that changes a file"
+    if shutil.which("strace") is None:
+        return Figure(name, None, note="strace is not installed; the next line does the same inside SQLite")
+    scene = place.fresh()
+    every = points(scene.url, scene.folder, place.folder / "calls")
+    chosen = _some(every, POINTS)
+    wrong, killed = [], 0
+    for call, same in groupby(chosen, itemgetter(0)):
+        numbers = [n for _, n in same]
+        with victim("signal=KILL", call, numbers[-1]) as struck:
+            for number in numbers:
+                scene = place.fresh()
+                outcome = struck.play(scene.url, scene.folder, call, number)
+                killed += outcome["code"] == -9
+                wrong += [f"{call} {number}: {one}" for one in [*_said(outcome), *judge(scene)]]
+    return exact(name, wrong, f"{len(chosen)} of {len(every)} points, {killed} reached")
+
+
+def _killed_by_shim(place: _Place) -> Figure:
+    wrong, killed = [], 0
+    with victim() as one:
+        scene = place.fresh()
+        total = _undisturbed(one, scene)["done"]
+        chosen = _some(list(range(1, total + 1)), POINTS)
+        for number in chosen:
+            scene = place.fresh()
+            outcome = one.play(scene.url, scene.folder, disk={"kill": number})
+            killed += outcome["code"] == -9
+            wrong += [f"{number}: {found}" for found in [*_said(outcome), *judge(scene)]]
+    return exact("killed at a write of SQLite", wrong, f"{len(chosen)} of {total} points, {killed} reached")
+
+
+def _undisturbed(one: Victim, scene: Scene) -> dict[str, int]:
+    """What a run without any harm does to the disk."""
+    outcome = one.play(scene.url, scene.folder, disk={})
+    if "disk" not in outcome:
+        raise Failed(f"the scene does not work at all: {outcome}")
+    return dict(outcome["disk"])
+
+
+def _said(outcome: dict[str, Any]) -> list[str]:
+    """Whoever is killed says nothing."""
+    return [f"{outcome['error']}: {outcome['sentence']}"] if "error" in outcome else []
+
+
+def _struck(place: _Place, fault: str, counted: str, title: str, wanted: str) -> Figure:
+    """What fails is told, and what was acknowledged before is there."""
+    wrong, told = [], Counter[str]()
+    with victim() as one:
+        scene = place.fresh()
+        total = _undisturbed(one, scene)[counted]
+        chosen = _some(list(range(1, total + 1)), 60)
+        for number in chosen:
+            scene = place.fresh()
+            outcome = one.play(scene.url, scene.folder, disk={fault: number})
+            told[outcome.get("error", "nothing: it was over")] += 1
+            wrong += [f"{number}: {found}" for found in judge(scene)]
+    if set(told) - {wanted, "nothing: it was over"} or told[wanted] < len(chosen) // 2:
+        wrong.append(f"told {dict(told)}")
+    return exact(title, wrong, f"{len(chosen)} points, told: {', '.join(f'{n} × {name}' for name, n in told.items())}")
+
+
+def _failing_calls(place: _Place) -> Figure:
+    name = "fdatasync fails in the system (EIO)"
+    if shutil.which("strace") is None:
+        return Figure(name, None, note="strace is not installed")
+    scene = place.fresh()
+    numbers = [n for call, n in points(scene.url, scene.folder, place.folder / "calls") if call == "fdatasync"]
+    wrong, told = [], Counter[str]()
+    with victim("error=EIO", "fdatasync", numbers[-1]) as struck:
+        for number in numbers:
+            scene = place.fresh()
+            outcome = struck.play(scene.url, scene.folder, "fdatasync", number)
+            told[outcome.get("error", "nothing: it was over")] += 1
+            wrong += [f"{number}: {found}" for found in judge(scene)]
+    if told["EverturnError"] < len(numbers) // 2:
+        wrong.append(f"told {dict(told)}")
+    return exact(name, wrong, f"{len(numbers)} points, told: {', '.join(f'{n} × {one}' for one, n in told.items())}")
+
+
+def _small_disk(place: _Place) -> Figure:
+    """A real file system that is too small, where we may make one."""
+    name, disk = "a file system that is full", place.folder / "disk"
+    disk.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=16m", "none", str(disk)]
+    if os.name == "nt" or os.geteuid() or subprocess.run(words, check=False, capture_output=True).returncode:
+        return Figure(name, None, note="no small file system can be made here: that takes root")
+    wrong, told = [], Counter[str]()
+    try:
+        for room in range(4, 400, 20):  # kilobytes
+            scene = place.fresh(archive=disk / "archive.db")
+            used = sum(path.stat().st_blocks * 512 for path in disk.iterdir()) // 1024
+            _resize(disk, f"{used + room}k")
+            with victim() as one:
+                told[one.play(scene.url, scene.folder).get("error", "nothing: there was room")] += 1
+            _resize(disk, "16m")
+            wrong += [f"{room} kB: {found}" for found in judge(scene)]
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+    if set(told) - {"NoSpace", "nothing: there was room"} or not told["NoSpace"]:
+        wrong.append(f"told {dict(told)}")
+    return exact(name, wrong, f"20 sizes, told: {', '.join(f'{n} × {one}' for one, n in told.items())}")
+
+
+def _resize(disk: Path, size: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,size={size}", str(disk)], check=True)
+
+
+def _powerless(place: _Place) -> Iterator[Figure]:
+    """Every image a disk may have after the power failed, as far as patience goes."""
+    for durability in ("power", "process"):
+        scene = place.fresh(durability=durability)
+        before, disk = {scene.url: Path(scene.url).read_bytes()}, Disk(noting=True)
+        shim = Shim(disk)
+        try:
+            play(scene, disk.acked)
+        finally:
+            shim.close()
+        lost: list[str] = []
+        damaged: list[str] = []
+        seen = 0
+        for image in images(disk.ops, before, range(1, len(disk.ops) + 1, 7)):
+            after = place.fresh()
+            image.put(after.folder)
+            seen += 1
+            for found in kept(after):
+                where = f"op {image.moment}, {image.choice}: {found}"
+                (lost if found.startswith("acknowledged") else damaged).append(where)
+        yield exact(f"power fails, durability {durability}: archive not whole", damaged, f"{seen} images")
+        if durability == "power":
+            yield exact("power fails, durability power: acknowledged and lost", lost, f"{seen} images")
+        else:
+            note = f"records in {seen} images: what is not promised, and shows that the images can"
+            yield Figure("power fails, durability process: acknowledged and lost", len(lost), "lost", note=note)
+
+
+def _some(every: list[Any], wanted: int) -> list[Any]:
+    """So many, evenly, the first and the last included; all if there are fewer."""
+    if len(every) <= wanted:
+        return every
+    return [every[n * (len(every) - 1) // (wanted - 1)] for n in range(wanted)]
+
+
+# beside it --------------------------------------------------------------------------------------------------------------
+def peers(folder: Path) -> Iterator[Figure]:
+    """The same three calls in LangGraph, with its checkpoints in SQLite."""
+    name = "three parallel calls, killed, LangGraph"
+    try:
+        python, version = peer_python(folder)
+    except Unobtainable as failure:
+        yield Figure(name, None, note=str(failure))
+        return
+    ledger, words = folder / "ledger", [str(python), str(PROGRAM)]
+    rest = [str(ledger), str(folder / "checkpoints.db")]
+    subprocess.run([*words, "run", *rest], check=False, capture_output=True)
+    done = subprocess.run([*words, "resume", *rest], check=False, capture_output=True, text=True)
+    happened = Counter(ledger.read_text().split())
+    told = [text for role, text in json.loads(done.stdout or "[]") if role == "tool"]
+    counts = "/".join(str(happened[one]) for one in "abc")
+    repeated = sum(n > 1 for n in happened.values())
+    yield Figure(f"{name} {version}", repeated, "repeated", note=f"effects {counts}, the model is told {told}")
+
+
+def main() -> int:
+    """`python -m benchmarks.crash`: ours, and the peers beside it."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.crash", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON object per figure")
+    parser.add_argument(
+        "--peers", action="store_true", help="install LangGraph into a throw-away environment, and run it too"
+    )
+    options = parser.parse_args()
+    missed = 0
+    with tempfile.TemporaryDirectory(prefix="everturn-crash-") as folder:
+        for figure in figures(Corpora(Path(folder))):
+            show(figure, options.json)
+            missed += figure.verdict == "FAIL"
+        for figure in peers(Path(folder)) if options.peers else ():
+            show(figure, options.json)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,230 @@
+"""What durability costs: syncs counted, time beside a bare append and fdatasync, flat however long the session is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+from benchmarks.corpora import Corpora
+from benchmarks.crash import PROGRAM
+from benchmarks.durable.peer import Unobtainable, peer_python
+from benchmarks.durable.scene import Script
+from benchmarks.durable.shim import Disk, Shim
+from benchmarks.figures import Figure, show
+from everturn.llm import Message, Part, Reply
+from everturn.resume.journal import About, Journal, open_archive
+from everturn.resume.loop import Loop
+from everturn.resume.tools import tool
+from everturn.store import Store
+
+#: Messages in a long session, and how many are measured at a time.
+LONG, MEASURED = 10_000, 300
+_SIZE = 630  # of a message, in bytes
+
+
+def figures(corpora: Corpora) -> Iterator[Figure]:
+    """All of it, without the peer."""
+    with tempfile.TemporaryDirectory(prefix="everturn-journal-") as folder:
+        yield from _syncs(Path(folder))
+        yield from _costs(Path(folder))
+
+
+# syncs ------------------------------------------------------------------------------------------------------------------
+def _syncs(folder: Path) -> Iterator[Figure]:
+    """Counted where SQLite asks for them."""
+    for calls, name in (
+        (0, "a response without calls"),
+        (1, "a response with one call"),
+        (8, "one with 8 parallel calls"),
+    ):
+        responses = 40
+        steps = tuple(tuple(f"{n}.{call}" for call in range(calls)) for n in range(responses))
+        disk = Disk()
+        shim = Shim(disk)
+        try:
+            store = open_archive(str(folder / f"syncs{calls}.db"))
+            with Journal.open(store) as journal:
+                before = disk.syncs
+                if calls:
+                    Loop(Script(steps), [_nothing]).run(journal, "go")
+                else:
+                    for n in range(responses):
+                        journal.response(_reply("x", n))
+                each = (disk.syncs - before) / responses
+            store.close()
+        finally:
+            shim.close()
+        # One for the response, two for each call at most; one call shares one of its own with the response.
+        yield Figure(f"syncs of {name}", each, "syncs", bar=max(1 + 2 * calls - 0.5, 1.1), note=_asked(calls))
+
+
+def _asked(calls: int) -> str:
+    return (
+        f"{1 + 2 * calls} would be one for the response and two for each call" if calls else "one is the least there is"
+    )
+
+
+@tool(name="effect")
+def _nothing(name: str) -> str:
+    """Do nothing."""
+    return f"done {name}"
+
+
+# time -------------------------------------------------------------------------------------------------------------------
+@dataclass
+class _Session:
+    """One that is measured."""
+
+    journal: Journal
+    took: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+
+    def say(self, text: str) -> None:
+        """One more message, measured."""
+        cpu, begun = time.process_time(), time.perf_counter()
+        if len(self.took) % 2:
+            self.journal.response(_reply(text, self.journal.past.count))
+        else:
+            self.journal.accept(text)
+        self.took.append(time.perf_counter() - begun)
+        self.cpu.append(time.process_time() - cpu)
+
+
+def _costs(folder: Path) -> Iterator[Figure]:
+    """A short session, a long one and a bare file, in turns, so that they share the moods of the machine."""
+    lengths = {"short": 10, "long": LONG}
+    for name, wanted in lengths.items():
+        store = open_archive(str(folder / f"{name}.db"), "process")
+        with Journal.open(store, name, About(workspace="/w", model="m")) as journal:
+            _grow(journal, wanted)
+        if name == "long":
+            yield _resumed(store)
+        store.close()
+    for durability in ("power", "process"):
+        stores = {name: open_archive(str(folder / f"{name}.db"), durability) for name in lengths}
+        both = {name: _Session(Journal.open(store, name)) for name, store in stores.items()}
+        floor = _in_turns(both, folder / "bare")
+        yield from _compared(durability, both, floor)
+        for name, store in stores.items():
+            both[name].journal.close()
+            store.close()
+
+
+def _in_turns(both: dict[str, _Session], bare: Path) -> list[float]:
+    dice, floor = random.Random(7), []
+    handle = os.open(bare, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+    for _ in range(MEASURED):
+        begun = time.perf_counter()
+        os.write(handle, b"x" * _SIZE)
+        os.fdatasync(handle)
+        floor.append(time.perf_counter() - begun)
+        for session in both.values():
+            session.say(_text(dice))
+    os.close(handle)
+    return floor
+
+
+def _compared(durability: str, both: dict[str, _Session], floor: list[float]) -> Iterator[Figure]:
+    short, long = both["short"], both["long"]
+    name = f"a message, durability {durability}"
+    if durability == "power":
+        bare = median(floor)
+        yield Figure("append + fdatasync of a bare file", 1000 * bare, "ms", note=f"p50 of {MEASURED}, in turns")
+        yield Figure(name, 1000 * median(long.took), "ms", note=f"p50, after {LONG:,} messages")
+        note = "bytes, rows, index text and cursor: one sync, and the same CPU on a fast disk as on a slow one"
+        yield Figure(f"{name} : bare file", median(long.took) / bare, "×", note=note)
+    else:
+        yield Figure(name, 1000 * median(long.took), "ms", note=f"p50, after {LONG:,} messages; no sync at all")
+    cpus = f"CPU p50 {1000 * median(short.cpu):.2f} → {1000 * median(long.cpu):.2f} ms"
+    note = f"{cpus}, mean {1000 * _mean(short.cpu):.2f} → {1000 * _mean(long.cpu):.2f}"
+    bar = 1.2 if durability == "power" else None
+    yield Figure(f"{name}: after {LONG:,} : after 10", median(long.took) / median(short.took), "×", bar, note=note)
+
+
+def _resumed(store: Store) -> Figure:
+    spent = []
+    for _ in range(5):
+        cpu = time.process_time()
+        with Journal.open(store, "long") as journal:
+            spent.append(time.process_time() - cpu)
+            messages = len(journal.past.messages)
+    return Figure(
+        "taking up a long session", 1000 * median(spent), "ms CPU", bar=100, note=f"{messages:,} messages, median of 5"
+    )
+
+
+def _grow(journal: Journal, wanted: int) -> None:
+    """Until there are so many messages; many at a time, because this is not what is measured."""
+    from everturn.resume import records
+
+    dice = random.Random(wanted)
+    while (there := len(journal.past.messages)) < wanted:
+        many: list[records.Record] = []
+        for n in range(there, min(there + 500, wanted)):
+            text = _text(dice)
+            many.append(
+                records.User(parts=(Part("text", text),)) if n % 2 == 0 else records.Response(reply=_reply(text, n))
+            )
+        journal.write(*many)
+
+
+def _reply(text: str, n: int) -> Reply:
+    return Reply(Message("assistant", (Part("text", text),), id=f"msg_{n}"), model="m")
+
+
+def _text(dice: random.Random) -> str:
+    words: list[str] = []
+    while sum(map(len, words)) + len(words) < _SIZE - 150:
+        words.append("".join(dice.choices("etaoinshrdlu", k=dice.randint(2, 9))))
+    return " ".join(words)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+# beside it --------------------------------------------------------------------------------------------------------------
+def peers(folder: Path) -> Iterator[Figure]:
+    """LangGraph's checkpoint of the same conversation."""
+    try:
+        python, version = peer_python(folder)
+    except Unobtainable as failure:
+        yield Figure("LangGraph SqliteSaver.put", None, note=str(failure))
+        return
+    for many in (10, 1000, LONG):
+        words = [str(python), str(PROGRAM), "put", str(folder / f"put{many}.db"), str(many)]
+        said = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+        note = f"{said['cpu'] / 1000:.2f} ms of it CPU"
+        yield Figure(f"LangGraph {version} SqliteSaver.put at {many:,} messages", said["time"] / 1000, "ms", note=note)
+
+
+def main() -> int:
+    """`python -m benchmarks.journal`: ours, and the peer beside it."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.journal", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON object per figure")
+    parser.add_argument(
+        "--peers", action="store_true", help="install LangGraph into a throw-away environment, and run it too"
+    )
+    options = parser.parse_args()
+    missed = 0
+    with tempfile.TemporaryDirectory(prefix="everturn-journal-") as folder:
+        for figure in figures(Corpora(Path(folder))):
+            show(figure, options.json)
+            missed += figure.verdict == "FAIL"
+        for figure in peers(Path(folder)) if options.peers else ():
+            show(figure, options.json)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

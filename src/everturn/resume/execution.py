@@ -1,0 +1,276 @@
+"""Runs calls side by side, each in a thread of its own, and writes what becomes of them.
+
+One thread, the caller's, starts calls, waits, and is the only one that writes: what ends while it writes is written
+together next time, and with it the intents of the calls that take their place. So no call ever gets two results, and a
+call that ends after its time was up, or after the human stopped the turn, finds its place taken by the truth of then.
+A thread cannot be killed: a tool is told to stop by `ToolContext.stop`, an asynchronous one is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from everturn.llm import Part
+from everturn.resume import policies
+from everturn.resume.journal import Journal
+from everturn.resume.records import Intended, Intent, Interrupt, Record, Result
+from everturn.resume.tools import Tool, ToolContext
+
+
+@dataclass(frozen=True)
+class Job:
+    """A call to be run. With `intended` the journal already says that it is about to."""
+
+    part: Part
+    of: int
+    tool: Tool
+    arguments: dict[str, Any]
+    context: ToolContext
+    purpose: str = "run"  # run | compensate
+    intended: bool = False
+
+    @property
+    def intent(self) -> Intended:
+        """What the journal is to say before it runs."""
+        return Intended(self.part.call_id, self.part.name, self.context.attempt, self.purpose)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What is to be written about a call."""
+
+    part: Part
+    of: int
+    text: str
+    is_error: bool = False
+    outcome: str = "ok"
+    ms: int | None = None
+
+    @property
+    def record(self) -> Result:
+        """As it is written."""
+        part = self.part
+        return Result(
+            of=self.of, call_id=part.call_id, name=part.name, text=self.text, is_error=self.is_error,
+            outcome=self.outcome, ms=self.ms,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much at once, and how long a stopped turn waits for tools that were told to stop (seconds)."""
+
+    workers: int = 8
+    grace: float = 2.0
+
+
+@dataclass
+class _Running:
+    job: Job
+    deadline: float | None
+    cancel: Callable[[], None]
+
+
+class Execution:
+    """One batch of calls. `cancelled` is set, and None put into `inbox`, by whoever wants it to stop."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        limits: Limits,
+        cancelled: threading.Event,
+        inbox: queue.SimpleQueue[Any],
+        watch: Callable[[str, Any], None],
+    ) -> None:
+        self._journal, self._limits, self._cancelled, self._inbox, self._watch = (
+            journal, limits, cancelled, inbox, watch,
+        )  # fmt: skip
+        self._running: dict[str, _Running] = {}
+
+    def run(self, jobs: Iterable[Job], finished: Iterable[Ending] = ()) -> None:
+        """Run them all; `finished` are results that are known without running anything."""
+        try:
+            self._run(deque(jobs), list(finished))
+        except BaseException:
+            for running in self._running.values():  # nobody waits for them any more
+                running.cancel()
+            raise
+
+    def _run(self, waiting: deque[Job], done: list[Ending]) -> None:
+        while (waiting or self._running) and not self._cancelled.is_set():
+            ready = self._next(waiting)
+            self._write(done, ready)
+            for job in ready:
+                self._start(job)
+            done = self._wait()
+        if self._cancelled.is_set():
+            self._stop(waiting, done)
+        else:
+            self._write(done, [])
+
+    # starting -----------------------------------------------------------------------------------------------------
+    def _next(self, waiting: deque[Job]) -> list[Job]:
+        """Take those out that may run now. One that must be alone waits for the others, and they for it."""
+        ready: list[Job] = []
+        busy = [running.job for running in self._running.values()]
+        while waiting and len(busy) < self._limits.workers:
+            if busy and (waiting[0].tool.alone or busy[-1].tool.alone):
+                break
+            busy.append(waiting[0])
+            ready.append(waiting.popleft())
+        return ready
+
+    def _start(self, job: Job) -> None:
+        work = _Work(job, self._inbox)
+        limit = job.tool.timeout
+        deadline = time.monotonic() + limit if limit is not None else None
+        self._running[job.part.call_id] = _Running(job, deadline, work.cancel)
+        self._watch("started", job.part)
+        threading.Thread(target=work.run, name=f"call {job.part.name}", daemon=True).start()
+
+    # waiting ------------------------------------------------------------------------------------------------------
+    def _wait(self) -> list[Ending]:
+        """What has ended, or whose time is up: at least one, unless somebody wants us to look up."""
+        self._journal.renew()
+        endings = self._drain(self._patience())
+        now = time.monotonic()
+        for running in list(self._running.values()):
+            if running.deadline is not None and running.deadline <= now:
+                endings.append(self._give_up(running))
+        return endings
+
+    def _drain(self, patience: float) -> list[Ending]:
+        endings = []
+        try:
+            item = self._inbox.get(timeout=max(patience, 0))
+            while True:
+                if item is not None and self._running.pop(item.part.call_id, None) is not None:
+                    endings.append(item)
+                item = self._inbox.get_nowait()
+        except queue.Empty:
+            return endings
+
+    def _patience(self) -> float:
+        """Until the next deadline, or until the lease must be renewed."""
+        now = time.monotonic()
+        deadlines = [one.deadline - now for one in self._running.values() if one.deadline is not None]
+        return min([*deadlines, self._journal.ttl / 3000])
+
+    def _give_up(self, running: _Running) -> Ending:
+        job = running.job
+        self._running.pop(job.part.call_id)
+        running.cancel()
+        limit = job.tool.timeout or 0
+        return Ending(job.part, job.of, policies.timed_out(limit), True, "timeout", round(limit * 1000))
+
+    # stopping -----------------------------------------------------------------------------------------------------
+    def _stop(self, waiting: Iterable[Job], done: list[Ending]) -> None:
+        """Tell those that run, wait a little for what they say, and write the truth about the rest."""
+        for running in self._running.values():
+            running.cancel()
+        end = time.monotonic() + self._limits.grace
+        while self._running and time.monotonic() < end:
+            done += self._drain(end - time.monotonic())
+        for running in self._running.values():
+            done.append(Ending(running.job.part, running.job.of, policies.INTERRUPTED, True, "interrupted"))
+        self._running.clear()
+        done += [Ending(job.part, job.of, policies.NOT_STARTED, True, "not_started") for job in waiting]
+        self._write(done, [], Interrupt(text="the human stopped the turn"))
+
+    def _write(self, done: list[Ending], ready: list[Job], *more: Record) -> None:
+        """Results and the intents of what takes their place, in one transaction."""
+        written: list[Record] = [ending.record for ending in done]
+        intended = tuple(job.intent for job in ready if not job.intended)
+        if intended:
+            written.append(Intent(of=ready[0].of, calls=intended))
+        written += more
+        if written:
+            self._journal.write(*written)
+        for ending in done:
+            self._watch("finished", ending)
+
+
+class _Work:
+    """One call in its own thread."""
+
+    def __init__(self, job: Job, inbox: queue.SimpleQueue[Any]) -> None:
+        self._job, self._inbox = job, inbox
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[Any] | None = None
+
+    def run(self) -> None:
+        job, begun = self._job, time.monotonic()
+        ending = self._ending()
+        ms = round((time.monotonic() - begun) * 1000)
+        self._inbox.put(replace(ending, ms=ms if job.purpose == "run" else None))
+
+    def cancel(self) -> None:
+        """Tell the tool that its result is not waited for."""
+        self._job.context.stop.set()
+        loop, task = self._loop, self._task
+        if loop is not None and task is not None:
+            try:
+                loop.call_soon_threadsafe(task.cancel)
+            except RuntimeError:  # it has ended meanwhile
+                pass
+
+    def _ending(self) -> Ending:
+        job = self._job
+        if job.purpose == "compensate":
+            return self._compensated()
+        try:
+            given = {job.tool.context: job.context} if job.tool.context else {}
+            value = self._awaited(job.tool.fn(**job.arguments, **given))
+        except asyncio.CancelledError:
+            return Ending(job.part, job.of, policies.INTERRUPTED, True, "interrupted")
+        except BaseException as failure:  # whatever a tool raises is its answer
+            return Ending(job.part, job.of, _said(failure), True, "error")
+        return Ending(job.part, job.of, shown(value))
+
+    def _compensated(self) -> Ending:
+        job = self._job
+        assert job.tool.compensate is not None
+        try:
+            said = self._awaited(job.tool.compensate(job.context, job.arguments))
+        except BaseException as failure:
+            text = f"{policies.IN_DOUBT} Undoing it was tried and failed: {_said(failure)}"
+            return Ending(job.part, job.of, text, True, "in_doubt")
+        return Ending(job.part, job.of, f"{policies.COMPENSATED} {said or ''}".strip(), True, "compensated")
+
+    def _awaited(self, value: Any) -> Any:
+        if not inspect.isawaitable(value):
+            return value
+
+        async def waiting() -> Any:
+            self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+            if self._job.context.stop.is_set():
+                raise asyncio.CancelledError
+            return await value
+
+        return asyncio.run(waiting())
+
+
+def shown(value: Any) -> str:
+    """What a tool gave back, as text for the model."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
+
+
+def _said(failure: BaseException) -> str:
+    return f"{type(failure).__name__}: {failure}"

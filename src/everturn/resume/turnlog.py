@@ -1,0 +1,223 @@
+"""Conversations of a program that has its own loop: every message appended to the archive as it is said.
+
+What is appended is durable when the call returns, and can be searched, shown, exported and resumed like any session. The
+log takes whatever is said in whatever order, by any number of processes; what a provider would not accept is the business
+of whoever sends it. `turn_number` is the number of the message in its session: unique, without gaps, from 1.
+
+Rows are dicts with the columns of the SQL views `conversation_turns` and `cowork_sessions`. The system prompt, the model
+asked for and the session's own state are kept beside the conversation (`kept`), not in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from everturn.clock import Clock, new_id, now
+from everturn.derive.query import parse as parse_query
+from everturn.errors import Busy, Conflict, SessionNotFound, Usage
+from everturn.model.archive import Kept, Session, SessionText
+from everturn.recall.scope import Filters
+from everturn.recall.search import search
+from everturn.recall.sessions import best
+from everturn.resume import leases, records
+from everturn.resume.appending import AGENT, End, place_of
+from everturn.resume.records import Record
+from everturn.resume.turnrecords import Turn, iso, record_of, result_of, rows_of
+from everturn.sources import all_sources
+from everturn.store import SessionFilter, Store
+
+KIND = "conversation"
+MOST = 1000  # turns or sessions in one answer
+MOST_FOUND = 200
+RECENT = 50
+
+_TRIES = 50
+
+
+class TurnLog:
+    """The conversations of one archive. Belongs to one thread, as its store does."""
+
+    def __init__(self, store: Store, clock: Clock = now, machine: str = "") -> None:
+        self.store, self._clock = store, clock
+        self._holder = leases.this_process(machine)
+
+    # writing ----------------------------------------------------------------------------------------------------------
+    def create_session(self, workspace: str, model: str, system_prompt: str = "") -> str:
+        """Begin a conversation; its id."""
+        session = new_id()
+        with self.store.write():
+            begun = records.Session(
+                journal=records.FORMAT, id=session, workspace=workspace, model=model, client="everturn"
+            )
+            self._append(self._end(session), begun, 0)
+            self._keep(session, "model", model)
+            self._keep(session, "system_prompt", system_prompt)
+        return session
+
+    def append_turn(self, session_id: str, turn: Turn) -> int:
+        """Write one message; its number.
+
+        Raises SessionNotFound, Busy while a loop runs the session, and all that keeps the message from being written.
+        """
+        for _ in range(_TRIES):
+            session, end = self._writable(session_id), self._end(session_id)
+            try:
+                with self.store.write():
+                    record = self._record(session, turn)
+                    self._append(end, record, self.store.version(session.version).lines)
+                    self._count(session_id, turn.token_count)
+                    return self.store.session(session.id)[0].n_messages
+            except Conflict:  # another process was faster: look again
+                continue
+        raise Busy(f"session {session_id}")
+
+    def update_session_state(self, session_id: str, state: Mapping[str, Any]) -> None:
+        """Keep the program's own state of a conversation, and up to which turn it is known to hold."""
+        session = self._writable(session_id)
+        with self.store.write():
+            self._keep(session_id, "session_state", dict(state))
+            self._keep(session_id, "session_state_through_turn", self.store.session(session.id)[0].n_messages)
+
+    # reading ----------------------------------------------------------------------------------------------------------
+    def get_turns(self, session_id: str, offset: int = 0, limit: int = RECENT) -> list[dict[str, Any]]:
+        """Messages in order, from number `offset` + 1 on, at most 1,000."""
+        session = self._session(session_id)
+        wanted = min(limit, MOST)
+        if session is None or wanted <= 0:
+            return []
+        first = max(offset, 0)
+        return list(rows_of(self.store, session, first, first + wanted - 1))
+
+    def search_turns(self, session_id: str, query: str, limit: int = 20) -> list[dict[str, Any]]:
+        """The messages that fit a query as people type it, best first, at most 200."""
+        session = self._session(session_id)
+        if session is None or not query.strip():
+            return []
+        limit, asked = max(1, min(limit, MOST_FOUND)), parse_query(query)
+        if not asked.wanted and not asked.regex:
+            return self._holding(session, query.strip(), limit)
+        found = search(self.store, all_sources(), query, Filters(session=session), limit, now=self._clock())
+        seqs = [one.row.seq for one in found.items if one.row is not None]
+        return [row for seq in seqs for row in rows_of(self.store, session, seq, seq)]
+
+    def _holding(self, session: Session, text: str, limit: int) -> list[dict[str, Any]]:
+        """The newest messages that hold these characters: signs without a word in them are not in the index."""
+        rows = list(rows_of(self.store, session, max(0, session.n_messages - MOST), session.n_messages - 1))
+        return [row for row in reversed(rows) if text in (row["content"] or "")][:limit]
+
+    def get_turn_count(self, session_id: str) -> int:
+        """How many messages there are."""
+        session = self._session(session_id)
+        return session.n_messages if session is not None else 0
+
+    def get_session(self, session_id: str) -> dict[str, Any] | None:
+        """What is known about a conversation, or None."""
+        session = self._session(session_id)
+        return self._shown(*self.store.session(session.id)) if session is not None else None
+
+    def list_sessions(self, workspace: str | None = None, limit: int = 100) -> list[dict[str, Any]]:
+        """The conversations of a workspace, or all of them, the newest first, at most 1,000."""
+        found: list[dict[str, Any]] = []
+        for session, text in self._listed(workspace or ""):
+            if len(found) >= min(limit, MOST):
+                break
+            if workspace is None or text.workspace == workspace:
+                found.append(self._shown(session, text))
+        return found
+
+    def resume_session(self, session_id: str, limit: int = RECENT) -> list[dict[str, Any]]:
+        """The last messages, oldest first. They never begin with the result of a call that is not among them."""
+        session = self._session(session_id)
+        if session is None:
+            raise SessionNotFound(session_id)
+        first = max(0, session.n_messages - max(1, min(limit, MOST)))
+        rows = list(rows_of(self.store, session, first, session.n_messages - 1))
+        while rows and rows[0]["role"] == "tool" and first > 0 and len(rows) < 2 * MOST:
+            first -= 1
+            rows[:0] = rows_of(self.store, session, first, first)
+        return rows
+
+    # one session ------------------------------------------------------------------------------------------------------
+    def _session(self, session_id: str) -> Session | None:
+        rows = self.store.sessions_of(AGENT, session_id)
+        return best(rows) if rows else None
+
+    def _listed(self, workspace: str) -> Iterator[tuple[Session, SessionText]]:
+        cursor = ""
+        while True:
+            rows, cursor = self.store.sessions(SessionFilter(agent=AGENT, workspace=workspace), 200, cursor)
+            yield from rows
+            if not cursor:
+                return
+
+    def _shown(self, session: Session, text: SessionText) -> dict[str, Any]:
+        kept = {row.key: row.value for row in self.store.kept(KIND, session.native_id) if row.agent == session.agent}
+        opened = self.store.version(session.version).opened_at
+        started, ended = session.started or opened, session.ended or session.started or opened
+        counted = session.tokens_in + session.tokens_out
+        return {
+            "id": session.native_id,
+            "workspace_path": text.workspace,
+            "model_name": json.loads(kept.get("model", '""')) or session.model,
+            "system_prompt": json.loads(kept.get("system_prompt", "null")),
+            "started_at": iso(started),
+            "last_active_at": iso(ended),
+            "total_tokens": int(kept.get("total_tokens", counted)),
+            "turn_count": session.n_messages,
+            "session_state": kept.get("session_state"),
+            "session_state_through_turn": int(kept.get("session_state_through_turn", 0)),
+            "is_active": 1,
+        }
+
+    def _writable(self, session_id: str) -> Session:
+        session = self._session(session_id)
+        if session is None:
+            raise SessionNotFound(session_id)
+        held = leases.current(self.store, session_id)
+        if held.until > self._clock() and not leases.is_gone(held, self._holder):
+            raise Busy(f"session {session_id}")
+        return session
+
+    def _end(self, session_id: str) -> End:
+        """Where the next line goes."""
+        machine = self._holder.machine
+        return End(self.store, session_id, place_of(self.store, session_id, machine), (machine, ""), self._clock)
+
+    def _append(self, end: End, record: Record, number: int) -> None:
+        record.n, record.at = number, self._clock()
+        end.append(records.line(record))
+
+    def _record(self, session: Session, turn: Turn) -> Record:
+        """The record of a message: a result goes to its call, if that is open."""
+        calls = self.store.tail(session.id).open_calls.get(turn.tool_call_id or "", ()) if turn.role == "tool" else ()
+        call = next((one for one in reversed(calls) if one.status == "open"), None)
+        if call is None:
+            return record_of(turn)
+        row = next(self.store.messages(session.id, call.seq, call.seq))
+        asked = records.parse(self.store.read_raw(session.version, row.start, row.size), session.native_id)
+        return result_of(turn, asked.n, call.name)
+
+    def _keep(self, session: str, key: str, value: Any) -> None:
+        self.store.keep(Kept(KIND, AGENT, session, key, _json(key, value), self._clock()))
+
+    def _count(self, session: str, tokens: int) -> None:
+        if tokens:
+            rows = [row for row in self.store.kept(KIND, session) if row.key == "total_tokens" and row.agent == AGENT]
+            self._keep(session, "total_tokens", sum(int(row.value) for row in rows) + tokens)
+
+
+def _json(key: str, value: Any) -> str:
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        return text if text.isascii() or _is_unicode(text) else json.dumps(value)
+    except (TypeError, ValueError, RecursionError) as failure:
+        raise Usage(f"{key} cannot be kept as JSON: {failure}") from failure
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        return bool(text.encode())
+    except UnicodeEncodeError:  # half a surrogate pair: kept as an escape
+        return False

@@ -1,0 +1,23 @@
+"""The journal of a conversation that everturn itself runs: one record per line, written straight into the archive.
+
+There is no folder to look in: the archive is where journals are (at paths `journal:SESSION`, which are no places on a
+disk). A journal that was exported is known by its first line and reads the same. Read first: `records` (what a record
+becomes), `reader`. They are written by `everturn.resume.journal`.
+"""
+
+from __future__ import annotations
+
+from everturn.sources import Source, given, lazy
+from everturn.sources.journal.find import NAME, find, sniff, workspace
+
+SOURCE = Source(
+    name=NAME,
+    title="everturn journal",
+    parser=1,
+    roots=given(NAME),
+    find=find,
+    sniff=sniff,
+    reader=lazy("everturn.sources.journal.reader:JournalReader"),
+    view=lazy("everturn.sources.journal.records:view"),
+    workspace=workspace,
+)

@@ -1,0 +1,35 @@
+"""Archives a journal can be written to: SQLite in a file and in memory, and PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from everturn.resume.journal import open_archive
+from everturn.store import Store
+
+
+@pytest.fixture(params=["file", "memory", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an archive that does not exist yet."""
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_url"))
+    return "memory:" if request.param == "memory" else str(tmp_path / "archive.db")
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    """A connection to each kind of archive."""
+    store = open_archive(url)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Store]:
+    """A connection to an archive in a file."""
+    store = open_archive(str(tmp_path / "archive.db"))
+    yield store
+    store.close()
