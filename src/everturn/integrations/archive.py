@@ -1,0 +1,99 @@
+"""One archive for callers in any thread and any event loop: a thread of its own holds the connection and does the work.
+
+Work is a plain function that takes the store first. It is done in the order it was handed in, one piece after another, and
+whoever asked gets what it returned or raised. A caller that is cancelled is told so when the work has ended: it is done or
+it failed, never somewhere between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from os import PathLike, fspath
+from typing import Concatenate, ParamSpec, TypeVar, cast
+
+from everturn.clock import Clock, now
+from everturn.errors import EverturnError
+from everturn.resume.journal import open_archive
+from everturn.store import Store
+from everturn.store.sql import SqlStore
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Work = Callable[Concatenate[SqlStore, P], R]
+
+
+class Archive:
+    """An archive by path or URL (`memory:` too), opened when it is first needed.
+
+    `durability` is `power` (every commit is synced) or `process` (the last ones may go with the power, not with the process).
+    """
+
+    def __init__(self, url: str | PathLike[str], durability: str = "power", clock: Clock = now) -> None:
+        self.url, self.durability, self.clock = fspath(url), durability, clock
+        self._pool = ThreadPoolExecutor(1, "everturn-archive")
+        self._store: SqlStore | None = None
+        self._closed = False
+
+    def do(self, work: Work[P, R], *given: P.args, **named: P.kwargs) -> R:
+        """What `work` returns or raises; waits for it."""
+        return self._hand_in(partial(self._work, work, *given, **named)).result()
+
+    async def ado(self, work: Work[P, R], *given: P.args, **named: P.kwargs) -> R:
+        """The same, without holding up the event loop."""
+        running = asyncio.wrap_future(self._hand_in(partial(self._work, work, *given, **named)))
+        cancelled: asyncio.CancelledError | None = None
+        while not running.done():
+            try:
+                await asyncio.wait([running])
+            except asyncio.CancelledError as wish:
+                cancelled = cancelled or wish
+        failure = running.exception()
+        if cancelled is not None:
+            raise cancelled
+        if failure is not None:
+            raise failure
+        return running.result()
+
+    def close(self) -> None:
+        """Let go of the database when what was handed in is done. A second time does nothing."""
+        if self._closed:
+            return
+        self._hand_in(self._let_go).result()
+        self._closed = True
+        self._pool.shutdown()
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+    def _hand_in(self, work: Callable[[], R]) -> Future[R]:
+        if self._closed:
+            raise EverturnError(f"{self.url} was closed; open it again")
+        return self._pool.submit(work)
+
+    def _work(self, work: Work[P, R], *given: P.args, **named: P.kwargs) -> R:
+        if self._store is None:
+            store = open_archive(self.url, self.durability)
+            assert isinstance(store, SqlStore)
+            self._store = store
+        return work(self._store, *given, **named)
+
+    def _let_go(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+
+def as_archive(archive: Archive | str | PathLike[str]) -> Archive:
+    """An archive that is open already, or one by its path or URL."""
+    return archive if isinstance(archive, Archive) else Archive(archive)
+
+
+def whole(store: SqlStore) -> Store:
+    """The same store, for jobs that ask for all of the contract: the engine has the rest of it."""
+    return cast(Store, store)

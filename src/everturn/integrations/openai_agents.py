@@ -1,0 +1,157 @@
+"""Sessions of the OpenAI Agents SDK in the archive: `Runner.run(agent, "…", session=ArchiveSession("id", "archive.db"))`.
+
+What one call adds is there as a whole or not at all, and durable when the call returns, also when its caller is cancelled
+meanwhile. An item that cannot be read is an error that names it; it is never passed over, because a history with a hole is
+another history. The session keeps what the runner gives it, and the runner gives it a step when its tools have ended: use
+`tool_journal.ToolJournal` beside it so that a process that dies in between knows what it has done.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from os import PathLike
+from typing import Any
+
+from agents.memory import SessionSettings  # type: ignore[import-not-found, unused-ignore]
+from agents.memory.session_settings import (  # type: ignore[import-not-found, unused-ignore]
+    coerce_session_settings,
+    resolve_session_limit,
+)
+
+from everturn.errors import NotAnArchive
+from everturn.integrations.archive import Archive, as_archive
+from everturn.store.items import Item
+from everturn.store.sql import SqlStore
+
+FAMILY = "session items"
+
+
+class ArchiveSession:
+    """The history of one session. Its methods are those of the SDK's `Session` protocol."""
+
+    session_settings: SessionSettings | None = None
+
+    def __init__(
+        self,
+        session_id: str,
+        archive: Archive | str | PathLike[str],
+        session_settings: SessionSettings | dict[str, Any] | None = None,
+    ) -> None:
+        self.session_id = session_id
+        self.archive = as_archive(archive)
+        self._own = archive is not self.archive
+        self.session_settings = coerce_session_settings(session_settings if session_settings is not None else {})
+        self._closed = False
+
+    async def get_items(self, limit: int | None = None) -> list[Any]:
+        """The latest `limit` items (of the settings when it is None; all when it is negative), oldest first."""
+        most = resolve_session_limit(limit, self.session_settings)
+        if most is not None and most < 0:
+            most = None
+        return _decoded(await self._archive().ado(_items, self.session_id, most))
+
+    async def add_items(self, items: list[Any]) -> None:
+        """Put items at the end, all of them or none."""
+        archive = self._archive()
+        if items:
+            things = [("", _encoded(item)) for item in items]
+            await archive.ado(_add, self.session_id, things, archive.clock())
+
+    async def pop_item(self) -> Any:
+        """Take the last item away; None when there is none."""
+        return await self._archive().ado(_pop, self.session_id)
+
+    async def clear_session(self) -> None:
+        """Take all items away."""
+        await self._archive().ado(_clear, self.session_id)
+
+    def close(self) -> None:
+        """No more of this session; an archive that was opened for it is closed."""
+        if not self._closed and self._own:
+            self.archive.close()
+        self._closed = True
+
+    async def _get_compaction_snapshot(self, limit: int, *, prune_prefix: Callable[[Any], bool] | None = None) -> Any:
+        """What the SDK's compaction asks a session for: a tail that can be exchanged if it is still the same."""
+        from agents.memory.session import _CompactionSnapshot  # type: ignore[import-not-found, unused-ignore]
+
+        rows = await self._archive().ado(_items, self.session_id, limit + 1)
+        tail = rows[-limit:] if limit > 0 else []
+
+        def replace_suffix(start: int, output: list[Any]) -> Awaitable[bool]:
+            things = [("", _encoded(item)) for item in output]
+            archive = self._archive()
+            return archive.ado(_exchange, tail[start:], things, prune_prefix, archive.clock())
+
+        return _CompactionSnapshot(_decoded(tail), len(rows) <= limit, replace_suffix)
+
+    def _archive(self) -> Archive:
+        if self._closed:
+            raise RuntimeError(f"{type(self).__name__} is closed: {self.session_id}")
+        return self.archive
+
+
+def _items(store: SqlStore, session: str, most: int | None) -> list[Item]:
+    return store.items(FAMILY, session, most)
+
+
+def _add(store: SqlStore, session: str, things: Sequence[tuple[str, bytes]], at: int) -> None:
+    with store.write():
+        store.add_items(FAMILY, session, things, at)
+
+
+def _pop(store: SqlStore, session: str) -> Any:
+    with store.write():
+        rows = store.items(FAMILY, session, 1)
+        items = _decoded(rows)
+        if not items:
+            return None
+        store.delete_items(FAMILY, session, rows[0].n)
+        return items[0]
+
+
+def _clear(store: SqlStore, session: str) -> None:
+    with store.write():
+        store.delete_items(FAMILY, session)
+
+
+def _exchange(
+    store: SqlStore,
+    expected: Sequence[Item],
+    things: Sequence[tuple[str, bytes]],
+    prune: Callable[[Any], bool] | None,
+    at: int,
+) -> bool:
+    """Put other items in the place of the last ones, unless those have changed."""
+    if not expected:
+        return False
+    session, first = expected[0].owner, expected[0].n
+    with store.write():
+        if store.items(FAMILY, session, len(expected)) != list(expected):
+            return False
+        expired = 0
+        for row in store.items(FAMILY, session) if prune is not None else ():
+            if row.n >= first or not prune or not prune(_decoded([row])[0]):
+                break
+            expired = row.n
+        if expired:
+            store.delete_items(FAMILY, session, 0, expired)
+        store.delete_items(FAMILY, session, first)
+        store.add_items(FAMILY, session, things, at)
+        return True
+
+
+def _encoded(item: Any) -> bytes:
+    # Escaped, so that text that is not quite Unicode comes back as it was.
+    return json.dumps(item).encode()
+
+
+def _decoded(rows: Sequence[Item]) -> list[Any]:
+    items = []
+    for row in rows:
+        try:
+            items.append(json.loads(row.data))
+        except ValueError as failure:
+            raise NotAnArchive(f"session {row.owner}", f"its item {row.n} is damaged") from failure
+    return items

@@ -1,0 +1,157 @@
+"""Conversations of Pydantic AI in the archive: `store = ArchiveConversations("archive.db")`, then `load` and `save`.
+
+A record and the entries it adds are written together or not at all. A record is replaced only if nobody has changed it
+since it was read: `ConversationConflict` otherwise. Forks share entries. Deleting a conversation deletes the entries that
+no other conversation reaches, in the same transaction; to find these it looks at all conversations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from os import PathLike
+
+from pydantic import ConfigDict, TypeAdapter
+from pydantic_ai.conversation_store import (  # type: ignore[import-not-found, unused-ignore]
+    ConversationConflict,
+    ConversationEntry,
+    ConversationRecord,
+    ConversationStore,
+)
+
+from everturn.errors import Conflict
+from everturn.integrations.archive import Archive, as_archive
+from everturn.store.items import Item, ItemOwner
+from everturn.store.sql import SqlStore
+
+RECORDS, ENTRIES = "conversations", "conversation entries"
+
+_NEIGHBOURS = 256  # entries that are read together: those of one save stand side by side
+_CONFIG = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+_RECORD: TypeAdapter[list[ConversationRecord]] = TypeAdapter(list[ConversationRecord], config=_CONFIG)
+_ENTRY: TypeAdapter[list[ConversationEntry]] = TypeAdapter(list[ConversationEntry], config=_CONFIG)
+
+
+class ArchiveConversations(ConversationStore):  # type: ignore[misc, unused-ignore]
+    """A `ConversationStore`."""
+
+    def __init__(self, archive: Archive | str | PathLike[str]) -> None:
+        self.archive = as_archive(archive)
+
+    async def read_record(self, conversation_id: str) -> ConversationRecord | None:
+        """The record of a conversation, or None."""
+        row = await self.archive.ado(_owner, conversation_id)
+        return _record(row) if row is not None else None
+
+    async def read_records(self, *, scope: str | None = None, limit: int | None = None) -> Sequence[ConversationRecord]:
+        """Newest first: all, or those of a scope."""
+        rows = await self.archive.ado(_owners, _scope(scope) if scope is not None else None, limit)
+        return [_record(row) for row in rows]
+
+    async def write_record(
+        self,
+        record: ConversationRecord,
+        *,
+        new_entries: Sequence[ConversationEntry] = (),
+        expected_revision: str | None,
+    ) -> None:
+        """Store a record and its new entries together. Raises ConversationConflict when it was changed meanwhile."""
+        at = int(record.updated_at.timestamp() * 1_000_000)
+        data = _RECORD.dump_json([record])
+        row = ItemOwner(RECORDS, record.conversation_id, record.revision, _scope(record.scope), data, at)
+        entries = [(entry.id, _ENTRY.dump_json([entry])) for entry in new_entries]
+        try:
+            await self.archive.ado(_write, row, record.head_id, entries, expected_revision, self.archive.clock())
+        except Conflict as conflict:
+            raise ConversationConflict(record.conversation_id) from conflict
+
+    async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
+        """Delete a conversation and the entries only it had. Raises ConversationConflict when it was changed meanwhile."""
+        try:
+            await self.archive.ado(_delete, conversation_id, expected_revision)
+        except Conflict as conflict:
+            raise ConversationConflict(conversation_id) from conflict
+
+    async def read_entry(self, entry_id: str) -> ConversationEntry:
+        """One entry. Raises LookupError when there is none of that id."""
+        return (await self.archive.ado(_history, entry_id, 1))[0]
+
+    async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
+        """The entries up to `head_id`, oldest first, or the last `limit` of them."""
+        return await self.archive.ado(_history, head_id, limit)
+
+
+def _owner(store: SqlStore, conversation: str) -> ItemOwner | None:
+    return store.item_owner(RECORDS, conversation)
+
+
+def _owners(store: SqlStore, scope: str | None, limit: int | None) -> list[ItemOwner]:
+    return store.item_owners(RECORDS, scope, limit)
+
+
+def _write(
+    store: SqlStore,
+    row: ItemOwner,
+    head: str | None,
+    entries: Sequence[tuple[str, bytes]],
+    expected: str | None,
+    at: int,
+) -> None:
+    with store.write():
+        store.set_item_owner(row, expected or "")
+        store.add_items(ENTRIES, "", entries, at)
+        if head is not None and not store.items_by_key(ENTRIES, "", [head]):
+            raise Conflict(f"entry {head}")  # a fork of what was deleted meanwhile
+
+
+def _delete(store: SqlStore, conversation: str, expected: str) -> None:
+    with store.write():
+        row = store.item_owner(RECORDS, conversation)
+        if row is None:
+            raise Conflict(f"conversation {conversation}")
+        store.delete_item_owner(RECORDS, conversation, expected)
+        used: set[str] = set()
+        for other in store.item_owners(RECORDS):
+            _reach(store, _record(other), used)
+        alone: set[str] = set()
+        _reach(store, _record(row), alone, used)
+        for item in store.items_by_key(ENTRIES, "", sorted(alone - used)).values():
+            store.delete_items(ENTRIES, "", item.n, item.n)
+
+
+def _reach(store: SqlStore, record: ConversationRecord, reached: set[str], known: Iterable[str] = ()) -> None:
+    """Add every entry of the record's history and of the branches it left."""
+    for tip in (record.head_id, *record.branches):
+        if tip is not None and tip not in reached and tip not in known:
+            reached.update(entry.id for entry in _history(store, tip, None, reached))
+
+
+def _history(store: SqlStore, head: str | None, limit: int | None, stop: Iterable[str] = ()) -> list[ConversationEntry]:
+    """From `head` back to the first one, to one of `stop`, or `limit` of them; oldest first."""
+    entries: list[ConversationEntry] = []
+    near: dict[str, Item] = {}
+    while head is not None and head not in stop and (limit is None or len(entries) < limit):
+        if head not in near:
+            near = _near(store, head, 1 if limit == 1 else _NEIGHBOURS)
+        entry = _ENTRY.validate_json(near[head].data)[0]
+        entries.append(entry)
+        head = entry.parent_id
+    entries.reverse()
+    return entries
+
+
+def _near(store: SqlStore, entry: str, most: int) -> dict[str, Item]:
+    found = store.items_by_key(ENTRIES, "", [entry])
+    if entry not in found:
+        raise LookupError(f"there is no entry {entry!r} in the archive")
+    if most == 1:
+        return found
+    return {item.key: item for item in store.items(ENTRIES, "", most, until=found[entry].n)}
+
+
+def _record(row: ItemOwner) -> ConversationRecord:
+    return _RECORD.validate_json(row.data)[0]
+
+
+def _scope(scope: str | None) -> str:
+    """No scope is another than an empty one."""
+    return "" if scope is None else f"={scope}"

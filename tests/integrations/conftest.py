@@ -1,0 +1,21 @@
+"""An archive on every engine, and the event loop for asynchronous faces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from everturn.integrations import Archive
+
+
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.needs("module:psycopg"))])
+def archive(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Archive]:
+    """A fresh archive."""
+    if request.param == "postgres":
+        url = str(request.getfixturevalue("postgres_url"))
+    else:
+        url = "memory:" if request.param == "memory" else str(tmp_path / "archive.db")
+    with Archive(url) as opened:
+        yield opened
