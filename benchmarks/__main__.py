@@ -9,7 +9,23 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import accounting, asking, ingest, memory, terminal, upkeep
+from benchmarks import (
+    accounting,
+    asking,
+    crash,
+    ingest,
+    journal,
+    latency,
+    memory,
+    recall,
+    redaction,
+    references,
+    restore,
+    serving,
+    terminal,
+    upkeep,
+    wires,
+)  # fmt: skip
 from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure, say, show
 from benchmarks.processes import Failed
@@ -21,6 +37,15 @@ SECTIONS: dict[str, Callable[[Corpora], Iterator[Figure]]] = {
     "upkeep": upkeep.figures,
     "accounting": accounting.figures,
     "terminal": terminal.figures,
+    "recall": recall.figures,
+    "references": references.figures,
+    "restore": restore.figures,
+    "latency": latency.figures,
+    "serving": serving.figures,
+    "redaction": redaction.figures,
+    "journal": journal.figures,
+    "crash": crash.figures,
+    "wires": wires.figures,
 }
 
 

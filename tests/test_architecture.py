@@ -21,7 +21,7 @@ SURFACES = ("cli", "tui", "mcp", "web")
 #: Formats that exist in the world, whether or not there is a source for them yet. Names that are ordinary words in
 #: any program (cursor, pi, messages, continue) are left out.
 FORMATS = {"claude", "codex", "opencode", "gemini", "aider", "cline", "goose", "copilot", "kiro"}
-ORDINARY = {"cursor", "pi", "messages", "continue", "terminal"}
+ORDINARY = {"cursor", "pi", "messages", "continue", "terminal", "journal"}
 
 #: What is passed in to everything below the surfaces.
 PASSED_IN = {
@@ -30,8 +30,8 @@ PASSED_IN = {
     *("date.today", "uuid.uuid4", "uuid4", "getpass.getuser", "platform.node", "socket.gethostname"),
 }
 
-#: Commands that print no rows: a script, and a document in the form asked for by `--as`.
-NO_JSON = {"completion", "export", "config set", "config path"}
+#: Commands that print no rows: a script, a document in the form asked for by `--as`, and what is used by hand.
+NO_JSON = {"browse", "chat", "completion", "export", "mcp", "config set", "config path"}
 
 
 def name_of(path: Path) -> str:

@@ -82,6 +82,13 @@ def test_without_any_history_a_sample_is_shown_in_an_archive_of_its_own(everturn
     assert everturn.json("sessions", "--db", sample)["items"]
 
 
+def test_what_was_added_by_hand_is_shown_instead_of_a_sample(everturn: Everturn, tmp_path: Path) -> None:
+    elsewhere = History(tmp_path / "elsewhere")
+    everturn("add", str(elsewhere.write(elsewhere.turn("make it green", "it is green"))))
+    out = everturn()
+    assert "make it green" in out and "sample" not in everturn.err
+
+
 def test_sync_finds_a_folder_given_by_option(everturn: Everturn, tmp_path: Path) -> None:
     elsewhere = History(tmp_path / "elsewhere")
     elsewhere.write(elsewhere.turn("a", "b"))

@@ -8,6 +8,8 @@ import json
 import pytest
 
 from everturn.cli.output import Output, to_json
+from everturn.recall.secrets import make_key
+from everturn.store import open_store
 
 TOKEN = "gh" + "p_" + "Zq3vN8xT1mK5pW7rY2cB4dF6gH9jL0sAeUiO"
 
@@ -144,3 +146,26 @@ def test_on_a_narrow_terminal_only_the_last_column_is_cut() -> None:
     assert line.startswith("0123abcd")
     assert "3 months ago" in line
     assert len(line) <= 60
+
+
+def test_what_is_said_is_masked_too() -> None:
+    out = made()
+    out.say(f"could not take in /tmp/{TOKEN}.jsonl")
+    out.warn(f"postgresql://me:{'hunter' + '2!x'}@db/x is locked")
+    assert TOKEN not in said(out) and "hunter2" not in said(out) and said(out).count("[REDACTED:") == 2
+    out = made(reveal=True)
+    out.say(TOKEN)
+    assert TOKEN in said(out)
+
+
+def test_the_key_of_the_archive_joins_equal_secrets_on_every_stream() -> None:
+    out = made()
+    out.archive = open_store("memory:")
+    make_key(out.archive)
+    out.emit(out.text(TOKEN))
+    out.emit_json("words", [TOKEN])
+    out.say(TOKEN)
+    stand_in = out.clean(TOKEN)
+    assert stand_in.startswith("[REDACTED:github_token:")
+    assert shown(out).count(stand_in) == 2 and stand_in in said(out)
+    out.archive.close()

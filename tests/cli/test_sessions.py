@@ -66,7 +66,7 @@ def test_all_has_subagents_and_older_editions(desk: Desk) -> None:
     kinds = sorted(
         line.split("  ")[0] + " " + line.split(AGENT)[0].split("ago")[-1].strip() for line in out.splitlines()[1:]
     )
-    assert kinds == ["11111111 main", "11111111 main, older", "agent-ab subagent"]
+    assert kinds == ["11111111 main", "11111111 main, older", "agent-abc1234 subagent"]
 
 
 def test_json_has_the_facts(desk: Desk) -> None:

@@ -15,9 +15,11 @@ from everturn.cli import frame
 def command(cx: frame.Context, path: Path) -> None:
     """Write a complete, checked copy of the archive to PATH, readable by you alone.
 
-    Others may go on writing meanwhile. `everturn --db PATH sessions` reads it; `everturn merge PATH` brings it back.
+    Others may go on writing meanwhile. `everturn --db PATH sessions` reads it; `everturn merge PATH` brings it back. Vectors
+    are not part of it: `everturn sync --meaning` makes them again.
     """
     from everturn import clock
+    from everturn.cli.meaning import say_if_there
     from everturn.model.archive import Kept
 
     store = cx.store()
@@ -30,3 +32,4 @@ def command(cx: frame.Context, path: Path) -> None:
         cx.out.emit_json("backup", [], path=str(target), bytes=size)
     else:
         cx.out.emit(f"{target}: {size / 1e6:,.1f} MB, checked")
+    say_if_there(cx, store, "vectors are not part of a backup; `everturn sync --meaning` makes them again")

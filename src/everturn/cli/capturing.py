@@ -74,10 +74,10 @@ def drawn(cx: frame.Context, label: str) -> Progress:
     return draw
 
 
-def tell(cx: frame.Context, report: Report) -> int:
-    """Print what a sync did; the exit code is 4 when some files failed."""
+def tell(cx: frame.Context, report: Report, **more: Any) -> int:
+    """Print what a sync did, with `more` where it is JSON; the exit code is 4 when some files failed."""
     if cx.json:
-        cx.out.emit_json("sync", [], report=asdict(report))
+        cx.out.emit_json("sync", [], report=asdict(report), **more)
     else:
         for line in lines(report):
             cx.out.emit(line)

@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Only say what would be erased.")
 @frame.common
 def command(cx: frame.Context, session: str, keep_forks: bool, yes: bool, dry_run: bool) -> int:
-    """Erase SESSION with its subagents, every version, its index and copies of its messages in forks.
+    """Erase SESSION with its subagents, every version, its index, its vectors and copies of its messages in forks.
 
     Afterwards no byte of it is left in the archive, and a later sync does not bring it back. The agent's own file is not
     touched: delete it yourself if it is still there.
     """
     from everturn.capture.forget import forget, plan
     from everturn.capture.writing import Desk
+    from everturn.cli.meaning import to_erase_from
     from everturn.cli.wording import in_one_line
     from everturn.recall.sessions import resolve
     from everturn.sources import all_sources
@@ -49,7 +50,7 @@ def command(cx: frame.Context, session: str, keep_forks: bool, yes: bool, dry_ru
     if not yes and not click.confirm("Erase this for good?", err=True):
         raise click.Abort
     desk = Desk(store, cx.settings.machine, cx.settings.owner, clock.now())
-    done = forget(desk, all_sources(), row, keep_forks)
+    done = forget(desk, all_sources(), row, keep_forks, to_erase_from(cx, store))
     done.still_there = [path for path in done.files if Path(path).exists()]
     copies = _erase_copies(cx)
     if cx.json:

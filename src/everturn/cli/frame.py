@@ -44,8 +44,10 @@ HOME = "home"
 #: How `--help` groups the commands; one that is not named here is listed last.
 SECTIONS = {
     "Keep": ("sync", "add", "sources"),
-    "Find": ("sessions", "show", "search", "export"),
-    "Look after": ("doctor", "verify", "rebuild", "backup", "merge", "forget"),
+    "Find": ("sessions", "show", "browse", "search", "recall", "export"),
+    "Bring back": ("restore", "resume", "chat"),
+    "For agents": ("mcp",),
+    "Look after": ("doctor", "verify", "rebuild", "backup", "merge", "secrets", "forget"),
     "Set up": ("config", "completion"),
 }
 
@@ -95,7 +97,20 @@ class Context:
                 raise NoArchive(self.settings.db)
             self._opened = open_store(self.settings.db, create=create)
             self._click.call_on_close(self._opened.close)
+            self.out.archive = self._opened
+            if create:
+                self._make_key()
         return self._opened
+
+    def _make_key(self) -> None:
+        """Commands that write see to it that equal secrets can be told; one that has to wait for others leaves it."""
+        from everturn.errors import EverturnError
+        from everturn.recall.secrets import make_key
+
+        try:
+            make_key(self.store())
+        except EverturnError:
+            pass
 
     def places(self) -> Places:
         """Where sources look for their files."""

@@ -20,11 +20,22 @@ def command(cx: frame.Context) -> int:
 
     places = cx.places()
     roots = [root for source in all_sources().values() for root in source.roots(places)]
-    if not roots:
+    if not roots and _is_empty(cx):
         return _sample(cx)
-    if not Path(cx.settings.db).exists() and "://" not in cx.settings.db:
+    if cx.settings.is_missing:
         _first_run(cx, places)
     return _sync_and_status(cx, cx.store(create=True), places)
+
+
+def _is_empty(cx: frame.Context) -> bool:
+    """Nothing was ever added by hand either."""
+    from everturn.errors import NoArchive
+    from everturn.store import SessionFilter
+
+    try:
+        return not cx.store().count_sessions(SessionFilter(kinds=()))
+    except NoArchive:
+        return True
 
 
 def _first_run(cx: frame.Context, places: Any) -> None:
@@ -58,18 +69,20 @@ def _sync_and_status(cx: frame.Context, store: Any, places: Any, db: str = "") -
 def _status(cx: frame.Context, store: Any) -> None:
     from everturn.cli.wording import in_one_line
     from everturn.derive.times import ago
+    from everturn.recall.sessions import short_ids
     from everturn.store import SessionFilter
 
     out = cx.out
     total = store.count_sessions(SessionFilter())
     rows, _ = store.sessions(SessionFilter(), limit=5)
+    shorts = short_ids((row for row, _ in rows), store)
     sizes = store.sizes()
     out.emit(f"in the archive: {total:,} sessions, {sizes.get('total', 0) / 1e6:,.1f} MB  ({out.text(store.url)})")
     if rows:
         out.emit()
         lines = [
             (
-                row.native_id[:8],
+                shorts[row.id],
                 ago(row.ended, clock.now()) if row.ended else "",
                 f"{row.n_turns:,}",
                 in_one_line(out, text.title or text.first_prompt, 70),

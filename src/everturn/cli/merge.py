@@ -20,10 +20,12 @@ from everturn.cli import capturing, frame
 def command(cx: frame.Context, other: str) -> None:
     """Take everything ARCHIVE holds into this archive (the one of --db).
 
-    What both have is kept once. ARCHIVE is not changed. Running it again adds only what is new.
+    What both have is kept once. ARCHIVE is not changed. Running it again adds only what is new. Vectors of ARCHIVE are not
+    taken: `everturn sync --meaning` makes them here.
     """
     from everturn.capture.merge import merge
     from everturn.capture.sync import desk_for
+    from everturn.cli.meaning import say_if_there
     from everturn.errors import Usage
     from everturn.sources import all_sources
     from everturn.store import open_store
@@ -38,6 +40,7 @@ def command(cx: frame.Context, other: str) -> None:
             done = merge(desk, theirs, all_sources(), lambda n, total, path: step(n, path, total))
     finally:
         theirs.close()
+    say_if_there(cx, mine, "what was taken in has no vectors here yet; `everturn sync --meaning` makes them")
     if cx.json:
         cx.out.emit_json("merge", [], merged=asdict(done))
         return

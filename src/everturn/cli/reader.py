@@ -70,7 +70,7 @@ class Reader:
             if one.call is not None:
                 self.children.setdefault((one.call.seq, one.call.idx), []).append(one)
         related = [one.session for name in self.relatives.__struct_fields__ for one in getattr(self.relatives, name)]
-        self.shorts = short_ids(one for one in related if one is not None)
+        self.shorts = short_ids((one for one in related if one is not None), store)
         self.left_out: set[str] = set()
 
     # for programs -----------------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ class Reader:
         """Title, facts, relatives."""
         out, session, text = self.out, self.session, self.text
         about = in_one_line(out, text.title or text.first_prompt, 100)
-        out.emit(f"{self.pen('bold', out.text(short_ids([session])[session.id]))}  {about}".rstrip())
+        out.emit(f"{self.pen('bold', out.text(short_ids([session], self.store)[session.id]))}  {about}".rstrip())
         work = [counted(session.n_turns, "turn"), counted(session.n_calls, "call"), counted(session.n_errors, "error")]
         branch = f"({text.branch})" if text.branch else ""
         facts = [

@@ -14,9 +14,11 @@ def command(cx: frame.Context) -> None:
     """Drop sessions, turns, calls and the index, and make them again from the raw layer.
 
     Needed only after damage: a newer everturn does it by itself, a part at a time. Nothing you wrote (titles, notes) is touched.
+    Vectors stay; those of what is now read in another way are stale and not looked at until they are made again.
     """
     from everturn.capture.deriving import rebuild
     from everturn.capture.writing import Desk
+    from everturn.cli.meaning import say_if_there
     from everturn.sources import all_sources
 
     store = cx.store()
@@ -29,3 +31,6 @@ def command(cx: frame.Context) -> None:
         cx.out.emit(
             f"made again from {count:,} files: {desk.written['sessions']:,} sessions, {desk.written['messages']:,} messages"
         )
+    say_if_there(
+        cx, store, "vectors stay where nothing is read in another way; `everturn doctor` says how many are stale"
+    )

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from everturn.cli import capturing, frame
+from everturn.errors import ModelError
+
+if TYPE_CHECKING:
+    from everturn.llm.embedding import Embedder
+    from everturn.store import Store
+
+_EXIT_FAILED = 1
 
 
 @click.command(
@@ -15,24 +22,73 @@ from everturn.cli import capturing, frame
         "everturn sync",
         "everturn sync --watch              keep going, follow sessions as they are written",
         "everturn sync --retry              try files in quarantine again now",
+        "everturn sync --meaning            then make vectors, by the model of [meaning] in the config",
     )
 )
 @click.option("--watch", is_flag=True, help="Go on until Ctrl-C, taking in what is written as it is written.")
 @click.option("--retry", is_flag=True, help="Also try files again that failed before and are waiting.")
+@click.option("--meaning", is_flag=True, help="Then send what was said, without secrets, to the model of [meaning].")
 @capturing.folder_options
 @frame.common
-def command(cx: frame.Context, watch: bool, retry: bool, **folders: Any) -> int:
+def command(cx: frame.Context, watch: bool, retry: bool, meaning: bool, **folders: Any) -> int:
     """Find every agent's sessions on this machine and take in what is new.
 
     Only new bytes are read. It can be stopped and started at any time, and run beside another one.
+
+    With --meaning the prompts and answers that have no vector yet are then given to the model that the section [meaning] of
+    the config names, with secrets taken out; searches follow their meaning from then on. Without the flag or without the
+    section nothing is sent anywhere. What is made is kept at once: Ctrl-C and a second run lose nothing.
     """
     from everturn.capture.sync import sync
 
+    if watch and meaning:
+        raise click.UsageError("--watch goes on until it is stopped; run `everturn sync --meaning` by itself")
+    embedder = _embedder(cx) if meaning else None
     store = cx.store(create=True)
     job = capturing.job_for(cx, store, capturing.places_with(cx, folders), capturing.drawn(cx, "sync"))
-    if not watch:
-        return capturing.tell(cx, sync(job, retry=retry))
-    return _watch(cx, job)
+    if watch:
+        return _watch(cx, job)
+    report = sync(job, retry=retry)
+    if embedder is None:
+        return capturing.tell(cx, report)
+    code = 0 if cx.json else capturing.tell(cx, report)
+    cx.out.stdout.flush()
+    made = _make_vectors(cx, store, embedder)
+    if cx.json:
+        code = capturing.tell(cx, report, meaning=made)
+    return _EXIT_FAILED if made["error"] else code
+
+
+def _embedder(cx: frame.Context) -> Embedder:
+    from everturn.cli.meaning import embedder_of
+
+    return embedder_of(cx)
+
+
+def _make_vectors(cx: frame.Context, store: Store, embedder: Embedder) -> dict[str, Any]:
+    """Make them and tell how many, and what was sent where: also when it is interrupted or fails half way."""
+    from everturn.cli.meaning import to_fill
+    from everturn.recall.secrets import cleaner
+    from everturn.recall.vectors import make_all
+    from everturn.sources import all_sources
+
+    goes = f"are sent to {embedder.where}" if embedder.where else "stay on this machine"
+    cx.out.say(f"making vectors by {embedder.name}: prompts and answers {goes}, without secrets")
+    made, sessions, error = 0, set(), None
+    try:
+        with cx.out.progress("vectors") as step:
+            for portion in make_all(store, all_sources(), embedder, to_fill(cx, store), cleaner(store)):
+                made += portion.vectors
+                sessions.add(portion.session.id)
+                step(made, portion.session.native_id)
+    except ModelError as failure:
+        error = str(failure)
+        cx.out.warn(error)
+    finally:
+        sent = f"{embedder.sent:,} texts were sent to {embedder.where}" if embedder.where else "nothing was sent"
+        cx.out.say(f"vectors: {made:,} made, in {len(sessions):,} sessions; {sent}")
+    told = {"model": embedder.name, "vectors": made, "sessions": len(sessions), "sent": embedder.sent}
+    return {**told, "where": embedder.where or None, "error": error}
 
 
 def _tell(cx: frame.Context, report: Any) -> None:
