@@ -52,7 +52,7 @@ def command(cx: frame.Context, session: str, keep_forks: bool, yes: bool, dry_ru
     desk = Desk(store, cx.settings.machine, cx.settings.owner, clock.now())
     done = forget(desk, all_sources(), row, keep_forks, to_erase_from(cx, store))
     done.still_there = [path for path in done.files if Path(path).exists()]
-    copies = _erase_copies(cx)
+    copies = _erase_copies(cx) + _erase_saved(cx, done.sessions)
     if cx.json:
         cx.out.emit_json("forget", done.sessions, forgotten=asdict(done), copies=copies)
     else:
@@ -80,3 +80,11 @@ def _erase_copies(cx: frame.Context) -> list[str]:
         path.unlink()
         erased.append(str(path))
     return erased
+
+
+def _erase_saved(cx: frame.Context, sessions: list[str]) -> list[str]:
+    """What `everturn chat` wrote out as Markdown."""
+    from everturn.chat.saved import erase
+
+    folder = cx.settings.data / "chats"
+    return [f"{name} in {folder}" for name in sessions if folder.is_dir() and erase(folder, name)]

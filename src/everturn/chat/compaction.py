@@ -1,0 +1,175 @@
+"""Ending a session with a summary, and going on in a child that begins with it.
+
+`/compact`: summary, save, child session, restoration prompt, acknowledgment, and the conversation goes on. The parent stays
+as it is, whole and recallable. Nothing a model does can lose it: without a summary by the model the mechanical one is used,
+and an acknowledgment that fails, is odd or never comes is shown as it is.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Sequence
+from time import monotonic
+
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from everturn.chat.conversation import Conversation
+from everturn.chat.meter import told
+from everturn.chat.restoration import Before, before, restoration_prompt, restored_heading
+from everturn.chat.saved import save
+from everturn.chat.screen import Screen
+from everturn.chat.setting import Setting
+from everturn.chat.summaries import Made, kept_summary, make, mechanical
+from everturn.derive.times import iso
+from everturn.errors import EverturnError, ModelError
+from everturn.llm import Message, Part, Reply, Request
+from everturn.model.archive import Session
+from everturn.resume import records
+from everturn.resume.asking import ask
+from everturn.resume.loop import Watch
+
+_ANSWER = 1024
+
+
+def summarise(talk: Conversation, screen: Screen) -> Made:
+    """The summary of a live session, from the model or mechanically; warns when the model could not."""
+    setting, session, previous = talk.setting, talk.row, str(talk.restored.get("summary", ""))
+    with talk.journal.alone:
+        kept = kept_summary(setting, session)
+    if kept is not None:
+        return kept
+    if setting.summariser is None:
+        return Made(mechanical(talk.state, previous), "mechanical")
+    screen.say("📝 Generating session summary...", end=" ")
+    try:
+        with talk.journal.alone:
+            made = make(setting, session, previous, screen.say)
+    except KeyboardInterrupt:
+        made = Made(failed="stopped")
+    if not made.failed:
+        screen.say("✓")
+        return made
+    screen.say("")
+    screen.warn(f"Summary generation failed - session saved without a summary by the model ({made.failed})")
+    return Made(mechanical(talk.state, previous), "mechanical", made.failed)
+
+
+def compact(talk: Conversation, screen: Screen, watch: Watch) -> Conversation:
+    """Go on in a new session that begins with the summary of this one. On failure the old one goes on."""
+    if not talk.queries:
+        screen.say("There is nothing to compact yet.")
+        return talk
+    setting = talk.setting
+    made = summarise(talk, screen)
+    saved(talk, screen, made)
+    with talk.journal.alone:
+        one = before(setting, talk.row, made.text)
+    screen.say(f"💾 Saved session: {one.session} ({one.counts})")
+    screen.say("🔄 Starting new session with summary...")
+    talk.close()
+    try:
+        child = Conversation.begin(setting, [one], watch)
+    except EverturnError as failure:
+        screen.warn(f"{failure}; going on in the session as it was")
+        return Conversation.take_up(setting, talk.journal.session, watch)
+    restore(child, [one], screen)
+    return child
+
+
+def restore(child: Conversation, sessions: Sequence[Before], screen: Screen) -> None:
+    """Tell a new session what came before it, show what the model says to that, and keep both."""
+    clock = iso(child.setting.clock())[11:19]
+    heading = records.State(kind="restored_heading", data=restored_heading(sessions, clock))
+    facts = {
+        "sessions": to_builtins([replace(one, text="") for one in sessions]),
+        "summary": "\n\n".join(one.text for one in sessions),
+    }
+    child.inject(restoration_prompt(sessions), "restoration", [heading, records.State(kind="restored", data=facts)])
+    reply = _acknowledged(child, screen)
+    if reply is not None:
+        usage = {"in": told(reply.usage), "out": reply.usage.output, "source": reply.usage.source}
+        done = records.State(kind="restored", data={**facts, "usage": usage})
+        child.journal.write(records.Response(reply=reply), done)
+        child.meter.answered(reply.usage)
+    child.carry_on()
+    saved(child, screen)
+
+
+def leave(talk: Conversation, screen: Screen) -> None:
+    """The way out: summary, saved file, the facts. Whatever fails, the conversation is in the archive."""
+    if not talk.queries or talk.past.count == talk.count_before:
+        talk.close()
+        screen.say("Goodbye!")
+        return
+    made = summarise(talk, screen)
+    path = saved(talk, screen, made)
+    spent, session = talk.spent(), talk.journal.session
+    talk.close()
+    screen.say("Goodbye!")
+    screen.say("✓ Conversation saved successfully!")
+    screen.say(f"  Session ID: {session}")
+    screen.say(f"  Queries: {talk.queries}")
+    screen.say(f"  Tokens: {spent.combined:,}")
+    if path:
+        screen.say(f"  File: {path}")
+    screen.say(f"  Go on with: everturn chat --resume {session[:8]}")
+
+
+def saved(talk: Conversation, screen: Screen, made: Made | None = None) -> str:
+    """Write the file; "" when there is none. A file that cannot be written is a warning."""
+    try:
+        with talk.journal.alone:
+            found = made or kept_summary(talk.setting, talk.row)
+            path = save(talk.setting, talk.row, found.text if found is not None else "")
+    except EverturnError as failure:
+        screen.warn(str(failure))
+        return ""
+    return str(path) if path is not None else ""
+
+
+def _acknowledged(child: Conversation, screen: Screen) -> Reply | None:
+    """What the model says; None when it could not be asked, or said nothing."""
+    setting = child.setting
+    request = Request(tuple(child.history()), child.past.system, model=setting.backend.model, max_tokens=_ANSWER)
+    cancelled, deadline = threading.Event(), monotonic() + setting.summary_seconds
+
+    def tick() -> float:
+        if monotonic() > deadline:
+            cancelled.set()
+        return 0.2
+
+    screen.begin_answer(setting.agent.name)
+    words: list[str] = []
+    try:
+        asked = ask(setting.backend, request, cancelled, queue.SimpleQueue(), screen.delta, tick)
+        words, reply = asked.words, asked.reply
+    except KeyboardInterrupt:
+        reply = None
+    except ModelError as failure:
+        screen.end_answer()
+        screen.warn(f"The model did not acknowledge ({failure.why}); going on")
+        return None
+    screen.end_answer()
+    if reply is None:
+        screen.warn("The acknowledgment did not come in time or was stopped; going on")
+        return Reply(Message("assistant", (Part("text", "".join(words)),))) if "".join(words).strip() else None
+    spoken = tuple(part for part in reply.message.parts if part.kind != "call")
+    return replace(reply, message=replace(reply.message, parts=spoken)) if spoken else None
+
+
+def summary_for(setting: Setting, session: Session, screen: Screen) -> Made:
+    """The summary of an earlier session: kept, or made now. `failed` says why there is none."""
+    kept = kept_summary(setting, session)
+    if kept is not None or setting.summariser is None:
+        return kept or Made(failed=_why_none(setting, session))
+    screen.say("📝 No summary yet: generating it now...", end=" ")
+    made = make(setting, session, say=screen.say)
+    screen.say("" if made.failed else "✓")
+    return Made(failed=_why_none(setting, session)) if made.failed else made
+
+
+def _why_none(setting: Setting, session: Session) -> str:
+    broken = any(one.kind == "unpaired" for one in setting.store.problems(session.version))
+    return "invalid summary format" if broken else "no summary"

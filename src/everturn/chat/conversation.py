@@ -1,0 +1,315 @@
+"""One live session: what is said goes into the journal, the model gets what fits, with state and hints.
+
+The system prompt and the session state are in every request, then the turns from the newest back (`resume.context`). What
+the program puts into a conversation by itself (the prompt that restores an earlier session, the hint that something said
+earlier is not in view, the state for providers that bind an answer to the words before it) is recorded as injected, at its
+place, and stands there again in every later request, also after a crash. The state is carried on turn by turn, and kept
+with the message it covers.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
+
+from everturn.chat.meter import Meter, Spent, total
+from everturn.chat.setting import Setting
+from everturn.derive.printable import one_line
+from everturn.derive.state import State
+from everturn.derive.stateview import as_yaml, pruned
+from everturn.errors import EverturnError, SessionNotFound
+from everturn.llm import Message, Part, Request
+from everturn.model.archive import Kept, Session
+from everturn.recall.schema import DESCRIPTION, SCHEMA
+from everturn.recall.sessions import best
+from everturn.recall.state import PIN, carried_on, session_state
+from everturn.resume import context, records
+from everturn.resume.journal import AGENT, About, Journal
+from everturn.resume.loop import Loop, Outcome, Watch
+from everturn.resume.past import Past
+from everturn.resume.tools import Tool
+
+if TYPE_CHECKING:
+    from everturn.chat.restoration import Before
+
+#: Kind of what is kept about a chat; `state` is the session state as JSON.
+KIND = "chat"
+_INJECTED = "injected/"
+_ANSWER = 4096
+
+
+class Conversation:
+    """A session that is open for talking. Holds its lease until it is closed."""
+
+    def __init__(self, setting: Setting, journal: Journal, watch: Watch | None = None) -> None:
+        self.setting, self.journal = setting, journal
+        self.meter = Meter(setting.backend.window)
+        self.loop = Loop(
+            setting.backend, self._tools(), setting.instructions, watch=watch or Watch(), assemble=self._assemble
+        )
+        self.left_out = 0  # messages that the last request had no room for
+        self.count_before = journal.past.count  # records when it was taken up
+        self._sent = ""  # the system prompt of the last request
+        self._sizes = context.Sizes()
+        self._put_in: dict[str, Message] = {}  # made once: sizes are remembered by message
+        self._closed = threading.Event()
+        threading.Thread(target=self._stay, name="lease", daemon=True).start()
+        self._state = self._kept_state()
+
+    # life -------------------------------------------------------------------------------------------------------------
+    @classmethod
+    def begin(cls, setting: Setting, before: Sequence[Before] = (), watch: Watch | None = None) -> Conversation:
+        """A new session, a child of the first of those it goes on from."""
+        parent = next((one.session for one in before), "")
+        about = About(
+            setting.machine, setting.owner, setting.workspace, setting.backend.model, parent=parent,
+            relation="continues" if parent else "",
+        )  # fmt: skip
+        journal = Journal.open(setting.store, "", about, clock=setting.clock)
+        made = cls(setting, journal, watch)
+        journal.setup(made.loop.system, [one.shown for one in made.loop.tools])
+        made.remember_agent()
+        made._inherit_pins(before)
+        return made
+
+    @classmethod
+    def take_up(cls, setting: Setting, session: str, watch: Watch | None = None, force: bool = False) -> Conversation:
+        """An existing session, exactly where it stands. Raises SessionNotFound, Busy."""
+        if not Journal.exists(setting.store, session):
+            raise SessionNotFound(session)
+        about = About(setting.machine, setting.owner)
+        journal = Journal.open(setting.store, session, about, clock=setting.clock, force=force)
+        return cls(setting, journal, watch)
+
+    def close(self) -> None:
+        """Let others have it. What was said is in the archive already."""
+        self._closed.set()
+        self.journal.close()
+
+    def _stay(self) -> None:
+        """Hold the session also while the person thinks. When it was taken from us the next write says so."""
+        while not self._closed.wait(self.journal.ttl / 3000):
+            try:
+                self.journal.renew()
+            except EverturnError:
+                return
+
+    # talking ----------------------------------------------------------------------------------------------------------
+    def send(self, text: str) -> Outcome:
+        """Say something, and go on until there is an answer, or a person is needed."""
+        return self.loop.run(self.journal, text)
+
+    def go_on(self) -> Outcome:
+        """Go on where it stands: after a decision, a broken answer, a crash."""
+        return self.loop.resume(self.journal)
+
+    @property
+    def past(self) -> Past:
+        """Everything that was said."""
+        return self.journal.past
+
+    @property
+    def row(self) -> Session:
+        """The session in the archive, as it is now."""
+        with self.journal.alone:
+            return best(self.setting.store.sessions_of(AGENT, self.journal.session))
+
+    @property
+    def queries(self) -> int:
+        """What the person asked; restoring is not a query."""
+        return self.row.n_prompts
+
+    @property
+    def last_answer(self) -> str:
+        """The last words of the model."""
+        said = (message for message in reversed(self.past.messages) if message.role == "assistant")
+        return next((text for one in said if (text := _text(one))), "")
+
+    @property
+    def restored(self) -> dict[str, Any]:
+        """What this session was restored from, and what that cost; empty when it began by itself."""
+        found = self.past.states.get("restored")
+        return found if isinstance(found, dict) else {}
+
+    def spent(self) -> Spent:
+        """Tokens, apart for restoring and talking."""
+        used = self.restored.get("usage") or {}
+        inwards, outwards = int(used.get("in", 0)), int(used.get("out", 0))
+        receipts = self.setting.summariser.receipts if self.setting.summariser else []
+        return Spent(
+            inwards + outwards, inwards, outwards, total(self.past.usage) - inwards - outwards,
+            sum(total(one.usage) for one in receipts if one.purpose == "summary"),
+            any(one.usage.source != "api" for one in self.setting.asker.receipts),
+        )  # fmt: skip
+
+    # what is put in ---------------------------------------------------------------------------------------------------
+    def inject(self, text: str, why: str, more: Sequence[records.Record] = ()) -> None:
+        """Put words into the conversation here that nobody typed. They are recorded as such."""
+        place = len(self.past.messages)
+        taken = sum(kind.startswith(f"{_INJECTED}{place}/") for kind in self.past.states)
+        state = records.State(kind=f"{_INJECTED}{place}/{taken}", data={"why": why, "text": text})
+        self.journal.write(state, *more)
+
+    def history(self) -> list[Message]:
+        """The messages for the model, with what was put in at its place."""
+        put_in: dict[int, list[str]] = {}
+        for kind, data in self.past.states.items():
+            if kind.startswith(_INJECTED):
+                self._put_in.setdefault(kind, Message("user", (Part("text", data["text"]),)))
+                put_in.setdefault(int(kind.split("/")[1]), []).append(kind)
+        found: list[Message] = []
+        for place, message in enumerate([*self.past.messages, None]):
+            found += [self._put_in[kind] for kind in sorted(put_in.get(place, ()))]
+            found += [message] if message is not None else []
+        return found
+
+    def _hint(self) -> None:
+        """Where the last words of the person point to something that is not in view, say so to the model, once."""
+        from everturn.derive.dangling import phrases_in, reference
+
+        last = self.past.messages[-1]
+        place = len(self.past.messages)
+        is_told = any(kind.startswith(f"{_INJECTED}{place}/") for kind in self.past.states)
+        if last.role != "user" or is_told or not self.loop.tools or not phrases_in(_text(last)):
+            return
+        view = self._view(self.history()[:-1])
+        hint = reference(_text(last), [_text(message) for message in view.messages])
+        if hint:
+            self.inject(hint, "hint")
+
+    # the request ------------------------------------------------------------------------------------------------------
+    def _assemble(self, past: Past) -> Request:
+        self._hint()
+        view = self._view(self.history())
+        if view.append is not None:
+            self.inject(_text(view.append), "state")
+        self.meter.estimated(view.tokens)
+        self.left_out, self._sent = view.left_out, view.system
+        backend = self.setting.backend
+        most = min(backend.max_tokens or _ANSWER, max(1, self.setting.window // 2))
+        return Request(view.messages, view.system, past.tools if backend.takes_tools else (), backend.model, most)
+
+    def _view(self, history: Sequence[Message]) -> context.Context:
+        """What fits; the whole history as it was where an answer is bound to the words before it, as long as that fits."""
+        most = context.budget(self.setting.window, self.setting.reserve)
+        state, tools = self.state_text(), self.past.tools
+        if any(_is_sealed(part) for message in history for part in message.parts):
+            bound = self._bound_to()
+            whole = context.assemble(history, most, bound, state, "", tools, self._sizes, append_only=True)
+            if bound and whole.fits:
+                return whole
+            history = _unsealed(history)
+        view = context.assemble(history, most, self.past.system, state, "", tools, self._sizes)
+        summary = str(self.restored.get("summary", ""))
+        if view.left_out and summary:
+            return context.assemble(history, most, self.past.system, state, summary, tools, self._sizes)
+        return view
+
+    def _bound_to(self) -> str:
+        """The system prompt, with the state of then, that sealed thoughts were answered to; "" when nobody knows."""
+        if "bound" not in self.past.states and self._sent:
+            self.journal.state("bound", self._sent)
+        return str(self.past.states.get("bound", ""))
+
+    # state ------------------------------------------------------------------------------------------------------------
+    def state_text(self) -> str:
+        """The state as the model gets it; its focus is what was asked last."""
+        asked = next((_text(one) for one in reversed(self.past.messages) if one.role == "user"), "")
+        focus = one_line(asked.strip().partition("\n")[0], 100)
+        model = self._state.model or self.setting.backend.model
+        return as_yaml(pruned(replace(self._state, current_focus=focus or self._state.current_focus, model=model)))
+
+    def pin(self, text: str) -> None:
+        """Keep a sentence in the state for good."""
+        at = self.setting.clock()
+        with self.journal.alone, self.setting.store.write():
+            key = f"{at}-{len(self.setting.store.kept(PIN, self.journal.session))}"
+            self.setting.store.keep(
+                Kept(PIN, AGENT, self.journal.session, key, msgspec.json.encode({"text": text}).decode(), at)
+            )
+        self.carry_on(anew=True)
+
+    def carry_on(self, anew: bool = False) -> None:
+        """Bring the state up to date with what is in the archive, and keep it with the message it covers."""
+        store, sources = self.setting.store, self.setting.sources
+        with self.journal.alone:
+            row = best(store.sessions_of(AGENT, self.journal.session))
+            self._state = session_state(store, sources, row) if anew else carried_on(store, sources, row, self._state)
+            value = msgspec.json.encode(self._state).decode()
+            with store.write():
+                store.keep(Kept(KIND, AGENT, self.journal.session, "state", value, self.setting.clock()))
+
+    @property
+    def state(self) -> State:
+        """All that is known of the session, up to its last whole turn."""
+        return self._state
+
+    def _kept_state(self) -> State:
+        """The state as it was kept, brought up to date. What cannot be read is made anew."""
+        store, sources = self.setting.store, self.setting.sources
+        with self.journal.alone:
+            row = best(store.sessions_of(AGENT, self.journal.session))
+            kept = [one.value for one in store.kept(KIND, self.journal.session) if one.key == "state"]
+            try:
+                state = msgspec.json.decode(kept[0], type=State) if kept else State()
+            except msgspec.DecodeError:
+                state = State()
+            return carried_on(store, sources, row, state)
+
+    # tools ------------------------------------------------------------------------------------------------------------
+    def _tools(self) -> list[Tool]:
+        if not self.setting.tools or not self.setting.backend.takes_tools:
+            return []
+        return [*self.setting.tools, Tool(self.recall, "conversation_recall", DESCRIPTION, SCHEMA, read_only=True)]
+
+    def recall(self, **asked: Any) -> str:
+        """What the archive says; for the model, and for the person who asks it directly."""
+        with self.journal.alone:
+            return recall(self.setting, asked, self.journal.session)
+
+    def remember_agent(self) -> None:
+        """Record whom the person talks to, where that has changed."""
+        agent = {"name": self.setting.agent.name, "path": self.setting.agent.path}
+        if self.past.states.get("agent") != agent:
+            self.journal.state("agent", agent)
+
+    def _inherit_pins(self, before: Sequence[Before]) -> None:
+        """What was pinned in the sessions it goes on from stays pinned."""
+        with self.journal.alone:
+            pins = [row for one in before for row in self.setting.store.kept(PIN, one.session)]
+        if pins:
+            with self.journal.alone, self.setting.store.write():
+                for number, row in enumerate(pins):
+                    key = f"{row.key}-{number}"
+                    self.setting.store.keep(Kept(PIN, AGENT, self.journal.session, key, row.value, row.at))
+            self.carry_on(anew=True)
+
+
+def recall(setting: Setting, asked: dict[str, Any], session: str = "") -> str:
+    """What the archive says, asked from within a session or from outside of any."""
+    from everturn.recall.tool import ConversationRecall
+
+    own = Session(agent=AGENT, native_id=session) if session else None
+    return ConversationRecall(setting.store, setting.sources, own, setting.clean, setting.clock).call(asked)
+
+
+def _text(message: Message) -> str:
+    return "".join(part.text for part in message.parts if part.kind in ("text", "result"))
+
+
+def _is_sealed(part: Part) -> bool:
+    return part.kind == "thinking" and isinstance(part.raw, dict)
+
+
+def _unsealed(history: Sequence[Message]) -> list[Message]:
+    """Without sealed thoughts of earlier turns: they hold only for the words before them, which are cut now."""
+    newest = max((place for place, one in enumerate(history) if one.role == "user"), default=0)
+    made = [
+        replace(one, parts=tuple(part for part in one.parts if not _is_sealed(part))) if place < newest else one
+        for place, one in enumerate(history)
+    ]
+    return [one for one in made if one.parts]

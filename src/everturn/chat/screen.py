@@ -1,0 +1,178 @@
+"""What the person sees and types, on a terminal or through pipes.
+
+Answers and what commands show go to `out`, words about the program to `err`. On a terminal answers are styled as they
+stream: a line is shown as it comes and set again in its style when it is whole. Without a terminal everything is plain
+text. Whatever a model says is made safe first: no control character reaches the terminal. With NO_COLOR there are no
+styles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from everturn.derive.printable import cells, one_line, printable
+from everturn.llm import Delta, Part
+
+_BOLD, _DIM, _CYAN, _YELLOW, _OFF = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[33m", "\x1b[0m"
+_FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(r"#{1,6} +(.*)")
+_BULLET = re.compile(r"(\s*)[-*+] +(.*)")
+_QUOTE = re.compile(r"\s{0,3}> ?(.*)")
+_INLINE = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*")
+_ABOUT = 160  # characters of a call that are shown
+
+
+class Ended(Exception):
+    """The person is done: end of the input."""
+
+
+@dataclass
+class Screen:
+    """One person. `read` gives the next line for a prompt, and raises EOFError at the end."""
+
+    out: TextIO
+    err: TextIO
+    read: Callable[[str], str]
+    is_terminal: bool = False
+    is_coloured: bool = False
+    width: int = 80
+    _line: str = ""  # what stands on the line that an answer is being written to
+    _name: str = ""  # whose answer comes, until it is shown
+    _head: int = 0  # how much of the line is that name
+    _fenced: bool = False
+    _speaks: bool = False
+
+    # asking -----------------------------------------------------------------------------------------------------------
+    def prompt(self, label: str = "You: ") -> str:
+        """What the person typed, of one line or several. Raises Ended, KeyboardInterrupt."""
+        self.end_answer()
+        lines = [self._read(label)]
+        while lines[-1].endswith("\\") and not lines[-1].endswith("\\\\"):
+            lines[-1] = lines[-1][:-1]
+            try:
+                lines.append(self._read("...  "))
+            except Ended:
+                break
+        return "\n".join(lines)
+
+    def agrees(self, question: str, default: bool = False) -> bool:
+        """Yes or no. Without a terminal nobody can be asked, and the answer is the default."""
+        return self.choose(f"{question} (y/n) ", default="y" if default else "n").lower() in ("y", "yes")
+
+    def choose(self, question: str, default: str = "") -> str:
+        """A short answer; the default where there is no terminal, at the end of the input and when interrupted."""
+        self.end_answer()
+        if not self.is_terminal:
+            self.say(f"{question}{default}")
+            return default
+        try:
+            return self._read(question).strip() or default
+        except (Ended, KeyboardInterrupt):
+            self.err.write("\n")
+            return default
+
+    def _read(self, label: str) -> str:
+        self.out.flush()
+        self.err.flush()
+        try:
+            return self.read(label if self.is_terminal else "")
+        except EOFError:
+            raise Ended from None
+
+    # telling ----------------------------------------------------------------------------------------------------------
+    def say(self, text: str, end: str = "\n") -> None:
+        """A word about the program."""
+        self.end_answer()
+        self.err.write(printable(text) + end)
+        self.err.flush()
+
+    def warn(self, text: str) -> None:
+        """A word that deserves a look."""
+        self.end_answer()
+        self.err.write(self._styled(_YELLOW, f"⚠️ {printable(text)}") + "\n")
+        self.err.flush()
+
+    def show(self, text: str) -> None:
+        """What a command was asked for."""
+        self.end_answer()
+        self.out.write(printable(text) + "\n")
+        self.out.flush()
+
+    # an answer as it comes --------------------------------------------------------------------------------------------
+    def begin_answer(self, name: str) -> None:
+        """The next words are an answer. Its name is shown with the first of them."""
+        self.end_answer()
+        self._fenced, self._name = False, f"{printable(name, keep='')}: "
+
+    def delta(self, delta: Delta) -> None:
+        """A piece of it. What is thought is not shown."""
+        if delta.kind == "text" and delta.text:
+            if not self._speaks:
+                self.out.write(self._styled(_BOLD, self._name))
+                self._line, self._head, self._name, self._speaks = self._name, len(self._name), "", True
+            *whole, rest = printable(delta.text).split("\n")
+            for piece in whole:
+                self._add(piece)
+                self._finish()
+            self._add(rest)
+            self.out.flush()
+
+    def call(self, event: str, about: Any) -> None:
+        """A tool begins, or has ended badly."""
+        if event == "started" and isinstance(about, Part):
+            self.end_answer()
+            self.err.write(self._styled(_DIM, f"  → {described(about.name, about.arguments)}") + "\n")
+            self.err.flush()
+        elif event == "finished" and about.is_error:
+            self.say(f"  ✗ {about.part.name}: {one_line(about.text, _ABOUT)}")
+
+    def end_answer(self) -> None:
+        """Nothing more comes of it."""
+        if self._speaks:
+            self._finish()
+            self.out.flush()
+        self._speaks, self._line = False, ""
+
+    def _add(self, text: str) -> None:
+        self._line += text
+        self.out.write(text)
+
+    def _finish(self) -> None:
+        """The line is whole: set it again in its style, unless it looks the same or has run over the edge."""
+        head, words = self._line[: self._head], self._line[self._head :]
+        styled = self._markdown(words) if self.is_coloured and words else words
+        is_set_again = styled != words and cells(self._line) < self.width
+        self.out.write(f"\r\x1b[K{self._styled(_BOLD, head) if head else ''}{styled}\n" if is_set_again else "\n")
+        self._line, self._head = "", 0
+
+    # styles -----------------------------------------------------------------------------------------------------------
+    def _markdown(self, line: str) -> str:
+        if _FENCE.match(line):
+            self._fenced = not self._fenced
+            return f"{_DIM}{line}{_OFF}"
+        if self._fenced:
+            return f"{_CYAN}{line}{_OFF}"
+        if heading := _HEADING.fullmatch(line):
+            return f"{_BOLD}{heading[1]}{_OFF}"
+        if bullet := _BULLET.fullmatch(line):
+            return f"{bullet[1]}• {_inline(bullet[2])}"
+        if quote := _QUOTE.fullmatch(line):
+            return f"{_DIM}│ {quote[1]}{_OFF}"
+        return _inline(line)
+
+    def _styled(self, style: str, text: str) -> str:
+        return f"{style}{text}{_OFF}" if self.is_coloured else text
+
+
+def described(name: str, arguments: Any) -> str:
+    """A call in a few words: its name, and the first thing that it is about."""
+    given = arguments if isinstance(arguments, dict) else {}
+    about = next((given[key] for key in ("command", "path", "pattern", "query", "action") if given.get(key)), "")
+    return f"{name} {one_line(str(about), _ABOUT)}".strip()
+
+
+def _inline(text: str) -> str:
+    return _INLINE.sub(lambda one: f"{_CYAN}{one[1]}{_OFF}" if one[1] else f"{_BOLD}{one[2]}{_OFF}", text)

@@ -1,0 +1,166 @@
+"""How a session is taken up again, and why in that way.
+
+    exact      the session itself, every message as it was sent: same prompt, same agent, same model, and all of it fits
+    window     the session itself, as much of it as fits; the rest is reached by recall
+    summary    a new session that begins with the summary of the old one
+    document   a new session that begins with a document made from the records, each statement with its evidence
+
+Each is tried in this order, or from the one that is asked for, and each fall is told with its reason. Several sessions at
+once are told by their summaries. Nothing is ever lost by falling: the archive has all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from everturn.chat.conversation import Conversation
+from everturn.chat.screen import Screen
+from everturn.chat.setting import Setting
+from everturn.errors import ConversationStateMismatch
+from everturn.model.archive import Session
+from everturn.recall.lineage import ancestors
+from everturn.resume import context
+from everturn.resume.journal import Journal
+from everturn.resume.loop import Watch
+
+if TYPE_CHECKING:
+    from everturn.chat.restoration import Before
+
+STRATEGIES = ("exact", "window", "summary", "document")
+_DOCUMENT = 4_000  # tokens
+
+
+class Declined(Exception):
+    """The person does not want to go on with another agent or prompt."""
+
+
+def take_up(
+    setting: Setting,
+    sessions: Sequence[Session],
+    screen: Screen,
+    watch: Watch,
+    strategy: str = "exact",
+    force: bool = False,
+) -> Conversation:
+    """Go on from one session or several. Raises Declined, Busy, ConversationStateMismatch."""
+    for one in sessions:
+        _tell_missing(setting, one, screen)
+    if len(sessions) > 1:
+        if strategy in ("exact", "window"):
+            screen.say(f"{strategy}: several sessions cannot be one conversation → summary")
+        return _child(setting, sessions, screen, watch, "document" if strategy == "document" else "summary")
+    session = sessions[0]
+    is_ours = Journal.exists(setting.store, session.native_id)
+    if strategy in ("exact", "window") and not is_ours:
+        screen.say(f"{strategy}: the session was held by another program ({session.agent}) → summary")
+        strategy = "summary"
+    if strategy in ("exact", "window"):
+        return _itself(setting, session, screen, watch, strategy, force)
+    return _child(setting, [session], screen, watch, strategy)
+
+
+def fall(talk: Conversation) -> str:
+    """Why a session cannot be taken up exactly as it was; nothing when it can."""
+    setting, past = talk.setting, talk.past
+    if past.system and past.system != setting.instructions:
+        return "the system prompt has changed"
+    if past.model and past.model != setting.backend.model:
+        return f"it was held with the model {past.model}, now it is {setting.backend.model}"
+    sizes, most = context.Sizes(), context.budget(setting.window, setting.reserve)
+    tokens = sizes.text(past.system) + sum(map(sizes.message, talk.history()))
+    return f"it has about {tokens:,} tokens and {most:,} fit" if tokens > most else ""
+
+
+def mismatch(talk: Conversation) -> tuple[str, str] | None:
+    """What the session was held with and what there is now, when agent or prompt are not the same."""
+    setting, past = talk.setting, talk.past
+    held = past.states.get("agent")
+    path = str(held.get("path", "")) if isinstance(held, dict) else ""
+    if held is not None and path != setting.agent.path:
+        return path or "no agent file", setting.agent.path or "no agent file"
+    if past.system and past.system != setting.instructions:
+        return f"the system prompt {_id(past.system)}", f"the system prompt {_id(setting.instructions)}"
+    return None
+
+
+def _itself(
+    setting: Setting, session: Session, screen: Screen, watch: Watch, strategy: str, force: bool
+) -> Conversation:
+    talk = Conversation.take_up(setting, session.native_id, watch)
+    try:
+        _ask_about(mismatch(talk), screen, force)
+    except BaseException:
+        talk.close()
+        raise
+    talk.remember_agent()
+    why = fall(talk) if strategy == "exact" else ""
+    if why:
+        screen.say(f"exact: {why} → window")
+    turns = talk.row.n_turns
+    screen.say(f"Resuming session {session.native_id} ({turns} turn{'' if turns == 1 else 's'} in archive)…")
+    if talk.past.open_calls or talk.past.awaits_model:
+        screen.say("The last request has no answer yet: /retry goes on with it.")
+    return talk
+
+
+def _ask_about(different: tuple[str, str] | None, screen: Screen, force: bool) -> None:
+    if different is None or force:
+        return
+    old, new = different
+    if not screen.is_terminal:
+        raise ConversationStateMismatch(old, f"{new} (--force goes on all the same)")
+    screen.warn(f"Session created with {old}, using {new}.")
+    if not screen.agrees("Continue?"):
+        raise Declined
+
+
+def _child(setting: Setting, sessions: Sequence[Session], screen: Screen, watch: Watch, strategy: str) -> Conversation:
+    from everturn.chat.compaction import restore
+
+    screen.say("📋 Loading session...")
+    told: list[Before] = []
+    for session in sessions:
+        one = _told(setting, session, screen, strategy, alone=len(sessions) == 1)
+        if one is None:
+            return _itself(setting, session, screen, watch, "window", force=True)
+        screen.say(f"✓ Found: {setting.agent.name} - {one.date} ({one.counts})")
+        told.append(one)
+    screen.say("🔄 Restoring context...")
+    child = Conversation.begin(setting, told, watch)
+    restore(child, told, screen)
+    return child
+
+
+def _told(setting: Setting, session: Session, screen: Screen, strategy: str, alone: bool) -> Before | None:
+    """What the new session is told; None when the old one had better be taken up itself."""
+    from everturn.chat.compaction import summary_for
+    from everturn.chat.restoration import before
+
+    if strategy == "summary":
+        made = summary_for(setting, session, screen)
+        if made.text:
+            return before(setting, session, made.text)
+        is_ours = alone and Journal.exists(setting.store, session.native_id)
+        instead = "window: the session itself, as much of it as fits" if is_ours else "document: made from its records"
+        screen.warn(f"Session can't be resumed ({made.failed}), starting fresh — not so, instead {instead}")
+        if is_ours:
+            return None
+    from everturn.restore.document import mechanical
+    from everturn.restore.fitting import LEAST
+    from everturn.restore.writing import markdown
+
+    document = mechanical(setting.store, setting.sources, session)
+    room = max(LEAST, min(_DOCUMENT, setting.window // 4))
+    return before(setting, session, markdown(document, setting.clean, room), "document")
+
+
+def _tell_missing(setting: Setting, session: Session, screen: Screen) -> None:
+    lost = next((one for one in ancestors(setting.store, session) if one.session is None), None)
+    if lost is not None:
+        screen.warn(f"Parent session {lost.native_id} not found, starting fresh — not so, this session itself is whole")
+
+
+def _id(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

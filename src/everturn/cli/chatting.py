@@ -1,0 +1,181 @@
+"""What `chat` and `resume` have in common: the options of a conversation, and what they are made of."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from everturn import clock
+from everturn.cli import frame
+
+if TYPE_CHECKING:
+    from everturn.chat.screen import Screen
+    from everturn.chat.setting import Setting
+    from everturn.llm import Backend
+    from everturn.llm.asking import Asker, Budget
+    from everturn.store import Store
+
+Handler = Callable[..., Any]
+Wanted = dict[str, Any]  # the options of the command
+
+_OPTIONS = (
+    click.option(
+        "-w", "--workspace", type=click.Path(exists=True, file_okay=False), metavar="DIR",
+        help="The folder to work in; else the one you are in.",
+    ),
+    click.option("--model", default="", metavar="NAME", help="The model of the config, as NAME or NAME/MODEL."),
+    click.option(
+        "--system", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="A system prompt of your own."
+    ),
+    click.option("--agent", default="", metavar="FILE", help="Talk to the Python agent in this file. It is run."),
+    click.option(
+        "--tools", type=click.Choice(("none", "read", "all")), default="all", show_default=True,
+        help="What the model may use; writing and running ask first.",
+    ),
+    click.option("--no-summary", is_flag=True, help="Ask no model for summaries; they are made from the records."),
+    click.option(
+        "--summary-timeout", type=click.FloatRange(0.1), default=60.0, show_default=True, metavar="SECONDS",
+        help="How long a summary may take; it is tried twice.",
+    ),
+    click.option("--save-dir", default="", metavar="DIR", help="Where conversations are saved as Markdown."),
+    click.option("--no-save", is_flag=True, help="Save no Markdown; the archive has everything."),
+    click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="What this chat may cost in all."),
+    click.option("--force", is_flag=True, help="Go on although agent or system prompt have changed."),
+)  # fmt: skip
+
+
+def options(handler: Handler) -> Handler:
+    """Give a command the options of a conversation."""
+    for option in reversed(_OPTIONS):
+        handler = option(handler)
+    return handler
+
+
+def setting_for(cx: frame.Context, wanted: Wanted) -> Setting:
+    """What a chat stands on. Raises BadConfig when no model is configured."""
+    from everturn.chat.files import built_in
+    from everturn.chat.setting import SYSTEM, Agent, Setting
+    from everturn.llm.asking import Asker, Budget
+    from everturn.recall.secrets import cleaner
+    from everturn.sources import all_sources
+
+    sources = all_sources()
+    backend, agent = _backend(cx, wanted)
+    store = _store(cx)
+    budget = Budget(tokens=wanted["budget"])
+    asker = Asker(backend, budget, lambda text: text, clock.now)
+    workspace = os.path.realpath(wanted["workspace"] or os.getcwd())
+    return Setting(
+        store=store,
+        sources=sources,
+        asker=asker,
+        clock=clock.now,
+        summariser=None if wanted["no_summary"] else _summariser(cx, wanted, asker, budget),
+        workspace=workspace,
+        machine=cx.settings.machine,
+        owner=cx.settings.owner,
+        agent=agent or Agent(),
+        system=Path(wanted["system"]).read_text("utf-8") if wanted["system"] else SYSTEM,
+        tools=built_in(workspace, wanted["tools"], os.environ),
+        clean=cleaner(store),
+        folder=_folder(cx, wanted),
+        write=next((source.write for source in sources.values() if source.saves_chats), None),
+        summary_seconds=wanted["summary_timeout"],
+    )
+
+
+def screen_for(cx: frame.Context, env: Mapping[str, str] = os.environ) -> Screen:
+    """The terminal, or the pipes; with --json words go to stderr alone."""
+    from everturn.chat.screen import Screen
+
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and env.get("TERM") != "dumb"
+    read = _edited if is_terminal else _piped
+    if is_terminal:
+        _edit_lines()
+    out = sys.stderr if cx.json else sys.stdout
+    return Screen(out, sys.stderr, read, is_terminal, is_terminal and not env.get("NO_COLOR"), cx.out.width)
+
+
+def _backend(cx: frame.Context, wanted: Wanted) -> tuple[Backend, Any]:
+    from everturn.chat.setting import Agent
+
+    if wanted["agent"]:
+        from everturn.chat.agents import load
+
+        loaded = load(wanted["agent"])
+        return loaded, Agent(loaded.name, loaded.path)
+    return _model(cx, wanted["model"]), None
+
+
+def _model(cx: frame.Context, name: str) -> Backend:
+    from everturn.llm.configured import Surroundings, open_backend
+    from everturn.sources import all_sources
+
+    programs = {name: source.ask for name, source in all_sources().items() if source.ask is not None}
+    return open_backend(cx.settings.models, name, Surroundings(dict(os.environ), programs))
+
+
+def _summariser(cx: frame.Context, wanted: Wanted, asker: Asker, budget: Budget) -> Asker | None:
+    """Whom summaries are asked of: the model; for an agent another of its kind, or the model that was named beside it."""
+    if not wanted["agent"]:
+        return asker
+    from everturn.chat.agents import AgentBackend
+    from everturn.llm.asking import Asker
+
+    assert isinstance(asker.backend, AgentBackend)
+    other = _model(cx, wanted["model"]) if wanted["model"] else asker.backend.another()
+    return Asker(other, budget, lambda text: text, clock.now) if other is not None else None
+
+
+def _store(cx: frame.Context) -> Store:
+    """The archive, opened so that what is acknowledged survives the power."""
+    from everturn.recall.secrets import make_key
+    from everturn.resume.journal import open_archive
+
+    cx.settings.make_folders()
+    store = open_archive(cx.settings.db)
+    click.get_current_context().call_on_close(store.close)
+    cx.out.archive = store
+    make_key(store)
+    return store
+
+
+def _folder(cx: frame.Context, wanted: Wanted) -> Path | None:
+    if wanted["no_save"]:
+        return None
+    return Path(wanted["save_dir"]).absolute() if wanted["save_dir"] else cx.settings.data / "chats"
+
+
+def _piped(label: str) -> str:
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.removesuffix("\n")
+
+
+def _edited(label: str) -> str:
+    return input(label)
+
+
+def _edit_lines() -> None:
+    """Keys of an editor, history with the arrows, pasted blocks as one; where the system has it."""
+    try:
+        import readline
+    except ImportError:
+        return
+    readline.parse_and_bind("set enable-bracketed-paste on")
+
+
+def remember_lines(lines: list[str]) -> None:
+    """Put earlier prompts where the arrow keys find them. They come from the archive: no file of their own is kept."""
+    try:
+        import readline
+    except ImportError:
+        return
+    for line in lines:
+        readline.add_history(line)

@@ -1,0 +1,225 @@
+"""`everturn chat` as people run it: a process of its own, fed by a pipe or a terminal, with a scripted model behind it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import everturn
+from everturn.model.archive import Session
+from everturn.model.conversation import Message
+from everturn.recall.reading import read_messages
+from everturn.resume.journal import AGENT, open_archive
+from everturn.sources import all_sources
+from everturn.store import SessionFilter, Store
+from tests.model_server import Asked, ModelServer, Says
+
+#: Makes the terminal the one that Ctrl-C comes from, and becomes the command.
+_CONTROL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+
+SUMMARY = """<!-- SESSION_SUMMARY_START -->
+**Background Context:** {background}
+
+**Current Session Summary:**
+**Topics Discussed:**
+- {topic}
+
+**Decisions Made:**
+- use token buckets
+
+**Pending:**
+- integration tests
+<!-- SESSION_SUMMARY_END -->"""
+
+
+def is_summary_request(asked: Asked) -> bool:
+    """Whether the model is asked for a summary."""
+    return "Generate a progressive session summary" in last_words(asked)
+
+
+def is_restoration(asked: Asked) -> bool:
+    """Whether the model is told what came before."""
+    return last_words(asked).startswith("CONTEXT RESTORATION")
+
+
+def last_words(asked: Asked) -> str:
+    """The last message of a request."""
+    content = asked.body["messages"][-1]["content"]
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def words_of(asked: Asked, role: str = "user") -> list[str]:
+    """The messages of one role in a request."""
+    found = [one["content"] for one in asked.body["messages"] if one["role"] == role]
+    return [one if isinstance(one, str) else "".join(part.get("text", "") for part in one or ()) for one in found]
+
+
+class Model:
+    """Answers `answer N` to the Nth thing said, summarises and acknowledges; a list of faults is used up first."""
+
+    def __init__(self) -> None:
+        self.summaries = 0
+        self.said = 0
+
+    def __call__(self, asked: Asked) -> Says:
+        if is_summary_request(asked):
+            self.summaries += 1
+            background = (
+                "Earlier work." if "Condense this previous summary" in last_words(asked) else "Initial session."
+            )
+            return Says(SUMMARY.format(background=background, topic=f"topic {self.summaries}"), tokens=(50, 30))
+        if is_restoration(asked):
+            return Says("I have reviewed our previous conversation. Ready to continue!", tokens=(89, 67))
+        self.said += 1
+        return Says(f"answer {self.said}", tokens=(100 + self.said, 20))
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a process did."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Desk:
+    """A workspace, an archive and a config with the scripted model."""
+
+    def __init__(self, folder: Path, server: ModelServer, window: int = 0, kind: str = "openai") -> None:
+        self.folder, self.server = folder, server
+        self.home, self.workspace = folder / "home", folder / "work"
+        self.home.mkdir()
+        self.workspace.mkdir()
+        lines = ["[models]", 'default = "scripted"', "[models.scripted]", f'kind = "{kind}"', 'model = "scripted-1"']
+        base = server.root if kind == "anthropic" else server.base
+        lines += [f'base_url = "{base}"', "tries = 1"] + ([f"window = {window}"] if window else [])
+        (self.home / "config.toml").write_text("\n".join(lines) + "\n")
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment of the processes."""
+        source = str(Path(everturn.__file__).parent.parent)
+        return {
+            **os.environ,
+            "EVERTURN_HOME": str(self.home),
+            "PYTHONPATH": source,
+            "PYTHONUTF8": "1",
+            "COLUMNS": "100",
+        }
+
+    def command(self, *words: str) -> list[str]:
+        """A command line."""
+        return [sys.executable, "-m", "everturn", *words]
+
+    def run(self, *words: str, typed: str = "", timeout: float = 60) -> Ran:
+        """A command, with what is typed into it."""
+        done = subprocess.run(
+            self.command(*words), input=typed.encode(), env=self.env, cwd=self.workspace, capture_output=True,
+            timeout=timeout, check=False,
+        )  # fmt: skip
+        said = Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+        assert "Traceback" not in said.err and "should not happen" not in said.err, said.err
+        return said
+
+    def chat(self, *lines: str, words: tuple[str, ...] = ("--new",)) -> Ran:
+        """A chat in which these lines are typed."""
+        return self.run("chat", *words, typed="".join(f"{line}\n" for line in lines))
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        """A command that is fed and ended by the test."""
+        return subprocess.Popen(
+            self.command(*words), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.env,
+            cwd=self.workspace,
+        )  # fmt: skip
+
+    def store(self) -> Store:
+        """The archive."""
+        return open_archive(str(self.home / "archive.db"))
+
+    def sessions(self) -> list[Session]:
+        """The sessions, the oldest first."""
+        store = self.store()
+        try:
+            return [row for row, _ in store.sessions(SessionFilter(agent=AGENT), 100)[0]][::-1]
+        finally:
+            store.close()
+
+    def messages(self, session: Session) -> list[Message]:
+        """What the archive has of a session."""
+        store = self.store()
+        try:
+            return [message for _, message in read_messages(store, all_sources(), session)]
+        finally:
+            store.close()
+
+    @property
+    def saved(self) -> list[Path]:
+        """The saved conversations, the oldest first."""
+        return sorted((self.home / "chats").glob("*.md"), key=lambda path: path.stat().st_mtime_ns)
+
+
+class Terminal:
+    """A command on a terminal of its own."""
+
+    def __init__(self, desk: Desk, *words: str, **env: str) -> None:
+        self._master, slave = pty.openpty()
+        around = {**desk.env, "TERM": "xterm-256color", **env}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _CONTROL, *desk.command(*words)], stdin=slave, stdout=slave, stderr=slave, env=around,
+            cwd=desk.workspace, start_new_session=True,
+        )  # fmt: skip
+        os.close(slave)
+        self.seen = ""
+        self._looked = 0  # how much of it was waited for already
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        os.close(self._master)
+
+    def kill(self) -> None:
+        """End it without a word."""
+        self._process.kill()
+        self._process.wait()
+
+    def type(self, text: str) -> None:
+        """Press keys."""
+        os.write(self._master, text.encode())
+
+    def until(self, wanted: str, seconds: float = 30) -> str:
+        """Wait for something behind what was waited for before; all that came up to it."""
+        start, end = self._looked, time.monotonic() + seconds
+        while (found := self.seen.find(wanted, start)) < 0:
+            ready, _, _ = select.select([self._master], [], [], max(0.0, end - time.monotonic()))
+            if not ready:
+                raise AssertionError(f"{wanted!r} did not come; the screen says {self.seen[start:]!r}")
+            try:
+                self.seen += os.read(self._master, 65536).decode("utf-8", "replace")
+            except OSError:
+                raise AssertionError(f"it ended without {wanted!r}: {self.seen[start:]!r}") from None
+        self._looked = found + len(wanted)
+        return self.seen[start : self._looked]
+
+    def ended(self, seconds: float = 30) -> int:
+        """Wait for the end; the exit code."""
+        end = time.monotonic() + seconds
+        while self._process.poll() is None and time.monotonic() < end:
+            ready, _, _ = select.select([self._master], [], [], 0.05)
+            if ready:
+                try:
+                    self.seen += os.read(self._master, 65536).decode("utf-8", "replace")
+                except OSError:
+                    break
+        return self._process.wait(max(0.1, end - time.monotonic()))

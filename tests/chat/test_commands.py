@@ -1,0 +1,52 @@
+"""What a typed line is."""
+
+from __future__ import annotations
+
+import pytest
+
+from everturn.chat.commands import COMMANDS, Command, help_text, parse
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("exit", Command("exit")),
+        ("  QUIT ", Command("exit")),
+        ("compact", Command("compact")),
+        ("resume", Command("resume")),
+        ("resume 12", Command("resume", "12")),
+        ("/resume 3f2a9c", Command("resume", "3f2a9c")),
+        ("#compact", Command("compact")),
+        ("#pin never use an ORM", Command("pin", "never use an ORM")),
+        ("/recall two\nlines", Command("recall", "two\nlines")),
+        ("/?", Command("help")),
+        ("/nosuch", Command("nosuch")),
+    ],
+)
+def test_a_command_is_known_by_its_mark_or_by_standing_alone(line: str, wanted: Command) -> None:
+    assert parse(line) == wanted
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "exit the loop early",
+        "compact this function",
+        "resume the download",
+        "resume 12 of them",
+        "help me",
+        "/etc/hosts is wrong",
+        "/nosuch thing here",
+        "#hashtag",
+        "# Heading",
+        "##compact",
+        "",
+        "state",
+    ],
+)
+def test_anything_longer_is_words(line: str) -> None:
+    assert parse(line) is None
+
+
+def test_help_lists_every_command() -> None:
+    assert all(f"/{name}" in help_text() for name in COMMANDS)
