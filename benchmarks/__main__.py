@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmarks import (
     accounting,
     asking,
+    browse,
     crash,
     ingest,
     journal,
@@ -46,6 +47,7 @@ SECTIONS: dict[str, Callable[[Corpora], Iterator[Figure]]] = {
     "journal": journal.figures,
     "crash": crash.figures,
     "wires": wires.figures,
+    "browse": browse.figures,
 }
 
 

@@ -1,0 +1,80 @@
+"""The program: which screens there are and how one gets from one to another.
+
+`run` shows it and gives what is to be printed after it has gone: a command to go on with a session, or nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.app import App
+from textual.screen import Screen
+
+from everturn.errors import EverturnError
+from everturn.tui.archive import Archive
+from everturn.tui.deeds import Write
+from everturn.tui.frame import Frame
+from everturn.tui.sessions import SessionsScreen
+
+if TYPE_CHECKING:
+    from everturn.tui.items import Spot
+
+_DEEPEST = 50  # screens one upon another: sessions may lead to each other in circles
+
+
+class Browser(App[int]):
+    """The archive on a whole screen."""
+
+    ENABLE_COMMAND_PALETTE = False
+    TITLE = "everturn"
+    CSS = "Screen { background: ansi_default; color: ansi_default; }"
+
+    def __init__(self, archive: Archive, write: Write, typed: str = "", session: int | None = None) -> None:
+        super().__init__(ansi_color=True)  # the sixteen colours of the terminal, whether it is light or dark
+        self.theme = "ansi-dark"
+        self.archive, self.write = archive, write
+        self._typed, self._session = typed, session
+        self.to_print = ""
+
+    def get_default_screen(self) -> Screen[None]:
+        """The list."""
+        return SessionsScreen(self.archive, self._typed)
+
+    def on_mount(self) -> None:
+        """Right into a session, when one was named."""
+        if self._session is not None:
+            self.open_session(self._session)
+
+    def open_session(self, session: int, spot: Spot | None = None) -> None:
+        """Show a session, from a message on when one is given."""
+        from everturn.tui.turns import TurnsScreen
+
+        if len(self.screen_stack) < _DEEPEST:
+            self.push_screen(TurnsScreen(self.archive, session, spot))
+
+    def open_search(self, typed: str = "") -> None:
+        """Show the search."""
+        from everturn.tui.search import SearchScreen
+
+        if len(self.screen_stack) < _DEEPEST:
+            self.push_screen(SearchScreen(self.archive, typed))
+
+    def show_help(self, of: Frame) -> None:
+        """Every key of a screen."""
+        from everturn.tui.reading import help_screen
+
+        self.push_screen(help_screen(self.archive, of))
+
+    def leave_with(self, text: str) -> None:
+        """Leave, and have something printed."""
+        self.to_print = text
+        self.exit(0)
+
+
+def run(archive: Archive, write: Write, typed: str = "", session: int | None = None) -> str:
+    """Show the archive until the user leaves; what to print then."""
+    browser = Browser(archive, write, typed, session)
+    browser.run()
+    if browser.return_code:  # the library has told what it was
+        raise EverturnError("the screen was left because of a mistake of ours; please report what is said above")
+    return browser.to_print

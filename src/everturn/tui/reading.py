@@ -1,0 +1,135 @@
+"""A text on a screen of its own: a restored document, the whole of something long, a command, the help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+from textual.binding import Binding
+
+from everturn.store import Store
+from everturn.tui.archive import Archive
+from everturn.tui.deeds import Deeds
+from everturn.tui.feed import Item, Page
+from everturn.tui.frame import Frame, keys_of
+from everturn.tui.lines import Line, broken, plain
+from everturn.tui.pages import Pages
+from everturn.tui.told import Folded, Words
+
+_LINES = 500  # of a page
+
+
+class Row(Struct, frozen=True):
+    """A line of a text, broken to the width."""
+
+    key: int
+    text: str
+    style: str = ""
+
+    def lines(self, width: int) -> list[Line]:
+        """As many as it takes."""
+        return [plain(part, self.style) for part in broken(self.text, width)]
+
+
+class Text:
+    """Pages of a text that is at hand."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.rstrip("\n").split("\n")
+
+    @property
+    def last_page(self) -> int:
+        """The number of the last page."""
+        return (len(self._lines) - 1) // _LINES
+
+    def page(self, store: Store, number: int) -> Page:
+        """Some lines; nothing is asked of the archive."""
+        first = number * _LINES
+        lines = self._lines[first : first + _LINES]
+        items: list[Item] = [Row(first + n, line, _style(line)) for n, line in enumerate(lines)]
+        return Page(number, items, number >= self.last_page)
+
+
+class Reading(Deeds):
+    """A text."""
+
+    BINDINGS = [
+        Binding("backspace,escape", "back", "back"),
+        Binding("s", "save", "save", tooltip="write it to a file"),
+    ]
+
+    def __init__(self, archive: Archive, title: str, text: str, save_as: str = "", entered: str = "") -> None:
+        super().__init__(archive)
+        self._title, self._text, self._save_as, self._entered = title, text, save_as, entered
+        self._feed = Text(text)
+
+    def title_line(self) -> Line:
+        """What it is."""
+        return ((" everturn", "head"), (f"  {self._title}", "bold"))
+
+    def all_keys(self) -> list[Binding]:
+        """Saving only where there is something to save."""
+        return [one for one in super().all_keys() if one.action != "save" or self._save_as]
+
+    def on_mount(self) -> None:
+        """From its beginning."""
+        super().on_mount()
+        self.do(self.pages.show(self._feed))
+
+    def on_pages_chosen(self, event: Pages.Chosen) -> None:
+        """Enter means something on some of these screens."""
+        if self._entered:
+            self.browser.leave_with(self._entered)
+
+    def action_first(self) -> None:
+        """The first line."""
+        self.do(self.pages.show(self._feed))
+
+    def action_last(self) -> None:
+        """The last line."""
+        self.do(self.pages.show(self._feed, self._feed.last_page, at_end=True))
+
+    def action_save(self) -> None:
+        """Write the text to a file."""
+        if not self._save_as:
+            return
+
+        async def write(target: str) -> None:
+            await self.write(target, lambda store: [self._text.encode("utf-8", "replace")])
+
+        self.ask("write to", self._save_as, write)
+
+
+def resume_screen(archive: Archive, command: str) -> Reading:
+    """How to go on with a session."""
+    text = (
+        f"To go on with this session in its agent:\n\n{command}\n\nEnter leaves and prints the command; esc goes back."
+    )
+    return Reading(archive, "resume", text, entered=command)
+
+
+def whole_screen(archive: Archive, item: Folded | Words) -> Reading:
+    """The whole of something that is cut where it stands."""
+    return Reading(archive, "whole", "\n".join(_whole(item)), save_as="part.txt")
+
+
+def help_screen(archive: Archive, of: Frame) -> Reading:
+    """Every key of a screen."""
+    told = [*of.all_keys(), *(one for one in Pages.BINDINGS if isinstance(one, Binding))]
+    rows = {one.action: one for one in reversed(told)}
+    lines = [f"{keys_of(one):<18} {one.tooltip or one.description}" for one in reversed(rows.values())]
+    return Reading(archive, "help", "\n".join((of.HELP.strip(), "", *lines) if of.HELP else lines))
+
+
+def _whole(item: Folded | Words) -> Iterator[str]:
+    if isinstance(item, Words):
+        yield item.said.text
+        return
+    yield "".join(text for text, _ in item.text)
+    for part in item.parts or ():
+        yield ""
+        yield part.said.text
+
+
+def _style(line: str) -> str:
+    return "head" if line.startswith("#") else ""

@@ -1,0 +1,120 @@
+"""The search screen: the real search, answered while the words are typed."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.timer import Timer
+from textual.widgets import Input
+
+from everturn.errors import EverturnError
+from everturn.store import Store
+from everturn.tui.archive import Archive
+from everturn.tui.deeds import Deeds
+from everturn.tui.feed import Page
+from everturn.tui.finding import Hit, Hits
+from everturn.tui.frame import Typing
+from everturn.tui.lines import Line
+from everturn.tui.pages import Pages
+
+WAIT = 0.25  # seconds after the last key before the archive is asked
+_HELP = """
+Words in any order; "side by side"; pre*; -without; json OR yaml; /a pattern/i.
+Filters among them: agent: session: workspace: branch: role: tool: path: field: since: until: turn:3-7 error:yes
+"""
+
+
+class SearchScreen(Deeds):
+    """Words, and what they find."""
+
+    by_item = True
+    empty = "nothing found"
+    HELP = _HELP
+    AUTO_FOCUS = "Typing"
+    BINDINGS = [
+        Binding("enter", "open", "go there", tooltip="read the session from this match on"),
+        Binding("backspace,escape", "back", "back", tooltip="to where you came from"),
+        Binding("slash", "type", "words", tooltip="type other words"),
+        *Deeds.DEEDS,
+        Binding("down", "into_list", "into the list", show=False),
+    ]
+
+    def __init__(self, archive: Archive, typed: str = "") -> None:
+        super().__init__(archive)
+        self.typing = Typing('search: words "a phrase" -not agent: tool: path: since: error:yes', typed)
+        self._timer: Timer | None = None
+        self._serial = 0
+        self._found: Hits | None = None
+
+    def above(self) -> ComposeResult:
+        """The words."""
+        yield self.typing
+
+    def title_line(self) -> Line:
+        """What was done beyond the plain request."""
+        notes = "; ".join(self._found.notes) if self._found else ""
+        return ((" everturn", "head"), ("  search", "bold"), (f"  {notes}", "warn"))
+
+    def chosen_session(self) -> int | None:
+        """That of the match under the cursor."""
+        item = self.pages.current
+        return item.session if isinstance(item, Hit) else None
+
+    # searching ------------------------------------------------------------------------------------------------------
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Search once typing pauses."""
+        if event.input is not self.typing:
+            return
+        self._serial += 1
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(WAIT, lambda: self.run_worker(self._search(self._serial)))
+
+    async def _search(self, serial: int) -> None:
+        asked = self.typing.value.strip()
+        if len(asked) < 2:
+            return
+        hits = _Latest(self, Hits(self.archive, asked), serial)
+        try:
+            await self.pages.show(hits)
+        except EverturnError as error:
+            if serial == self._serial:
+                self.say(str(error), "error")
+            return
+        self._found = hits.hits
+        self.top_bar.put(self.title_line())
+
+    def is_latest(self, serial: int) -> bool:
+        """Whether nothing was typed since."""
+        return serial == self._serial
+
+    # keys -----------------------------------------------------------------------------------------------------------
+    def on_pages_chosen(self, event: Pages.Chosen) -> None:
+        """Go to where it stands."""
+        if isinstance(event.item, Hit):
+            self.browser.open_session(event.item.session, event.item.spot)
+
+    def action_open(self) -> None:
+        """The same by key."""
+        self.pages.action_choose()
+
+    def action_type(self) -> None:
+        """Back to the words."""
+        self.set_focus(self.typing)
+
+    def action_into_list(self) -> None:
+        """From the words to what they found."""
+        self.set_focus(self.pages)
+
+
+class _Latest:
+    """A request that is not even begun when it has been overtaken."""
+
+    def __init__(self, screen: SearchScreen, hits: Hits, serial: int) -> None:
+        self._screen, self.hits, self._serial = screen, hits, serial
+
+    def page(self, store: Store, number: int) -> Page:
+        """A page of the hits; of an overtaken request nothing."""
+        if number == 0 and not self._screen.is_latest(self._serial):
+            return Page(0, [], last=True)
+        return self.hits.page(store, number)

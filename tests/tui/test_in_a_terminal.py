@@ -1,0 +1,204 @@
+"""`everturn browse` in a real terminal: driven by keys, read off the screen."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+import everturn
+from everturn.cli import main
+from tests.capture.history import SID
+from tests.cli.reading import HOSTILE
+from tests.tui.screens import Desk
+
+pytestmark = pytest.mark.needs("tmux")
+_number = count()  # of a terminal: a server that is ending must not be asked for another one
+PATIENCE = 30.0  # seconds until a screen that does not come is given up
+
+
+class Terminal:
+    """One program in a tmux of its own."""
+
+    def __init__(self, folder: Path, command: str, width: int, height: int) -> None:
+        self._tmux = ("tmux", "-S", str(folder / f"socket{next(_number)}"), "-f", os.devnull)
+        size = ("-x", str(width), "-y", str(height))
+        self._run("new-session", "-d", *size, "-s", "it", f"{command}; echo LEFT $?; cat")
+
+    def _run(self, *words: str) -> str:
+        env = {**os.environ, "LC_ALL": "C.UTF-8"}
+        done = subprocess.run([*self._tmux, *words], capture_output=True, text=True, env=env, check=False)
+        return done.stdout
+
+    def screen(self, colours: bool = False) -> str:
+        """What is to be seen."""
+        return self._run("capture-pane", "-p", "-t", "it", *(["-e"] if colours else []))
+
+    def press(self, *keys: str) -> None:
+        """Press keys."""
+        self._run("send-keys", "-t", "it", *keys)
+
+    def wait(self, shows: str | Callable[[str], bool]) -> str:
+        """The screen, once it shows something."""
+        is_there = (lambda text: shows in text) if isinstance(shows, str) else shows
+        end = time.monotonic() + PATIENCE
+        while not is_there(screen := self.screen()):
+            assert time.monotonic() < end, f"{shows!r} did not come:\n{screen}"
+            time.sleep(0.05)
+        return screen
+
+    def resize(self, width: int, height: int) -> None:
+        """Another size."""
+        self._run("resize-window", "-t", "it", "-x", str(width), "-y", str(height))
+
+    def close(self) -> None:
+        """End it and all in it."""
+        self._run("kill-server")
+
+
+@contextmanager
+def browsing(
+    desk: Desk, *words: str, size: tuple[int, int] = (80, 24), env: dict[str, str] | None = None
+) -> Iterator[Terminal]:
+    source = str(Path(everturn.__file__).parent.parent)
+    around = {"PYTHONPATH": source, "TERM": "screen-256color", **(env or {})}
+    command = [sys.executable, "-m", "everturn", "browse", *words, "--db", str(desk.db)]
+    line = f"cd {shlex.quote(str(desk.db.parent))}; env {shlex.join([f'{k}={v}' for k, v in around.items()] + command)}"
+    terminal = Terminal(desk.db.parent, line, *size)
+    try:
+        yield terminal
+    finally:
+        terminal.close()
+
+
+def history(desk: Desk) -> None:
+    taken = desk.taken
+    desk.take_in(
+        desk.history.turn("mend the parser 会话恢复", "The parser is mended."),
+        desk.history.line("user", "now the door"),
+        taken.use("Edit", "e1", file_path="door.py", old_string="red", new_string="green"),
+        taken.back("e1", "edited"),
+        taken.use("Bash", "b1", command="make zebra"),
+        taken.back("b1", f"Exit code 3\nno such zebra {HOSTILE}", failed=True),
+    )
+
+
+def test_a_session_is_opened_read_searched_and_left(desk: Desk) -> None:
+    history(desk)
+    with browsing(desk) as terminal:
+        screen = terminal.wait("1 sessions")
+        assert "mend the parser 会话恢复" in screen
+        terminal.press("Enter")
+        screen = terminal.wait("The parser is mended.")
+        assert "❯ mend the parser 会话恢复" in screen
+        assert "✗ Bash  exit 3" in screen
+        terminal.press("/")
+        terminal.wait("everturn  search")
+        terminal.press("zebra")
+        terminal.wait(lambda text: "tool output" in text or "tool input" in text)
+        terminal.press("Down", "Enter")
+        screen = terminal.wait("▾ ✗ Bash")
+        assert "zebra" in screen
+        terminal.press("q")
+        terminal.wait("LEFT 0")
+
+
+def test_an_edit_is_a_coloured_diff_and_colours_can_be_left_out(desk: Desk) -> None:
+    history(desk)
+    for colour, coloured in (("COLORTERM", True), ("NO_COLOR", False)):
+        with browsing(desk, "@last", env={colour: "1"}) as terminal:
+            terminal.wait("▸ ✓ Edit")
+            terminal.press("G")
+            terminal.wait("▌▸ ✗ Bash")
+            terminal.press("k")
+            terminal.wait("▌▸ ✓ Edit")
+            terminal.press("Enter")
+            terminal.wait("+green")
+            screen = terminal.screen(colours=True)
+            added = next(line for line in screen.splitlines() if "+green" in line)
+            assert bool(re.search(r"\x1b\[(?:\d+;)*32m", added)) == coloured, repr(added)
+            assert bool(re.search(r"\x1b\[(?:\d+;)*3[1-7]m", screen)) == coloured
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 12), (24, 8)])
+def test_it_works_on_small_screens(desk: Desk, size: tuple[int, int]) -> None:
+    history(desk)
+    with browsing(desk, size=size) as terminal:
+        screen = terminal.wait("mend")
+        assert "? help" in screen
+        terminal.press("Enter")
+        terminal.wait("❯" if size[1] > 8 else "▌")
+        terminal.press("?")
+        terminal.wait("everturn  help")
+        terminal.press("Escape")
+        terminal.wait(lambda text: "everturn  help" not in text)
+        terminal.resize(100, 30)
+        terminal.wait("The parser is mended.")
+        terminal.press("q")
+        terminal.wait("LEFT 0")
+
+
+def test_the_command_to_go_on_is_left_on_the_terminal(desk: Desk) -> None:
+    history(desk)
+    with browsing(desk, size=(140, 24)) as terminal:
+        terminal.wait("1 sessions")
+        terminal.press("r")
+        terminal.wait("To go on with this session")
+        terminal.press("Enter")
+        screen = terminal.wait("LEFT 0")
+        assert SID in screen
+        assert "everturn  " not in screen
+
+
+def test_a_file_is_written_and_never_written_over(desk: Desk) -> None:
+    history(desk)
+    with browsing(desk) as terminal:
+        terminal.wait("1 sessions")
+        for said in ("wrote", "is there already"):
+            terminal.press("e")
+            terminal.wait("write as Markdown to")
+            terminal.press("Enter")
+            terminal.wait(said)
+    (written,) = desk.db.parent.glob("*.md")
+    assert "The parser is mended." in written.read_text("utf-8")
+    assert written.stat().st_mode & 0o777 == 0o600
+
+
+def test_ctrl_c_leaves(desk: Desk) -> None:
+    history(desk)
+    with browsing(desk) as terminal:
+        terminal.wait("1 sessions")
+        terminal.press("C-c")
+        terminal.wait("LEFT 0")
+
+
+def test_without_a_terminal_one_is_told(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["browse", "--db", str(desk.db)]) == 2
+    assert "browse needs a terminal" in capsys.readouterr().err
+
+
+def test_without_the_library_one_is_told_what_to_install(desk: Desk) -> None:
+    blocked = desk.db.parent / "blocked"
+    (blocked / "textual").mkdir(parents=True)
+    (blocked / "textual" / "__init__.py").write_text("raise ModuleNotFoundError('no', name='textual')")
+    source = str(Path(everturn.__file__).parent.parent)
+    with browsing(desk, env={"PYTHONPATH": f"{blocked}:{source}"}) as terminal:
+        screen = terminal.wait("LEFT 1")
+        assert "pip install 'everturn[browse]'" in screen.replace("\n", "")
+
+
+def test_an_archive_that_is_not_there_is_told(desk: Desk) -> None:
+    with browsing(desk) as terminal:
+        terminal.wait("no session fits")
+    desk.db = desk.db.with_name("absent.db")
+    with browsing(desk) as terminal:
+        terminal.wait("LEFT 3")
