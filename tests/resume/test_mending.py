@@ -115,6 +115,23 @@ def test_a_call_that_the_model_went_on_without_is_told_to_be_in_doubt(store: Sto
         Journal.open(store, session).result("b", "after all")
 
 
+def test_a_call_that_another_program_may_have_begun_is_not_begun_again() -> None:
+    done: list[str] = []
+
+    @tool(name="act")
+    def again() -> str:
+        """Do it."""
+        done.append("effect")
+        return "acted"
+
+    store, session = written(TALK[:2])
+    with Journal.open(store, session) as journal:
+        assert {call.state for call in journal.past.open_calls} == {"in doubt"}
+        outcome = Loop(Model([says("the end")]), [again], limits=Limits(workers=1)).resume(journal)
+    assert outcome.state == "paused" and done == []
+    assert {waiting.why for waiting in outcome.waiting} == {"in_doubt"}
+
+
 def test_a_result_that_comes_late_goes_to_its_own_call(store: Store) -> None:
     ticks = count(1_700_000_000_000, 1000)
     log = TurnLog(store, lambda: next(ticks))
@@ -126,7 +143,7 @@ def test_a_result_that_comes_late_goes_to_its_own_call(store: Store) -> None:
         assert roles == ["user", "assistant", "tool", "user", "assistant", "user", "assistant"]
         assert [part.text for part in journal.past.messages[2].parts] == ["a is done", "b is done", "c is done"]
         assert [(call.part.call_id, call.state) for call in journal.past.open_calls] == [
-            ("a", "not started"), ("d", "not started"),
+            ("a", "in doubt"), ("d", "in doubt"),
         ]  # fmt: skip
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from benchmarks.durable.scene import invalid
 from everturn.errors import PrefixChanged
-from everturn.llm import Message, Part, Reply, Request
+from everturn.llm import Message, Part, Reply, Request, responses
+from everturn.llm.http import Endpoint, HttpBackend
 from everturn.resume import records
 from everturn.resume.context import RECALLED, STATE, Sizes
 from everturn.resume.journal import Journal
@@ -69,7 +70,9 @@ def test_what_fits_is_sent_as_it_is_also_a_text_that_takes_most_of_the_room(arch
 def test_what_does_not_fit_is_left_out_from_the_oldest_on_and_no_exchange_is_parted(archive: Store) -> None:
     class Forgetful(Model):
         def stream(self, request: Request) -> Any:
-            return Model.stream(Model([calls((f"c{len(self.asked)}", "look", {"at": "here"}))], self.asked), _bare(request))
+            return Model.stream(
+                Model([calls((f"c{len(self.asked)}", "look", {"at": "here"}))], self.asked), _bare(request)
+            )
 
     model = Forgetful([], window=3_000)
     journal = Journal.open(archive)
@@ -109,7 +112,8 @@ def test_each_message_is_counted_once_in_a_session(archive: Store) -> None:
     journal.past.sizes = Sizes(count)
     for number in range(9):
         Loop(model).run(journal, f"question {number}")
-    assert len(counted) == len(set(counted)) == 17  # the last answer was not sent
+    said = [text for text in counted if text.startswith(("question", "answer"))]
+    assert len(said) == len(set(said)) == 17  # the last answer was not sent
 
 
 # what comes with it ---------------------------------------------------------------------------------------------------
@@ -122,7 +126,9 @@ def test_state_and_what_was_recalled_come_with_the_system_prompt(archive: Store)
     journal = Journal.open(archive)
     for word in ("go", "on"):
         Loop(model, system="be exact", view=view).run(journal, word)
-    assert model.asked[1].system.startswith(f"be exact and kind\n\n{STATE}\n\nmessages: 3\n\n{RECALLED}\n\nwe chose blue")
+    assert model.asked[1].system.startswith(
+        f"be exact and kind\n\n{STATE}\n\nmessages: 3\n\n{RECALLED}\n\nwe chose blue"
+    )
     assert texts(model.asked[1]) == ["go", "one", "on"]
     assert [one.sent.changed for one in written(archive, records.Response)] == [(), ("system",)]  # told, not refused
 
@@ -217,9 +223,8 @@ def _thoughts(request: Request) -> int:
 def test_what_is_compared_is_what_goes_over_the_wire(archive: Store, wire: str) -> None:
     script = [Says("let me see", (Call("look", {"at": "x"}),), thinking="hm"), Says("one"), Says("two")]
     with ModelServer(script, strict=True) as server:
-        model = over_http(server, wire)
-        journal = Journal.open(archive)
-        view = View(bound=True)
+        model = over_http(server, wire) if wire != "responses" else _over_responses(server)
+        journal, view = Journal.open(archive), View(bound=True)
         for word in ("go", "on"):
             outcome = Loop(model, [look], "be exact", view=view).run(journal, word)
         with pytest.raises(PrefixChanged):
@@ -228,6 +233,10 @@ def test_what_is_compared_is_what_goes_over_the_wire(archive: Store, wire: str) 
     sent = [one.sent for one in written(archive, records.Response)]
     assert {one.wire for one in sent} == {model.wire} and [one.changed for one in sent] == [()] * 3
     assert [one.prefix.count for one in sent] == sorted(one.prefix.count for one in sent)
+
+
+def _over_responses(server: ModelServer) -> HttpBackend:
+    return HttpBackend("test", "scripted", responses, Endpoint(server.base))
 
 
 def test_another_provider_is_not_held_to_what_the_first_one_was_sent(archive: Store) -> None:

@@ -4,6 +4,7 @@ journal, records, past      each record durable when the call returns; what the 
 leases, groupcommit         one process runs a session at a time; what waits is written together
 tools, policies, settling   what a tool may be trusted with; what becomes of a call that was cut short
 execution, asking, loop     tools side by side, the model's stream, and both in turn until there is an answer
+context, requests           what of a long session the model gets to see, in a form that its provider takes
 conversation, typedjson     a conversation as frozen data; such data to JSON and strictly back
 slices, snapshots           a session of typed slices; all of it as JSON
 recording, recorded         a conversation recorded message by message; the loop's journal kept there

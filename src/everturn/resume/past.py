@@ -31,11 +31,12 @@ class CallState:
     result: Result | None = None
     waits: str = ""  # for a human, because of: approval | in_doubt
     decision: Decision | None = None  # of a human, not yet acted upon
+    foreign: bool = False  # of a program that writes no intents down: it may have been begun
 
     @property
     def state(self) -> str:
         """done | in doubt | not started."""
-        return DONE if self.result is not None else IN_DOUBT if self.intents else NOT_STARTED
+        return DONE if self.result is not None else IN_DOUBT if self.intents or self.foreign else NOT_STARTED
 
 
 @dataclass
@@ -138,7 +139,7 @@ class Past:
             used.input + more.input, used.output + more.output,
             used.cache_read + more.cache_read, used.cache_write + more.cache_write,
         )  # fmt: skip
-        self.calls = {part.call_id: CallState(part, record.n) for part in reply.calls}
+        self.calls = {part.call_id: CallState(part, record.n, foreign=record.foreign) for part in reply.calls}
         self._open = len(self.calls)
 
     def _intent(self, record: records.Intent) -> None:

@@ -96,6 +96,7 @@ class Response(Struct, tag_field="type", tag="response", kw_only=True, omit_defa
     reply: Reply
     id: str = ""
     sent: Sent | None = None
+    foreign: bool = False  # told by a program with a loop of its own, which writes no intents down
 
 
 class Partial(Struct, tag_field="type", tag="partial", kw_only=True, omit_defaults=True):

@@ -99,8 +99,12 @@ def _checked(past: Past, made: Prepared) -> Prepared:
 
 def _whole(around: Context, history: Sequence[Message], past: Past, most: int) -> Context | None:
     """Everything, where it fits: then nothing is weighed against anything."""
-    tokens = around.tokens + sum(map(past.sizes.message, history))
-    if tokens > most or around.said:
+    tokens = around.tokens
+    for message in reversed(history):  # what is far beyond the window is never counted
+        tokens += past.sizes.message(message)
+        if tokens > most:
+            return None
+    if around.said:
         return None
     return structs.replace(around, messages=tuple(history), tokens=tokens)
 

@@ -115,7 +115,7 @@ def _response(turn: Turn) -> Record:
     words = (Part("text", turn.content or ""),) if turn.content or not calls else ()
     usage = Tokens(output=turn.token_count, source="estimate")
     reply = Reply(Message("assistant", words + calls), "calls" if calls else "end", usage)
-    return _Response(reply=reply, tokens=turn.token_count)
+    return _Response(reply=reply, tokens=turn.token_count, foreign=True)
 
 
 def _call(given: Mapping[str, Any]) -> Part:
