@@ -110,7 +110,7 @@ def million(path: Path, messages: int = _MESSAGES) -> tuple[int, list[str]]:
 
 def queries(words: Sequence[str]) -> list[str]:
     """From the commonest words to the rarest, alone and together."""
-    at = [0, 1, 5, 20, 100, 400, 1500, 5000, 20_000, 100_000]
+    at = [0, 1, 5, 20, 100, 400, 600, 800, 1000, 1200, 1500, 5000, 20_000, 100_000]
     alone = [words[number] for number in at]
     together = [
         (0, 1, 5),
@@ -118,6 +118,8 @@ def queries(words: Sequence[str]) -> list[str]:
         (100, 150),
         (0, 400, 1500),
         (400, 500, 600, 700, 800),
+        (1500, 1600),
+        (3000, 4000, 5000, 6000),
         (5000, 20),
         (20_000, 25_000, 0, 5),
     ]

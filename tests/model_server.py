@@ -17,6 +17,7 @@ port of the system's choice, and stops waiting when it is closed.
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -170,6 +171,11 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, owner: ModelServer) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.owner = owner
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up, also between two requests, is nothing to tell."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

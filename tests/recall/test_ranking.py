@@ -155,3 +155,14 @@ def test_the_order_is_the_same_every_time(store: Store) -> None:
 def test_nothing_asked_for_is_nothing_found(store: Store) -> None:
     fill(store)
     assert ranked(store, "").hits == ranked(store, "zzyzxq").hits == []
+
+
+def test_one_session_does_not_fill_the_page(store: Store) -> None:
+    fill(store)
+    talkative, quiet = new_session(store, "talkative"), new_session(store, "quiet")
+    tell(store, talkative, *[prompt(f"walrus and lemon {n}") for n in range(30)])
+    tell(store, quiet, prompt("walrus"))
+    found = order(store, "walrus lemon")
+    assert found[0][0] == talkative
+    assert (quiet, 0) in found[:20]
+    assert len(found) == 31

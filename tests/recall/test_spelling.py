@@ -14,7 +14,12 @@ from tests.store.building import new_session, prompt, tell
 @pytest.fixture
 def store() -> Iterator[Store]:
     opened = open_store("memory:")
-    tell(opened, new_session(opened), prompt("the festival of education and the database migration"), prompt("a database"))
+    tell(
+        opened,
+        new_session(opened),
+        prompt("the festival of education and the database migration"),
+        prompt("a database"),
+    )
     yield opened
     opened.close()
 

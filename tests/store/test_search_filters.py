@@ -52,7 +52,9 @@ def test_a_path_finds_the_calls_that_touched_it_and_their_results(store: Store) 
 
 def test_calls_that_failed_can_be_asked_for_and_left_out(store: Store) -> None:
     session = new_session(store)
-    tell(store, session, prompt("apple"), called("a", "Read"), called("b", "Read"), came_back("a", True), came_back("b"))
+    tell(
+        store, session, prompt("apple"), called("a", "Read"), called("b", "Read"), came_back("a", True), came_back("b")
+    )
     assert seqs(store, errors=True) == [1, 3]
     assert seqs(store, errors=False) == [0, 2, 4]
 

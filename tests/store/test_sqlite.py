@@ -369,7 +369,10 @@ def traces(path: Path) -> list[str]:
 
 def test_a_request_is_written_in_the_language_of_fts5() -> None:
     query = Query(((("a", "b*"), ("c",)), (("d",),)), (("e", "f"),), ("answer", "prompt"))
-    assert expression(query.groups, query.without, query.fields) == '{prompt answer} : ((("a b" * OR "c") AND ("d")) NOT ("e f"))'
+    assert (
+        expression(query.groups, query.without, query.fields)
+        == '{prompt answer} : ((("a b" * OR "c") AND ("d")) NOT ("e f"))'
+    )
 
 
 def test_a_session_is_one_range_of_entries(store: SqliteStore) -> None:

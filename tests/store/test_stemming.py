@@ -34,7 +34,10 @@ def test_words_of_one_family_have_one_stem() -> None:
     assert stems("会 话 x1") == ["会", "话", "x1"]
 
 
-@pytest.mark.parametrize(("typed", "text"), [("parsi*", "parsing"), ("runn*", "running"), ("authenticati*", "authentication"), ("appl*", "apples")])
+@pytest.mark.parametrize(
+    ("typed", "text"),
+    [("parsi*", "parsing"), ("runn*", "running"), ("authenticati*", "authentication"), ("appl*", "apples")],
+)
 def test_a_word_open_at_its_end_finds_what_it_may_become(store: Store, typed: str, text: str) -> None:
     tell(store, new_session(store), prompt(f"the {text} works"), prompt("something else"))
     assert [hit.seq for hit in look_for(store, typed)] == [0]

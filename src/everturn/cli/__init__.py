@@ -68,7 +68,7 @@ def _explain(error: Exception) -> int:
 
 def _usage(error: Any) -> str:
     """What click says, in our form: a sentence that ends with where to look."""
-    message: str = error.format_message().rstrip(".").replace("\n", " ")
+    message: str = " ".join(error.format_message().split()).rstrip(".")  # click puts choices in lines, with tabs
     message = message[:1].lower() + message[1:] if message[1:2].islower() else message
     context = getattr(error, "ctx", None)
     if context is None or "`everturn " in message:

@@ -58,7 +58,9 @@ def command(cx: frame.Context, target: str, form: str, path: str, force: bool, *
     from everturn.restore.fitting import LEAST
 
     if 0 < wanted["budget"] < LEAST:
-        raise click.UsageError(f"--budget {wanted['budget']} is too small: the headings alone need {LEAST}; 0 is no limit")
+        raise click.UsageError(
+            f"--budget {wanted['budget']} is too small: the headings alone need {LEAST}; 0 is no limit"
+        )
     found = _found(cx, target)
     try:
         for note in found.notes:

@@ -83,9 +83,7 @@ def _by_model(cx: frame.Context, found: Target, wanted: Wanted) -> Document:
     return document
 
 
-def _turns_by_model(
-    cx: frame.Context, found: Target, wanted: Wanted
-) -> tuple[Iterable[TurnTold], tuple[str, ...]]:
+def _turns_by_model(cx: frame.Context, found: Target, wanted: Wanted) -> tuple[Iterable[TurnTold], tuple[str, ...]]:
     from everturn.restore.turnwise import turn_by_turn
     from everturn.sources import all_sources
 

@@ -32,7 +32,7 @@ _ROLES = ("user", "assistant")
         "everturn search '/line \\d+: .*denied/i'",
         "everturn search timeout --in tool_output --context 1",
         "everturn search migration --session @last --lineage --widen",
-    )
+    ),
 )
 @click.argument("words", nargs=-1, required=True)
 @click.option("--agent", default="", metavar="NAME", help="Only in sessions of this agent.")

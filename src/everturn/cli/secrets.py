@@ -160,7 +160,11 @@ def _tell(cx: frame.Context, found: Findings) -> None:
     out.table(columns, [[str(one[name]) for name in columns] for one in found.kinds()], right=(1, 2, 3))
     if found.places:
         out.emit()
-        out.table(("kind", "secret", "session", "turn", "message", "field", "bytes"), _rows(found.places, out.archive), right=(3, 4))
+        out.table(
+            ("kind", "secret", "session", "turn", "message", "field", "bytes"),
+            _rows(found.places, out.archive),
+            right=(3, 4),
+        )
     if found.total > len(found.places):
         out.say(f"{len(found.places):,} of {found.total:,} places are listed; --limit shows more")
     out.say("They stay in the archive as they were captured; every way out masks them unless --reveal is given.")

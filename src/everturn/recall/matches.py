@@ -124,7 +124,9 @@ def _draft(asking: Asking, wanted: _Wanted, where: str, places: list[Place], is_
     by_session: dict[int, list[Place]] = {}
     for place in places:
         by_session.setdefault(place.session.id, []).append(place)
-    shorts = {number: handle(short) for number, short in short_ids((place.session for place in places), asking.store).items()}
+    shorts = {
+        number: handle(short) for number, short in short_ids((place.session for place in places), asking.store).items()
+    }
     heads = {
         session: session_line(group[0].session, group[0].text, shorts[session], asking.clean)
         for session, group in by_session.items()

@@ -9,6 +9,7 @@
                     three best messages
     + its time      when the question speaks of a time and the session was then, or soon after
     × its age       a little more for the newest, so that of equals the newer one comes first
+    × its place     a little less for each after the fifth of one session, so that others are seen too
 
 The order depends on the archive, the query and the day of `now` alone, so that pages fit together. A word that stands
 nowhere is taken for a slip of the pen and its nearest known words are looked for instead; `Ranked.replaced` says so.
@@ -42,6 +43,8 @@ class Weights(Struct, frozen=True):
     soon_days: int = 14  # until it is none
     newest: float = 0.03  # for what was said just now
     newest_days: float = 60.0  # half of it is left after so many days
+    kept: int = 5  # hits of one session that count in full
+    fading: float = 0.9  # what is left of each one after these, times that of the one before
     corrected: float = 0.6  # of a word, for one that it may have been meant for
 
 
@@ -80,9 +83,26 @@ def ranked(store: Store, found: Candidates, query: Query, now: int, weights: Wei
     if query.about:
         _add_times(store, query, worth, weights)
     scores = {place: score + worth[place[0]] for place, score in _with_neighbours(own, weights).items()}
-    order = sorted(scores, key=lambda place: (-scores[place], -place[0], place[1]))[:most]
-    hits = [Hit(session, seq, scores[session, seq]) for session, seq in order]
+    order = sorted(scores, key=lambda place: (-scores[place], -place[0], place[1]))
+    hits = _faded([Hit(session, seq, scores[session, seq]) for session, seq in order], weights)[:most]
     return _newest_first(store, hits, now, weights) if now else hits
+
+
+def _faded(hits: Sequence[Hit], weights: Weights) -> list[Hit]:
+    """With less and less for further hits of the same session, so that it does not fill the page."""
+    seen: dict[int, int] = {}
+    faded = []
+    for hit in hits:
+        before = seen[hit.session] = seen.get(hit.session, 0) + 1
+        if before > weights.kept:
+            faded.append(Hit(hit.session, hit.seq, hit.score * weights.fading ** (before - weights.kept)))
+        else:
+            faded.append(hit)
+    return _ordered(faded)
+
+
+def _ordered(hits: Sequence[Hit]) -> list[Hit]:
+    return sorted(hits, key=lambda hit: (-hit.score, -hit.session, hit.seq))
 
 
 def _worth(found: Candidates) -> list[float]:
@@ -167,7 +187,7 @@ def _newest_first(store: Store, hits: Sequence[Hit], now: int, weights: Weights)
 
     factors = {session: factor(session) for session in times}
     aged = [Hit(hit.session, hit.seq, hit.score * factors.get(hit.session, 1.0)) for hit in hits]
-    return sorted(aged, key=lambda hit: (-hit.score, -hit.session, hit.seq))
+    return _ordered(aged)
 
 
 def _unknown(store: Store, query: Query, found: Candidates) -> dict[str, list[str]]:

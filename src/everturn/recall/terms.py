@@ -26,7 +26,7 @@ from everturn.store import Query
 Phrase = tuple[str, ...]
 
 # How much each counts, against 1 for a plain word. Chosen with the constants of ranking.
-WHOLE = 2.5  # all of them in a row, words of grammar too
+WHOLE = 2.0  # all of them in a row, words of grammar too
 PAIR = 0.3  # two words side by side, as in the question
 GLUED = 0.3  # the same as one word
 NAME = 0.8  # a compound name as it was typed

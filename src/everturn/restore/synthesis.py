@@ -92,9 +92,7 @@ class _Work:
     ) -> tuple[Told, dict[str, list[Checked]]]:
         """What the model says of the whole, and each statement checked; nothing, and a note, when it says nothing."""
         if not summaries.turns:
-            return Told(
-                notes=("no turn could be summarised by the model: this is made from the records alone",)
-            ), {}
+            return Told(notes=("no turn could be summarised by the model: this is made from the records alone",)), {}
         key = self._key(summaries)
         kept = None if self.options.fresh else self._kept(key)
         summary = session_summary(kept.text) if kept is not None else None

@@ -25,7 +25,7 @@ CHEAP = 15_000  # the same for a phrase that is only welcome
 #: With fewer entries than this found, the next common word is taken too.
 FEW = 100
 #: Fields that are looked into first where a word is common: a word counts most in them.
-SAID = ("prompt", "summary")
+SAID = ("prompt", "summary", "answer")
 
 
 def gather(driver: Driver, index: Index, query: Query, scope: Scope, most: int) -> Candidates:
@@ -137,6 +137,9 @@ class _Gathering:
         common = phrases[taken:]
         if common and len(self._found) < self._most // 2:
             self._common(common)
+        elif common and not self._looking.fields:
+            # A word hardly more common than those: what was said with it, so that it is not left out altogether.
+            self._look(((common[0],),), self._most // 4, self._counting.since(self._counts[common[0]], WALK), SAID)
         return complete and not common
 
     def _common(self, phrases: list[Phrase]) -> None:
@@ -145,7 +148,7 @@ class _Gathering:
         words = [phrase for phrase in phrases if len(phrase) == 1]
         since = self._counting.since(self._counts[words[0]], WALK) if words else 0
         if not self._looking.fields:
-            self._look(((phrases[0],),), room // 3, since, SAID)
+            self._look(((phrases[0],),), room // 2, since, SAID)
         if len(words) > 2:
             self._look(tuple((word,) for word in words[:3]), room // 4, since)
         if len(words) > 1:
