@@ -35,7 +35,9 @@ class Terminal:
         self._run("new-session", "-d", *size, "-s", "it", f"{command}; echo LEFT $?; cat")
 
     def _run(self, *words: str) -> str:
-        env = {**os.environ, "LC_ALL": "C.UTF-8"}
+        # A size that somebody has set for this process is not that of the terminal.
+        env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+        env["LC_ALL"] = "C.UTF-8"
         done = subprocess.run([*self._tmux, *words], capture_output=True, text=True, env=env, check=False)
         return done.stdout
 

@@ -48,7 +48,6 @@ class _Grower:
         self.open_calls = {call_id: list(calls) for call_id, calls in tail.open_calls.items()}
         self.start_of = start_of
         self.starts: dict[tuple[int, int], CallStart] = {}
-        self.ends: dict[tuple[int, int], tuple[CallEnd, str]] = {}  # results that came before their calls
         self.turns: dict[int, Turn] = {}
         self.steps: dict[int, Step] = {}
         self.calls: dict[tuple[int, int], Call] = {}
@@ -166,10 +165,8 @@ class _Grower:
         status = "error" if early.error_class else "ok"
         self._close(call, status, early.error_class, early.exit_status, early.ended, early.seq, turn)
         call.output_size = early.output_size
-        end, output = self.ends.pop((early.seq, early.idx), (None, ""))
-        if end is not None:
-            self._touch(call, end, output)
-        elif start.kind != "shell":  # what it printed was read earlier and is not at hand
+        # What it gave back may have been read long ago and is not at hand: the same rows, however the file came in.
+        if start.kind != "shell":
             self._touch(call, CallEnd(early.call_id, status == "error", exit_status=early.exit_status), "")
 
     def _result(self, message: Message, turn: Turn, idx: int, block: Block, end: CallEnd) -> int:
@@ -183,7 +180,6 @@ class _Grower:
                 output_size=len(block.text), result_seq=self.seq,
             )  # fmt: skip
             self.calls[orphan.seq, idx] = orphan
-            self.ends[orphan.seq, idx] = end, block.text
             self.open_calls.setdefault(end.call_id, []).append(orphan)
             return -1
         waiting.remove(call)

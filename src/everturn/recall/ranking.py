@@ -56,6 +56,7 @@ MOST = 1000
 MENDED = 2  # words that are looked at for slips
 
 Place = tuple[int, int]
+Ordered = tuple[float, int, int]  # score and session, both negative, and seq
 
 
 class Ranked(Struct, frozen=True):
@@ -82,27 +83,27 @@ def ranked(store: Store, found: Candidates, query: Query, now: int, weights: Wei
     worth = _sessions(found, own, weights)
     if query.about:
         _add_times(store, query, worth, weights)
-    scores = {place: score + worth[place[0]] for place, score in _with_neighbours(own, weights).items()}
-    order = sorted(scores, key=lambda place: (-scores[place], -place[0], place[1]))
-    hits = _faded([Hit(session, seq, scores[session, seq]) for session, seq in order], weights)[:most]
-    return _newest_first(store, hits, now, weights) if now else hits
+    scores = _with_neighbours(own, weights)
+    # Negative, so that the natural order of tuples is the one wanted: it is sorted without a call for each.
+    order = sorted((-score - worth[place[0]], -place[0], place[1]) for place, score in scores.items())
+    order = _faded(order, weights)[:most]
+    if now:
+        order = _aged(store, order, now, weights)
+    return [Hit(-session, seq, -score) for score, session, seq in order]
 
 
-def _faded(hits: Sequence[Hit], weights: Weights) -> list[Hit]:
+def _faded(order: Sequence[Ordered], weights: Weights) -> list[Ordered]:
     """With less and less for further hits of the same session, so that it does not fill the page."""
     seen: dict[int, int] = {}
     faded = []
-    for hit in hits:
-        before = seen[hit.session] = seen.get(hit.session, 0) + 1
+    for one in order:
+        before = seen[one[1]] = seen.get(one[1], 0) + 1
         if before > weights.kept:
-            faded.append(Hit(hit.session, hit.seq, hit.score * weights.fading ** (before - weights.kept)))
+            score, session, seq = one
+            faded.append((score * weights.fading ** (before - weights.kept), session, seq))
         else:
-            faded.append(hit)
-    return _ordered(faded)
-
-
-def _ordered(hits: Sequence[Hit]) -> list[Hit]:
-    return sorted(hits, key=lambda hit: (-hit.score, -hit.session, hit.seq))
+            faded.append(one)
+    return sorted(faded)
 
 
 def _worth(found: Candidates) -> list[float]:
@@ -176,18 +177,17 @@ def _fit(span: tuple[int, int], started: int | None, ended: int | None, weights:
     return weights.soon * max(1 - late, 0.0)
 
 
-def _newest_first(store: Store, hits: Sequence[Hit], now: int, weights: Weights) -> list[Hit]:
-    times = store.times(list({hit.session for hit in hits}))
+def _aged(store: Store, order: Sequence[Ordered], now: int, weights: Weights) -> list[Ordered]:
+    """With a little more for what is new."""
+    times = store.times(list({-session for _, session, _ in order}))
     today = now // DAY
 
-    def factor(session: int) -> float:
-        ended = times.get(session, (None, None))[1]
+    def factor(ended: int | None) -> float:
         age = max(today - ended // DAY, 0) if ended is not None else 1e9
         return 1 + weights.newest / (1 + age / weights.newest_days)
 
-    factors = {session: factor(session) for session in times}
-    aged = [Hit(hit.session, hit.seq, hit.score * factors.get(hit.session, 1.0)) for hit in hits]
-    return _ordered(aged)
+    factors = {-session: factor(ended) for session, (_, ended) in times.items()}
+    return sorted((score * factors.get(session, 1.0), session, seq) for score, session, seq in order)
 
 
 def _unknown(store: Store, query: Query, found: Candidates) -> dict[str, list[str]]:
