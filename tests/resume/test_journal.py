@@ -25,7 +25,7 @@ from everturn.store import Query, Store
 from everturn.store.sqlite import SqliteStore
 from tests.resume.talking import calls, says
 
-ABOUT = About("box", "ann", "/work/space", "model-1")
+ABOUT = About("box", "ann", "/home/ann/space", "model-1")
 VERBATIM = Reply(
     Message(
         "assistant",
@@ -68,7 +68,7 @@ def test_what_was_written_is_there_for_the_next_process_word_for_word(store: Sto
     assert again.past.messages[1] == VERBATIM.message
     assert [message.role for message in again.past.messages] == ["user", "assistant", "tool", "assistant"]
     assert (again.past.system, again.past.tools) == ("be brief", (Tool("read", "reads", {"type": "object"}),))
-    assert (again.past.model, again.past.workspace) == ("model-1", "/work/space")
+    assert (again.past.model, again.past.workspace) == ("model-1", "/home/ann/space")
     assert again.past.token == first.past.token + 1
 
 
@@ -80,7 +80,7 @@ def test_it_can_be_searched_at_once_and_is_a_session_like_any_other(store: Store
     row, text = store.session(session(store).id)
     assert (row.n_turns, row.n_steps, row.n_calls, row.n_prompts) == (1, 2, 1, 1)
     assert (row.machine, row.owner, row.tokens_in, row.tokens_out) == ("box", "ann", 100, 10)
-    assert (text.workspace, text.first_prompt) == ("/work/space", "please look at the wombat")
+    assert (text.workspace, text.first_prompt) == ("/home/ann/space", "please look at the wombat")
     (call,) = store.calls(row.id)
     assert (call.name, call.kind, call.status, call.duration_ms) == ("read", "read", "ok", 12)
     assert [(one.action, one.path) for one in store.artifacts(row.id)] == [("read", "src/rare.py")]
