@@ -358,3 +358,17 @@ def test_in_a_folder_the_content_of_a_file_decides_not_its_name(any_store: Store
     places = Places(tmp_path / "home", {}, "linux", {})
     add(Sync(any_store, all_sources(), places, Policy(), "box", "ann", ticking()), [tmp_path])
     assert {Path(file.path).stem: file.format for file, _ in any_store.files()} == {OTHER: "codex", SID: FORMAT}
+
+
+def test_what_a_program_was_asked_as_a_model_is_not_taken_for_history(any_store: Store, history: History) -> None:
+    asked = history.turn("summarise this", "done", SID, cwd="/tmp/everturn-asking-x1")
+    history.file(SID).write_bytes(asked)
+    history.file(OTHER).write_bytes(history.turn("what is in /tmp/everturn-asking-x1?", "a question of ours", OTHER))
+    named = history.root / "projects" / "-tmp-everturn-asking-x2"
+    named.mkdir()
+    (named / "33333333-2222-4333-8444-555555555555.jsonl").write_bytes(
+        history.turn("title?", "Shop", "33333333-2222-4333-8444-555555555555")
+    )
+    report = run(any_store, history)
+    assert (report.off, report.new) == (2, 1)
+    assert (any_store.count_sessions(SessionFilter()), len(sessions(any_store, OTHER))) == (1, 1)

@@ -14,7 +14,8 @@ import pytest
 
 from everturn.errors import BadAnswer, ModelError, ModelRefused, ModelUnreachable
 from everturn.llm import Message, Part, Request, Tool
-from everturn.llm.programs import FOLDER, MARK, Limits, ProgramBackend, prompt
+from everturn.llm.programs import MARK, Limits, ProgramBackend, prompt
+from everturn.model.words import ASKING
 from everturn.sources import Ask, Asked, all_sources
 from tests.llm.asking_models import asks
 
@@ -124,7 +125,7 @@ def test_a_program_runs_marked_in_an_empty_folder_that_goes_away(tmp_path: Path,
     ProgramBackend("test", "", ask, {**fake.env, "CLAUDECODE": "1", MARK: "0"}).ask(asks())
     seen = fake.seen
     assert seen["env"][MARK] == "1"
-    assert Path(seen["cwd"]).name.startswith(FOLDER) and not Path(seen["cwd"]).exists()
+    assert Path(seen["cwd"]).name.startswith(ASKING) and not Path(seen["cwd"]).exists()
     assert seen["files"] == [] and "--model" not in seen["argv"]
     assert ("CLAUDECODE" in seen["env"]) == (name != "claude_code")
     assert ask.leaves

@@ -18,6 +18,7 @@ from everturn.capture.scan import Candidate, is_unchanged, look
 from everturn.capture.writing import Desk, is_buried, note_failure, write_piece
 from everturn.errors import Conflict, EverturnError
 from everturn.model.archive import SourceFile
+from everturn.model.words import ASKING
 from everturn.sources import Places, Source
 from everturn.store import Store
 
@@ -146,11 +147,14 @@ class Taking:
         return known
 
     def mode(self, candidate: Candidate, file: BinaryIO) -> str:
-        """What to keep of it."""
-        policy = self.job.policy
-        if policy.is_simple:
+        """What to keep of it. What we asked a program as a model is nobody's history."""
+        policy, is_new = self.job.policy, candidate.version is None
+        if policy.is_simple and not is_new:
             return policy.mode
-        return policy.mode_for(candidate.source.workspace(file.read(HEAD)), candidate.path)
+        head = file.read(HEAD)
+        if is_new and _is_our_question(candidate, head):
+            return "off"
+        return policy.mode if policy.is_simple else policy.mode_for(candidate.source.workspace(head), candidate.path)
 
     # helpers --------------------------------------------------------------------------------------------------------
     def _is_forgotten(self, candidate: Candidate) -> bool:
@@ -238,3 +242,8 @@ class Taking:
         piece.reading = nothing()
         piece.changes |= {"parsed": piece.intake.version.parsed, "parser": -1}
         self._commit([piece])
+
+
+def _is_our_question(candidate: Candidate, head: bytes) -> bool:
+    """By the folder it was asked in; a conversation that merely talks of such a folder is the user's."""
+    return ASKING in candidate.path or (ASKING.encode() in head and ASKING in candidate.source.workspace(head))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from everturn.restore.turns import TurnTold
 
 Wanted = dict[str, Any]  # the options of the command
+Made = TypeVar("Made")
 
 
 def written(cx: frame.Context, found: Target, wanted: Wanted) -> tuple[str, bool]:
@@ -65,19 +66,8 @@ def _by_model(cx: frame.Context, found: Target, wanted: Wanted) -> Document:
     from everturn.restore.stored import keep
     from everturn.restore.synthesis import restored
     from everturn.restore.writing import markdown
-    from everturn.sources import all_sources
 
-    asker = _asker(cx, found, wanted)
-    with cx.out.progress("turn", found.session.n_turns) as step:
-        document = restored(
-            found.store,
-            all_sources(),
-            found.session,
-            asker,
-            _options(found, wanted),
-            lambda done, total: step(done, total=total),
-        )
-    _tell_cost(cx, asker)
+    document = _asked(cx, found, wanted, restored)
     if document.model and not found.temporary:
         keep(found.store, found.session, document, markdown(document, cleaner(found.store), 0), clock.now())
     return document
@@ -85,11 +75,20 @@ def _by_model(cx: frame.Context, found: Target, wanted: Wanted) -> Document:
 
 def _turns_by_model(cx: frame.Context, found: Target, wanted: Wanted) -> tuple[Iterable[TurnTold], tuple[str, ...]]:
     from everturn.restore.turnwise import turn_by_turn
+
+    made = _asked(cx, found, wanted, turn_by_turn)
+    for note in made.notes:
+        cx.out.warn(note)
+    return made.turns, made.notes
+
+
+def _asked(cx: frame.Context, found: Target, wanted: Wanted, job: Callable[..., Made]) -> Made:
+    """Do a job that asks a model, with progress, and tell what it cost."""
     from everturn.sources import all_sources
 
     asker = _asker(cx, found, wanted)
     with cx.out.progress("turn", found.session.n_turns) as step:
-        made = turn_by_turn(
+        made = job(
             found.store,
             all_sources(),
             found.session,
@@ -97,10 +96,8 @@ def _turns_by_model(cx: frame.Context, found: Target, wanted: Wanted) -> tuple[I
             _options(found, wanted),
             lambda done, total: step(done, total=total),
         )
-    for note in made.notes:
-        cx.out.warn(note)
     _tell_cost(cx, asker)
-    return made.turns, made.notes
+    return made
 
 
 def _asker(cx: frame.Context, found: Target, wanted: Wanted) -> Asker:

@@ -26,11 +26,10 @@ from everturn.derive.redact import redact
 from everturn.errors import BadAnswer, ModelError, ModelRefused, ModelUnreachable
 from everturn.llm import Delta, Message, Part, Reply, Request, Usage
 from everturn.llm.wire import deltas, encoded, shown
+from everturn.model.words import ASKING
 
 #: Set for every program that is asked; what captures sessions leaves those alone where it is set.
 MARK = "EVERTURN_ASKING"
-#: How the names of their working folders begin.
-FOLDER = "everturn-asking-"
 
 _GRACE = 2.0  # seconds between asking a program to end and ending it
 _TAIL = 64 << 10  # bytes of its complaints that are kept
@@ -99,7 +98,7 @@ class ProgramBackend:
         found = shutil.which(words[0], path=self._env.get("PATH", os.defpath))
         if found is None:
             raise ModelUnreachable(self.name, f"the program {words[0]} is not installed")
-        with tempfile.TemporaryDirectory(prefix=FOLDER, ignore_cleanup_errors=True) as folder:
+        with tempfile.TemporaryDirectory(prefix=ASKING, ignore_cleanup_errors=True) as folder:
             env = self._environment(Path(folder))
             done = _run([found, *words[1:]], prompt(request).encode("utf-8", "replace"), folder, env, self._limits)
         return self._reply(done, model)

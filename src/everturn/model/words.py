@@ -70,6 +70,9 @@ FIDELITIES = ("exact", "rendered", "partial")
 #: What the archive keeps of a workspace.
 MODES = ("full", "redacted", "structure", "off")
 
+#: How the name of the folder begins that a program works in while we ask it as a model: its history is not the user's.
+ASKING = "everturn-asking-"
+
 #: What became of a record. `unknown`: of a type this version does not know, kept as a message; drift shows there.
 DISPOSITIONS = ("message", "known", "unknown", "problem")
 

@@ -31,6 +31,7 @@ from everturn.recall.reading import Records, Sources, TurnView, read_turns
 from everturn.restore.citations import cited
 from everturn.restore.prompts import Prompts, filled, own_prompts
 from everturn.restore.replies import TURN_HEADER, TurnSummary, in_form, prompted, turn_summary
+from everturn.restore.turns import FIELDS
 from everturn.store import Store
 
 #: Kind of the kept rows that hold one summary each.
@@ -42,7 +43,7 @@ Progress = Callable[[int, int], None]
 _ANSWER = 1200  # tokens
 _GIVE_UP = 3  # turns in a row for which the model could not be asked
 _HEARSAY = "summary by the client (hearsay, not a fact):"
-_FULL = ("request", "response", "outcomes", "state_changes", "artifacts", "constraints", "open_questions")
+_FULL = tuple(key for key in FIELDS if key != "turn")
 _SHORT = ("request", "outcomes")
 
 
@@ -118,9 +119,9 @@ def accumulated(state: Accumulated, summary: TurnSummary) -> Accumulated:
 def written(summary: TurnSummary, fields: Sequence[str] = _FULL) -> str:
     """A summary in the form it was asked for."""
     lines = [f"Turn number: {summary.turn + 1}"]
-    for key, label in _LABELS.items():
-        value = getattr(summary, key)
-        if key in fields and value is not None:
+    for key, label in FIELDS.items():
+        value = getattr(summary, key) if key in fields else None
+        if value is not None:
             text = value if isinstance(value, str) else "; ".join(value)
             lines.append(f"{label}: {text or 'None'}")
     return "\n".join(lines)
@@ -280,17 +281,6 @@ def _json(value: object) -> str:
 
 
 # words ----------------------------------------------------------------------------------------------------------------
-_LABELS = {
-    "request": "User request summary",
-    "response": "Agent response summary",
-    "outcomes": "Key outcomes",
-    "state_changes": "State changes",
-    "artifacts": "Artifacts modified",
-    "constraints": "Constraints/assumptions added",
-    "open_questions": "Open questions after this turn",
-}
-
-
 def _unique(known: tuple[str, ...], new: Iterable[str] | None) -> tuple[str, ...]:
     """What is said again stays where it was first said, wherever it is cited from."""
     by_words = {likeness(cited(one).text): one for one in known}

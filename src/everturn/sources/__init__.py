@@ -12,7 +12,7 @@ import importlib
 import os
 import pkgutil
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -176,6 +176,15 @@ def lazy(target: str) -> Callable[..., Any]:
 def given(name: str) -> Callable[[Places], list[Path]]:
     """`Source.roots` of a format that has no place of its own: the existing folders the user named for it."""
     return lambda places: [folder.absolute() for folder in places.extra.get(name, ()) if folder.is_dir()]
+
+
+def each_once(places: Iterable[Path], *, files: bool = False) -> list[Path]:
+    """Those of the folders that exist (with `files` also files), each once even where links lead to it twice."""
+    found: dict[str, Path] = {}
+    for place in places:
+        if place.exists() if files else place.is_dir():
+            found.setdefault(os.path.realpath(place), place.absolute())
+    return list(found.values())
 
 
 def nowhere(head: bytes) -> str:

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Link, Message, Reading
+from everturn.model.conversation import Link, Message
 from everturn.sources import Found
 from everturn.sources.foreign import state_of
-from everturn.sources.linewise import Counted, Place, Rec, add, read, walker
-from everturn.sources.tally import Gathering, Talk
+from everturn.sources.linewise import Counted, LineReader, Place, Rec, add
+from everturn.sources.tally import Talk
 
 
 class State(Struct):
@@ -37,25 +36,13 @@ class Dialect(NamedTuple):
     placed: Callable[[Message, State], Message]  # the message, with what those before it tell
 
 
-class ConversationReader:
+class ConversationReader(LineReader[State]):
     """One conversation."""
 
     def __init__(self, dialect: Dialect, found: Found, state: bytes) -> None:
         self._dialect = dialect
-        self._state = state_of(state, State)
+        super().__init__(state_of(state, State))
         self._found = found
-        self._walk = walker(self._state.open_line)
-        self._gathering = Gathering()
-
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
-        """See `sources.Reader`."""
-        self._gathering = Gathering()
-        return read(self._gathering, self._walk, data, base, last, self._take)
-
-    def state(self) -> bytes:
-        """See `sources.Reader`."""
-        self._state.open_line = self._walk.open_line
-        return msgspec.msgpack.encode(self._state)
 
     def _take(self, record: Rec, place: Place) -> Counted:
         if isinstance(record.get("damaged"), str):

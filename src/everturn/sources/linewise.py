@@ -8,7 +8,7 @@ what a file is. Nothing here raises on content.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -35,6 +35,37 @@ class Place(NamedTuple):
 Counted = tuple[str, str, str]
 
 _decode = msgspec.json.Decoder(Rec).decode
+
+
+class Kept(Protocol):
+    """What a reader of lines packs for the next one holds at least this."""
+
+    open_line: bool
+
+
+S = TypeVar("S", bound=Kept)
+
+
+class LineReader(Generic[S]):
+    """`sources.Reader` for lines: a format says in `_take` what becomes of a record, and what it remembers."""
+
+    def __init__(self, remembered: S) -> None:
+        self._state = remembered
+        self._walk = walker(remembered.open_line)
+        self._gathering = Gathering()
+
+    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+        """See `sources.Reader`."""
+        self._gathering = Gathering()
+        return read(self._gathering, self._walk, data, base, last, self._take)
+
+    def state(self) -> bytes:
+        """See `sources.Reader`."""
+        self._state.open_line = self._walk.open_line
+        return msgspec.msgpack.encode(self._state)
+
+    def _take(self, record: Rec, place: Place) -> Counted:
+        raise NotImplementedError  # each format has its own
 
 
 def walker(open_line: bool = False) -> Lines[Rec]:

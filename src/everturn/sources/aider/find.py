@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places
+from everturn.sources import Found, Places, each_once
 
 NAME = "aider"
 HISTORY = ".aider.chat.history.md"
@@ -30,11 +30,7 @@ def roots(places: Places) -> list[Path]:
     if named:
         wanted.append(places.home / named[2:] if named.startswith("~/") else Path(named))
     wanted.append(places.home / HISTORY)
-    found: dict[str, Path] = {}
-    for place in wanted:
-        if place.exists():
-            found.setdefault(os.path.realpath(place), place.absolute())
-    return list(found.values())
+    return each_once(wanted, files=True)
 
 
 def find(root: Path) -> Iterator[Found]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, beginning
+from everturn.sources import Found, Places, beginning, each_once
 
 NAME = "chat_markdown"
 
@@ -19,11 +19,7 @@ _OTHER = re.compile(rb"^\*\*(?:Total Queries|Agent|Agent Path):\*\*", re.MULTILI
 
 def roots(places: Places) -> list[Path]:
     """Existing folders: named by the user, and the usual one; each once."""
-    found: dict[str, Path] = {}
-    for folder in [*places.extra.get(NAME, ()), places.home / _USUAL]:
-        if folder.is_dir():
-            found.setdefault(os.path.realpath(folder), folder.absolute())
-    return list(found.values())
+    return each_once([*places.extra.get(NAME, ()), places.home / _USUAL])
 
 
 def find(root: Path) -> Iterator[Found]:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, beginning
+from everturn.sources import Found, Places, beginning, each_once
 
 NAME = "cline"
 HISTORY, PANEL, METADATA = "api_conversation_history.json", "ui_messages.json", "task_metadata.json"
@@ -40,11 +40,7 @@ def roots(places: Places) -> list[Path]:
     own = places.env.get("CLINE_DIR", "").strip()
     wanted += [Path(own) / "data" / "tasks"] if own else []
     wanted.append(places.home / ".cline" / "data" / "tasks")
-    found: dict[str, Path] = {}
-    for folder in wanted:
-        if folder.is_dir():
-            found.setdefault(os.path.realpath(folder), folder.absolute())
-    return list(found.values())
+    return each_once(wanted)
 
 
 def find(root: Path) -> Iterator[Found]:

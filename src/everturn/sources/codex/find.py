@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, beginning
+from everturn.sources import Found, Places, beginning, each_once
 
 NAME = "codex"
 HEAD = 64 << 10
@@ -37,11 +37,7 @@ def roots(places: Places) -> list[Path]:
     named = places.env.get("CODEX_HOME", "").strip()
     if named:
         wanted.append(places.home / named[2:] if named.startswith(("~/", "~\\")) else Path(named))
-    found: dict[str, Path] = {}
-    for folder in [*wanted, places.home / ".codex"]:
-        if folder.is_dir():
-            found.setdefault(os.path.realpath(folder), folder.absolute())
-    return list(found.values())
+    return each_once([*wanted, places.home / ".codex"])
 
 
 def find(root: Path) -> Iterator[Found]:

@@ -7,35 +7,28 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from everturn.model.conversation import Block, Link, Message, Reading, fingerprint
+from everturn.model.conversation import Block, Link, Message, fingerprint
 from everturn.sources import Found
 from everturn.sources.codex.events import CALLS, DONE_BY_PROVIDER, ENDS, EVENT, HEADER, ITEM, MIRRORS, Event, opened
 from everturn.sources.codex.message import build, texts_in
 from everturn.sources.codex.speaker import folder_in
-from everturn.sources.codex.state import pack, unpack
+from everturn.sources.codex.state import State, pack, unpack
 from everturn.sources.foreign import decoded, plain, word
-from everturn.sources.linewise import Counted, Place, Rec, add, mapping, read, walker
-from everturn.sources.tally import Gathering, Talk
+from everturn.sources.linewise import Counted, LineReader, Place, Rec, add, mapping
+from everturn.sources.tally import Talk
 
 _AGENT = re.compile(r'\s*\{.{0,200}"agent_id"', re.DOTALL)
 _MODEL_ITEMS = CALLS | DONE_BY_PROVIDER | {"reasoning"}
 _HUMAN_TITLE = 3
 
 
-class RolloutReader:
+class RolloutReader(LineReader[State]):
     """A rollout of either era, of a session or of a subagent."""
 
     def __init__(self, found: Found, state: bytes) -> None:
-        self._state = unpack(state)
-        self._walk = walker(self._state.open_line)
+        super().__init__(unpack(state))
         self._name = found.native_id or found.path.stem
         self._kind, self._parent = found.kind, found.parent
-        self._gathering = Gathering()
-
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
-        """See `sources.Reader`."""
-        self._gathering = Gathering()
-        return read(self._gathering, self._walk, data, base, last, self._take)
 
     def state(self) -> bytes:
         """See `sources.Reader`."""

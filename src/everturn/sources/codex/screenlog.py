@@ -10,15 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Block, CallEnd, CallStart, Link, Message, Reading, fingerprint
+from everturn.model.conversation import Block, CallEnd, CallStart, Link, Message, fingerprint
 from everturn.sources import Found
 from everturn.sources.foreign import count, milliseconds, plain, state_of, strings, word
-from everturn.sources.linewise import Counted, Place, Rec, add, listing, mapping, read, records, walker
-from everturn.sources.tally import Gathering, Talk
+from everturn.sources.linewise import Counted, LineReader, Place, Rec, add, listing, mapping, records
+from everturn.sources.tally import Talk
 
 _KEY = re.compile(
     r"KeyEvent \{ code: (?:Char\('(\\?.|\\u\{[0-9a-f]{1,6}\})'\)|(\w+)).{0,80}?modifiers: KeyModifiers\((\w+)\)"
@@ -57,24 +56,12 @@ class _State(Struct, array_like=True):
     sent_at: str = ""
 
 
-class ScreenLogReader:
+class ScreenLogReader(LineReader[_State]):
     """One such log."""
 
     def __init__(self, found: Found, state: bytes) -> None:
-        self._state = state_of(state, _State)
-        self._walk = walker(self._state.open_line)
+        super().__init__(state_of(state, _State))
         self._name = found.native_id
-        self._gathering = Gathering()
-
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
-        """See `sources.Reader`."""
-        self._gathering = Gathering()
-        return read(self._gathering, self._walk, data, base, last, self._take)
-
-    def state(self) -> bytes:
-        """See `sources.Reader`."""
-        self._state.open_line = self._walk.open_line
-        return msgspec.msgpack.encode(self._state)
 
     def _take(self, record: Rec, place: Place) -> Counted:
         kind, told = word(record.get("kind")), _told(record)

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, beginning
+from everturn.sources import Found, Places, beginning, each_once
 
 NAME = "copilot_cli"
 HEAD = 64 << 10
@@ -36,11 +36,7 @@ def roots(places: Places) -> list[Path]:
     wanted.append(places.home / ".copilot")
     if older:
         wanted.append(Path(older) / ".copilot")
-    found: dict[str, Path] = {}
-    for folder in wanted:
-        if folder.is_dir():
-            found.setdefault(os.path.realpath(folder), folder.absolute())
-    return list(found.values())
+    return each_once(wanted)
 
 
 def find(root: Path) -> Iterator[Found]:

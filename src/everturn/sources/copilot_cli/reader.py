@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Link, Message, Reading, fingerprint
+from everturn.model.conversation import Link, Message, fingerprint
 from everturn.sources import Found
 from everturn.sources.copilot_cli.events import build, is_known
 from everturn.sources.foreign import plain, state_of, word
-from everturn.sources.linewise import Counted, Place, Rec, add, mapping, read, walker
-from everturn.sources.tally import Gathering, Talk
+from everturn.sources.linewise import Counted, LineReader, Place, Rec, add, mapping
+from everturn.sources.tally import Talk
 
 _MOST_CALLS = 2000
 _MOST_AGENTS = 500
@@ -32,24 +31,12 @@ class State(Struct, array_like=True):
     agents: dict[str, str] = {}  # subagents that were linked
 
 
-class EventReader:
+class EventReader(LineReader[State]):
     """One session with the subagents in it."""
 
     def __init__(self, found: Found, state: bytes) -> None:
-        self._state = state_of(state, State)
-        self._walk = walker(self._state.open_line)
+        super().__init__(state_of(state, State))
         self._name = found.native_id or found.path.stem
-        self._gathering = Gathering()
-
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
-        """See `sources.Reader`."""
-        self._gathering = Gathering()
-        return read(self._gathering, self._walk, data, base, last, self._take)
-
-    def state(self) -> bytes:
-        """See `sources.Reader`."""
-        self._state.open_line = self._walk.open_line
-        return msgspec.msgpack.encode(self._state)
 
     def _take(self, record: Rec, place: Place) -> Counted:
         kind, data = word(record.get("type")), mapping(record.get("data"))

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places
+from everturn.sources import Found, Places, each_once
 from everturn.sources.sqlitefile import beginnings, is_sqlite, stamp
 
 NAME = "cursor"
@@ -33,11 +33,7 @@ _FOLDER = rb'"workspace":("(?:[^"\\]|\\.)*")'
 def roots(places: Places) -> list[Path]:
     """Existing folders: named by the user, and the usual ones; each once."""
     wanted = [*places.extra.get(NAME, ()), places.home / ".cursor", _user_folder(places)]
-    found: dict[str, Path] = {}
-    for folder in wanted:
-        if folder.is_dir():
-            found.setdefault(os.path.realpath(folder), folder.absolute())
-    return list(found.values())
+    return each_once(wanted)
 
 
 def find(root: Path) -> Iterator[Found]:

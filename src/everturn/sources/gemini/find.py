@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, Retention, beginning
+from everturn.sources import Found, Places, Retention, beginning, each_once
 
 NAME = "gemini"
 _HEAD = 8 << 10
@@ -32,11 +32,7 @@ def roots(places: Places) -> list[Path]:
     """Existing folders: named by the user, by the environment, and the usual one; each once."""
     moved = places.env.get("GEMINI_CLI_HOME", "").strip()
     wanted = [*places.extra.get(NAME, ()), *([Path(moved) / ".gemini"] if moved else []), places.home / ".gemini"]
-    found: dict[str, Path] = {}
-    for folder in wanted:
-        if folder.is_dir():
-            found.setdefault(os.path.realpath(folder), folder.absolute())
-    return list(found.values())
+    return each_once(wanted)
 
 
 def find(root: Path) -> Iterator[Found]:

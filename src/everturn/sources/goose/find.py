@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, beginning
+from everturn.sources import Found, Places, beginning, each_once
 from everturn.sources.sqlitefile import beginnings, is_sqlite, stamp
 
 NAME = "goose"
@@ -35,11 +35,7 @@ def roots(places: Places) -> list[Path]:
     else:
         base = Path(places.env.get("XDG_DATA_HOME", "") or places.home / ".local" / "share") / "goose"
     wanted.append(base / "sessions")
-    found: dict[str, Path] = {}
-    for folder in wanted:
-        if folder.is_dir():
-            found.setdefault(os.path.realpath(folder), folder.absolute())
-    return list(found.values())
+    return each_once(wanted)
 
 
 def find(root: Path) -> Iterator[Found]:

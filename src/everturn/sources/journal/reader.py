@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Link, Message, Reading, fingerprint
+from everturn.model.conversation import Link, Message, fingerprint
 from everturn.sources import Found
 from everturn.sources.foreign import count, plain, state_of, word
 from everturn.sources.journal.records import build, is_known
-from everturn.sources.linewise import Counted, Place, Rec, add, read, walker
-from everturn.sources.tally import Gathering, Talk
+from everturn.sources.linewise import Counted, LineReader, Place, Rec, add, listing
+from everturn.sources.tally import Talk
 
 _HUMAN_TITLE = 3
 
@@ -23,24 +22,12 @@ class State(Struct, array_like=True):
     client: str = ""
 
 
-class JournalReader:
+class JournalReader(LineReader[State]):
     """One session."""
 
     def __init__(self, found: Found, state: bytes) -> None:
-        self._state = state_of(state, State)
-        self._walk = walker(self._state.open_line)
+        super().__init__(state_of(state, State))
         self._name = found.native_id or found.path.stem
-        self._gathering = Gathering()
-
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
-        """See `sources.Reader`."""
-        self._gathering = Gathering()
-        return read(self._gathering, self._walk, data, base, last, self._take)
-
-    def state(self) -> bytes:
-        """See `sources.Reader`."""
-        self._state.open_line = self._walk.open_line
-        return msgspec.msgpack.encode(self._state)
 
     def _take(self, record: Rec, place: Place) -> Counted:
         kind = word(record.get("type"))
@@ -69,3 +56,4 @@ class JournalReader:
         parent, relation = word(record.get("parent")), word(record.get("relation"))
         if parent:
             talk.links.append(Link("forked_from" if relation == "forked_from" else "continues", parent))
+        talk.links += [Link("continues", name) for one in listing(record.get("also")) if (name := word(one))]

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places
+from everturn.sources import Found, Places, each_once
 from everturn.sources.opencode.shapes import session_in
 
 NAME = "opencode"
@@ -39,11 +39,7 @@ def roots(places: Places) -> list[Path]:
     data += [str(home / "Library" / "Application Support")] if places.platform == "darwin" else []
     data += [env.get("LOCALAPPDATA", ""), env.get("APPDATA", "")] if places.platform == "win32" else []
     wanted += [Path(folder) / "opencode" for folder in data if folder]
-    found: dict[str, Path] = {}
-    for folder in wanted:
-        if folder.is_absolute() and folder.exists():
-            found.setdefault(os.path.realpath(folder), folder.absolute())
-    return list(found.values())
+    return each_once((folder for folder in wanted if folder.is_absolute()), files=True)
 
 
 def find(root: Path) -> Iterator[Found]:

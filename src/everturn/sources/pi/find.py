@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, beginning
+from everturn.sources import Found, Places, beginning, each_once
 
 NAME = "pi"
 HEAD = 64 << 10
@@ -30,11 +30,7 @@ def roots(places: Places) -> list[Path]:
     named = places.env.get("PI_CODING_AGENT_DIR", "").strip()
     if named:
         wanted.append(places.home / named[2:] if named.startswith(("~/", "~\\")) else Path(named))
-    found: dict[str, Path] = {}
-    for folder in [*wanted, places.home / ".pi" / "agent"]:
-        if folder.is_dir():
-            found.setdefault(os.path.realpath(folder), folder.absolute())
-    return list(found.values())
+    return each_once([*wanted, places.home / ".pi" / "agent"])
 
 
 def find(root: Path) -> Iterator[Found]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import msgspec
 from msgspec import Struct
 
-from everturn.model.conversation import Link, Reading
+from everturn.model.conversation import Link
 from everturn.sources import Found
 from everturn.sources.foreign import count, plain, state_of, word
-from everturn.sources.linewise import Counted, Place, Rec, add, read, walker
+from everturn.sources.linewise import Counted, LineReader, Place, Rec, add
 from everturn.sources.pi.entries import build, named
 from everturn.sources.pi.find import session_in
-from everturn.sources.tally import Gathering
 
 _HUMAN_TITLE = 3
 
@@ -23,24 +21,12 @@ class State(Struct, array_like=True):
     version: str = ""  # of the format: the client does not say its own
 
 
-class EntryReader:
+class EntryReader(LineReader[State]):
     """One session."""
 
     def __init__(self, found: Found, state: bytes) -> None:
-        self._state = state_of(state, State)
-        self._walk = walker(self._state.open_line)
+        super().__init__(state_of(state, State))
         self._name = found.native_id or found.path.stem
-        self._gathering = Gathering()
-
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
-        """See `sources.Reader`."""
-        self._gathering = Gathering()
-        return read(self._gathering, self._walk, data, base, last, self._take)
-
-    def state(self) -> bytes:
-        """See `sources.Reader`."""
-        self._state.open_line = self._walk.open_line
-        return msgspec.msgpack.encode(self._state)
 
     def _take(self, record: Rec, place: Place) -> Counted:
         kind = record.get("type")

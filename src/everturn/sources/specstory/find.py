@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, beginning
+from everturn.sources import Found, Places, beginning, each_once
 
 NAME = "specstory"
 FOLDER = ".specstory"
@@ -24,11 +24,7 @@ _HEAD = re.compile(
 
 def roots(places: Places) -> list[Path]:
     """Existing folders named by the user: there is no usual one, every project has its own."""
-    found: dict[str, Path] = {}
-    for folder in places.extra.get(NAME, ()):
-        if folder.is_dir():
-            found.setdefault(os.path.realpath(folder), folder.absolute())
-    return list(found.values())
+    return each_once(places.extra.get(NAME, ()))
 
 
 def find(root: Path) -> Iterator[Found]:

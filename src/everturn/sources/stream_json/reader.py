@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Link, Message, Reading, fingerprint
+from everturn.model.conversation import Link, Message, fingerprint
 from everturn.sources import Found
 from everturn.sources.foreign import digest, plain, state_of, word
-from everturn.sources.linewise import Counted, Place, Rec, add, read, walker
+from everturn.sources.linewise import Counted, LineReader, Place, Rec, add
 from everturn.sources.stream_json.records import KNOWN, build, is_note
-from everturn.sources.tally import Gathering, Talk
+from everturn.sources.tally import Talk
 
 _MOST_LINKED = 1000
 
@@ -27,24 +26,12 @@ class State(Struct):
     open_line: bool = False
 
 
-class CaptureReader:
+class CaptureReader(LineReader[State]):
     """One capture: mostly one session, its subagents in between."""
 
     def __init__(self, found: Found, state: bytes) -> None:
-        self._state = state_of(state, State)
+        super().__init__(state_of(state, State))
         self._state.session = self._state.session or found.native_id or found.path.stem
-        self._walk = walker(self._state.open_line)
-        self._gathering = Gathering()
-
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
-        """See `sources.Reader`."""
-        self._gathering = Gathering()
-        return read(self._gathering, self._walk, data, base, last, self._take)
-
-    def state(self) -> bytes:
-        """See `sources.Reader`."""
-        self._state.open_line = self._walk.open_line
-        return msgspec.msgpack.encode(self._state)
 
     def _take(self, record: Rec, place: Place) -> Counted:
         state = self._state
