@@ -35,6 +35,19 @@ def test_it_shows_every_value_and_where_it_comes_from(
     assert found["sources.x"] == (["/e"], "config")
 
 
+def test_models_are_shown_and_a_key_that_got_into_the_file_is_not(home: Path, capsys: Capture) -> None:
+    secret = "sk-ant-" + "api03-" + "Zx9" * 12
+    (home / "config.toml").write_text(
+        f'[models]\ndefault = "a"\n[models.a]\nkind = "openai"\nwindow = 9\nmodel = "{secret}"\n[meaning]\nmodel = "m"\n'
+    )
+    assert main(["config", "--json"]) == 0
+    said = capsys.readouterr().out
+    found = {item["key"]: item["value"] for item in json.loads(said)["items"]}
+    assert (found["models.default"], found["models.a.kind"], found["models.a.window"]) == ("a", "openai", 9)
+    assert found["meaning.model"] == "m"
+    assert secret not in said and found["models.a.model"].startswith("[REDACTED:")
+
+
 def test_a_pipe_gets_aligned_plain_text(capsys: Capture) -> None:
     assert main(["config", "--db", "memory:"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -169,3 +169,19 @@ def test_the_key_of_the_archive_joins_equal_secrets_on_every_stream() -> None:
     assert stand_in.startswith("[REDACTED:github_token:")
     assert shown(out).count(stand_in) == 2 and stand_in in said(out)
     out.archive.close()
+
+
+def test_on_a_very_narrow_terminal_columns_of_words_give_way_and_numbers_and_ids_do_not() -> None:
+    stdout = io.StringIO()
+    out = Output(stdout=stdout, env={"FORCE_COLOR": "1", "COLUMNS": "60", "NO_COLOR": "1"})
+    columns = ("session", "when", "turns", "workspace", "about")
+    row = ("0123abcd", "3 months ago", "12,345", "worktrees/heuristic-robinson-e44709", "a very long title " * 20)
+    out.table(columns, [row], right=(2,))
+    lines = stdout.getvalue().splitlines()
+    assert max(map(len, lines)) <= 60
+    assert (
+        lines[-1].startswith("0123abcd")
+        and "12,345" in lines[-1]
+        and "worktrees/" in lines[-1]
+        and "a very" in lines[-1]
+    )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
 
 from everturn.cli import frame
+from everturn.derive.redact import redact
 
 
 @click.group(
@@ -30,7 +32,9 @@ def command(ctx: click.Context, cx: frame.Context) -> None:
       capture.mode     full | redacted | structure | off
       capture.exclude  globs of workspaces to leave alone, separated by commas
       sources.NAME     more folders to search for the files of one source
-    Rules for single workspaces are [[workspace]] tables with path and mode in the config file.
+      models.default   the model that is asked where a command asks one
+    Rules for single workspaces are [[workspace]] tables with path and mode in the config file,
+    [models.NAME] and [meaning] tables say which models there are (docs/models.md, docs/search.md).
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -88,8 +92,19 @@ def _effective(cx: frame.Context) -> list[tuple[str, Any, str]]:
         "workspace": [f"{rule.path} = {rule.mode}" for rule in settings.workspaces],
     }
     rows = [(key, value, settings.origins[key]) for key, value in values.items()]
-    return rows + [(f"sources.{name}", list(folders), "config") for name, folders in settings.sources.items()]
+    rows += [(f"sources.{name}", list(folders), "config") for name, folders in settings.sources.items()]
+    tables = {"models": settings.models, "meaning": settings.meaning}
+    return rows + [(key, value, "config") for name, table in tables.items() for key, value in _flat(name, table)]
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """What a table of the config file says, a row for each value; secrets in it are masked."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(f"{name}.{key}", inner)
+    else:
+        yield name, redact(value) if isinstance(value, str) else value
 
 
 def _as_text(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, list) else str(value)
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 #: What JSON may hold raw but a terminal must not get: DEL, C1, bidi controls. Escaped, the JSON means the same.
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]")
 
+#: Cells a column of words keeps on a narrow terminal, and on a very narrow one.
+_TELLING, _LEAST = 16, 8
+
 
 class Output:
     """The two streams of one command."""
@@ -212,17 +215,29 @@ def _is_terminal(stream: TextIO) -> bool:
 
 def _aligned(columns: Sequence[str], rows: list[list[str]], right: set[int], width: int) -> Iterable[str]:
     """Two blanks between columns, no trailing blanks. On a terminal of `width` cells (0: as long as it is) the last
-    column gives way, and only that: an id that is cut is of no use."""
+    column gives way, then the widest of words; never numbers or the first: an id that is cut is of no use."""
     from everturn.derive.printable import cells, cut
 
     head = [name.upper() for name in columns]
     widths = [max(map(cells, column)) for column in zip(head, *rows, strict=True)]
-    room = max(width - sum(widths[:-1]) - 2 * (len(widths) - 1), 10) if width else 0
+    if width:
+        words = [number for number in range(1, len(widths)) if number not in right]
+        _narrow(widths, words, width - 2 * (len(widths) - 1))
     for row in [head, *rows]:
         padded = []
         for number, (cell, wide) in enumerate(zip(row, widths, strict=True)):
-            gap = " " * (wide - cells(cell))
-            padded.append(gap + cell if number in right else cell + gap)
-        if room:
-            padded[-1] = cut(padded[-1].rstrip(), room)
+            shown = cut(cell, wide) if cells(cell) > wide else cell
+            gap = " " * (wide - cells(shown))
+            padded.append(gap + shown if number in right else shown + gap)
         yield "  ".join(padded).rstrip()
+
+
+def _narrow(widths: list[int], words: list[int], room: int) -> None:
+    """Make columns of words narrower until all fit: the last down to what still says something, then the widest."""
+    for least in (_TELLING, _LEAST):
+        while sum(widths) > room and words:
+            last = words[-1]
+            widest = last if widths[last] > least else max(words, key=lambda number: widths[number])
+            if widths[widest] <= least:
+                break
+            widths[widest] -= 1

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from everturn.recall.sessions import Listed
     from everturn.store import SessionFilter
 
+_WIDE = 80  # on a narrower terminal some columns are left out
 _ABOUT = 100  # cells of the last column in a pipe; a terminal cuts at its edge
 
 
@@ -99,7 +100,12 @@ def _tell(cx: frame.Context, page: Page[Listed], now: int, everything: bool) -> 
     if everything:
         columns.insert(2, "kind")
     first = columns.index("turns")
-    cx.out.table(columns, rows, right=(first, first + 1, first + 2))
+    counts = [first, first + 1, first + 2]
+    if cx.out.fancy and cx.out.width < _WIDE:  # what it was about says more than how many calls it made
+        for row in (columns, *rows):
+            del row[first + 1 : first + 3]
+        del counts[1:]
+    cx.out.table(columns, rows, right=counts)
 
 
 def _nothing(wanted: SessionFilter, after: str) -> str:
