@@ -6,49 +6,19 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
-from benchmarks import (
-    accounting,
-    asking,
-    browse,
-    crash,
-    ingest,
-    journal,
-    latency,
-    memory,
-    recall,
-    redaction,
-    references,
-    restore,
-    serving,
-    terminal,
-    upkeep,
-    wires,
-)  # fmt: skip
 from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure, say, show
 from benchmarks.processes import Failed
 
-SECTIONS: dict[str, Callable[[Corpora], Iterator[Figure]]] = {
-    "ingest": ingest.figures,
-    "memory": memory.figures,
-    "asking": asking.figures,
-    "upkeep": upkeep.figures,
-    "accounting": accounting.figures,
-    "terminal": terminal.figures,
-    "recall": recall.figures,
-    "references": references.figures,
-    "restore": restore.figures,
-    "latency": latency.figures,
-    "serving": serving.figures,
-    "redaction": redaction.figures,
-    "journal": journal.figures,
-    "crash": crash.figures,
-    "wires": wires.figures,
-    "browse": browse.figures,
-}
+#: Modules of this folder with `figures(corpora)`, in the order they are run.
+SECTIONS = (
+    "ingest", "memory", "asking", "upkeep", "accounting", "terminal", "recall", "references", "restore", "latency",
+    "serving", "redaction", "journal", "crash", "wires", "chat", "browse", "analyse", "hook", "page", "web",
+)  # fmt: skip
 
 
 def main() -> int:
@@ -74,9 +44,11 @@ def main() -> int:
 def _run(name: str, corpora: Corpora, as_json: bool) -> int:
     """Print a section; how many bars it missed."""
     missed = 0
-    say(f"\n{name}: {sys.modules[SECTIONS[name].__module__].__doc__}")
+    section = import_module(f"benchmarks.{name}")
+    say(f"\n{name}: {section.__doc__}")
+    figures: Iterator[Figure] = section.figures(corpora)
     try:
-        for figure in SECTIONS[name](corpora):
+        for figure in figures:
             show(figure, as_json)
             missed += figure.verdict == "FAIL"
     except Failed as failure:

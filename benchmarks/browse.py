@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure
 from benchmarks.ingest import taken_in
-from benchmarks.processes import EVERTURN, MB, PYTHON, Failed, Place, run
+from benchmarks.processes import EVERTURN, MB, PYTHON, Failed, Place, cpu_of, peak_of, run
 
 _SESSIONS = 10_000
 _TURNS = 10_000
@@ -57,7 +57,7 @@ def _long_session(corpora: Corpora) -> Iterator[Figure]:
     path = place.claude / "projects" / "-home-ann-long" / "00000000-0000-4000-8000-000000010000.jsonl"
     path.parent.mkdir(parents=True)
     with path.open("wb") as file:
-        file.writelines(_turn(number) for number in range(_TURNS))
+        file.writelines(long_turn(number) for number in range(_TURNS))
     run((*EVERTURN, "sync"), place.env)
     with _Screen(place, "@last") as screen:
         screen.wait("question 0 ")
@@ -67,7 +67,8 @@ def _long_session(corpora: Corpora) -> Iterator[Figure]:
         yield Figure("browse, to the end of a session", screen.cpu() - before, "CPU-s", 0.2, note=f"{_TURNS:,} turns")
 
 
-def _turn(number: int) -> bytes:
+def long_turn(number: int) -> bytes:
+    """A turn of a session that has very many of them."""
     at = f"2026-03-{1 + number // 1440:02d}T{number // 60 % 24:02d}:{number % 60:02d}:00.000Z"
     head = (
         '{"parentUuid":null,"isSidechain":false,"cwd":"/home/ann/long","version":"2.1.50","timestamp":"%s",'
@@ -118,13 +119,8 @@ class _Screen:
 
     def cpu(self) -> float:
         """Seconds of processor it has used so far, all its threads together."""
-        tasks, spent = f"/proc/{self._pid}/task", 0
-        for thread in os.listdir(tasks):
-            with open(f"{tasks}/{thread}/schedstat", encoding="ascii") as file:
-                spent += int(file.read().split()[0])
-        return spent / 1e9
+        return cpu_of(self._pid)
 
     def peak(self) -> int:
         """The most memory it has had, in bytes."""
-        with open(f"/proc/{self._pid}/status", encoding="ascii") as file:
-            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
+        return peak_of(self._pid)

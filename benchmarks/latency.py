@@ -3,6 +3,7 @@
 Queries of every kind, from one rare word to the commonest words of all. CPU time of ranking alone: reading the texts that
 are shown belongs to a page. `overlap@10` compares the first ten with those of a ranking that looked at every message that
 matches. The million messages are made up: words by Zipf's law, each message about few things, so that its words come again.
+Where a PostgreSQL can be started, fewer of them are asked there too, by the clock: most of the work is the server's.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ FEW = 5000
 MEMORY = 200  # MB of this process, at most
 ROOM = 0.35  # of the text, at most
 
+NOWHERE = "qqxzjjkw"
 #: Of the archive at hand.
 WORDS = (
     *("the", "error", "file", "test failed", "json parser", '"no such file"', "auth*", "parse_json_line", "zzyzxq"),
@@ -42,6 +44,7 @@ WORDS = (
     *("git commit message", "README.md", "TypeError: cannot read properties of undefined", "docker compose up -d"),
 )
 _MESSAGES = 1_000_000
+_ON_A_SERVER = 20_000
 _PER_SESSION = 120
 _VOCABULARY = 400_000
 _STARTED = 1_700_000_000_000
@@ -64,6 +67,7 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
         corpus.costs.append(taken_in(corpus))
     with closing(open_store(str(corpus.place.db))) as store:
         yield from asked(store, f"{corpus.size / MB:.0f} MB of history", WORDS)
+    yield from _on_a_server()
     if not corpora.big:
         yield Figure("search at a million messages", None, note="made and asked with --big")
         return
@@ -92,7 +96,37 @@ def asked(store: Store, where: str, texts: Sequence[str]) -> Iterator[Figure]:
     yield Figure("slowest of any query", max(worst.values()), "CPU-ms", ANY, note=where)
 
 
-def million(path: Path, messages: int = _MESSAGES) -> tuple[int, list[str]]:
+def _on_a_server() -> Iterator[Figure]:
+    """No bars: the figure is there to see that no kind of query takes seconds."""
+    where = f"PostgreSQL, {_ON_A_SERVER:,} messages"
+    try:
+        from tests.postgres_server import running
+
+        with running() as server:
+            url = f"{server}{'&' if '?' in server else '?'}schema=latency"
+            _, words = million(url, _ON_A_SERVER)
+            with closing(open_store(url)) as store:
+                took = {text: _by_the_clock(store, request(parse(text))) for text in queries(words)}
+    except (ImportError, RuntimeError) as failure:
+        yield Figure(f"search on {where}", None, note=str(failure))
+        return
+    slowest = max(took, key=lambda text: took[text])
+    yield Figure(f"rank, middle of {len(took)} queries, {where}", median(took.values()), "ms")
+    yield Figure(f"rank, slowest of them, {where}", took[slowest], "ms", note=slowest[:48])
+    yield Figure(f"rank a word that stands nowhere, {where}", took[NOWHERE], "ms", note="its neighbours are tried too")
+
+
+def _by_the_clock(store: Store, query: Query) -> float:
+    """Milliseconds, the middle of three."""
+    took = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        ranking.rank(store, query, _NOW)
+        took.append((time.perf_counter() - begun) * 1000)
+    return median(took)
+
+
+def million(archive: Path | str, messages: int = _MESSAGES) -> tuple[int, list[str]]:
     """Make an archive of made-up messages; bytes of its text, and its words from the commonest to the rarest."""
     say(f"making {messages:,} messages, some minutes…")
     chance = random.Random(_SEED)
@@ -100,7 +134,7 @@ def million(path: Path, messages: int = _MESSAGES) -> tuple[int, list[str]]:
     weights = list(accumulate(1 / (number + 4) for number in range(_VOCABULARY)))
     sentences = [" ".join(chance.choices(words, cum_weights=weights, k=10)) for _ in range(150_000)]
     size = 0
-    with closing(open_store(str(path))) as store:
+    with closing(open_store(str(archive))) as store:
         texts = _texts(chance, sentences)
         for number in range(0, messages, _PER_SESSION):
             batch = list(islice(texts, min(_PER_SESSION, messages - number)))
@@ -126,7 +160,7 @@ def queries(words: Sequence[str]) -> list[str]:
     ]
     joined = [" ".join(words[number] for number in some) for some in together]
     quoted = [f'"{words[0]} {words[5]}"', f'"{words[20]} {words[30]}"', f"{words[400][:4]}*", f"{words[3]}_{words[9]}"]
-    return [*alone, *joined, *quoted, "qqxzjjkw"]
+    return [*alone, *joined, *quoted, NOWHERE]
 
 
 def _took(store: Store, query: Query) -> tuple[float, list[tuple[int, int]]]:

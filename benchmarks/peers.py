@@ -80,12 +80,12 @@ def compare(folder: Path, copies: int) -> Iterator[Figure]:
     corpus = corpora.repeated(copies) or corpora.generated
     told = f"{corpus.name}, {corpus.size / MB:.0f} MB in {corpus.files} files"
     try:
-        python = _environment(folder / "peers")
+        python = environment(folder / "peers")
     except (OSError, subprocess.CalledProcessError) as failure:
         yield Figure("peers", None, note=f"no environment can be made: {failure}")
         return
     for peer in PEERS:
-        version, why = _install(python, peer)
+        version, why = install(python, peer)
         if not version:
             yield Figure(peer.name, None, note=f"cannot be installed: {why}")
             continue
@@ -93,7 +93,7 @@ def compare(folder: Path, copies: int) -> Iterator[Figure]:
         try:
             for _ in range(peer.runs):  # in turns, so that a bad moment of the machine is shared
                 speeds["everturn"].append(corpus.size / MB / taken_in(corpus).cpu)
-                speeds[peer.name].append(corpus.size / MB / _run(python, peer, corpus).cpu)
+                speeds[peer.name].append(corpus.size / MB / run_peer(python, peer, corpus).cpu)
         except Failed as failure:
             yield Figure(f"{peer.name} {version}", None, note=str(failure))
             continue
@@ -105,13 +105,13 @@ def compare(folder: Path, copies: int) -> Iterator[Figure]:
         yield Figure(f"everturn : {peer.name}", ours / theirs, "×")
 
 
-def _environment(folder: Path) -> Path:
+def environment(folder: Path) -> Path:
     """The Python of a new environment."""
     venv.create(folder, with_pip=True)
     return folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
 
 
-def _install(python: Path, peer: Peer) -> tuple[str, str]:
+def install(python: Path, peer: Peer) -> tuple[str, str]:
     """The version that was installed, or why none was."""
     why = ""
     for wanted in (peer.package, peer.name):
@@ -124,7 +124,7 @@ def _install(python: Path, peer: Peer) -> tuple[str, str]:
     return "", why
 
 
-def _run(python: Path, peer: Peer, corpus: Corpus) -> Cost:
+def run_peer(python: Path, peer: Peer, corpus: Corpus) -> Cost:
     """One run from nothing, in a home with the same history and nothing else."""
     home = corpus.place.folder / "home"
     for name in peer.made:

@@ -97,6 +97,27 @@ def run(command: Sequence[str], env: Mapping[str, str], ok: Sequence[int] = (0,)
         return Cost(float(cpu), wall, int(peak) * (1 if sys.platform == "darwin" else 1024), out.read_bytes())
 
 
+def cpu_of(pid: int) -> float:
+    """Seconds of processor a running process has used so far, all its threads together. Raises Failed."""
+    try:
+        # The scheduler counts in nanoseconds, for each thread; the usual place counts in hundredths of a second.
+        tasks = f"/proc/{pid}/task"
+        return sum(_first_number(f"{tasks}/{thread}/schedstat") for thread in os.listdir(tasks)) / 1e9
+    except OSError as error:
+        raise Failed(f"the processor time of a running process can only be read on Linux: {error}") from error
+
+
+def peak_of(pid: int) -> int:
+    """The most memory a running process has had, in bytes."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
+
+
+def _first_number(path: str) -> int:
+    with open(path, encoding="ascii") as file:
+        return int(file.read().split()[0])
+
+
 def median_cpu(costs: Sequence[Cost]) -> float:
     """The middle one: shared machines have bad moments."""
     return median(cost.cpu for cost in costs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from typing import Any
 from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure
 from benchmarks.ingest import taken_in
-from benchmarks.processes import EVERTURN, Failed, Place
+from benchmarks.processes import EVERTURN, Failed, Place, cpu_of
 from everturn.model.archive import Session
 from everturn.store import SessionFilter, open_store
 
@@ -111,14 +110,4 @@ class _Asker:
 
     def cpu(self) -> float:
         """Seconds of processor it has used so far, all its threads together."""
-        try:
-            # The scheduler counts in nanoseconds, for each thread; the usual place counts in hundredths of a second.
-            tasks = f"/proc/{self._process.pid}/task"
-            return sum(_first_number(f"{tasks}/{thread}/schedstat") for thread in os.listdir(tasks)) / 1e9
-        except OSError as error:
-            raise Failed(f"the processor time of a running process can only be read on Linux: {error}") from error
-
-
-def _first_number(path: str) -> int:
-    with open(path, encoding="ascii") as file:
-        return int(file.read().split()[0])
+        return cpu_of(self._process.pid)

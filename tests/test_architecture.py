@@ -40,7 +40,7 @@ def name_of(path: Path) -> str:
 
 def below_the_surfaces(path: Path) -> bool:
     first = path.relative_to(PACKAGE).parts[0]
-    return first not in SURFACES and first not in ("settings.py", "clock.py", "__main__.py")
+    return first not in SURFACES and first not in ("settings.py", "clock.py", "__main__.py", "hook.py")
 
 
 def looked_at(node: ast.Attribute | ast.Call) -> str:

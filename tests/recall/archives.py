@@ -62,6 +62,27 @@ class Archive:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"agent-{name}.jsonl").write_bytes(b"".join(pieces))
 
+    def busy_turn(self, ask: str) -> bytes:
+        """A turn with parallel calls, a failure, a diff and a subagent, which is written too."""
+        self.subagent(
+            "helper",
+            self.helper("helper", "user", "look for it"),
+            self.helper("helper", "assistant", [{"type": "text", "text": "found it in b.py"}]),
+        )
+        pieces = (
+            self.history.line("user", ask),
+            self.use("Read", "a", "m1", file_path="/home/ann/shop/a.py"),
+            self.use("Bash", "b", "m1", command="make test"),
+            self.back("a", "x = 1"),
+            self.back("b", "Error: it broke", failed=True),
+            self.use("Edit", "c", file_path="/home/ann/shop/a.py", old_string="x = 1", new_string="x = 2"),
+            self.back("c", "done"),
+            self.use("Task", "d", prompt="look for it"),
+            self.back("d", "it is in b.py", agentId="helper"),
+            self.history.line("assistant", [{"type": "text", "text": "**done** with `a.py`"}]),
+        )
+        return b"".join(pieces)
+
     def helper(self, name: str, kind: str, content: Any, sid: str = SID) -> bytes:
         """A record of such a transcript."""
         return self.history.line(kind, content, sid, isSidechain=True, agentId=name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from everturn.errors import AmbiguousSession, NothingFound, UnknownSession, Usage
-from everturn.recall.sessions import edition, listing, resolve, short_ids
+from everturn.recall.listing import listing
+from everturn.recall.sessions import edition, resolve, short_ids
 from everturn.store import SessionFilter, Store
 from tests.recall.archives import put
 

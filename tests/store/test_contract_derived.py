@@ -90,7 +90,7 @@ def test_a_tail_is_all_that_is_needed_to_go_on(store: Store) -> None:
     assert tail.turn == store.turns(session)[-1]
     assert tail.step == store.steps(session)[-1]
     assert {name: [call.seq for call in calls] for name, calls in tail.open_calls.items()} == {"c2": [2]}
-    assert tail.recent == ["a", "b"]
+    assert [step.provider_id for step in tail.recent] == ["a", "b"]
 
 
 def test_a_part_of_a_session_can_be_asked_for(store: Store) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from everturn.model.archive import Session
 from everturn.store import open_store
 from everturn.tui.archive import Archive
@@ -34,11 +36,22 @@ def test_nothing_is_printed_when_one_goes_back(desk: Desk) -> None:
     assert desk.browse(look).to_print == ""
 
 
-def test_a_session_nobody_can_go_on_with_is_told(desk: Desk) -> None:
-    put(desk.taken.store, "lonely", agent="unheard-of")
+@pytest.mark.parametrize(("name", "typed"), [("lonely", "lonely"), ("--agent=x.py", "-- --agent=x.py")])
+def test_a_session_whose_agent_offers_nothing_goes_on_in_a_chat(desk: Desk, name: str, typed: str) -> None:
+    put(desk.taken.store, name, agent="unheard-of")
 
     async def look(screens: Screens) -> None:
-        assert "no way to go on" in (await screens.press("r"))[-1]
+        assert f"everturn resume {typed}" in "\n".join(await screens.press("r"))
+        await screens.press("enter")
+
+    assert desk.browse(look).to_print == f"everturn resume {typed}"
+
+
+def test_a_session_whose_id_cannot_be_typed_is_told(desk: Desk) -> None:
+    put(desk.taken.store, "a\x1b[2J", agent="unheard-of")
+
+    async def look(screens: Screens) -> None:
+        assert "its id cannot be typed" in (await screens.press("r"))[-1]
 
     desk.browse(look)
 

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -19,67 +13,16 @@ import everturn
 from everturn.cli import main
 from tests.capture.history import SID
 from tests.cli.reading import HOSTILE
+from tests.tmux import Pane
 from tests.tui.screens import Desk
 
 pytestmark = pytest.mark.needs("tmux")
-_number = count()  # of a terminal: a server that is ending must not be asked for another one
-PATIENCE = 30.0  # seconds until a screen that does not come is given up
 
 
-class Terminal:
-    """One program in a tmux of its own."""
-
-    def __init__(self, folder: Path, command: str, width: int, height: int) -> None:
-        self._tmux = ("tmux", "-S", str(folder / f"socket{next(_number)}"), "-f", os.devnull)
-        size = ("-x", str(width), "-y", str(height))
-        self._run("new-session", "-d", *size, "-s", "it", f"{command}; echo LEFT $?; cat")
-
-    def _run(self, *words: str) -> str:
-        # A size that somebody has set for this process is not that of the terminal.
-        env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-        env["LC_ALL"] = "C.UTF-8"
-        done = subprocess.run([*self._tmux, *words], capture_output=True, text=True, env=env, check=False)
-        return done.stdout
-
-    def screen(self, colours: bool = False) -> str:
-        """What is to be seen."""
-        return self._run("capture-pane", "-p", "-t", "it", *(["-e"] if colours else []))
-
-    def press(self, *keys: str) -> None:
-        """Press keys."""
-        self._run("send-keys", "-t", "it", *keys)
-
-    def wait(self, shows: str | Callable[[str], bool]) -> str:
-        """The screen, once it shows something."""
-        is_there = (lambda text: shows in text) if isinstance(shows, str) else shows
-        end = time.monotonic() + PATIENCE
-        while not is_there(screen := self.screen()):
-            assert time.monotonic() < end, f"{shows!r} did not come:\n{screen}"
-            time.sleep(0.05)
-        return screen
-
-    def resize(self, width: int, height: int) -> None:
-        """Another size."""
-        self._run("resize-window", "-t", "it", "-x", str(width), "-y", str(height))
-
-    def close(self) -> None:
-        """End it and all in it."""
-        self._run("kill-server")
-
-
-@contextmanager
-def browsing(
-    desk: Desk, *words: str, size: tuple[int, int] = (80, 24), env: dict[str, str] | None = None
-) -> Iterator[Terminal]:
+def browsing(desk: Desk, *words: str, size: tuple[int, int] = (80, 24), env: dict[str, str] | None = None) -> Pane:
     source = str(Path(everturn.__file__).parent.parent)
-    around = {"PYTHONPATH": source, "TERM": "screen-256color", **(env or {})}
     command = [sys.executable, "-m", "everturn", "browse", *words, "--db", str(desk.db)]
-    line = f"cd {shlex.quote(str(desk.db.parent))}; env {shlex.join([f'{k}={v}' for k, v in around.items()] + command)}"
-    terminal = Terminal(desk.db.parent, line, *size)
-    try:
-        yield terminal
-    finally:
-        terminal.close()
+    return Pane(desk.db.parent, command, {**os.environ, "PYTHONPATH": source, **(env or {})}, size, desk.db.parent)
 
 
 def history(desk: Desk) -> None:
@@ -111,7 +54,7 @@ def test_a_session_is_opened_read_searched_and_left(desk: Desk) -> None:
         screen = terminal.wait("▾ ✗ Bash")
         assert "zebra" in screen
         terminal.press("q")
-        terminal.wait("LEFT 0")
+        assert terminal.ended() == 0
 
 
 def test_an_edit_is_a_coloured_diff_and_colours_can_be_left_out(desk: Desk) -> None:
@@ -131,7 +74,7 @@ def test_an_edit_is_a_coloured_diff_and_colours_can_be_left_out(desk: Desk) -> N
             assert bool(re.search(r"\x1b\[(?:\d+;)*3[1-7]m", screen)) == coloured
 
 
-@pytest.mark.parametrize("size", [(80, 24), (40, 12), (24, 8)])
+@pytest.mark.parametrize("size", [(200, 50), (80, 24), (60, 20), (40, 12), (24, 8)])
 def test_it_works_on_small_screens(desk: Desk, size: tuple[int, int]) -> None:
     history(desk)
     with browsing(desk, size=size) as terminal:
@@ -146,7 +89,40 @@ def test_it_works_on_small_screens(desk: Desk, size: tuple[int, int]) -> None:
         terminal.resize(100, 30)
         terminal.wait("The parser is mended.")
         terminal.press("q")
-        terminal.wait("LEFT 0")
+        assert terminal.ended() == 0
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 20), (200, 50)])
+def test_searching_diffs_and_what_can_be_done_fit_every_size(desk: Desk, size: tuple[int, int]) -> None:
+    history(desk)
+    with browsing(desk, "@last", size=size) as terminal:
+        terminal.wait("▸ ✓ Edit")
+        terminal.press("/")
+        screen = terminal.wait("session:")
+        assert "no word to look for" not in screen and "↵ ↓ into the list" in screen
+        terminal.type("green")
+        terminal.wait("tool input")
+        terminal.press("Down", "Enter")
+        screen = terminal.wait("+green")
+        assert "-red" in screen and "▾ ✓ Edit" in screen
+        terminal.press("r")
+        screen = terminal.wait("In a chat, or with --in in another agent:")
+        assert f"everturnresume{SID}" in "".join(screen.split())
+        terminal.press("BSpace")
+        terminal.wait("+green")
+        terminal.press("d")
+        terminal.wait("SESSION SUMMARY")
+        terminal.press("BSpace")
+        terminal.wait("+green")
+        terminal.press("e")
+        terminal.wait("write as Markdown to")
+        terminal.press("Escape")
+        terminal.wait(lambda text: "write as Markdown to" not in text)  # a key right behind it would be one with Alt
+        terminal.press("?")
+        screen = terminal.wait("everturn  help")
+        assert all(len(line) <= size[0] for line in screen.split("\n"))
+        terminal.press("q")
+        assert terminal.ended() == 0
 
 
 def test_the_command_to_go_on_is_left_on_the_terminal(desk: Desk) -> None:
@@ -156,7 +132,8 @@ def test_the_command_to_go_on_is_left_on_the_terminal(desk: Desk) -> None:
         terminal.press("r")
         terminal.wait("To go on with this session")
         terminal.press("Enter")
-        screen = terminal.wait("LEFT 0")
+        assert terminal.ended() == 0
+        screen = terminal.text()
         assert SID in screen
         assert "everturn  " not in screen
 
@@ -180,7 +157,7 @@ def test_ctrl_c_leaves(desk: Desk) -> None:
     with browsing(desk) as terminal:
         terminal.wait("1 sessions")
         terminal.press("C-c")
-        terminal.wait("LEFT 0")
+        assert terminal.ended() == 0
 
 
 def test_without_a_terminal_one_is_told(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
@@ -194,7 +171,8 @@ def test_without_the_library_one_is_told_what_to_install(desk: Desk) -> None:
     (blocked / "textual" / "__init__.py").write_text("raise ModuleNotFoundError('no', name='textual')")
     source = str(Path(everturn.__file__).parent.parent)
     with browsing(desk, env={"PYTHONPATH": f"{blocked}:{source}"}) as terminal:
-        screen = terminal.wait("LEFT 1")
+        assert terminal.ended() == 1
+        screen = terminal.text()
         assert "pip install 'everturn[browse]'" in screen.replace("\n", "")
 
 
@@ -203,4 +181,4 @@ def test_an_archive_that_is_not_there_is_told(desk: Desk) -> None:
         terminal.wait("no session fits")
     desk.db = desk.db.with_name("absent.db")
     with browsing(desk) as terminal:
-        terminal.wait("LEFT 3")
+        assert terminal.ended() == 3

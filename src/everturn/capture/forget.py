@@ -97,6 +97,7 @@ def _erase_vectors(vectors: VectorFile | None, sessions: set[int]) -> None:
 
 def _erase_kept(store: Store, doomed: list[Session], forks: list[Session]) -> None:
     """What was kept about forgotten sessions, and what was written about forks while they held the same messages."""
+    store.drop_hooked([row.native_id for row in doomed])
     for row in doomed:
         store.drop_kept(row.agent, row.native_id)
     for fork in forks:

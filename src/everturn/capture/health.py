@@ -56,6 +56,21 @@ class Doctor:
         return max((check.level for check in self.checks), key=["ok", "warn", "bad"].index, default="ok")
 
 
+@dataclass
+class Root:
+    """A folder in which an agent keeps its sessions, and how much of it is safe."""
+
+    title: str  # of the agent
+    path: str
+    files: int = 0
+    behind: int = 0  # not, or not fully, in the archive
+    leaving: int = 0  # that the agent itself will delete within a week
+    at_risk: int = 0  # of those, not in the archive
+    lost_first: int = 0  # when the first of what is not in the archive is deleted; 0 when nobody says
+    days: int = 0  # after which the agent deletes; 0 when it does not, or nobody says
+    said_by: str = ""
+
+
 def examine(
     store: Store,
     sources: Mapping[str, Source],
@@ -80,10 +95,8 @@ def examine(
             doctor.note(
                 "folder", "warn", risk, "move the archive to a local disk (EVERTURN_DB or `everturn config set db`)"
             )
-    _sources(doctor, store, sources, places, machine, clock())
-    _drift(doctor, store)
-    _quarantine(doctor, store)
-    return doctor
+    now = clock()
+    return look(store, roots(store, sources, places, machine, now), now, doctor)
 
 
 def risky_folder(folder: Path) -> str:
@@ -140,49 +153,56 @@ def _prove(doctor: Doctor, store: Store, machine: str, clock: Callable[[], int])
         doctor.note("proof", "bad", f"a test message {wrong}", "run `everturn verify`, then `everturn rebuild`")
 
 
-def _sources(
-    doctor: Doctor, store: Store, sources: Mapping[str, Source], places: Places, machine: str, now: int
-) -> None:
+def look(store: Store, found: list[Root], now: int, doctor: Doctor | None = None) -> Doctor:
+    """What can be told without writing anything: is all of it in the archive, what has no known type, what fails."""
+    doctor = doctor or Doctor()
+    for root in found:
+        _note_root(doctor, root, now)
+    if not found:
+        advice = "`everturn add PATH` takes in files from anywhere"
+        doctor.note("sources", "ok", "no agent history found on this machine", advice)
+    _drift(doctor, store)
+    _quarantine(doctor, store)
+    return doctor
+
+
+def roots(store: Store, sources: Mapping[str, Source], places: Places, machine: str, now: int) -> list[Root]:
+    """Every folder in which agents keep their sessions on this machine."""
     known = {file.path: (file, version) for file, version in store.files(machine)}
-    seen = 0
-    for source in sources.values():
-        for root in source.roots(places):
-            seen += 1
-            _one_root(doctor, source, root, known, now)
-    if not seen:
-        doctor.note(
-            "sources",
-            "ok",
-            "no agent history found on this machine",
-            "`everturn add PATH` takes in files from anywhere",
-        )
+    return [_root(source, root, known, now) for source in sources.values() for root in source.roots(places)]
 
 
-def _one_root(
-    doctor: Doctor, source: Source, root: Path, known: dict[str, tuple[SourceFile, Version]], now: int
-) -> None:
-    files, behind, at_risk, lost_first = 0, 0, 0, 0
-    keep = source.retention(root) if source.retention is not None else None
-    for found in source.find(root):
-        files += 1
+def _root(source: Source, path: Path, known: dict[str, tuple[SourceFile, Version]], now: int) -> Root:
+    root = Root(source.title, str(path))
+    keep = source.retention(path) if source.retention is not None else None
+    if keep is not None:
+        root.days, root.said_by = keep.days, keep.said_by
+    for found in source.find(path):
+        root.files += 1
         modified, complete = _state_of(found, known)
-        if complete:
-            continue
-        behind += 1
-        if keep is not None and modified:
-            leaves = modified + keep.days * _DAY
-            at_risk += leaves - now < _SOON
-            lost_first = min(lost_first or leaves, leaves)
-    name = f"{source.title} in {root}"
-    if not behind:
-        doctor.note(name, "ok", f"{files} files, all in the archive")
-    elif at_risk:
-        when = "now" if lost_first <= now else f"within {(lost_first - now) // _DAY + 1} days"
-        text = f"{behind} of {files} files are not in the archive and {at_risk} will be deleted {when}"
-        said = f"{keep.said_by}: {keep.days} days" if keep is not None else ""
+        leaves = modified + keep.days * _DAY if keep is not None and modified else None
+        is_leaving = leaves is not None and leaves - now < _SOON
+        root.leaving += is_leaving
+        if not complete:
+            root.behind += 1
+            root.at_risk += is_leaving
+            if leaves is not None:
+                root.lost_first = min(root.lost_first or leaves, leaves)
+    return root
+
+
+def _note_root(doctor: Doctor, root: Root, now: int) -> None:
+    name = f"{root.title} in {root.path}"
+    if not root.behind:
+        doctor.note(name, "ok", f"{root.files} files, all in the archive")
+    elif root.at_risk:
+        when = "now" if root.lost_first <= now else f"within {(root.lost_first - now) // _DAY + 1} days"
+        text = f"{root.behind} of {root.files} files are not in the archive and {root.at_risk} will be deleted {when}"
+        said = f"{root.said_by}: {root.days} days"
         doctor.note(name, "bad", f"{text} by the agent itself ({said})", "run `everturn sync` now")
     else:
-        doctor.note(name, "warn", f"{behind} of {files} files are not yet fully in the archive", "run `everturn sync`")
+        text = f"{root.behind} of {root.files} files are not yet fully in the archive"
+        doctor.note(name, "warn", text, "run `everturn sync`")
 
 
 def _state_of(found: Found, known: dict[str, tuple[SourceFile, Version]]) -> tuple[int, bool]:

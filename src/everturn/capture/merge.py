@@ -130,3 +130,5 @@ def _merge_kept(store: Store, other: Store, done: Merged) -> None:
             store.keep(row)
             done.kept += 1
         store.bury(other.tombstones())
+        buried = {row.key for row in store.tombstones() if row.kind == "session"}
+        store.add_hooked(msgspec.structs.replace(row, own=None) for row in other.hooked() if row.session not in buried)

@@ -12,23 +12,31 @@ from pathlib import Path
 from everturn.capture.containers import is_container, take_container
 from everturn.capture.deriving import upgrade
 from everturn.capture.scan import Candidate, Scan, is_unchanged, look, scan
+from everturn.capture.spool import Drained, drain, enrich
 from everturn.capture.taking import HEAD, Progress, Report, Sync, Taking
 from everturn.capture.writing import Desk
 from everturn.errors import MissingPath, Usage
 from everturn.sources import Found, Source, beginning
 
+#: Hook rows older than this are not looked up again.
+_RECENT = 7 * 86_400_000
+
 __all__ = ["Progress", "Report", "Sync", "add", "desk_for", "sync"]
 
 
 def sync(job: Sync, retry: bool = False) -> Report:
-    """Bring everything that the sources find up to date."""
+    """Bring everything that the sources find up to date, and take in what agents have told as they worked."""
+    heard = drain(job.store, job.spool, job.policy) if job.spool is not None else Drained()
     desk = desk_for(job)
     found = scan(job.store, job.sources, job.places, job.machine, desk.now, retry)
     report = Report(unchanged=found.unchanged, waiting=found.waiting)
-    report.skipped += [(problem, "") for problem in found.problems]
+    report.skipped += [*((problem, "") for problem in found.problems), *heard.problems]
     _mark_moves_and_gone(job, found, report)
+    found.changed += _told_of(job, heard.paths, {candidate.path for candidate in found.changed}, report)
     _take_in(job, desk, found.changed, report, found.bytes_to_read)
     report.rederived += upgrade(desk, job.sources, found.behind, lambda *numbers: None)
+    if job.spool is not None:
+        enrich(job.store, desk.now - _RECENT)
     return _finish(desk, report)
 
 
@@ -62,6 +70,19 @@ def desk_for(job: Sync) -> Desk:
         frozenset((row.agent, row.key) for row in buried if row.kind == "session"),
         frozenset(int(row.key) for row in buried if row.kind == "message"),
     )
+
+
+def _told_of(job: Sync, paths: Iterable[str], changed: set[str], report: Report) -> list[Candidate]:
+    """Transcripts that an agent has named and that lie where no source looks."""
+    told = []
+    for path in paths:
+        if path in changed or not Path(path).is_file() or job.store.file(job.machine, path) is not None:
+            continue
+        try:
+            told += [look(source, found, None) for source, found in _recognised(job, Path(path), "", report)]
+        except Usage as doubt:
+            report.skipped.append((path, str(doubt)))
+    return told
 
 
 def _recognised(job: Sync, path: Path, source_name: str, report: Report) -> Iterable[tuple[Source, Found]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import BinaryIO
 
 from everturn.capture.deriving import catch_up
@@ -70,6 +71,7 @@ class Sync:
     owner: str
     clock: Callable[[], int]
     progress: Progress = lambda *numbers: None
+    spool: Path | None = None  # where `everturn-hook` leaves its lines; None: nobody has looked
 
 
 class Taking:
@@ -166,7 +168,7 @@ class Taking:
             self.report.new += 1
         elif reason:
             self.report.rewritten += 1
-        else:
+        elif not is_unchanged(candidate):  # else its rows are of an older parser or index; `rederived` counts these
             self.report.grown += 1
 
     def _write(self, group: list[Piece]) -> bool:

@@ -52,6 +52,7 @@ def job_for(cx: frame.Context, store: Store, places: Places, progress: Progress 
         _redact_line,
     )
     job = Sync(store, all_sources(), places, policy, settings.machine, settings.owner, clock.now)
+    job.spool = settings.state / "spool"
     return job if progress is None else replace(job, progress=progress)
 
 
@@ -98,7 +99,7 @@ def lines(report: Report) -> list[str]:
         (report.rewritten, "rewritten (older versions kept)"),
         (report.moved, "moved"),
         (report.gone, "gone from disk (kept here)"),
-        (report.rederived, "read again with a newer parser"),
+        (report.rederived, "read and indexed again by a newer version"),
         (report.waiting, "waiting to be tried again"),
         (report.off, "left out by your rules"),
         (report.forgotten, "left out because you forgot them"),

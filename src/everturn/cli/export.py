@@ -1,4 +1,4 @@
-"""Write a session out: the identical file, one JSON document, or a readable page."""
+"""Write a session out: the identical file, one JSON document, or a page to read."""
 
 from __future__ import annotations
 
@@ -18,56 +18,98 @@ if TYPE_CHECKING:
     from everturn.store import Store
 
 
+_FORMS, _TABLES = ("raw", "json", "markdown", "html"), ("csv", "parquet")
+
+
 @click.command(
     epilog=frame.examples(
         "everturn export @last --as markdown",
+        "everturn export @last --as html --out session.html",
         "everturn export 3f2a9c --as raw --out copy.jsonl",
         "everturn export 3f2a9c --as raw --version 1 --out before.jsonl",
         "everturn export 3f2a9c --as json --reveal --out session.json",
+        "everturn export --analytics --as parquet --out numbers",
     )
 )
-@click.argument("session")
-@click.option("--as", "form", type=click.Choice(("raw", "json", "markdown")), required=True, help="In which form.")
+@click.argument("sessions", metavar="SESSION...", nargs=-1)
+@click.option("--as", "form", type=click.Choice((*_FORMS, *_TABLES)), required=True, help="In which form.")
 @click.option("--version", "number", type=click.IntRange(1), metavar="N", help="From this version of its file.")
-@click.option("--out", "target", default="", metavar="FILE", help="Where to write; - is stdout, and so is nothing.")
+@click.option(
+    "-o", "--out", "target", default="", metavar="FILE", help="Where to write; - is stdout, and so is nothing."
+)
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
-@click.option("--thinking", is_flag=True, help="markdown: also what the model thought.")
-@click.option("--context", is_flag=True, help="markdown: also what the client put in by itself.")
+@click.option("--analytics", is_flag=True, help="csv, parquet: the numbers of all sessions; --out is a folder.")
+@click.option("--thinking", is_flag=True, help="markdown: also what the model thought; html has it folded.")
+@click.option("--context", is_flag=True, help="markdown, html: also what the client put in by itself.")
 @frame.common(json=False, reveal=True)
 def command(
     cx: frame.Context,
-    session: str,
+    sessions: tuple[str, ...],
     form: str,
     number: int | None,
     target: str,
     force: bool,
-    thinking: bool,
-    context: bool,
+    analytics: bool,
+    **shown: bool,
 ) -> None:
     """Write SESSION out of the archive, also when the agent's own file is gone.
 
-    raw is the file byte for byte, secrets and all; json and markdown have secrets masked unless --reveal is given.
+    raw is the file byte for byte, secrets and all; the other forms have secrets masked unless --reveal is given. html is one
+    file to open anywhere, with the subagents in it; it alone takes several sessions.
+
+    With --analytics it is not a session but the numbers of all: turns, tool calls, tokens and counts, one file per table in a
+    folder, without a word of what was said.
     """
     from everturn.recall.sessions import edition, resolve
 
-    if form == "raw" and not target and cx.out.stdout.isatty():
-        raise Usage("raw bytes are not for a terminal; write them to a file with --out FILE, or to `--out -`")
+    if analytics or form in _TABLES:
+        _analytics(cx, sessions, form, target, force)
+        return
+    _check(cx, sessions, form, number, target)
     store = cx.store()
-    row = resolve(store, session)
+    rows = [resolve(store, session) for session in sessions]
+    row = rows[0]
     if number is not None and form != "raw":
         row = edition(store, row, number)
-    if form == "raw":
-        pieces = _raw(cx, store, row, number)
-    elif form == "json":
-        pieces = _json(cx, store, row)
+    if form == "html":
+        pieces = _html(cx, store, [row, *rows[1:]], shown["context"])
+    elif form == "markdown":
+        pieces = _markdown(cx, store, row, **shown)
     else:
-        pieces = _markdown(cx, store, row, thinking, context)
+        pieces = _json(cx, store, row) if form == "json" else _raw(cx, store, row, number)
     if target in ("", "-"):
         for piece in pieces:
             cx.out.emit_bytes(piece)
         return
     size = write_file(Path(target), pieces, force)
     cx.out.say(f"wrote {size:,} bytes to {target}")
+
+
+def _check(cx: frame.Context, sessions: tuple[str, ...], form: str, number: int | None, target: str) -> None:
+    if form == "raw" and not target and cx.out.stdout.isatty():
+        raise Usage("raw bytes are not for a terminal; write them to a file with --out FILE, or to `--out -`")
+    if not sessions:
+        raise Usage("say which session to write out; `everturn sessions` lists them")
+    if len(sessions) > 1 and (form != "html" or number is not None):
+        raise Usage("several sessions go into one file with --as html only, and without --version")
+
+
+def _analytics(cx: frame.Context, sessions: tuple[str, ...], form: str, target: str, force: bool) -> None:
+    from everturn.analyse.plane import catch_up
+    from everturn.export.analytics import PLANE, as_csv, as_parquet
+
+    if sessions or form not in _TABLES or target in ("", "-"):
+        raise Usage(
+            "numbers are written by `everturn export --analytics --as csv --out FOLDER` (or parquet), of all sessions"
+        )
+    store = cx.store()
+    catch_up(store)
+    folder = Path(target)
+    if folder.parent.is_dir() and not folder.exists():
+        folder.mkdir(mode=0o700)
+    write = as_csv if form == "csv" else as_parquet
+    size = sum(write_file(folder / f"{table.name}.{form}", write(store, table), force) for table in PLANE)
+    cx.out.say(f"wrote {len(PLANE)} tables, {size:,} bytes, to {target}")
 
 
 def write_file(target: Path, pieces: Iterable[bytes], force: bool = False) -> int:
@@ -140,3 +182,12 @@ def _markdown(cx: frame.Context, store: Store, session: Session, thinking: bool,
 
     pieces = as_markdown(store, all_sources(), session, cx.out.clean, thinking, context)
     return (piece.encode("utf-8", "replace") for piece in pieces)
+
+
+def _html(cx: frame.Context, store: Store, sessions: list[Session], context: bool) -> Iterator[bytes]:
+    from everturn.export.page.selfcontained import as_html
+    from everturn.sources import all_sources
+
+    clean = None if cx.out.reveal else cx.out.clean
+    cx.out.say("pictures are shown as they were: look at them before you pass the file on")
+    return (piece.encode("utf-8", "replace") for piece in as_html(store, all_sources(), sessions, clean, context))

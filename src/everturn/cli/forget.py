@@ -31,6 +31,7 @@ def command(cx: frame.Context, session: str, keep_forks: bool, yes: bool, dry_ru
     touched: delete it yourself if it is still there.
     """
     from everturn.capture.forget import forget, plan
+    from everturn.capture.spool import drain
     from everturn.capture.writing import Desk
     from everturn.cli.meaning import to_erase_from
     from everturn.cli.wording import in_one_line
@@ -50,6 +51,7 @@ def command(cx: frame.Context, session: str, keep_forks: bool, yes: bool, dry_ru
     if not yes and not click.confirm("Erase this for good?", err=True):
         raise click.Abort
     desk = Desk(store, cx.settings.machine, cx.settings.owner, clock.now())
+    drain(store, cx.settings.state / "spool")  # its paths must not wait there
     done = forget(desk, all_sources(), row, keep_forks, to_erase_from(cx, store))
     done.still_there = [path for path in done.files if Path(path).exists()]
     copies = _erase_copies(cx) + _erase_saved(cx, done.sessions)
@@ -74,12 +76,14 @@ def _tell(cx: frame.Context, store: Store, done: Forgotten, copies: list[str]) -
 
 def _erase_copies(cx: frame.Context) -> list[str]:
     """Copies made before migrations hold what was just forgotten."""
+    from everturn.capture.context import clear
+
     database = Path(cx.settings.db)
     erased = []
     for path in sorted(database.parent.glob(f"{database.name}.before-*")) if database.is_file() else []:
         path.unlink()
         erased.append(str(path))
-    return erased
+    return erased + clear(str(cx.settings.state / "context"))  # what was made ready for hooks
 
 
 def _erase_saved(cx: frame.Context, sessions: list[str]) -> list[str]:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, overload
 import click
 
 from everturn import __version__
-from everturn.errors import NoArchive
+from everturn.errors import NoArchive, OlderArchive
 
 if TYPE_CHECKING:
     from everturn.cli.output import Output
@@ -44,9 +44,10 @@ HOME = "home"
 #: How `--help` groups the commands; one that is not named here is listed last.
 SECTIONS = {
     "Keep": ("sync", "add", "sources"),
-    "Find": ("sessions", "show", "browse", "search", "recall", "export"),
-    "Bring back": ("restore", "resume", "chat"),
-    "For agents": ("mcp",),
+    "Find": ("sessions", "show", "browse", "web", "search", "recall", "mark", "export"),
+    "Bring back": ("restore", "resume", "handoff", "repair", "chat"),
+    "Understand": ("stats", "turns", "paths", "inspect", "suggest", "struggles", "replay"),
+    "For agents": ("install", "uninstall", "mcp", "enrich", "statusline"),
     "Look after": ("doctor", "verify", "rebuild", "backup", "merge", "secrets", "forget"),
     "Set up": ("config", "completion"),
 }
@@ -95,7 +96,12 @@ class Context:
                 self.settings.make_folders()
             elif self.settings.is_missing:
                 raise NoArchive(self.settings.db)
-            self._opened = open_store(self.settings.db, create=create)
+            try:
+                self._opened = open_store(self.settings.db, create=create, upgrade=False)
+            except (OlderArchive, NoArchive) as refused:  # one that was only begun is as good as none
+                if isinstance(refused, OlderArchive):
+                    self.out.say("bringing the archive to this version's schema; a copy is put beside it first…")
+                self._opened = open_store(self.settings.db, create=create)
             self._click.call_on_close(self._opened.close)
             self.out.archive = self._opened
             if create:

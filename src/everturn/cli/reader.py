@@ -18,7 +18,8 @@ from typing import Any
 from everturn.cli.output import Output
 from everturn.cli.wording import Pen, counted, in_lines, in_one_line
 from everturn.derive.times import duration, iso
-from everturn.export.facts import call_facts, lineage_facts, session_facts, source_facts, turn_facts, turn_ms
+from everturn.export.answers import passage_item
+from everturn.export.facts import lineage_facts, session_facts, source_facts, turn_facts, turn_ms
 from everturn.model.archive import Call, Session
 from everturn.recall.lineage import Relative, lineage
 from everturn.recall.reading import Sources, TurnView, has_words
@@ -85,24 +86,12 @@ class Reader:
     def turn_facts(self, view: TurnView) -> dict[str, Any]:
         """A turn for JSON."""
         told = passages(self.store, self.sources, self.session, view, self.wanted.tools)
-        return {**turn_facts(view.turn), "passages": [self._facts(one) for one in told if self.wanted.holds(one)]}
+        shown = (one for one in told if self.wanted.holds(one))
+        return {**turn_facts(view.turn), "passages": [self._item(one) for one in shown]}
 
-    def _facts(self, passage: Passage) -> dict[str, Any]:
-        facts: dict[str, Any] = {"kind": passage.kind}
-        if passage.row is not None:
-            facts |= {"message": passage.row.seq + 1, "at": iso(passage.row.at) or None, "origin": passage.row.origin}
-        if passage.kind not in ("call", "result"):
-            facts["text"] = passage.text
-        elif self.wanted.tools:
-            facts["text"] = input_text(passage.start) if passage.start else passage.text
-        if passage.call is not None:
-            facts["call"] = {**call_facts(passage.call), "parallel": passage.batch > 1}
-            facts["started"] = [one.native_id for one in self._children(passage.call)]
-        if passage.start is not None:
-            facts |= {"tool": passage.start.name, "path": passage.start.path, "command": passage.start.command}
-        if passage.kind == "call" and passage.result is not None:
-            facts["result"] = passage.result.text
-        return facts
+    def _item(self, passage: Passage) -> dict[str, Any]:
+        started = [one.native_id for one in self._children(passage.call)]
+        return passage_item(passage, self.wanted.tools, started)
 
     # for people -------------------------------------------------------------------------------------------------------
     def tell_head(self) -> None:

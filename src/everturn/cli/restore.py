@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("--dump-turns", is_flag=True, help="A summary of each turn instead of one of the session.")
 @click.option("--model", default="", metavar="NAME", help="Let this model of the config write it; else none is asked.")
 @click.option("--format", "form", type=click.Choice(("md", "json")), default="md", show_default=True, help="The form.")
-@click.option("--out", "path", default="", metavar="FILE", help="Where to write; - is stdout, and so is nothing.")
+@click.option("-o", "--out", "path", default="", metavar="FILE", help="Where to write; - is stdout, and so is nothing.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @click.option(
     "--budget", type=click.IntRange(0), default=4000, show_default=True, metavar="TOKENS",

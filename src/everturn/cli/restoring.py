@@ -13,10 +13,12 @@ from everturn.cli import frame
 
 if TYPE_CHECKING:
     from everturn.llm.asking import Asker
+    from everturn.model.archive import Session
     from everturn.restore import Document
     from everturn.restore.summaries import Options
     from everturn.restore.target import Target
     from everturn.restore.turns import TurnTold
+    from everturn.store import Store
 
 Wanted = dict[str, Any]  # the options of the command
 Made = TypeVar("Made")
@@ -86,7 +88,7 @@ def _asked(cx: frame.Context, found: Target, wanted: Wanted, job: Callable[..., 
     """Do a job that asks a model, with progress, and tell what it cost."""
     from everturn.sources import all_sources
 
-    asker = _asker(cx, found, wanted)
+    asker = asker_for(cx, found.store, found.session, wanted["model"], wanted["max_searches"])
     with cx.out.progress("turn", found.session.n_turns) as step:
         made = job(
             found.store,
@@ -100,7 +102,7 @@ def _asked(cx: frame.Context, found: Target, wanted: Wanted, job: Callable[..., 
     return made
 
 
-def _asker(cx: frame.Context, found: Target, wanted: Wanted) -> Asker:
+def asker_for(cx: frame.Context, store: Store, session: Session, model: str, searches: int = 8) -> Asker:
     """The model that was named, with a limit on how often it is asked: a few times for each turn."""
     from everturn.llm.asking import Asker, Budget
     from everturn.llm.configured import Surroundings, open_backend
@@ -108,9 +110,9 @@ def _asker(cx: frame.Context, found: Target, wanted: Wanted) -> Asker:
     from everturn.sources import all_sources
 
     programs = {name: source.ask for name, source in all_sources().items() if source.ask is not None}
-    backend = open_backend(cx.settings.models, wanted["model"], Surroundings(dict(os.environ), programs))
-    most = 3 * found.session.n_turns + 2 * wanted["max_searches"] + 10
-    return Asker(backend, Budget(requests=most), cleaner(found.store), clock.now)
+    backend = open_backend(cx.settings.models, model, Surroundings(dict(os.environ), programs))
+    most = 3 * session.n_turns + 2 * searches + 10
+    return Asker(backend, Budget(requests=most), cleaner(store), clock.now)
 
 
 def _options(found: Target, wanted: Wanted) -> Options:

@@ -67,6 +67,7 @@ def command(cx: frame.Context, words: tuple[str, ...], limit: int, after: str, c
     that hold some are shown. A line says so. Where the config has a [meaning] section and `everturn sync --meaning` has made
     vectors, the words you look for are sent to that model and the order follows meaning too; a line says that as well.
     """
+    from everturn.export.answers import found_item
     from everturn.recall.search import search
     from everturn.sources import all_sources
 
@@ -77,7 +78,7 @@ def command(cx: frame.Context, words: tuple[str, ...], limit: int, after: str, c
     items = _with_context(cx, page.items, context)
     if cx.json:
         about = {"note": page.note or None, "notes": page.notes, "scope": page.scope or None}
-        cx.out.emit_json("search", map(_facts, items), page.next, **about)
+        cx.out.emit_json("search", map(found_item, items), page.next, **about)
     else:
         _tell(cx.out, items)
     for note in page.notes:
@@ -178,35 +179,6 @@ def marked(out: Output, pen: Pen, found: Found) -> str:
         shown += [out.text(text[at:start], " "), pen("match", match) if pen.on else f"«{match}»"]
         at = end
     return "".join((*shown, out.text(text[at:], " ")))
-
-
-def _facts(found: Found) -> dict[str, Any]:
-    from everturn.export.facts import when
-
-    row, session = found.row, found.session
-    return {
-        "session": session.native_id,
-        "agent": session.agent,
-        "kind": session.kind,
-        "state": session.state,
-        "title": found.text.title or None,
-        "workspace": found.text.workspace or None,
-        "turn": None if row is None else row.turn + 1,
-        "message": None if row is None else row.seq + 1,
-        "role": None if row is None else row.role,
-        "origin": None if row is None else row.origin,
-        "field": found.field,
-        "at": None if row is None else when(row.at),
-        "score": round(found.score, 4),
-        "snippet": found.snippet,
-        "spans": [list(span) for span in found.spans],
-        "before": [_beside(one) for one in found.before],
-        "after": [_beside(one) for one in found.after],
-    }
-
-
-def _beside(one: Beside) -> dict[str, Any]:
-    return {"turn": one.turn + 1, "role": one.role, "text": one.text}
 
 
 def _nothing(filters: Filters, after: str, words: str) -> str:

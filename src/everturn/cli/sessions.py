@@ -11,7 +11,7 @@ from everturn.cli import frame
 
 if TYPE_CHECKING:
     from everturn.recall import Page
-    from everturn.recall.sessions import Listed
+    from everturn.recall.listing import Listed
     from everturn.store import SessionFilter
 
 _WIDE = 80  # on a narrower terminal some columns are left out
@@ -40,7 +40,7 @@ def command(cx: frame.Context, text: tuple[str, ...], everything: bool, limit: i
 
     The short id in the first column is what `show`, `search --session` and `export` take; so is @last.
     """
-    from everturn.recall.sessions import listing
+    from everturn.recall.listing import listing
 
     now = clock.now()
     wanted = _filter(" ".join(text), everything, now, **filters)
@@ -75,10 +75,9 @@ def _filter(text: str, everything: bool, now: int, agent: str, workspace: str, s
 
 
 def _tell_json(cx: frame.Context, page: Page[Listed]) -> None:
-    from everturn.export.facts import session_facts
+    from everturn.export.answers import session_item
 
-    items = [{"short": item.short, **session_facts(item.session, item.text)} for item in page.items]
-    cx.out.emit_json("sessions", items, page.next)
+    cx.out.emit_json("sessions", map(session_item, page.items), page.next)
 
 
 def _tell(cx: frame.Context, page: Page[Listed], now: int, everything: bool) -> None:
@@ -91,6 +90,7 @@ def _tell(cx: frame.Context, page: Page[Listed], now: int, everything: bool) -> 
         about = text.title or text.first_prompt or text.summary
         if not about and session.mode == "structure":
             about = "(only its structure was kept)"
+        about = f"★ {about}" if item.star else about
         row = [
             item.short, ago(session.ended, now), session.agent, f"{session.n_turns:,}", f"{session.n_calls:,}",
             f"{session.n_errors:,}", folder(cx.out.text(text.workspace)), in_one_line(cx.out, about, _ABOUT),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -66,7 +66,7 @@ def command(
     if raw_message is not None:
         _tell_record(cx, store, sources, row, raw_message - 1)
         return
-    first, last = _range(turns, row)
+    first, last = turn_range(turns, row)
     reader = Reader(cx.out, store, sources, row, Wanted(**flags))
     views = read_turns(store, row, first, last)
     if cx.json:
@@ -78,7 +78,7 @@ def command(
     reader.tell_hints()
 
 
-def _range(turns: str, session: Session) -> tuple[int, int | None]:
+def turn_range(turns: str, session: Session) -> tuple[int, int | None]:
     """The asked turns as stored numbers, both ends included."""
     from everturn.errors import NothingFound
 
@@ -119,6 +119,7 @@ def _tell_summaries(cx: frame.Context, store: Store, session: Session) -> None:
 
 def _tell_record(cx: frame.Context, store: Store, sources: Sources, session: Session, seq: int) -> None:
     from everturn.errors import NothingFound
+    from everturn.export.answers import record_item
     from everturn.recall.reading import Records
 
     row = next(store.messages(session.id, seq, seq), None)
@@ -129,9 +130,7 @@ def _tell_record(cx: frame.Context, store: Store, sources: Sources, session: Ses
     record = Records(store, sources, session, until=0).record(row)
     if not record:
         raise NothingFound(f"the bytes of session {session.native_id} were not kept; only its structure is there")
-    text = record.decode("utf-8", "replace")
     if cx.json:
-        item: dict[str, Any] = {"message": seq + 1, "start": row.start, "size": row.size, "record": text}
-        cx.out.emit_json("record", [item])
+        cx.out.emit_json("record", [record_item(row, record)])
     else:
-        cx.out.emit(cx.out.text(text, "\n\t"))
+        cx.out.emit(cx.out.text(record.decode("utf-8", "replace"), "\n\t"))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from everturn.cli import capturing, frame
-from everturn.errors import ModelError
+from everturn.errors import Busy, ModelError
 
 if TYPE_CHECKING:
     from everturn.llm.embedding import Embedder
@@ -49,6 +50,7 @@ def command(cx: frame.Context, watch: bool, retry: bool, meaning: bool, **folder
     if watch:
         return _watch(cx, job)
     report = sync(job, retry=retry)
+    _count(store)
     if embedder is None:
         return capturing.tell(cx, report)
     code = 0 if cx.json else capturing.tell(cx, report)
@@ -57,6 +59,14 @@ def command(cx: frame.Context, watch: bool, retry: bool, meaning: bool, **folder
     if cx.json:
         code = capturing.tell(cx, report, meaning=made)
     return _EXIT_FAILED if made["error"] else code
+
+
+def _count(store: Store) -> None:
+    """Bring the counts of tool use up to date. Every question does it too, so it may wait."""
+    from everturn.analyse.plane import catch_up
+
+    with suppress(Busy):
+        catch_up(store)
 
 
 def _embedder(cx: frame.Context) -> Embedder:

@@ -13,9 +13,11 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from msgspec.structs import astuple
+
 from everturn.derive.artifacts import touched
 from everturn.model.archive import RECENT_STEPS, Artifact, Call, Growth, IndexRow, MessageRow, Step, Tail, Turn
-from everturn.model.conversation import Block, CallEnd, CallStart, Message
+from everturn.model.conversation import Block, CallEnd, CallStart, Message, Usage
 from everturn.model.words import FIELDS
 
 #: Finds the arguments of a call read in an earlier piece, for the files its result touched.
@@ -25,6 +27,8 @@ _COLUMN = {name: number for number, name in enumerate(FIELDS)}
 _TYPED = frozenset(("text", "command", "shell", "queued"))
 _PLAIN_NAME = re.compile(r"[\w.:/@-]{1,80}", re.ASCII)
 _FIRST_PROMPT = 300
+#: What a step keeps of a usage, in its order.
+_TOKENS = ("tokens_in", "tokens_out", "tokens_cache_read", "tokens_cache_write", "tokens_cache_write_1h")
 
 
 def grow(tail: Tail, messages: Iterable[Message], start_of: StartOf | None = None) -> tuple[Growth, Tail]:
@@ -45,6 +49,8 @@ class _Grower:
         self.seq, self.n_turns, self.n_steps = tail.next_seq, tail.next_turn, tail.next_step
         self.turn, self.step = tail.turn, tail.step
         self.recent = deque(tail.recent, maxlen=RECENT_STEPS)
+        if self.recent and tail.step is not None:
+            self.recent[-1] = tail.step  # the same one, and it may still grow
         self.open_calls = {call_id: list(calls) for call_id, calls in tail.open_calls.items()}
         self.start_of = start_of
         self.starts: dict[tuple[int, int], CallStart] = {}
@@ -104,23 +110,31 @@ class _Grower:
         step, provider_id = self.step, message.provider_id
         if step is None or not provider_id or provider_id != step.provider_id or step.turn != turn.idx:
             step = self.step = Step(idx=self.n_steps, turn=turn.idx, first_seq=self.seq, provider_id=provider_id)
-            step.resumes = int(bool(provider_id) and provider_id in self.recent)
+            step.resumes = int(bool(provider_id) and any(old.provider_id == provider_id for old in self.recent))
             self.n_steps += 1
             turn.n_steps += 1
-            self.recent.append(provider_id)
+            self.recent.append(step)
         self.steps[step.idx] = step
         step.model = message.model or step.model
         if message.at is not None:
             step.started = message.at if step.started is None else step.started
             step.ended = message.at if step.ended is None else max(step.ended, message.at)
-        # One response is several messages that repeat the usage; the last has the final count. Where something cut the
-        # response in two, the first half keeps it.
-        if message.usage is not None and not step.resumes:
-            step.tokens_in = max(step.tokens_in, message.usage.input)
-            step.tokens_out = max(step.tokens_out, message.usage.output)
-            step.tokens_cache_read = max(step.tokens_cache_read, message.usage.cache_read)
-            step.tokens_cache_write = max(step.tokens_cache_write, message.usage.cache_write)
+        if message.usage is not None:
+            self._spend(step, message.usage)
         return step
+
+    def _spend(self, step: Step, usage: Usage) -> None:
+        """One response is several messages that repeat the usage; the last has the final count.
+
+        Where something cut the response in two, the rest has what is more than the first half told.
+        """
+        told = [0] * len(_TOKENS)
+        if step.resumes:
+            halves = [old for old in self.recent if old.provider_id == step.provider_id and old.idx != step.idx]
+            told = [sum(getattr(old, name) for old in halves) for name in _TOKENS]
+        for name, now, before in zip(_TOKENS, astuple(usage), told, strict=True):
+            if now - before > getattr(step, name):
+                setattr(step, name, now - before)
 
     def _mark(self, message: Message, turn: Turn) -> None:
         if message.kind == "compaction":

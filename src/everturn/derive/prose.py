@@ -10,18 +10,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from msgspec import Struct
-
 _LOOKED_AT = 24_000
 _LONG = 4_000  # characters: no one types that many
 _HEADINGS = 2
 
 
-class Sentence(Struct, frozen=True):
-    """One sentence on one line; `pasted` when it stands in a document that was handed over with the message."""
+class Sentence:
+    """One sentence on one line; `pasted` when it stands in a document that was handed over with the message.
 
-    text: str
-    pasted: bool = False
+    Not a struct: `everturn-hook` uses this module while an agent waits, and msgspec would take longer than all the rest.
+    """
+
+    __slots__ = ("pasted", "text")
+
+    def __init__(self, text: str, pasted: bool = False) -> None:
+        self.text = text
+        self.pasted = pasted
 
 
 def sentences(text: str) -> Iterator[Sentence]:

@@ -9,6 +9,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from everturn.errors import Usage
+from everturn.model.archive import Turn
 
 _SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
 _UNITS = {"s": _SECOND, "m": _MINUTE, "h": _HOUR, "d": _DAY, "w": 7 * _DAY, "y": 365 * _DAY}
@@ -91,6 +92,13 @@ def duration(ms: int | None) -> str:
             rest = ms % size // next_size
             return f"{ms // size}{name} {rest}{next_name}" if rest else f"{ms // size}{name}"
     return f"{ms // _SECOND}s"
+
+
+def turn_ms(turn: Turn) -> int | None:
+    """How long a turn took: as the client reported it, else from its first message to its last."""
+    if turn.reported_ms is not None:
+        return turn.reported_ms
+    return None if turn.started is None or turn.ended is None else max(0, turn.ended - turn.started)
 
 
 def _milliseconds(at: datetime) -> int:

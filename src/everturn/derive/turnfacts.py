@@ -221,7 +221,7 @@ class _Gathering:
             status=call.status,
             exit_status=call.exit_status,
             outcome=outcome(start, call.error_class, call.exit_status) if failed else "",
-            error=_complaint(output) if failed else "",
+            error=complaint(output) if failed else "",
             keys=self._keys(start, output, failed, went_well),
             tool="" if start.kind == "shell" and start.command else start.name,
         )
@@ -241,7 +241,7 @@ def _what(start: CallStart) -> str:
     return one_line(f"{start.name} {about}", LONGEST)
 
 
-def _complaint(output: str) -> str:
+def complaint(output: str) -> str:
     """The line of an output that says most about what went wrong: the first with such a word, else the first."""
     shown = output if len(output) <= 8000 else f"{output[:4000]}\n{output[-4000:]}"
     lines = [

@@ -7,7 +7,6 @@ thread.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
@@ -78,14 +77,16 @@ class Archive:
             return job(store)
 
     def _opened(self) -> Store:
-        identity = _identity(self.url)
-        if self._store is not None and identity != self._identity:
+        from everturn.store.identity import identity
+
+        found = identity(self.url)
+        if self._store is not None and found != self._identity:
             self.close()  # another file lies in its place, or none
         if self._store is None:
             from everturn.store import open_store
 
             self._store = open_store(self.url, create=False, upgrade=False)
-            self._identity = identity
+            self._identity = found
         return self._store
 
 
@@ -102,12 +103,3 @@ def clean(text: str) -> str:
     from everturn.derive.redact import redact
 
     return printable(redact(text))
-
-
-def _identity(url: str) -> tuple[int, int] | None:
-    """Which file it is; None when it is not a file, or not there."""
-    try:
-        found = os.stat(url)
-    except (OSError, ValueError):
-        return None
-    return found.st_dev, found.st_ino

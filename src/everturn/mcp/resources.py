@@ -10,7 +10,7 @@ from everturn.mcp.handles import SESSION, TURNS, handle, taken_apart
 
 if TYPE_CHECKING:
     from everturn.recall.framing import Clean
-    from everturn.recall.sessions import Listed
+    from everturn.recall.listing import Listed
     from everturn.store import Store
 
 MIME = "text/plain"
@@ -37,8 +37,8 @@ _LATEST = 20  # turns
 
 def listed(archive: Archive, cursor: str) -> dict[str, Any]:
     """A page of sessions. Before the first sync there are none, which is not an error of whoever lists them."""
+    from everturn.recall.listing import listing
     from everturn.recall.secrets import cleaner
-    from everturn.recall.sessions import listing
     from everturn.store import SessionFilter
 
     def found(store: Store) -> dict[str, Any]:

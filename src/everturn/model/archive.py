@@ -139,12 +139,13 @@ class Step(Struct):
     started: int | None = None
     ended: int | None = None
     n_calls: int = 0  # the size of the parallel batch
-    resumes: int = 0  # the rest of a response whose first part is an earlier step: its tokens are counted there
+    resumes: int = 0  # the rest of a response whose first part is an earlier step: its tokens are what is more than was told there
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cache_read: int = 0
     tokens_cache_write: int = 0
     inherited: int = 0
+    tokens_cache_write_1h: int = 0  # of the cache writes: those that are kept for an hour
 
 
 class Call(Struct):
@@ -280,7 +281,7 @@ class Tail(Struct):
     turn: Turn | None = None  # the last one
     step: Step | None = None  # the last one
     open_calls: dict[str, list[Call]] = {}  # calls without a result, and orphans, by call id
-    recent: list[str] = []  # provider ids of the last RECENT_STEPS steps, oldest first
+    recent: list[Step] = []  # the last RECENT_STEPS, oldest first
 
 
 class Growth(Struct):

@@ -56,6 +56,7 @@ class Usage(Struct, frozen=True):
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
+    cache_write_1h: int = 0  # of the ones before: those that are kept for an hour
 
 
 class Message(Struct, frozen=True):

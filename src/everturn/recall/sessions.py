@@ -11,11 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from msgspec import Struct
-
 from everturn.errors import AmbiguousSession, NothingFound, UnknownSession
-from everturn.model.archive import Session, SessionText
-from everturn.recall import Page
+from everturn.model.archive import Session
 from everturn.store import SessionFilter, Store
 
 #: More candidates than any id worth typing has; a beginning that fits more is ambiguous anyway.
@@ -23,14 +20,6 @@ _CANDIDATES = 2000
 _LENGTHS = (8, 13, 18, 23, 28)  # a UUID is cut where it has its hyphens
 _LONGER = (18, 23, 28)  # ids that begin with a word they all have
 _BY_AGE = re.compile(r"@(?:last|-([1-9][0-9]{0,5}))")
-
-
-class Listed(Struct, frozen=True):
-    """One line of a list of sessions."""
-
-    session: Session
-    text: SessionText
-    short: str  # enough of its id to tell it from the others of the list
 
 
 def resolve(store: Store, wanted: str) -> Session:
@@ -81,13 +70,6 @@ def short_ids(sessions: Iterable[Session], store: Store | None = None) -> dict[i
         beginnings = (name[:length].rstrip("-") for length in lengths)
         shorts[number] = next((one for one in beginnings if not any(o.startswith(one) for o in others)), name)
     return shorts
-
-
-def listing(store: Store, wanted: SessionFilter, limit: int = 50, after: str = "") -> Page[Listed]:
-    """A page of sessions, newest first."""
-    rows, cursor = store.sessions(wanted, limit, after)
-    shorts = short_ids((session for session, _ in rows), store)
-    return Page([Listed(session, text, shorts[session.id]) for session, text in rows], cursor)
 
 
 def _beside(store: Store | None, session: Session) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from msgspec import Struct
 
 from everturn.clock import now
+from everturn.model.analytics import ActivityRow, PlaneTable, Trail, UsageRow
 from everturn.model.archive import (
     Artifact,
     Call,
@@ -34,6 +35,7 @@ from everturn.model.archive import (
     Turn,
     Version,
 )
+from everturn.model.hooked import Hooked
 
 
 class SessionFilter(Struct, frozen=True):
@@ -218,10 +220,14 @@ class Store(Protocol):
     def links(self, session: int) -> list[LinkRow]: ...
     def links_to(self, native_id: str) -> list[LinkRow]: ...
     def search(self, query: Query) -> list[Hit]:
-        """Every entry that fits, best first by its own words alone, a page of it. Looks at all of them."""
+        """Every entry that fits, best first by its own words alone, a page of it.
+
+        Looks at all of them, however many: it is there to say what is right, in the contract's tests and in benchmarks.
+        What people and agents ask goes through `candidates`.
+        """
 
     def candidates(self, query: Query, most: int = 0) -> Candidates:
-        """What is worth ranking, about `most` entries (0 = all): those with the rarest words, of common ones the newest.
+        """What is worth ranking, about `most` entries (0 = all): those with the rarest words, and the best of these.
 
         `limit` and `offset` are not looked at.
         """
@@ -239,6 +245,37 @@ class Store(Protocol):
     def census(self, version: int | None = None) -> list[CensusRow]:
         """Of one version, or summed over all current ones (version 0 in the rows)."""
 
+    # analytics ----------------------------------------------------------------------------------------------------
+    def stale_sessions(self, limit: int = 100) -> list[tuple[int, int]]:
+        """Sessions whose counts are out of date, lowest id first, each with its number of calls."""
+
+    def recount(self, sessions: Sequence[int]) -> None:
+        """Count these sessions again and change the totals by the difference."""
+
+    def check_rules(self) -> bool:
+        """Was the plane counted by the rules of this version? If not it is emptied, to be counted anew."""
+
+    def totals(self, table: str, subagents: bool = True, least: int = 1) -> dict[tuple[int | str, ...], list[int]]:
+        """A table of `model.analytics.TALLIES`: key (without `subagent`) → counters. Rows with n below `least` are left out."""
+
+    def trails(
+        self, wanted: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
+    ) -> Iterator[tuple[int, Trail]]:
+        """The tool use of sessions, lowest id first. `kinds` and `states` of the filter are not looked at."""
+
+    def usage(
+        self, wanted: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
+    ) -> list[UsageRow]:
+        """Tokens of sessions by quarter of an hour and model, inherited ones marked."""
+
+    def activity(
+        self, wanted: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
+    ) -> list[ActivityRow]:
+        """Turns and calls of sessions by quarter of an hour."""
+
+    def plane_rows(self, table: PlaneTable) -> Iterator[tuple[Any, ...]]:
+        """All rows of one of `model.analytics.PLANE`, in order, streamed."""
+
     # kept ---------------------------------------------------------------------------------------------------------
     def keep(self, row: Kept) -> None:
         """Insert or replace by (kind, agent, subject, key)."""
@@ -251,6 +288,20 @@ class Store(Protocol):
 
     def bury(self, rows: list[Tombstone]) -> None: ...
     def tombstones(self) -> list[Tombstone]: ...
+    def add_hooked(self, rows: Iterable[Hooked]) -> int:
+        """Add what hooks have heard and is not there yet; how many rows that were."""
+
+    def hooked(self, session: str = "") -> list[Hooked]:
+        """What hooks have heard, in order of time: of one session by its native id, or all."""
+
+    def hooked_alone(self, since: int = 0) -> dict[str, int]:
+        """Native ids of sessions with calls, heard since then, that were not found in the archive; how many each."""
+
+    def find_hooked(self, sessions: Iterable[str]) -> None:
+        """Look in the archive for the calls of these sessions that were not found before."""
+
+    def drop_hooked(self, sessions: Sequence[str]) -> None:
+        """Give up what was heard of sessions."""
 
     # erasing ------------------------------------------------------------------------------------------------------
     def delete_file(self, source: int) -> None:

@@ -24,6 +24,7 @@ from everturn.model.archive import (
     Tail,
     Turn,
 )
+from everturn.store.analytics import Plane
 from everturn.store.counting import Count, count
 from everturn.store.driver import Driver, in_lists
 from everturn.store.index import Index
@@ -77,6 +78,7 @@ class Derived:
     driver: Driver
     index: Index
     ownership: Ownership
+    plane: Plane
 
     def open_session(self, row: Session) -> Session:
         """The session of (version, native_id): found, or made from `row`. The id never changes, also not in a rebuild."""
@@ -100,22 +102,21 @@ class Derived:
         if numbers is None or not numbers[0]:
             return Tail()
         turn = self.driver.one(f'{TURNS.select} WHERE "session"=? ORDER BY "idx" DESC LIMIT 1', (session,))
-        step = self.driver.one(f'{STEPS.select} WHERE "session"=? ORDER BY "idx" DESC LIMIT 1', (session,))
         unpaired: dict[str, list[Call]] = {}
         for row in self.driver.all(_UNPAIRED, (session,)):
             call = Call(*row)
             unpaired.setdefault(call.call_id, []).append(call)
         recent = self.driver.all(
-            'SELECT "provider_id" FROM "step" WHERE "session"=? ORDER BY "idx" DESC LIMIT ?', (session, RECENT_STEPS)
+            f'{STEPS.select} WHERE "session"=? ORDER BY "idx" DESC LIMIT ?', (session, RECENT_STEPS)
         )
         return Tail(
             next_seq=numbers[0],
             next_turn=numbers[1],
             next_step=numbers[2],
             turn=Turn(*turn) if turn else None,
-            step=Step(*step) if step else None,
+            step=Step(*recent[0]) if recent else None,
             open_calls=unpaired,
-            recent=[row[0] for row in reversed(recent)],
+            recent=STEPS.read(reversed(recent)),
         )
 
     def append(self, session: int, growth: Growth) -> None:
@@ -183,6 +184,7 @@ class Derived:
         return SESSIONS.read(self.driver.all(f'{SESSIONS.select} WHERE "version"=? ORDER BY "id" DESC', (version,)))
 
     def _empty_session(self, session: Session) -> None:
+        self.plane.drop(session.id)
         self.ownership.release(session)
         self.index.remove_session(session.id)
         for table in OF_SESSION:

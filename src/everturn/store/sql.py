@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from contextlib import AbstractContextManager
 
+from everturn.store.analytics import Analytics, Plane
 from everturn.store.checkpoints import Checkpoints
 from everturn.store.driver import Driver
 from everturn.store.erasing import Erasing
+from everturn.store.hooked import HookedEvents
 from everturn.store.index import Index
 from everturn.store.kept import KeptThings
 from everturn.store.ownership import Ownership
@@ -19,7 +21,7 @@ from everturn.store.questions import Questions
 from everturn.store.searching import Searching
 
 
-class SqlStore(Erasing, Questions, Searching, KeptThings, Checkpoints):
+class SqlStore(Erasing, Questions, Searching, KeptThings, Checkpoints, Analytics, HookedEvents):
     """One archive in one SQL database. Not shared between threads."""
 
     def __init__(self, url: str, driver: Driver, index: Index) -> None:
@@ -27,6 +29,7 @@ class SqlStore(Erasing, Questions, Searching, KeptThings, Checkpoints):
         self.driver = driver
         self.index = index
         self.ownership = Ownership(driver, index)
+        self.plane = Plane(driver)
         self.packer = Packer()
         self._recent = OrderedDict()
 

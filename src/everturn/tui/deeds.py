@@ -7,7 +7,7 @@ where there is none.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from textual.binding import Binding
 
@@ -25,7 +25,7 @@ class Deeds(Frame):
     """A screen on which a session can be pointed at."""
 
     DEEDS = (
-        Binding("r", "resume", "resume", tooltip="the command that goes on with the session in its agent"),
+        Binding("r", "resume", "resume", tooltip="the commands that go on with the session"),
         Binding("d", "document", "restore", tooltip="what happened in the session, as a document with evidence"),
         Binding("e", "export", "export", tooltip="write the session to a file, as Markdown"),
     )
@@ -45,10 +45,12 @@ class Deeds(Frame):
 
         row, text = await self.archive.ask(lambda store: store.session(session))
         command = resume_command(self.archive, row, text.workspace)
-        if not command:
-            self.say(f"{row.agent} offers no way to go on with a session; d tells what happened in it", "warn")
+        apart = ["--"] if row.native_id.startswith("-") else []  # an id is never an option
+        ours = _typed(["everturn", "resume", *apart, row.native_id], text.workspace)
+        if not command and not ours:
+            self.say("its id cannot be typed; d tells what happened in it", "warn")
             return
-        self.app.push_screen(resume_screen(self.archive, command))
+        self.app.push_screen(resume_screen(self.archive, command, ours))
 
     def action_document(self) -> None:
         """Tell what happened in it."""
@@ -90,7 +92,12 @@ def resume_command(archive: Archive, session: Session, workspace: str) -> str:
     source = archive.sources.get(session.agent)
     if source is None or source.resume_command is None or session.kind != "main":
         return ""
-    command = shlex.join(source.resume_command(session.native_id))
+    return _typed(source.resume_command(session.native_id), workspace)
+
+
+def _typed(words: Sequence[str], workspace: str) -> str:
+    """A command as it is typed, in its folder; nothing when it cannot be."""
+    command = shlex.join(words)
     told = f"cd {shlex.quote(workspace)} && {command}" if workspace else command
     # An id comes from a foreign file. What a terminal would act on is not part of a command that works.
     return told if told.isprintable() else ""
@@ -114,6 +121,6 @@ def markdown(archive: Archive, store: Store, session: int) -> Iterable[bytes]:
 
 def file_name(store: Store, session: int, ending: str) -> str:
     """A name for a file about a session. Ids come from foreign files: only letters, digits and a few signs are taken."""
-    short = short_ids([store.session(session)[0]])[session]
+    short = short_ids([store.session(session)[0]], store)[session]
     kept = "".join(char if char.isascii() and (char.isalnum() or char in "-_.") else "_" for char in short)
     return f"{kept.strip('.') or 'session'}.{ending}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from typing import NamedTuple
 
+from everturn.derive.diffs import diff_of
 from everturn.derive.times import duration, iso
 from everturn.export.facts import turn_ms
 from everturn.model.archive import Call, Session, SessionText, Turn
@@ -16,7 +17,6 @@ from everturn.recall.reading import Records, has_words
 from everturn.recall.transcript import Passage, input_text, is_quiet
 from everturn.store import Store
 from everturn.tui.archive import Archive
-from everturn.tui.diffs import diff_of
 from everturn.tui.feed import Item
 from everturn.tui.lines import Span
 from everturn.tui.told import Folded, Heading, Link, Part, Words, excerpt

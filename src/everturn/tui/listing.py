@@ -72,7 +72,7 @@ class Sessions:
         rows, following = store.sessions(self.wanted, ROWS, self._cursors[number])
         if following and number + 1 == len(self._cursors):
             self._cursors.append(following)
-        shorts = short_ids(session for session, _ in rows)
+        shorts = short_ids((session for session, _ in rows), store)
         now = self._archive.clock()
         return Page(number, [self._listed(one, text, shorts[one.id], now) for one, text in rows], not following)
 

@@ -17,6 +17,7 @@ from everturn.tui.pages import Pages
 from everturn.tui.told import Folded, Words
 
 _LINES = 500  # of a page
+_KEYS = 18  # columns for the keys in the help
 
 
 class Row(Struct, frozen=True):
@@ -25,17 +26,20 @@ class Row(Struct, frozen=True):
     key: int
     text: str
     style: str = ""
+    indent: int = 0  # of what does not fit on the first line, where the screen is wide enough for that
 
     def lines(self, width: int) -> list[Line]:
         """As many as it takes."""
-        return [plain(part, self.style) for part in broken(self.text, width)]
+        indent = self.indent if width >= 3 * self.indent else 0
+        first, *more = broken(self.text[indent:], width - indent)
+        return [plain(self.text[:indent] + first, self.style), *(plain(" " * indent + one, self.style) for one in more)]
 
 
 class Text:
     """Pages of a text that is at hand."""
 
-    def __init__(self, text: str) -> None:
-        self._lines = text.rstrip("\n").split("\n")
+    def __init__(self, text: str, indent: int = 0) -> None:
+        self._lines, self._indent = text.rstrip("\n").split("\n"), indent
 
     @property
     def last_page(self) -> int:
@@ -46,7 +50,7 @@ class Text:
         """Some lines; nothing is asked of the archive."""
         first = number * _LINES
         lines = self._lines[first : first + _LINES]
-        items: list[Item] = [Row(first + n, line, _style(line)) for n, line in enumerate(lines)]
+        items: list[Item] = [Row(first + n, line, _style(line), self._indent) for n, line in enumerate(lines)]
         return Page(number, items, number >= self.last_page)
 
 
@@ -58,10 +62,12 @@ class Reading(Deeds):
         Binding("s", "save", "save", tooltip="write it to a file"),
     ]
 
-    def __init__(self, archive: Archive, title: str, text: str, save_as: str = "", entered: str = "") -> None:
+    def __init__(
+        self, archive: Archive, title: str, text: str, save_as: str = "", entered: str = "", indent: int = 0
+    ) -> None:
         super().__init__(archive)
         self._title, self._text, self._save_as, self._entered = title, text, save_as, entered
-        self._feed = Text(text)
+        self._feed = Text(text, indent)
 
     def title_line(self) -> Line:
         """What it is."""
@@ -100,12 +106,13 @@ class Reading(Deeds):
         self.ask("write to", self._save_as, write)
 
 
-def resume_screen(archive: Archive, command: str) -> Reading:
-    """How to go on with a session."""
-    text = (
-        f"To go on with this session in its agent:\n\n{command}\n\nEnter leaves and prints the command; esc goes back."
-    )
-    return Reading(archive, "resume", text, entered=command)
+def resume_screen(archive: Archive, command: str, ours: str) -> Reading:
+    """How to go on with a session: in its agent, where that has a command for it, and with everturn."""
+    told = [f"To go on with this session in its agent:\n\n{command}"] if command else []
+    where = "In a chat, or with --in in another agent:" if command else "To go on with this session:"
+    told += [f"{where}\n\n{ours}"] if ours else []
+    text = "\n\n".join([*told, "Enter leaves and prints the first command; esc goes back."])
+    return Reading(archive, "resume", text, entered=command or ours)
 
 
 def whole_screen(archive: Archive, item: Folded | Words) -> Reading:
@@ -117,8 +124,8 @@ def help_screen(archive: Archive, of: Frame) -> Reading:
     """Every key of a screen."""
     told = [*of.all_keys(), *(one for one in Pages.BINDINGS if isinstance(one, Binding))]
     rows = {one.action: one for one in reversed(told)}
-    lines = [f"{keys_of(one):<18} {one.tooltip or one.description}" for one in reversed(rows.values())]
-    return Reading(archive, "help", "\n".join((of.HELP.strip(), "", *lines) if of.HELP else lines))
+    lines = [f"{keys_of(one):<{_KEYS}} {one.tooltip or one.description}" for one in reversed(rows.values())]
+    return Reading(archive, "help", "\n".join((of.HELP.strip(), "", *lines) if of.HELP else lines), indent=_KEYS + 1)
 
 
 def _whole(item: Folded | Words) -> Iterator[str]:

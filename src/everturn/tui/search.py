@@ -45,6 +45,7 @@ class SearchScreen(Deeds):
         self._timer: Timer | None = None
         self._serial = 0
         self._found: Hits | None = None
+        self._given = typed.strip()
 
     def above(self) -> ComposeResult:
         """The words."""
@@ -72,7 +73,7 @@ class SearchScreen(Deeds):
 
     async def _search(self, serial: int) -> None:
         asked = self.typing.value.strip()
-        if len(asked) < 2:
+        if len(asked) < 2 or asked == self._given:  # a place to look in, and no words yet
             return
         hits = _Latest(self, Hits(self.archive, asked), serial)
         try:
@@ -83,6 +84,8 @@ class SearchScreen(Deeds):
             return
         self._found = hits.hits
         self.top_bar.put(self.title_line())
+        if serial == self._serial:
+            self.show_keys()
 
     def is_latest(self, serial: int) -> bool:
         """Whether nothing was typed since."""

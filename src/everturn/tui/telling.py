@@ -34,7 +34,7 @@ class Told:
     def __init__(self, archive: Archive, store: Store, session: int, spot: Spot | None = None) -> None:
         self._archive, self._spot = archive, spot
         self.session, self.text = store.session(session)
-        self.short = archive.line(short_ids([self.session])[self.session.id], 40)
+        self.short = archive.line(short_ids([self.session], store)[self.session.id], 40)
         self.relatives = lineage(store, self.session)
         self.items = Items(archive, self.session, self.relatives, spot.marks if spot else ())
         self._structures: dict[int, Structure] = {}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from everturn.tui.diffs import style_of
+from everturn.derive.diffs import style_of
 from everturn.tui.lines import Line, block, cut, marked
 
 _BEFORE = 3  # lines before a match that are shown with it

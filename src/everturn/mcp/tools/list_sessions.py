@@ -13,7 +13,7 @@ from everturn.mcp.tools import Answer, MaxTokens, Tool, schema
 if TYPE_CHECKING:
     from everturn.recall import Page
     from everturn.recall.framing import Clean
-    from everturn.recall.sessions import Listed
+    from everturn.recall.listing import Listed
     from everturn.store import SessionFilter, Store
 
 #: Goes with the data too: some clients show a model nothing else.
@@ -60,8 +60,8 @@ def _filter(archive: Archive, asked: Arguments) -> SessionFilter:
 
 def _listed(store: Store, wanted: SessionFilter, asked: Arguments) -> Answer:
     from everturn.recall.budget import cost
+    from everturn.recall.listing import listing
     from everturn.recall.secrets import cleaner
-    from everturn.recall.sessions import listing
 
     clean, limit, total = cleaner(store), asked.limit, store.count_sessions(wanted)
     while True:

@@ -18,6 +18,12 @@ from everturn.sources.foreign import strings
 NOTHING = Raw()
 
 
+class CacheWrites(Struct, gc=False):
+    """`message.usage.cache_creation`: how long what was written stays."""
+
+    ephemeral_1h_input_tokens: int | None = 0
+
+
 class Tokens(Struct, gc=False):
     """`message.usage`."""
 
@@ -25,6 +31,7 @@ class Tokens(Struct, gc=False):
     output_tokens: int | None = 0
     cache_read_input_tokens: int | None = 0
     cache_creation_input_tokens: int | None = 0
+    cache_creation: CacheWrites | None = None
 
 
 class Body(Struct, gc=False):
@@ -114,6 +121,7 @@ _NESTED: dict[tuple[type[Struct], str], type[Struct]] = {
     (Event, "tool_use_result"): Outcome,
     (Event, "data"): Progress,
     (Body, "usage"): Tokens,
+    (Tokens, "cache_creation"): CacheWrites,
     (Outcome, "file"): FileRef,
 }
 

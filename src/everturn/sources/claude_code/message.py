@@ -191,9 +191,11 @@ def _message(
 def _usage(tokens: Tokens | None) -> Usage | None:
     if tokens is None:
         return None
+    kept = tokens.cache_creation
     return Usage(
         count(tokens.input_tokens) or 0,
         count(tokens.output_tokens) or 0,
         count(tokens.cache_read_input_tokens) or 0,
         count(tokens.cache_creation_input_tokens) or 0,
+        count(kept.ephemeral_1h_input_tokens) or 0 if kept is not None else 0,
     )

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from everturn.derive.diffs import diff_of, style_of
 from everturn.model.conversation import CallStart
-from everturn.tui.diffs import diff_of, style_of
 
 PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-old\n+new\n*** End Patch"
 UNIFIED = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new"

@@ -1,0 +1,184 @@
+"""Chats killed at random moments, and a chat of a thousand messages."""
+
+from __future__ import annotations
+
+import random
+import re
+import shlex
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from benchmarks.corpora import Corpora
+from benchmarks.figures import Figure, exact
+from benchmarks.processes import EVERTURN, MB, Cost, Failed, run
+from everturn.derive.tokens import estimate
+from everturn.model.archive import Session
+from everturn.recall.reading import read_messages
+from everturn.recall.tool import ConversationRecall
+from everturn.resume.journal import AGENT
+from everturn.sources import all_sources
+from everturn.store import SessionFilter
+from tests.chat.program import SUMMARY, Desk, is_restoration, is_summary_request, last_words
+from tests.model_server import Asked, Call, ModelServer, Says
+
+_CHATS = 100
+_REQUESTS = 8  # of one chat that nobody kills
+_SEED = 20260131
+_PATIENCE = 60.0
+_STARTS = 7
+_START = 0.3  # CPU seconds
+_GROWTH = 10  # MB
+_WINDOW = 12_000
+_SHORT, _LONG = 100, 1_000  # messages
+_ANSWER = re.compile(r"^Assistant: (heard .*)\n", re.MULTILINE)
+
+
+def figures(corpora: Corpora) -> Iterator[Figure]:
+    """A hundred chats, then a long one."""
+    with ModelServer(_model) as server:
+        folder = corpora.folder / "killed-chats"
+        folder.mkdir()
+        yield from _killed(Desk(folder, server))
+    yield from _long(corpora.folder)
+
+
+def _model(asked: Asked) -> Says:
+    """Repeats what it heard; looks into the folder first when it is asked to."""
+    said = last_words(asked)
+    if is_summary_request(asked):
+        return Says(SUMMARY.format(background="Initial session.", topic="killing"), drip=0.002)
+    if is_restoration(asked):
+        return Says("I am ready.", drip=0.002)
+    if asked.body["messages"][-1]["role"] == "tool":
+        return Says("heard what the tool says")
+    if said.startswith("look"):
+        return Says(calls=(Call("list", {"path": "."}, f"call-{asked.number}"),))
+    return Says(f"heard {said}", drip=0.005) if len(said) < 40 else Says("heard a long question")
+
+
+# killed -----------------------------------------------------------------------------------------------------------------
+def _killed(desk: Desk) -> Iterator[Figure]:
+    moments, wrong, shown, reached = random.Random(_SEED), list[str](), 0, 0
+    acknowledged: list[str] = []
+    for number in range(_CHATS):
+        said, is_killed = _struck(desk, number, moments)
+        acknowledged += said
+        reached += is_killed
+        shown += bool(said)
+    sessions = _sessions(desk)
+    kept = {text for session in sessions for text in _words(desk, session)}
+    lost = [words for words in acknowledged if words not in kept]
+    about = f"{_CHATS} chats, {reached} killed at work, {shown} of them after an answer, {len(sessions)} sessions"
+    yield exact("chats killed: acknowledged messages that are lost", lost, f"{len(acknowledged):,} messages; {about}")
+    for session in sessions:
+        ran = desk.run("chat", "--resume", session.native_id, "--no-summary", typed="are you there?\n")
+        if ran.code != 0 or "heard are you there?" not in ran.out:
+            wrong.append(f"{session.native_id} ended with {ran.code}: {ran.err.strip().splitlines()[-1:]}")
+    yield exact("chats killed: sessions that cannot be taken up", wrong, f"each of {len(sessions)} sessions was")
+    unsound = [] if desk.run("verify").code == 0 else ["verify"]
+    yield exact("chats killed: archives that are not sound", unsound, "everturn verify")
+
+
+def _struck(desk: Desk, number: int, moments: random.Random) -> tuple[list[str], bool]:
+    """One chat, killed soon after one of its requests, or before any. What it acknowledged, and whether it still ran."""
+    lines = [f"message {number}-0", f"look {number}-1", f"message {number}-2", "/compact", f"message {number}-3"]
+    strike, before = moments.randrange(_REQUESTS), len(desk.server.asked)
+    later = moments.random() * (0.5 if strike == 0 else 0.08)
+    out = desk.folder / "shown"
+    with out.open("wb") as shown:
+        process = subprocess.Popen(
+            desk.command("chat", "--new"), stdin=subprocess.PIPE, stdout=shown, stderr=subprocess.DEVNULL, env=desk.env,
+            cwd=desk.workspace,
+        )  # fmt: skip
+        assert process.stdin is not None
+        process.stdin.write("".join(f"{line}\n" for line in lines).encode())
+        process.stdin.flush()
+        end = time.monotonic() + _PATIENCE
+        while len(desk.server.asked) - before < strike and process.poll() is None:
+            if time.monotonic() > end:
+                raise Failed(f"chat {number} did not ask the model {strike} times")
+            time.sleep(0.001)
+        time.sleep(later)
+        is_killed = process.poll() is None
+        process.kill()
+        process.stdin.close()
+        process.wait()
+    answers = _ANSWER.findall(out.read_text("utf-8", "replace"))
+    said = [line for line in lines if line != "/compact"][: len(answers)]
+    return [*said, *(answer for answer in answers if "tool" not in answer)], is_killed
+
+
+def _sessions(desk: Desk) -> list[Session]:
+    with closing(desk.store()) as store:
+        found, cursor = store.sessions(SessionFilter(agent=AGENT), 1000)
+        assert not cursor
+        return [row for row, _ in found]
+
+
+def _words(desk: Desk, session: Session) -> Iterator[str]:
+    with closing(desk.store()) as store:
+        for _, message in read_messages(store, all_sources(), session):
+            yield from (block.text for block in message.blocks)
+
+
+# a long one -------------------------------------------------------------------------------------------------------------
+def _long(folder: Path) -> Iterator[Figure]:
+    peaks, costs = {}, list[Cost]()
+    for messages in (_SHORT, _LONG):
+        place = folder / f"chat-{messages}"
+        place.mkdir()
+        with ModelServer(_model) as server:
+            desk = Desk(place, server, window=_WINDOW)
+            lines = "".join(f"question {n} about widget{n:03} {'blah ' * 40}\n" for n in range(messages // 2))
+            peaks[messages] = _chat(desk, lines, "--new", "--no-summary").peak / MB
+            if messages == _LONG:
+                yield exact("long chat: requests over the window", _too_long(server), f"{len(server.asked)} requests")
+                costs = [_chat(desk, "", "--resume", "--no-summary") for _ in range(_STARTS)]
+                starts = [_chat(desk, "", "--new", "--no-summary") for _ in range(_STARTS)]
+                yield from _found(desk, server)
+    note = f"{peaks[_SHORT]:.1f} MB with {_SHORT} messages, {peaks[_LONG]:.1f} MB with {_LONG:,}"
+    yield Figure("long chat: memory for 900 more messages", peaks[_LONG] - peaks[_SHORT], "MB", _GROWTH, note=note)
+    # Whatever else runs on the machine can only add to what a start takes.
+    told = f"{_LONG:,} messages, least of {_STARTS}"
+    yield Figure(
+        "long chat: start of another, to the prompt", min(cost.cpu for cost in starts), "CPU-s", _START, note=told
+    )
+    yield Figure("long chat: taken up, to the prompt", min(cost.cpu for cost in costs), "CPU-s", _START, note=told)
+
+
+def _chat(desk: Desk, typed: str, *words: str) -> Cost:
+    lines = desk.folder / "typed"
+    lines.write_text(typed)
+    command = f"exec {shlex.join([*EVERTURN, 'chat', *words])} <{shlex.quote(str(lines))}"
+    # Installed programs are compiled once; an environment that forbids to keep that would be measured instead of us.
+    env = {name: value for name, value in desk.env.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return run(("sh", "-c", command), env, cwd=desk.workspace)
+
+
+def _too_long(server: ModelServer) -> Iterator[str]:
+    for asked in server.asked:
+        words = [str(one["content"]) for one in asked.body["messages"]]
+        if sum(map(estimate, words)) + asked.body["max_tokens"] > _WINDOW:
+            yield f"request {asked.number}"
+
+
+def _found(desk: Desk, server: ModelServer) -> Iterator[Figure]:
+    """What the last request of the long chat had no room for, looked for in the archive."""
+    last = [str(one["content"]) for one in server.asked[-1].body["messages"]]
+    in_view = {int(found) for words in last for found in re.findall(r"widget(\d+)", words)}
+    dropped = [n for n in range(_LONG // 2) if n not in in_view]
+    (session,) = [one for one in _sessions(desk) if one.n_prompts]
+    with closing(desk.store()) as store:
+        recall = ConversationRecall(store, all_sources(), session)
+        missing = [f"widget{n:03}" for n in dropped if not _is_recalled(recall, n)]
+    yield exact("long chat: messages out of view that recall misses", missing, f"{len(dropped)} prompts out of view")
+
+
+def _is_recalled(recall: Any, number: int) -> bool:
+    return f"question {number} about widget{number:03}" in recall.call(
+        {"action": "search", "query": f"widget{number:03}"}
+    )

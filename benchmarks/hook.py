@@ -1,0 +1,132 @@
+"""What an agent pays for `everturn-hook`: CPU beside a bare Python, big events, many agents at once; and the drain."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.corpora import Corpora
+from benchmarks.figures import Figure, exact
+from benchmarks.processes import MB, ROOT, Place, median_cpu, run
+from everturn import hook
+from everturn.capture import context, spool
+from everturn.store import open_store
+
+RUNS = 15
+AGENTS, EACH = 8, 12
+DRAINED = 10_000
+_CWD = "/home/ann/shop"
+
+_FILE = (sys.executable, "-I", "-S", str(ROOT / "src" / "everturn" / "hook.py"))
+_SCRIPT = (sys.executable, "-c", "import sys; from everturn.hook import main; sys.exit(main())")
+_BARE = (sys.executable, "-c", "pass")
+
+
+def figures(corpora: Corpora) -> Iterator[Figure]:
+    """All of it."""
+    place = Place(corpora.folder / "hook")
+    place.folder.mkdir()
+    yield from _costs(place)
+    yield _at_once(place)
+    yield from _drain(place)
+
+
+def _costs(place: Place) -> Iterator[Figure]:
+    usual, big = (_event(place, size) for size in (3_000, 2 * MB))
+    bare = _cpu(place, _BARE, usual)
+    script = _cpu(place, _SCRIPT, usual)
+    yield Figure("everturn-hook, CPU", script * 1000, "ms", 25, note=f"median of {RUNS}, an event of 3 kB")
+    yield Figure("everturn-hook beside `python -c pass`", script / bare, "times", 1.6, note=f"{bare * 1000:.1f} ms")
+    yield Figure("the same run as a file without site", _cpu(place, _FILE, usual) * 1000, "ms", 25)
+    yield Figure("an event of 2 MB, CPU", _cpu(place, _FILE, big) * 1000, "ms", 60)
+    yield from _contexts(place, bare)
+
+
+def _contexts(place: Place, bare: float) -> Iterator[Figure]:
+    """What is told to a model, from files that a drain has prepared; a hint only where a prompt has one of the phrases."""
+    folder = str(place.archive / "state" / "context")
+    text = context.as_printed("Where you were. " * 300)
+    context.prepare(folder, _CWD, context.WHERE, text)
+    context.prepare(folder, _CWD, context.HINT, text)
+    context.prepare(folder, "s1", context.WINDOW, context.BETWEEN.join(["some words of a session " * 40] * 100))
+    about = {"session_id": "s1", "cwd": _CWD}
+    start = _written(place, "start", about | {"hook_event_name": "SessionStart", "source": "startup"})
+    prompt = about | {"hook_event_name": "UserPromptSubmit"}
+    plain = _written(place, "plain", prompt | {"prompt": "add a test for the parser " * 50})
+    points = _written(place, "points", prompt | {"prompt": "do it like we discussed for the zebra"})
+    note = f"python -c pass {bare * 1000:.1f} ms"
+    where = (*_SCRIPT, "--where-you-were")
+    yield Figure("where you were, CPU", _cpu(place, where, start) * 1000, "ms", 25, note=note)
+    yield Figure("a prompt with --hints, CPU", _cpu(place, (*_SCRIPT, "--hints"), plain) * 1000, "ms", 25, note=note)
+    yield Figure(
+        "a prompt that brings a hint, CPU", _cpu(place, (*_SCRIPT, "--hints"), points) * 1000, "ms", 40, note=note
+    )
+    yield Figure("status line, CPU", _cpu(place, (*_SCRIPT, "--statusline"), start) * 1000, "ms", 60, note=note)
+    yield Figure(
+        "with --drain, CPU", _cpu(place, (*_SCRIPT, "--drain"), plain) * 1000, "ms", 40, note="its own process apart"
+    )
+
+
+def _cpu(place: Place, command: tuple[str, ...], event: Path) -> float:
+    """The shell only opens the file; it is part of every figure here."""
+    words = ("/bin/sh", "-c", 'exec "$@" < "$0"', str(event), *command)
+    return median_cpu([run(words, place.env) for _ in range(RUNS)])
+
+
+def _at_once(place: Place) -> Figure:
+    """Real processes, as many as there are agents, one after another each."""
+    event = _event(place, 3_000)
+    spooled = place.archive / "state" / "spool" / hook.SPOOL
+    spooled.unlink()
+    words = ["/bin/sh", "-c", f'for n in $(seq {EACH}); do "$@" < "$0" || echo failed; done', str(event), *_FILE]
+    agents = [subprocess.Popen(words, env=place.env, stdout=subprocess.PIPE) for _ in range(AGENTS)]
+    said = [agent.communicate()[0] for agent in agents]
+    lines = [line for line in spooled.read_bytes().splitlines() if line]
+    wrong = [f"an agent heard {words!r}" for words in said if words]
+    wrong += [] if len(lines) == AGENTS * EACH else [f"{len(lines)} lines of {AGENTS * EACH}"]
+    wrong += [f"line {number}" for number, line in enumerate(lines) if json.loads(line)["session_id"] != "s1"]
+    return exact(f"{AGENTS} agents at once: lines lost or torn", wrong, f"{AGENTS * EACH} events")
+
+
+def _drain(place: Place) -> Iterator[Figure]:
+    folder = place.folder / "spool"
+    for number in range(DRAINED):
+        said = json.dumps(_said(f"t{number}")).encode()
+        hook.append(str(folder), hook.line_of(said, True, number + 1, 7))
+    store = open_store(str(place.folder / "drained.db"))
+    begun = time.process_time()
+    drained = spool.drain(store, folder)
+    spent = time.process_time() - begun
+    store.close()
+    wrong = [] if drained.rows == DRAINED else [f"{drained.rows} rows"]
+    yield Figure("drain, CPU for 1,000 events", spent * 1e6 / DRAINED, "ms", 100, note=f"{DRAINED:,} events")
+    yield exact("drain: events without their row", wrong, f"{DRAINED:,} events")
+
+
+def _event(place: Place, size: int) -> Path:
+    return _written(place, f"event-{size}", _said("t1") | {"tool_response": {"stdout": 'a "b" \\ ' * (size // 12)}})
+
+
+def _written(place: Place, name: str, event: dict[str, Any]) -> Path:
+    path = place.folder / f"{name}.json"
+    path.write_text(json.dumps(event), "utf-8")
+    return path
+
+
+def _said(call: str) -> dict[str, Any]:
+    return {
+        "session_id": "s1",
+        "transcript_path": "/home/ann/projects/shop/s1.jsonl",
+        "cwd": _CWD,
+        "hook_event_name": "PostToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": "make all", "description": "build"},
+        "tool_response": "done",
+        "tool_use_id": call,
+        "duration_ms": 120,
+    }

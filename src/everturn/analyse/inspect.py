@@ -1,0 +1,205 @@
+"""One tool, or all that a name with wildcards fits: how often, where in a turn, beside what, how long, how it fails.
+
+Answered from the totals of the plane. Of several tools the numbers are summed; what stands before and after them may be one
+of them again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import compress
+
+from msgspec import Struct
+
+from everturn.analyse import plane
+from everturn.analyse.plane import Counts, Scope
+from everturn.analyse.shapes import named
+from everturn.model.analytics import EDGE, INHERITED, ToolPair, Trail
+from everturn.store import Store
+
+TABLES = ("tool_total", "tool_position", "tool_duration", "tool_failure", "tool_pair")
+
+
+class Beside(Struct, frozen=True):
+    """A tool that stands before, after or beside the one asked about; `tool` is empty at the edge of a turn."""
+
+    tool: str
+    n: int
+    share: float
+    errors: int  # how often the later one failed
+
+
+class AtPosition(Struct, frozen=True):
+    """Calls in the same batch of their turns."""
+
+    position: int  # counted from 1; the last one stands for all later ones too
+    n: int
+    errors: int
+    error_rate: float
+
+
+class Failure(Struct, frozen=True):
+    """Calls that failed in the same way."""
+
+    error_class: str
+    n: int
+    share: float  # of all that failed
+
+
+class Inspection(Struct, frozen=True):
+    """What is known of the tools."""
+
+    tools: tuple[str, ...]
+    n: int
+    share: float  # of all calls
+    sessions: int  # with several tools: the most that any of them has
+    turns: int
+    errors: int
+    error_rate: float
+    open: int  # calls without a result
+    retries: int  # calls that try a failed one again
+    parallel: float  # share of the calls that ran beside others
+    position: float  # the batch of the turn, on average, from 1
+    p50_ms: int | None
+    p95_ms: int | None
+    timed: int  # calls whose duration is known
+    before: list[Beside]
+    after: list[Beside]
+    beside: list[Beside]  # in one batch with it; the tool itself when it was called twice in one batch
+    after_failure: list[Beside]  # what was tried next when it failed
+    positions: list[AtPosition]
+    failures: list[Failure]
+
+
+def inspect(store: Store, scope: Scope, wanted: str) -> Inspection | None:
+    """What is known of the tools that fit the name; None when there are none."""
+    plane.catch_up(store)
+    known = _known(store, scope)
+    tools = {wanted} & known or {tool for tool in known if named(wanted, tool)}
+    if not tools:
+        return None
+    if scope.everything:
+        counted = plane.counts(store, scope, TABLES)
+        return inspected(counted, tools, sum(row.n for row in counted.tools()))
+    around = _Around(plane.trails(store, scope), tools)
+    counted = plane.counted(around, TABLES)
+    return inspected(counted, tools, around.calls)
+
+
+def near(store: Store, scope: Scope, wanted: str) -> list[str]:
+    """Tools that may have been meant."""
+    from difflib import get_close_matches
+
+    known = {tool.casefold(): tool for tool in sorted(_known(store, scope))}
+    return [known[name] for name in get_close_matches(wanted.casefold(), known, 3, 0.5)]
+
+
+def inspected(counted: Counts, tools: set[str], calls: int) -> Inspection:
+    """The numbers of these tools, summed; `calls` are those of all tools."""
+    rows = [row for row in counted.tools() if row.tool in tools]
+    n, errors = sum(row.n for row in rows), sum(row.errors for row in rows)
+    times = _histogram(counted, tools)
+    following = counted.pairs("next")
+    return Inspection(
+        tools=tuple(row.tool for row in sorted(rows, key=lambda row: (-row.n, row.tool))),
+        n=n,
+        share=_share(n, calls),
+        sessions=max(row.sessions for row in rows),
+        turns=max(row.turns for row in rows),
+        errors=errors,
+        error_rate=_share(errors, n),
+        open=sum(row.open for row in rows),
+        retries=sum(row.retries for row in rows),
+        parallel=_share(sum(row.parallel for row in rows), n),
+        position=round(1 + sum(row.position for row in rows) / max(n, 1), 2),
+        p50_ms=plane.percentile(times, 0.5),
+        p95_ms=plane.percentile(times, 0.95),
+        timed=sum(row.timed for row in rows),
+        before=_beside((pair.first, pair) for pair in following if pair.second in tools),
+        after=_beside((pair.second, pair) for pair in following if pair.first in tools),
+        beside=_beside(_others(counted.pairs("parallel"), tools)),
+        after_failure=_beside((pair.second, pair) for pair in counted.pairs("recovery") if pair.first in tools),
+        positions=_positions(counted, tools),
+        failures=_failures(counted, tools),
+    )
+
+
+def _known(store: Store, scope: Scope) -> set[str]:
+    if scope.everything:
+        return {row.tool for row in plane.counts(store, scope, ("tool_total",)).tools()}
+    return {tool for _, trail in plane.trails(store, scope) for tool in trail.names}
+
+
+class _Around:
+    """Trails with nothing but the turns that use certain tools: all that is asked about those stands there."""
+
+    def __init__(self, trails: Iterable[tuple[int, Trail]], tools: set[str]) -> None:
+        self._trails, self._tools = trails, tools
+        self.calls = 0  # of all turns that came by, each once
+
+    def __iter__(self) -> Iterator[Trail]:
+        for _, trail in self._trails:
+            self.calls += sum(outcome < INHERITED for outcome in trail.outcomes)
+            numbers = {number for number, name in enumerate(trail.names) if name in self._tools}
+            if numbers:
+                turns = {turn for turn, tool in zip(trail.turns, trail.tools, strict=True) if tool in numbers}
+                yield _only(trail, [turn in turns for turn in trail.turns])
+
+
+def _only(trail: Trail, which: list[bool]) -> Trail:
+    columns = (trail.turns, trail.tools, trail.batches, trail.outcomes, trail.durations)
+    return Trail(trail.names, *(list(compress(column, which)) for column in columns))
+
+
+def _beside(pairs: Iterable[tuple[str, ToolPair]]) -> list[Beside]:
+    n: Counter[str] = Counter()
+    errors: Counter[str] = Counter()
+    for tool, pair in pairs:
+        n[tool] += pair.n
+        errors[tool] += pair.errors
+    total = sum(n.values())
+    return [Beside(tool, n[tool], _share(n[tool], total), errors[tool]) for tool in _most_first(n)]
+
+
+def _others(pairs: Iterable[ToolPair], tools: set[str]) -> Iterable[tuple[str, ToolPair]]:
+    """Seen from these tools; a pair of two of them is there once."""
+    for pair in pairs:
+        if pair.first in tools:
+            yield pair.second, pair
+        elif pair.second in tools:
+            yield pair.first, pair
+
+
+def _histogram(counted: Counts, tools: set[str]) -> dict[int, int]:
+    times: Counter[int] = Counter()
+    for tool in tools:
+        times.update(counted.times(tool))
+    return times
+
+
+def _positions(counted: Counts, tools: set[str]) -> list[AtPosition]:
+    n: Counter[int] = Counter()
+    errors: Counter[int] = Counter()
+    for tool in tools:
+        for position, (calls, failed) in counted.positions(tool).items():
+            n[position] += calls
+            errors[position] += failed
+    return [AtPosition(at + 1, n[at], errors[at], _share(errors[at], n[at])) for at in sorted(n)]
+
+
+def _failures(counted: Counts, tools: set[str]) -> list[Failure]:
+    n: Counter[str] = Counter()
+    for (tool, error_class), (failed, _) in counted.failures().items():
+        if tool in tools:
+            n[error_class] += failed
+    total = sum(n.values())
+    return [Failure(name, n[name], _share(n[name], total)) for name in _most_first(n)]
+
+
+def _most_first(n: Mapping[str, int]) -> list[str]:
+    return sorted(n, key=lambda name: (-n[name], name == EDGE, name))
+
+
+def _share(part: int, whole: int) -> float:
+    return round(part / whole, 4) if whole else 0.0

@@ -1,0 +1,173 @@
+"""The counts of the analytics plane: brought up to date, and given for everything or for a choice of sessions.
+
+The same numbers come two ways: the totals of all sessions are kept in tables, those of a choice are counted from the
+trails of its sessions. A session that was not counted yet since it changed is counted by `catch_up`, which every question
+calls first; its work follows the sessions that changed, not the archive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.derive.tallies import ALL, Tallying
+from everturn.derive.trails import turns_of
+from everturn.model.analytics import ARROW, ActivityRow, ToolPair, ToolPath, ToolTotal, Trail, UsageRow, bucket_start
+from everturn.store import SessionFilter, Store
+
+__all__ = ["Counts", "Scope", "activity", "catch_up", "counted", "counts", "percentile", "trails", "turns_of", "usage"]
+
+#: Calls counted in one transaction, and the most sessions.
+_CALLS, _SESSIONS = 20_000, 500
+
+Rows = dict[tuple[int | str, ...], list[int]]
+
+
+class Scope(Struct, frozen=True):
+    """Which sessions to look at. What is empty does not limit; with nothing set the answer comes from the totals."""
+
+    sessions: SessionFilter | None = (
+        None  # its `kinds` and `states` are not looked at: each call is counted once anyway
+    )
+    only: tuple[int, ...] | None = None  # ids; an empty tuple is no session at all
+    subagents: bool = True  # also what subagents did ("inclusive"), or only what main sessions did ("own")
+
+    @property
+    def everything(self) -> bool:
+        """Does it not limit?"""
+        wanted = self.sessions or SessionFilter()
+        return self.only is None and replace(wanted, kinds=(), states=()) == SessionFilter(kinds=(), states=())
+
+
+class Counts(Struct, frozen=True):
+    """What was counted, of the tables asked for: table → key (without `subagent`) → counters."""
+
+    tables: dict[str, Rows]
+
+    def tools(self) -> list[ToolTotal]:
+        """Of `tool_total`, the most used first."""
+        rows = [ToolTotal(str(key[0]), *row) for key, row in self.tables["tool_total"].items()]
+        return sorted(rows, key=lambda row: (-row.n, row.tool))
+
+    def pairs(self, relation: str = "") -> list[ToolPair]:
+        """Of `tool_pair`, the most frequent first."""
+        found = self.tables["tool_pair"].items()
+        rows = [_pair(key, row) for key, row in found if relation in ("", key[0])]
+        return sorted(rows, key=lambda row: (-row.n, row.relation, row.first, row.second))
+
+    def paths(self, length: int = 0) -> list[ToolPath]:
+        """Of `tool_path`, the most frequent first; of one length, or of all."""
+        found = self.tables["tool_path"].items()
+        rows = [_path(str(key[1]), int(key[0]), row) for key, row in found if length in (0, key[0])]
+        return sorted(rows, key=lambda row: (-row.n, row.steps))
+
+    def times(self, tool: str) -> dict[int, int]:
+        """Of `tool_duration`, one tool's histogram: bucket → n."""
+        return {int(key[1]): row[0] for key, row in self.tables["tool_duration"].items() if key[0] == tool}
+
+    def positions(self, tool: str) -> dict[int, tuple[int, int]]:
+        """Of `tool_position`, one tool's places in the turn: number of the batch → (n, errors)."""
+        found = self.tables["tool_position"].items()
+        return {int(key[1]): (row[0], row[1]) for key, row in sorted(found) if key[0] == tool}
+
+    def failures(self, tool: str = "") -> dict[tuple[str, str], tuple[int, int]]:
+        """Of `tool_failure`: (tool, error class) → (n, sessions)."""
+        found = self.tables["tool_failure"].items()
+        return {(str(key[0]), str(key[1])): (row[0], row[1]) for key, row in sorted(found) if tool in ("", key[0])}
+
+    def lengths(self) -> dict[int, tuple[int, int]]:
+        """Of `turn_length`: number of calls → (turns, turns with a failed one)."""
+        return {int(key[0]): (row[0], row[1]) for key, row in sorted(self.tables["turn_length"].items())}
+
+    def total(self, what: str) -> int:
+        """Of `plane_total`: sessions turns calls errors batches parallel path1…path6."""
+        return self.tables["plane_total"].get((what,), [0])[0]
+
+
+def catch_up(store: Store, progress: Callable[[int, str], None] = lambda done, what: None) -> int:
+    """Count again every session that changed since it was counted; how many those were.
+
+    Each portion is a transaction of its own: it can stop anywhere. Raises Busy when another process holds the archive.
+    """
+    if not store.stale_sessions(1) and store.check_rules():
+        return 0
+    store.check_rules()
+    done = 0
+    while portion := _portion(store.stale_sessions(_SESSIONS)):
+        with store.write():
+            store.recount(portion)
+        done += len(portion)
+        progress(done, "counted")
+    return done
+
+
+def counts(store: Store, scope: Scope, tables: Sequence[str] = ALL, least: int = 1) -> Counts:
+    """The tables asked for (names of `model.analytics.TALLIES`), over the sessions of a scope.
+
+    Rows of `tool_path` with fewer than `least` occurrences are left out.
+    """
+    if scope.everything:
+        limits = {"tool_path": least}
+        return Counts({name: store.totals(name, scope.subagents, limits.get(name, 1)) for name in tables})
+    return counted((trail for _, trail in trails(store, scope)), tables, least)
+
+
+def counted(of: Iterable[Trail], tables: Sequence[str] = ALL, least: int = 1) -> Counts:
+    """The same tables over trails that are at hand."""
+    tallying = Tallying(tables)
+    for trail in of:
+        tallying.add(trail)
+    found = tallying.tally(0, least)
+    return Counts({name: {key[1:]: row for key, row in rows.items()} for name, rows in found.items()})
+
+
+def trails(store: Store, scope: Scope) -> Iterator[tuple[int, Trail]]:
+    """The tool use of the sessions of a scope, by session id; `turns_of` takes a trail apart."""
+    if scope.only != ():
+        yield from store.trails(scope.sessions, scope.only or (), scope.subagents)
+
+
+def usage(store: Store, scope: Scope) -> list[UsageRow]:
+    """Tokens by session, quarter of an hour and model, inherited ones marked."""
+    return [] if scope.only == () else store.usage(scope.sessions, scope.only or (), scope.subagents)
+
+
+def activity(store: Store, scope: Scope) -> list[ActivityRow]:
+    """Turns and calls by session and quarter of an hour."""
+    return [] if scope.only == () else store.activity(scope.sessions, scope.only or (), scope.subagents)
+
+
+def percentile(times: dict[int, int], share: float) -> int | None:
+    """The duration that this share of the calls does not exceed, from a histogram; None without a call.
+
+    Exact below 64 ms, above it up to 3.2 % too low.
+    """
+    wanted, seen = share * sum(times.values()), 0
+    for bucket, n in sorted(times.items()):
+        seen += n
+        if seen >= wanted:
+            return bucket_start(bucket)
+    return None
+
+
+def _portion(stale: list[tuple[int, int]]) -> list[int]:
+    """As many sessions as one transaction takes; one at least."""
+    portion, calls = list[int](), 0
+    for session, n in stale:
+        calls += n
+        if portion and calls > _CALLS:
+            break
+        portion.append(session)
+    return portion
+
+
+def _path(path: str, length: int, row: list[int]) -> ToolPath:
+    n, sessions, turns, position, errors = row[:5]
+    return ToolPath(tuple(path.split(ARROW)), n, sessions, turns, position, errors, tuple(row[5 : 5 + length]))
+
+
+def _pair(key: tuple[int | str, ...], row: list[int]) -> ToolPair:
+    relation, first, second = map(str, key)
+    return ToolPair(relation, first, second, *row)

@@ -1,0 +1,87 @@
+"""Paths: which tools follow each other more often than chance explains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from everturn.cli import analysing, frame
+
+if TYPE_CHECKING:
+    from everturn.analyse.paths import Paths
+    from everturn.analyse.plane import Scope
+
+
+@click.command(
+    epilog=frame.examples(
+        "everturn paths",
+        "everturn paths --since 30d --top 50",
+        "everturn paths --all --workspace myproject",
+        "everturn paths --turns",
+        "everturn paths --plot transitions.svg",
+    )
+)
+@click.option("--all", "everything", is_flag=True, help="Also those that chance explains; the most frequent first.")
+@click.option("--turns", "by_turn", is_flag=True, help="Where in a turn each tool is used instead.")
+@analysing.top_option
+@analysing.plot_option
+@analysing.options
+@frame.common
+def command(cx: frame.Context, everything: bool, by_turn: bool, top: int, plot: str, **filters: str) -> int:
+    """Find the paths agents follow: two to six tools in a row, seen more often than the same tools in any order would be.
+
+    LIFT is how many times more often. A step written `Read{2+}` mostly is several calls in a row. Parts of a longer path are
+    left out.
+    """
+    analysing.check_plot(plot)
+    scope = analysing.scope_of(cx, **filters)
+    if plot:
+        from everturn.analyse.plots import transitions
+
+        return analysing.draw(cx, [transitions(cx.store(), scope)], plot)
+    if by_turn:
+        return _tell_places(cx, scope, top)
+    from everturn.analyse.paths import paths
+
+    found = paths(cx.store(), scope, top, everything)
+    if cx.json:
+        cx.out.emit_json(
+            "paths", found.items, sessions=found.sessions, turns=found.turns, calls=found.calls, sampled=found.sampled
+        )
+    elif found.items:
+        _tell(cx, found)
+    if found.items:
+        return 0
+    if not found.calls:
+        return analysing.nothing(cx, scope, "there are no tool calls")
+    cx.out.warn(f"no path in {found.calls:,} calls is more than chance explains; --all shows the most frequent ones")
+    return 3
+
+
+def _tell(cx: frame.Context, found: Paths) -> None:
+    rows = [
+        [f"{one.n:,}", f"{one.sessions:,}", f"{one.lift:,.1f}", f"{one.position:.1f}", f"{one.errors:,}", one.path]
+        for one in found.items
+    ]
+    cx.out.table(("seen", "sessions", "lift", "position", "failing", "path"), rows, right=range(5))
+    cx.out.say(f"in {found.calls:,} calls of {found.turns:,} turns, {found.sessions:,} sessions")
+
+
+def _tell_places(cx: frame.Context, scope: Scope, top: int) -> int:
+    from everturn.analyse.paths import places
+
+    found = places(cx.store(), scope, top)
+    if cx.json:
+        cx.out.emit_json("places", found)
+    elif found:
+        rows = [
+            [
+                f"{one.calls:,}", f"{one.turns:,}", f"{one.sessions:,}", f"{one.position:.1f}",
+                analysing.percent(one.first), analysing.percent(one.last), analysing.percent(one.parallel), one.tool,
+            ]
+            for one in found
+        ]  # fmt: skip
+        columns = ("calls", "turns", "sessions", "position", "first", "last", "parallel", "tool")
+        cx.out.table(columns, rows, right=range(7))
+    return 0 if found else analysing.nothing(cx, scope, "there are no tool calls")

@@ -1,0 +1,112 @@
+"""Sessions, turns, tokens, cost and errors over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from everturn.cli import analysing, frame
+
+if TYPE_CHECKING:
+    from everturn.analyse.stats import Period, Stats
+
+_MILLION, _THOUSAND = 1_000_000, 1000
+
+
+@click.command(
+    epilog=frame.examples(
+        "everturn stats",
+        "everturn stats --period day --since 14d",
+        "everturn stats --by model",
+        "everturn stats --by workspace --period week --json",
+        "everturn stats --plot calendar.svg",
+    )
+)
+@click.option(
+    "--period",
+    default="month",
+    show_default=True,
+    type=click.Choice(["day", "week", "month"]),
+    help="How long a line is.",
+)
+@click.option("--by", type=click.Choice(["agent", "model", "workspace"]), help="One line for each of these.")
+@analysing.plot_option
+@analysing.options
+@frame.common
+def command(cx: frame.Context, period: str, by: str | None, plot: str, **filters: str) -> int:
+    """Show what was done and what it cost, over time (UTC).
+
+    COST is by list price of the tokens; `+` is behind it where a model's price is not known. Own prices go into
+    prices.toml beside the config file. What forks repeat is counted once.
+    """
+    from everturn.analyse import money
+    from everturn.analyse.stats import stats
+
+    analysing.check_plot(plot)
+    scope = analysing.scope_of(cx, **filters)
+    if plot:
+        from everturn.analyse.plots import activity_calendar
+
+        return analysing.draw(cx, [activity_calendar(cx.store(), scope)], plot)
+    found = stats(cx.store(), scope, money.load(cx.settings.config.with_name("prices.toml")), period, by or "")
+    if not found.total.sessions:
+        if cx.json:
+            cx.out.emit_json("stats", [])
+        return analysing.nothing(cx, scope, "there is nothing to count")
+    if cx.json:
+        more = {name: getattr(found, name) for name in found.__struct_fields__ if name != "items"}
+        cx.out.emit_json("stats", found.items, **more)
+    else:
+        _tell(cx, found, by or "")
+    return 0
+
+
+def _tell(cx: frame.Context, found: Stats, by: str) -> None:
+    from everturn.analyse.money import dollars
+
+    head = ("period", *([by] if by else []))
+    columns = (*head, "sessions", "turns", "calls", "errors", "in", "out", "cached", "cost")
+    rows = [[one.period or "no date", *([one.key or "-"] if by else []), *_numbers(one)] for one in found.items]
+    rows.append(["all", *([""] if by else []), *_numbers(found.total)])
+    cx.out.table(columns, rows, right=range(len(head), len(columns)))
+    _tell_trend(cx, found)
+    cx.out.emit(f"tools     {cx.out.text(', '.join(f'{one.name} {one.n:,}' for one in found.tools))}")
+    if found.errors:
+        names = ", ".join(f"{one.name.replace('_', ' ')} {one.n:,}" for one in found.errors)
+        cx.out.emit(f"errors    {cx.out.text(names)}")
+    unknown = ", ".join(name or "(not named)" for name in found.total.cost.unknown_models[:5])
+    cx.out.say(
+        f"list prices as of {found.prices_as_of}"
+        + (f"; subagents {dollars(found.subagents)}" if found.subagents.micro_dollars else "")
+        + (f"; no price for {unknown}" if unknown else "")
+    )
+
+
+def _tell_trend(cx: frame.Context, found: Stats) -> None:
+    """Turns over time as one line, where there is enough of it."""
+    from everturn.analyse.sketches import spark
+
+    turns: dict[str, int] = {}
+    for one in found.items:
+        if one.period:
+            turns[one.period] = turns.get(one.period, 0) + one.turns
+    cx.out.emit()
+    if len(turns) > 2:
+        cx.out.emit(f"turns     {spark(list(turns.values()), max(cx.out.width - 12, 10))}")
+
+
+def _numbers(one: Period) -> list[str]:
+    from everturn.analyse.money import dollars
+
+    cached = one.tokens_cache_read + one.tokens_cache_write
+    tokens = [_short(n) for n in (one.tokens_in, one.tokens_out, cached)]
+    return [*(f"{n:,}" for n in (one.sessions, one.turns, one.calls, one.errors)), *tokens, dollars(one.cost)]
+
+
+def _short(n: int) -> str:
+    if n >= 100 * _MILLION:
+        return f"{n / _MILLION:,.0f}M"
+    if n >= _MILLION:
+        return f"{n / _MILLION:,.1f}M"
+    return f"{n / _THOUSAND:,.1f}k" if n >= _THOUSAND else str(n)

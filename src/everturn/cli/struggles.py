@@ -1,0 +1,55 @@
+"""Struggles: the same failure again and again, and what ended it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from everturn.cli import analysing, frame
+
+if TYPE_CHECKING:
+    from everturn.analyse.struggles import Kind
+
+
+@click.command(
+    epilog=frame.examples(
+        "everturn struggles",
+        "everturn struggles --since 7d --least 5",
+        "everturn struggles --session @last --json",
+    )
+)
+@click.option("--least", default=3, show_default=True, type=click.IntRange(2), help="From so many failures in a row.")
+@analysing.top_option
+@analysing.options
+@frame.common
+def command(cx: frame.Context, least: int, top: int, **filters: str) -> int:
+    """Show where agents failed again and again: one tool, one class of error, no success in between; and how it ended.
+
+    What a human rejected or stopped does not count.
+    """
+    from everturn.analyse.struggles import kinds, struggles
+
+    scope, store = analysing.scope_of(cx, **filters), cx.store()
+    found = kinds(store, struggles(store, scope, least))[:top]
+    if cx.json:
+        cx.out.emit_json("struggles", found)
+    for one in found if not cx.json else ():
+        _tell(cx, one)
+    return 0 if found else analysing.nothing(cx, scope, "no struggle was found")
+
+
+def _tell(cx: frame.Context, one: Kind) -> None:
+    from everturn.cli.wording import Pen, counted
+    from everturn.derive.times import duration
+
+    out, pen = cx.out, Pen(cx.out)
+    name = out.text(f"{one.tool}: {one.error_class.replace('_', ' ')}")
+    lost = f", {duration(one.lost_ms)} lost" if one.lost_ms >= 1000 else ""
+    runs = f"{counted(one.failures, 'failure')} in {counted(one.n, 'run')}, the longest {one.longest}"
+    out.emit(f"{pen('bold', name)}  {runs}, {counted(one.sessions, 'session')}{lost}")
+    out.emit(f"  ended: {', '.join(f'{ending} {n}' for ending, n in one.endings.items())}")
+    for path, n in one.recoveries:
+        out.emit(f"  went on with {out.text(path)}  ({n})")
+    for place in one.evidence:
+        out.emit(pen("dim", f"  everturn show {out.text(place.session)} --turn {place.turn} --tools"))

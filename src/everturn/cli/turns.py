@@ -1,0 +1,92 @@
+"""Turns: how long, which tools in which order, what failed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from everturn.cli import analysing, frame
+
+if TYPE_CHECKING:
+    from everturn.analyse.plane import Scope
+    from everturn.analyse.turns import Wanted
+
+
+@click.command(
+    epilog=frame.examples(
+        "everturn turns --session @last",
+        "everturn turns --patterns --since 30d",
+        "everturn turns --pattern 'Read → Edit → … → Bash{1+}'",
+        "everturn turns --min-length 20 --failed",
+        "everturn turns --plot -",
+    )
+)
+@click.option("--patterns", is_flag=True, help="Count the shapes turns have instead of listing turns.")
+@click.option("--pattern", default="", metavar="TOOLS", help="Only turns with these tools side by side: 'Read → Edit'.")
+@click.option("--min-length", default=1, show_default=True, type=click.IntRange(0), help="Only with so many calls.")
+@click.option("--failed", is_flag=True, help="Only with a call that failed.")
+@analysing.top_option
+@analysing.plot_option
+@analysing.options
+@frame.common
+def command(
+    cx: frame.Context, patterns: bool, pattern: str, min_length: int, failed: bool, top: int, plot: str, **filters: str
+) -> int:
+    """List turns, newest first: how long they took, their tools in order, how many calls failed.
+
+    Two or more calls of a tool in a row are written `Read{2+}`. In a pattern `*` is any tool, `…` any number of them,
+    `Read{1+}` one Read or more; `^` and `$` are the ends of the turn.
+    """
+    from everturn.analyse.shapes import read_pattern
+    from everturn.analyse.turns import Wanted
+
+    analysing.check_plot(plot)
+    wanted = Wanted(min_length, read_pattern(pattern) if pattern else None, failed)
+    scope = analysing.scope_of(cx, **filters)
+    if plot:
+        from everturn.analyse.plots import turn_lengths
+
+        return analysing.draw(cx, [turn_lengths(cx.store(), scope)], plot)
+    return _shapes(cx, scope, wanted, top) if patterns else _list(cx, scope, wanted, top)
+
+
+def _list(cx: frame.Context, scope: Scope, wanted: Wanted, top: int) -> int:
+    from everturn.analyse.turns import turns
+    from everturn.derive.times import duration, iso
+
+    found = turns(cx.store(), scope, wanted, top)
+    if cx.json:
+        cx.out.emit_json("turns", found)
+    elif found:
+        rows = [
+            [
+                analysing.short(one.session), str(one.turn), iso(one.started)[:16].replace("T", " "),
+                duration(one.duration_ms), f"{one.calls:,}", f"{one.parallel:,}", f"{one.errors:,}", one.shape,
+            ]
+            for one in found
+        ]  # fmt: skip
+        columns = ("session", "turn", "started", "took", "calls", "parallel", "errors", "tools")
+        cx.out.table(columns, rows, right=(1, 4, 5, 6))
+    return 0 if found else analysing.nothing(cx, scope, "no turn fits")
+
+
+def _shapes(cx: frame.Context, scope: Scope, wanted: Wanted, top: int) -> int:
+    from everturn.analyse.turns import shapes
+    from everturn.derive.times import duration
+
+    found, different, total = shapes(cx.store(), scope, wanted, top)
+    if cx.json:
+        more: dict[str, Any] = {"different": different, "turns": total}
+        cx.out.emit_json("turn_patterns", found, **more)
+    elif found:
+        rows = [
+            [
+                f"{one.n:,}", f"{one.sessions:,}", f"{one.calls:.1f}", analysing.percent(one.failed),
+                duration(one.tool_ms), analysing.look_up(one.evidence), one.shape,
+            ]
+            for one in found
+        ]  # fmt: skip
+        cx.out.table(("turns", "sessions", "calls", "failing", "in tools", "see", "pattern"), rows, right=(0, 1, 2, 3))
+        cx.out.say(f"{len(found)} of {different:,} patterns in {total:,} turns")
+    return 0 if found else analysing.nothing(cx, scope, "no turn fits")

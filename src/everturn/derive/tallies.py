@@ -1,0 +1,263 @@
+"""Counts how tools are used: from trails to the tables of `model.analytics.TALLIES`.
+
+`Tallying` adds trails up; only the tables that are asked for are counted. Paths and pairs stay within a turn. Each is
+counted in the session that owns its last call, so that what a fork repeats is counted once, and what it adds is counted
+with what came before.
+
+What a number means must not change without a new `RULES`: totals are kept up to date by taking away what the same code
+counted before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import combinations
+
+from everturn.derive.trails import retries
+from everturn.model.analytics import (
+    ARROW,
+    EDGE,
+    INHERITED,
+    LAST_POSITION,
+    LONGEST_PATH,
+    OPEN,
+    TALLIES,
+    Tally,
+    Trail,
+    bucket_of,
+)
+from everturn.model.words import ERROR_CLASSES
+
+#: Changes when the same trail would give other numbers.
+RULES = 1
+
+ALL = tuple(table.name for table in TALLIES)
+
+_WIDTH = {table.name: len(table.counters) for table in TALLIES}
+_CLASS = 63
+_EDGE = -1  # the number of EDGE
+_SUMS = ("sessions", "turns", "calls", "errors", "batches", "parallel")
+
+#: key → counters, and behind them the numbers of the session and the turn that were last counted in.
+_Counts = dict[tuple[int | str, ...], list[int]]
+
+
+class _Turn:
+    """One turn of a trail, in columns; tools by their number in the tallying."""
+
+    def __init__(self, tools: list[int], batches: list[int], outcomes: list[int], durations: list[int]) -> None:
+        self.tools, self.batches, self.durations, self.outcomes = tools, batches, durations, outcomes
+        self.failed = [bool(code & _CLASS) for code in outcomes]
+        self.own = [code < INHERITED for code in outcomes]
+        starts = [n for n, batch in enumerate(batches) if n == 0 or batch != batches[n - 1]]
+        self.spans = list(zip(starts, [*starts[1:], len(batches)], strict=True))
+
+
+class Tallying:
+    """Adds trails up."""
+
+    def __init__(self, tables: Collection[str] = ALL) -> None:
+        self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
+        self._counts: dict[str, _Counts] = {name: {} for name in tables}
+        self._paths: dict[tuple[int, ...], list[int]] = {}
+        self._session = self._turn = 0
+        parts = (
+            (("tool_total", "tool_position", "tool_duration", "tool_failure"), self._calls),
+            (("tool_pair",), self._pairs),
+            (("tool_path",), self._count_paths),
+            (("turn_length", "plane_total"), self._sums),
+        )
+        self._parts = [part for names, part in parts if not set(names).isdisjoint(tables)]
+
+    def add(self, trail: Trail) -> None:
+        """Count one session."""
+        numbers = self._numbers
+        ids = [numbers.setdefault(name, len(numbers)) for name in trail.names]
+        self._names = list(numbers)
+        tools = [ids[tool] for tool in trail.tools]
+        self._session += 1
+        turns, start = trail.turns, 0
+        while start < len(turns):
+            end = start + 1
+            while end < len(turns) and turns[end] == turns[start]:
+                end += 1
+            self._turn += 1
+            turn = _Turn(
+                tools[start:end], trail.batches[start:end], trail.outcomes[start:end], trail.durations[start:end]
+            )
+            for part in self._parts:
+                part(turn)
+            start = end
+
+    def tally(self, subagent: int, least: int = 1) -> Tally:
+        """What was counted, as rows of the tables; without paths that were seen less often than `least`."""
+        names = [*self._numbers, EDGE]  # EDGE is the last: number -1
+        result: Tally = {}
+        for table, counts in self._counts.items():
+            width, of_names = _WIDTH[table], _NAMED.get(table, ())
+            result[table] = {
+                (subagent, *(names[int(part)] if at in of_names else part for at, part in enumerate(key))): row[:width]
+                for key, row in counts.items()
+            }
+        if "tool_path" in result:
+            for path, row in self._paths.items():
+                if row[0] >= least:
+                    words = ARROW.join([names[tool] for tool in path])
+                    result["tool_path"][subagent, len(path), words] = row[: _WIDTH["tool_path"]]
+        return result
+
+    # the parts ----------------------------------------------------------------------------------------------------
+    def _calls(self, turn: _Turn) -> None:
+        again = retries(turn.tools, turn.batches, turn.failed) if any(turn.failed) else {}
+        single = {start for start, end in turn.spans if end - start == 1}
+        for n, tool in enumerate(turn.tools):
+            if not turn.own[n]:
+                continue
+            batch, failed, spent, code = turn.batches[n], turn.failed[n], turn.durations[n], turn.outcomes[n]
+            if (row := self._row("tool_total", (tool,))) is not None:
+                row[0] += 1
+                row[1] += failed
+                row[2] += bool(code & OPEN)
+                row[3] += self._first(row, 10, self._session)
+                row[4] += self._first(row, 11, self._turn)
+                row[5] += n in again
+                row[6] += n not in single
+                row[7] += spent >= 0
+                row[8] += max(spent, 0)
+                row[9] += batch
+            if (row := self._row("tool_position", (tool, min(batch, LAST_POSITION)))) is not None:
+                row[0] += 1
+                row[1] += failed
+            self._time_and_failure(tool, spent, code & _CLASS)
+
+    def _time_and_failure(self, tool: int, spent: int, error: int) -> None:
+        if spent >= 0 and (row := self._row("tool_duration", (tool, bucket_of(spent)))) is not None:
+            row[0] += 1
+        if error and (row := self._row("tool_failure", (tool, ERROR_CLASSES[error]))) is not None:
+            row[0] += 1
+            row[1] += self._first(row, 2, self._session)
+
+    def _pairs(self, turn: _Turn) -> None:
+        before: dict[int, bool] = {_EDGE: False}  # tool → failed
+        for start, end in turn.spans:
+            now: dict[int, bool] = {}
+            for n in range(start, end):
+                now[turn.tools[n]] = now.get(turn.tools[n], False) or turn.failed[n]
+            if turn.own[start]:
+                self._follow(before, now)
+                if end - start > 1:
+                    self._beside(turn, start, end)
+            before = now
+        if turn.own[-1]:
+            self._follow(before, {_EDGE: False})
+
+    def _follow(self, before: dict[int, bool], now: dict[int, bool]) -> None:
+        for first, first_failed in before.items():
+            for second, second_failed in now.items():
+                self._pair(("next", first, second), second_failed)
+                if first_failed:
+                    self._pair(("recovery", first, second), second_failed)
+
+    def _beside(self, turn: _Turn, start: int, end: int) -> None:
+        names = self._names
+        for a, b in combinations(range(start, end), 2):
+            first, second = turn.tools[a], turn.tools[b]
+            if names[second] < names[first]:
+                first, second = second, first
+            self._pair(("parallel", first, second), turn.failed[a] or turn.failed[b])
+
+    def _pair(self, key: tuple[int | str, ...], failed: bool) -> None:
+        row = self._row("tool_pair", key)
+        if row is not None:
+            row[0] += 1
+            row[1] += failed
+            row[2] += self._first(row, 3, self._session)
+
+    def _count_paths(self, turn: _Turn) -> None:
+        """Every stretch of up to LONGEST_PATH steps; a step is a tool, called once or several times in a row."""
+        tools = turn.tools
+        starts = [n for n, tool in enumerate(tools) if n == 0 or tool != tools[n - 1]]
+        ends = [*starts[1:], len(tools)]
+        steps = tuple([tools[n] for n in starts])
+        repeated = [end - start > 1 for start, end in zip(starts, ends, strict=True)]
+        failed = [any(turn.failed[start:end]) for start, end in zip(starts, ends, strict=True)]
+        for last, start in enumerate(starts):
+            if turn.own[start]:
+                self._paths_to(turn, steps, starts, repeated, failed, last)
+
+    def _paths_to(
+        self, turn: _Turn, steps: tuple[int, ...], starts: Sequence[int], repeated: list[bool], failed: list[bool],
+        last: int,
+    ) -> None:  # fmt: skip
+        paths, session, number = self._paths, self._session, self._turn
+        again = error = False
+        for first in range(last, max(last - LONGEST_PATH, -1), -1):
+            path = steps[first : last + 1]
+            row = paths.get(path)
+            if row is None:
+                row = paths[path] = [0] * 13
+            row[0] += 1
+            if row[11] != session:
+                row[11] = session
+                row[1] += 1
+            if row[12] != number:
+                row[12] = number
+                row[2] += 1
+            row[3] += turn.batches[starts[first]]
+            error = error or failed[first]
+            row[4] += error
+            again = again or repeated[first]
+            if again:
+                for step in range(first, last + 1):
+                    row[5 + step - first] += repeated[step]
+
+    def _sums(self, turn: _Turn) -> None:
+        calls, errors = sum(turn.own), sum(map(int.__and__, map(int, turn.own), map(int, turn.failed)))
+        if (row := self._row("turn_length", (calls,))) is not None:
+            row[0] += 1
+            row[1] += errors > 0
+        if "plane_total" not in self._counts:
+            return
+        own = [(start, end) for start, end in turn.spans if turn.own[start]]
+        parallel = sum(end - start > 1 for start, end in own)
+        sessions = self._row("plane_total", ("sessions",)) or [0, 0]
+        found = (self._first(sessions, 1, self._session), 1, calls, errors, len(own), parallel)
+        for what, n in zip(_SUMS, found, strict=True):
+            self._sum(what, n)
+        steps = [turn.own[n] for n, tool in enumerate(turn.tools) if n == 0 or tool != turn.tools[n - 1]]
+        for length in range(1, min(LONGEST_PATH, len(steps)) + 1):
+            self._sum(f"path{length}", sum(steps[length - 1 :]))
+
+    def _sum(self, what: str, n: int) -> None:
+        row = self._row("plane_total", (what,)) if n else None
+        if row is not None:
+            row[0] += n
+
+    # rows ---------------------------------------------------------------------------------------------------------
+    def _row(self, table: str, key: tuple[int | str, ...]) -> list[int] | None:
+        counts = self._counts.get(table)
+        if counts is None:
+            return None
+        row = counts.get(key)
+        if row is None:
+            row = counts[key] = [0] * (_WIDTH[table] + 2)
+        return row
+
+    @staticmethod
+    def _first(row: list[int], place: int, number: int) -> int:
+        """1 when the row was not yet counted in this session or turn."""
+        if row[place] == number:
+            return 0
+        row[place] = number
+        return 1
+
+
+#: Which parts of a key are numbers of tools.
+_NAMED = {
+    "tool_total": (0,),
+    "tool_position": (0,),
+    "tool_duration": (0,),
+    "tool_failure": (0,),
+    "tool_pair": (1, 2),
+}

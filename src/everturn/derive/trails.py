@@ -1,0 +1,204 @@
+"""From the calls of a session to its trail, and from a trail to its turns.
+
+A trail holds the turns that have at least one call of the session's own; calls that a fork repeats are in it, marked, so
+that the others keep their place in the turn. Results without a call are not calls.
+
+A retry is told by names alone: where a tool failed, the next batch of the same turn that uses it again tries again, one
+call for each that failed. What was asked of the tool is not compared, because not even a hash of it is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from itertools import groupby
+from operator import attrgetter
+
+import msgspec
+
+from everturn.model.analytics import (
+    INHERITED,
+    OPEN,
+    PROMPT_SIZES,
+    SLOT_MS,
+    ActivityRow,
+    Trail,
+    TurnKey,
+    UsageRow,
+    Use,
+    outcome,
+)
+from everturn.model.archive import Call, Session, Step, Turn
+from everturn.model.words import ERROR_CLASSES
+
+_ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Trail)
+_CLASS = 63
+
+
+def trail_of(calls: Sequence[Call]) -> Trail:
+    """The trail of a session's calls, which come in the order of the file."""
+    trail, numbers = Trail([], [], [], [], [], []), dict[str, int]()
+    for turn, group in groupby(_real(calls), key=attrgetter("turn")):
+        of_turn = list(group)
+        if all(call.inherited for call in of_turn):
+            continue
+        for call, batch in zip(of_turn, _batches(of_turn), strict=True):
+            trail.turns.append(turn)
+            trail.tools.append(numbers.setdefault(call.name, len(numbers)))
+            trail.batches.append(batch)
+            trail.outcomes.append(outcome(call.status, call.error_class, call.inherited))
+            trail.durations.append(-1 if call.duration_ms is None else call.duration_ms)
+    trail.names.extend(numbers)
+    return trail
+
+
+def pack(trail: Trail) -> bytes:
+    """A trail as bytes: MessagePack, one list per column."""
+    return _ENCODER.encode(trail)
+
+
+def unpack(data: bytes) -> Trail:
+    """What `pack` made."""
+    return _DECODER.decode(data)
+
+
+def turns_of(trail: Trail) -> Iterator[tuple[int, list[Use]]]:
+    """The turns of a trail with their calls, in order."""
+    start, turns = 0, trail.turns
+    while start < len(turns):
+        end = start + 1
+        while end < len(turns) and turns[end] == turns[start]:
+            end += 1
+        yield turns[start], _uses(trail, start, end)
+        start = end
+
+
+def retries(tools: Sequence[int], batches: Sequence[int], failed: Sequence[bool]) -> dict[int, int]:
+    """Of the calls of one turn: which tries again which, by number."""
+    found: dict[int, int] = {}
+    waiting: dict[int, list[int]] = {}  # tool → failed calls of the last batch that used it
+    start = 0
+    while start < len(tools):
+        end = start + 1
+        while end < len(tools) and batches[end] == batches[start]:
+            end += 1
+        for number in range(start, end):
+            if earlier := waiting.get(tools[number]):
+                found[number] = earlier.pop(0)
+        for tool in set(tools[start:end]):
+            waiting[tool] = [n for n in range(start, end) if failed[n] and tools[n] == tool]
+        start = end
+    return found
+
+
+def retry_rows(calls: Sequence[Call]) -> list[tuple[int, int, int, int]]:
+    """(seq, idx) of calls that try again, and of the call they do that for; own ones only."""
+    rows = []
+    for _, group in groupby(_real(calls), key=attrgetter("turn")):
+        of_turn = list(group)
+        names = {call.name: number for number, call in enumerate(of_turn)}
+        tools = [names[call.name] for call in of_turn]
+        found = retries(tools, _batches(of_turn), [call.status == "error" for call in of_turn])
+        pairs = ((of_turn[later], of_turn[earlier]) for later, earlier in found.items())
+        rows += [(a.seq, a.idx, b.seq, b.idx) for a, b in pairs if not a.inherited]
+    return rows
+
+
+def turn_keys(session: Session, turns: Sequence[Turn]) -> list[TurnKey]:
+    """A stable name for each turn: a hash of the session's id and the start of the turn.
+
+    A turn without a time has its first message instead; of several that start at once the later ones are numbered.
+    """
+    seen: dict[str, int] = {}
+    keys = []
+    for turn in turns:
+        start = f"#{turn.first_seq}" if turn.started is None else str(turn.started)
+        again = seen[start] = seen.get(start, -1) + 1
+        words = "\0".join((session.agent, session.native_id, start, *([str(again)] if again else [])))
+        keys.append(TurnKey(session.id, turn.idx, blake2b(words.encode("utf-8", "replace"), digest_size=8).hexdigest()))
+    return keys
+
+
+def usage_rows(session: int, steps: Sequence[Step]) -> list[UsageRow]:
+    """Tokens by quarter of an hour and model. The rest of a response that was cut in two is of the same response."""
+    rows: dict[tuple[int, str, int, int], UsageRow] = {}
+    sizes: dict[str, int] = {}
+    for step in steps:
+        prompt = step.tokens_in + step.tokens_cache_read + step.tokens_cache_write
+        if not (prompt or step.tokens_out):
+            continue
+        size = sum(prompt > limit for limit in PROMPT_SIZES)
+        size = sizes.setdefault(step.provider_id, size) if step.provider_id else size
+        key = (_slot(step.started), step.model, step.inherited, size)
+        row = rows.get(key) or rows.setdefault(key, UsageRow(session, *key))
+        row.responses += not step.resumes
+        row.tokens_in += step.tokens_in
+        row.tokens_out += step.tokens_out
+        row.tokens_cache_read += step.tokens_cache_read
+        row.tokens_cache_write += step.tokens_cache_write
+        row.tokens_cache_write_1h += step.tokens_cache_write_1h
+    return [rows[key] for key in sorted(rows)]
+
+
+def activity_rows(session: int, turns: Sequence[Turn], calls: Sequence[Call]) -> list[ActivityRow]:
+    """Own turns and calls by quarter of an hour."""
+    rows: dict[int, ActivityRow] = {}
+
+    def at(time: int | None) -> ActivityRow:
+        return rows.setdefault(_slot(time), ActivityRow(session, _slot(time)))
+
+    for turn in turns:
+        if not turn.inherited:
+            row = at(turn.started)
+            row.turns += 1
+            row.prompts += turn.starter == "human"
+            row.busy_ms += _busy(turn)
+    for call in _real(calls):
+        if not call.inherited:
+            row = at(call.started)
+            row.calls += 1
+            row.errors += call.status == "error"
+    return [rows[slot] for slot in sorted(rows)]
+
+
+def _real(calls: Sequence[Call]) -> list[Call]:
+    return [call for call in calls if call.status != "orphan"]
+
+
+def _batches(calls: Sequence[Call]) -> list[int]:
+    """The number of each call's batch. A call that no response made is a batch of its own."""
+    numbers, last = list[int](), -1
+    for number, call in enumerate(calls):
+        new = number == 0 or call.step < 0 or call.step != calls[number - 1].step
+        last += new
+        numbers.append(last)
+    return numbers
+
+
+def _uses(trail: Trail, start: int, end: int) -> list[Use]:
+    tools, batches, outcomes = trail.tools[start:end], trail.batches[start:end], trail.outcomes[start:end]
+    failed = [bool(code & _CLASS) for code in outcomes]
+    again = retries(tools, batches, failed)
+    uses: list[Use] = []
+    index = 0
+    for number, (tool, batch, code) in enumerate(zip(tools, batches, outcomes, strict=True)):
+        index = index + 1 if number and batches[number - 1] == batch else 0
+        status = "error" if failed[number] else "open" if code & OPEN else "ok"
+        spent = trail.durations[start + number]
+        uses.append(
+            Use(
+                trail.names[tool], batch, index, status, ERROR_CLASSES[code & _CLASS],
+                None if spent < 0 else spent, not code & INHERITED, again.get(number, -1),
+            )
+        )  # fmt: skip
+    return uses
+
+
+def _slot(time: int | None) -> int:
+    return -1 if time is None else time // SLOT_MS
+
+
+def _busy(turn: Turn) -> int:
+    if turn.reported_ms is not None:
+        return turn.reported_ms
+    return 0 if turn.started is None or turn.ended is None else turn.ended - turn.started

@@ -1,0 +1,149 @@
+"""A tool call on the page: one line that says what was done and how it went; opened, what went in and what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import Any
+
+from msgspec.structs import replace
+
+from everturn.derive.diffs import diff_of
+from everturn.derive.numbers import counted
+from everturn.derive.times import duration
+from everturn.derive.turnfacts import complaint
+from everturn.export.markdown import status
+from everturn.export.page.changes import diff_html
+from everturn.export.page.head import relation_of, way_to
+from everturn.export.page.look import Look
+from everturn.export.page.markup import Html, element, shown, shown_line
+from everturn.export.page.pictures import pictures_html
+from everturn.export.page.room import Room
+from everturn.model.archive import Call
+from everturn.model.conversation import CallStart
+from everturn.recall.lineage import Relative
+from everturn.recall.transcript import Passage, input_text
+
+_SIGNS = {"ok": "✓", "error": "✗", "open": "…", "orphan": "?"}
+_ABOUT = 200
+_SEEN_LINES = 24  # a diff of no more lines is open from the beginning
+_DEEPEST = 20  # levels of arguments
+
+
+def call_html(passage: Passage, look: Look, room: Room) -> Iterator[Html]:
+    """A call, or a result whose call was never seen, in pieces; then what it started."""
+    call, start = passage.call, passage.start
+    seq = call.seq if call else passage.row.seq if passage.row else -1
+    given, is_diff = _given(start, look)
+    output = look.clean(passage.result.text) if passage.result is not None else ""
+    state = call.status if call else "open"
+    is_open = is_diff and state != "error" and given.count("\n") < _SEEN_LINES
+    kind = start.kind if start else call.kind if call else "other"
+    yield Html(f'<details class="call {escape(state)} {escape(kind)}"{" open" * is_open}>')
+    yield element("summary", *_how(passage, state, look), *_wrong(state, output))
+    if given:
+        yield Html(diff_html(room.cut(given, seq).splitlines())) if is_diff else room.block(given, seq, "input")
+    if output and is_diff and state == "ok":  # it says that the file was changed, which can be seen
+        yield folded("output", "Output", output, room.block(output, seq, "plain"))
+    elif output:
+        yield room.block(output, seq, "output")
+    for picture in pictures_html(passage.result, look.largest):
+        yield room.take(picture, seq)
+    yield Html("</details>\n")
+    for one in look.children.get((call.seq, call.idx), ()) if call else ():
+        yield from child_html(one, look)
+
+
+def child_html(one: Relative, look: Look) -> Iterator[Html]:
+    """What a call started: in place where that is wanted, else the way to it."""
+    label = relation_of(one, is_elder=False)
+    if one.session is None or look.inside is None:
+        yield element("p", Html(f"{shown(label)} {way_to(one, look)}"), class_="child")
+        return
+    counts = [counted(one.session.n_turns, "turn"), counted(one.session.n_calls, "call")]
+    yield Html('<details class="child"><summary>')
+    yield Html(f'{shown(label)} {way_to(one, look)} <span class="took">{", ".join(counts)}</span></summary>\n')
+    yield from map(Html, look.inside(one))
+    yield Html("</details>\n")
+
+
+def folded(kind: str, label: str, text: str, body: Html) -> Html:
+    """Something that is folded away, with a glimpse of its words."""
+    glimpse = element("span", shown_line(text, 120), class_="glimpse")
+    return Html(
+        f'<details class="fold {escape(kind)}">{element("summary", label, Html(" "), glimpse)}{body}</details>\n'
+    )
+
+
+def _how(passage: Passage, state: str, look: Look) -> Iterator[Html]:
+    call, start = passage.call, passage.start
+    name = start.name if start else (call.name if call else "") or "result without a call"
+    yield Html(f'<span class="sign" role="img" aria-label="{escape(status(call))}">{_SIGNS.get(state, "?")}</span> ')
+    yield element("b", shown_line(look.clean(name), 80), class_="tool")
+    about = _about(start, look) if start else ""
+    if about:
+        yield Html(" ")
+        yield element("code", shown_line(look.clean(about), _ABOUT), class_="about")
+    took = _took(call)
+    if took:
+        yield Html(f' <span class="took">{escape(took)}</span>')
+
+
+def _took(call: Call | None) -> str:
+    if call is None or call.status == "open":
+        return "no result"
+    if call.status == "ok" and not call.exit_status:
+        return duration(call.duration_ms) if call.duration_ms is not None else ""
+    return status(call).removeprefix("error, ")
+
+
+def _wrong(state: str, output: str) -> Iterator[Html]:
+    """What a failed call complained of, to be read without opening it."""
+    words = complaint(output) if state == "error" and output else ""
+    if words:
+        yield element("span", shown_line(words, _ABOUT), class_="complaint")
+
+
+def _given(start: CallStart | None, look: Look) -> tuple[str, bool]:
+    """What went into a tool, without its secrets, and whether it is a diff."""
+    if start is None:
+        return "", False
+    # A secret of several lines can only be seen before the lines of a diff are marked.
+    start = replace(start, input=_cleaned(start.input, look), command=look.clean(start.command))
+    lines = _without_names(diff_of(start), start.path)
+    return look.clean("\n".join(lines) if lines else input_text(start)), bool(lines)
+
+
+def _without_names(lines: list[str], path: str) -> list[str]:
+    """A diff of one file without the lines that name it: the call does."""
+    first = 0
+    while first < len(lines) and lines[first] in (f"--- {path}", f"+++ {path}", "--- (new)", "@@"):
+        first += 1
+    return lines[first:]
+
+
+def _cleaned(value: Any, look: Look, depth: int = 0) -> Any:
+    if isinstance(value, str):
+        return look.clean(value)
+    if depth >= _DEEPEST:
+        return value
+    if isinstance(value, dict):
+        return {name: _cleaned(one, look, depth + 1) for name, one in value.items()}
+    return [_cleaned(one, look, depth + 1) for one in value] if isinstance(value, list) else value
+
+
+def _about(start: CallStart, look: Look) -> str:
+    """What a call is about, in its own words: a file is named as it is within the workspace."""
+    words = _first_words(start)
+    path = start.path
+    inside = path[len(look.workspace) :] if look.workspace and path.startswith(look.workspace) else ""
+    if inside[:1] in ("/", "\\"):
+        path = inside[1:]
+    if start.kind == "search" and words != start.path:
+        return words or path
+    return start.command or path or start.prompt or words
+
+
+def _first_words(start: CallStart) -> str:
+    given = start.input if isinstance(start.input, dict) else {}
+    return next((value for value in given.values() if isinstance(value, str) and value), "")

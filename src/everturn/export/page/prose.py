@@ -1,0 +1,136 @@
+"""Markdown of a model as markup.
+
+HTML in it stays words. Links lead to the web or to mail only, and where their words do not say where they lead, the page
+says it (in the form that cannot be mistaken for another name); other addresses and pictures are told, not followed. What
+is longer than `LONGEST` is shown as it is. Equal texts are rendered once. Never raises.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from everturn.export.page.markup import Html, marked_breaks, shown_prose, visible, with_breaks
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_core import StateCore
+    from markdown_it.token import Token
+
+LONGEST = 200_000
+_REMEMBERED = 2_000  # characters: what comes again is short
+_SCHEMES = ("http://", "https://", "mailto:")
+_BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
+
+#: Without any of these a text is paragraphs and nothing else.
+_MARKS = re.compile(r"[\\`*_~\[\]<>&!|]|^(?:    |[ \t]*(?:[-+#=]|\d{1,9}[.)]|\t))", re.MULTILINE)
+
+
+def markdown(text: str) -> Html:
+    """The words of a model as it meant them to look."""
+    return _remembered(text) if len(text) <= _REMEMBERED else _rendered(text)
+
+
+@lru_cache(1024)
+def _remembered(text: str) -> Html:
+    return _rendered(text)
+
+
+def _rendered(text: str) -> Html:
+    text = visible(text).strip("\n")
+    if len(text) > LONGEST:
+        return Html(f'<div class="plain">{shown_prose(text)}</div>')
+    if not _MARKS.search(text):
+        parts = _BLANK_LINES.split(text.strip())
+        return Html("".join(f"<p>{shown_prose(part)}</p>" for part in parts if part))
+    try:
+        return Html(with_breaks(_parser().render(text)))
+    except (RecursionError, ValueError, IndexError):  # a mistake of the parser must not cost the page
+        return Html(f'<div class="plain">{shown_prose(text)}</div>')
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False, "breaks": False}).enable(["table", "strikethrough"])
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # `_arrange` decides what becomes of it
+    parser.core.ruler.push("arrange", _arrange)
+    return parser
+
+
+def _arrange(state: StateCore) -> None:
+    """Make the tokens fit into a page that has headings, addresses and a width of its own."""
+    for token in state.tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
+        elif token.type == "fence":
+            token.info = ""
+        elif token.type in ("th_open", "td_open"):
+            align = str(token.attrs.pop("style", "")).rpartition(":")[2]
+            if align in ("center", "right"):
+                token.attrs["class"] = align
+        elif token.children:
+            token.children = _linked(token.children)
+
+
+def _linked(tokens: list[Token]) -> list[Token]:
+    found: list[Token] = []
+    opened: Token | None = None
+    words = ""
+    for token in tokens:
+        if token.type == "image":
+            token = _told(token)
+        if token.type == "link_open":
+            opened, words = token, ""
+            _lead(token)
+        elif token.type == "link_close" and opened is not None:
+            token.tag = opened.tag
+            found.append(token)
+            found += _destination(opened, words)
+            opened = None
+            continue
+        else:
+            words += token.content
+            token.content = marked_breaks(token.content) if token.type == "text" else token.content
+        found.append(token)
+    return found
+
+
+def _lead(token: Token) -> None:
+    """Let a link lead where it may, and be words about an address otherwise."""
+    address = str(token.attrs.get("href", ""))
+    if address.lower().startswith(_SCHEMES):
+        token.attrs = {"href": address, "rel": "noopener noreferrer nofollow"}
+    else:
+        token.tag, token.attrs = "span", {"class": "reference", "title": visible(address)}
+
+
+def _destination(opened: Token, words: str) -> list[Token]:
+    """Where a link leads, when its own words say another place or none that could be checked."""
+    host = _host(str(opened.attrs.get("href", "")))
+    if not host or host in words.lower():
+        return []
+    return [_text(f" ({host})")]
+
+
+def _host(address: str) -> str:
+    try:
+        parts = urlsplit(address)
+        return parts.path.rpartition("@")[2].lower() if parts.scheme.lower() == "mailto" else parts.hostname or ""
+    except ValueError:
+        return ""
+
+
+def _told(token: Token) -> Token:
+    """A picture from elsewhere: nothing is loaded, its address is told."""
+    address = str(token.attrs.get("src", ""))
+    return _text(f"[picture: {token.content or 'without words'}] ({address[:200]})")
+
+
+def _text(content: str) -> Token:
+    from markdown_it.token import Token
+
+    return Token("text", "", 0, content=content)

@@ -1,0 +1,139 @@
+"""Sessions as one HTML file that needs nothing else: to be read anywhere, kept, or mailed.
+
+The look stands in the file, pictures too; its policy forbids everything else, any script but the one of ours included.
+Subagents stand folded where they were started. Secrets are taken out by `clean`; pictures are shown as they were, and the
+file says so. Written piece by piece: what is held is one turn and a line for each.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
+from itertools import count
+
+from msgspec.structs import replace
+
+from everturn.derive.printable import one_line
+from everturn.export.page.assets import SCRIPT, STYLE
+from everturn.export.page.calls import child_html
+from everturn.export.page.head import head_html, title_of
+from everturn.export.page.look import Look, children_of
+from everturn.export.page.markup import Html, element
+from everturn.export.page.minimap import Entry, minimap, outline
+from everturn.export.page.turn import turn_html, words_of
+from everturn.model.archive import Session
+from everturn.recall.lineage import Relative, lineage
+from everturn.recall.reading import Sources, TurnView, read_turns
+from everturn.recall.transcript import Passage, passages
+from everturn.store import Store
+
+_DEEPEST = 8  # sessions within sessions
+_WORDS = 70
+
+
+def as_html(
+    store: Store,
+    sources: Sources,
+    sessions: Sequence[Session],
+    clean: Callable[[str], str] | None = None,
+    context: bool = False,
+) -> Iterator[str]:
+    """The file in pieces."""
+    look = Look(clean=clean, context=context) if clean else Look(context=context)
+    writing = _Writing(store, sources)
+    titles = [title_of(one, store.session(one.id)[1], look) for one in sessions]
+    yield _beginning(titles[0] if titles else Html("Sessions"))
+    yield "<main>\n"
+    for session in sessions:
+        yield from writing.session(session, look, level=1)
+    yield "</main>\n"
+    yield outline(writing.entries)
+    yield _end(masked=clean is not None)
+
+
+class _Writing:
+    """What has been written so far: which sessions are on the page, and the list of turns."""
+
+    def __init__(self, store: Store, sources: Sources) -> None:
+        self._store, self._sources = store, sources
+        self._numbers = count(1)
+        self._written: dict[int, str] = {}  # the anchor of each session
+        self.entries: list[Entry] = []
+
+    def session(self, session: Session, look: Look, level: int) -> Iterator[str]:
+        """A session: head, map and turns."""
+        is_first = not self._written
+        name = f"s{next(self._numbers)}"
+        self._written[session.id] = name
+        relatives, text = lineage(self._store, session), self._store.session(session.id)[1]
+        look = replace(
+            look,
+            anchor="t" if is_first else f"{name}-t",
+            workspace=text.workspace.rstrip("/\\"),
+            children=children_of(relatives),
+            inside=lambda one: self._inside(one, look, level),
+            to_session=self._way,
+        )
+        yield f'<article id="{name}">\n'
+        yield head_html(session, text, relatives, look, is_nested=level > 1)
+        turns = self._store.turns(session.id)
+        if len(turns) > 1:
+            yield minimap(turns, lambda number: f"#{look.anchor}{number}")
+        before = None
+        for view in read_turns(self._store, session):
+            told = passages(self._store, self._sources, session, view, results=True)
+            yield from turn_html(view, self._listed(told, view, look) if level == 1 else told, look, before)
+            before = view.turn
+        for one in relatives.children:
+            if one.call is None:
+                yield from child_html(one, look)
+        yield "</article>\n"
+
+    def _inside(self, one: Relative, look: Look, level: int) -> Iterator[str]:
+        if one.session is None or one.session.id in self._written or level >= _DEEPEST:
+            yield element("p", "Its turns stand elsewhere in this file, or were not put in.", class_="note")
+        else:
+            yield from self.session(one.session, look, level + 1)
+
+    def _way(self, one: Relative) -> str:
+        name = self._written.get(one.session.id, "") if one.session is not None else ""
+        return f"#{name}" if name else ""
+
+    def _listed(self, told: Iterator[Passage], view: TurnView, look: Look) -> Iterator[Passage]:
+        """The passages as they come; what is asked first goes into the list of turns."""
+        words, is_command = "", True
+        for passage in told:
+            if passage.kind == "prompt" and is_command and passage.row is not None:
+                words = words if words and passage.row.kind == "command" else words_of(passage)
+                is_command = passage.row.kind == "command"
+            yield passage
+        where = f"{look.anchor}{view.turn.idx + 1}"
+        self.entries.append(
+            Entry(view.turn.idx + 1, one_line(look.clean(words), _WORDS) or "…", bool(view.turn.n_errors), f"#{where}")
+        )
+
+
+def _beginning(title: Html) -> Html:
+    allowed = f"style-src '{_digest(STYLE)}'; script-src '{_digest(SCRIPT)}'"
+    policy = f"default-src 'none'; {allowed}; img-src data:; base-uri 'none'; form-action 'none'"
+    return Html(
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="referrer" content="no-referrer">\n<meta name="robots" content="noindex">\n'
+        f'<link rel="icon" href="data:,">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n'
+    )
+
+
+def _end(masked: bool) -> Html:
+    said = (
+        "Secrets that were recognised are masked; pictures are shown as they were."
+        if masked
+        else "Nothing is masked: this file may hold secrets."
+    )
+    return Html(f"<footer>{element('p', said)}</footer>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

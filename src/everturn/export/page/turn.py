@@ -1,0 +1,210 @@
+"""One turn on the page: what was asked, what was answered, thinking folded, calls with how they went.
+
+Calls of one step that ran in parallel stand side by side. Marks stand where the context was compacted, the user
+interrupted, time went by, or a session that was copied is taken up again. Written piece by piece.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from html import escape
+
+from everturn.derive.numbers import counted, short
+from everturn.derive.times import duration, iso, turn_ms
+from everturn.export.markdown import minute
+from everturn.export.page.calls import call_html, folded
+from everturn.export.page.look import Look
+from everturn.export.page.markup import Html, element
+from everturn.export.page.pictures import pictures_html
+from everturn.export.page.prose import markdown
+from everturn.export.page.room import Room
+from everturn.model.archive import Turn
+from everturn.recall.reading import TurnView
+from everturn.recall.transcript import Passage, is_quiet
+
+_PAUSE = 6 * 3_600_000  # milliseconds between two turns that are worth a mark
+_LABELS = {
+    "thinking": "Thinking",
+    "context": "Context",
+    "summary": "Summary by the client",
+    "notice": "Notice",
+    "notification": "Notification",
+    "output": "Output",
+    "unknown": "Unknown record",
+}
+_MARKS = {
+    "compaction": "The context was compacted",
+    "interrupt": "Interrupted by the user",
+    "problem": "Could not be read",
+    "resumed": "Taken up again here: what stands above was copied from another session",
+    "pause": "later",
+}
+_MOST_LINES, _SEEN_LINES = 40, 24  # of what was typed: a text of more lines is folded after so many
+_SHORT = 100  # characters that say no more than the mark itself
+_ASKED = {"command": "command", "shell": "shell", "queued": "typed while the agent worked"}
+_TAG = re.compile(r"</?[a-z][a-z0-9-]{0,40}>")  # what clients put around the words of commands and their output
+_FOLDED = ("thinking", "context", "summary", "unknown")
+
+
+def turn_html(view: TurnView, told: Iterable[Passage], look: Look, before: Turn | None = None) -> Iterator[Html]:
+    """A turn with its passages (`recall.transcript.passages(…, results=True)`), in pieces; `before` is the turn above."""
+    yield from _marks(view.turn, before)
+    name = f"{look.anchor}{view.turn.idx + 1}"
+    yield Html(f'<section class="turn{" inherited" * bool(view.turn.inherited)}" id="{escape(name)}">\n')
+    yield turn_head(view, look)
+    yield from _passages(told, look)
+    yield Html("</section>\n")
+
+
+def turn_head(view: TurnView, look: Look) -> Html:
+    """The line above a turn: its number, which is a link to it, and its figures."""
+    turn = view.turn
+    name = f"{look.anchor}{turn.idx + 1}"
+    number = element(
+        "a", str(turn.idx + 1), href=f"#{name}", class_="number", aria_label=f"Link to turn {turn.idx + 1}"
+    )
+    facts = [f"<span>{fact}</span>" for fact in _figures(view)]
+    return Html(f'<h2 class="turn-head">{number}<span class="figures">{"".join(facts)}</span></h2>\n')
+
+
+def words_of(passage: Passage) -> str:
+    """What was said, without the tags that clients put around commands and what these print."""
+    is_command = passage.row is not None and passage.row.kind in ("command", "output", "shell")
+    return _TAG.sub(" ", passage.text).strip() if is_command else passage.text
+
+
+def _figures(view: TurnView) -> Iterator[str]:
+    turn = view.turn
+    if turn.started is not None:
+        yield element("time", minute(turn.started), datetime=iso(turn.started))
+    if took := turn_ms(turn):
+        yield duration(took)
+    if turn.n_calls:
+        yield counted(turn.n_calls, "call")
+    if turn.n_errors:
+        yield f'<span class="failed">{turn.n_errors:,} failed</span>'
+    read = sum(step.tokens_in + step.tokens_cache_read + step.tokens_cache_write for step in view.steps)
+    written = sum(step.tokens_out for step in view.steps)
+    if read or written:
+        yield f'<span title="tokens read and written">{short(read)} → {short(written)}</span>'
+
+
+def _marks(turn: Turn, before: Turn | None) -> Iterator[Html]:
+    if before is None:
+        return
+    if before.inherited and not turn.inherited:
+        yield _mark("resumed")
+    if turn.started is not None and before.ended is not None and turn.started - before.ended >= _PAUSE:
+        yield _mark("pause", before=f"{duration(turn.started - before.ended)} ")
+
+
+def _mark(kind: str, more: str = "", before: str = "") -> Html:
+    return element("p", f"{before}{_MARKS[kind]}{more}", class_=f"mark {kind}")
+
+
+def _passages(told: Iterable[Passage], look: Look) -> Iterator[Html]:
+    room = Room(look)
+    step: int | None = None  # whose parallel calls are being shown
+    for passage in _until_full(told, room):
+        here = passage.call.step if passage.kind == "call" and passage.call and passage.batch > 1 else None
+        if step is not None and here != step:
+            yield Html("</div></div>\n")
+        if here is not None and here != step:
+            yield Html(f'<div class="batch"><p class="label">{passage.batch} in parallel</p><div class="beside">\n')
+        step = here
+        for piece in _passage(passage, look, room):
+            room.drawn += len(piece)
+            yield piece
+    if step is not None:
+        yield Html("</div></div>\n")
+    yield room.rest()
+
+
+def _until_full(told: Iterable[Passage], room: Room) -> Iterator[Passage]:
+    """The passages there is room for: all, where nothing is said of where the rest would be."""
+    last = -1
+    for passage in told:
+        seq = _seq(passage)
+        if room.is_full and seq > last:
+            room.next_seq = seq
+            return
+        last = max(last, seq)
+        yield passage
+
+
+def _passage(passage: Passage, look: Look, room: Room) -> Iterator[Html]:
+    kind = passage.kind
+    if kind in ("call", "result"):
+        yield from call_html(passage, look, room)
+    elif kind in _MARKS:
+        yield _mark(kind, f": {look.clean(passage.text)}" if kind == "problem" else "")
+        if kind == "compaction" and len(passage.text) > _SHORT:
+            yield folded(
+                "summary",
+                _LABELS["summary"],
+                look.clean(passage.text),
+                room.block(look.clean(passage.text), _seq(passage), "plain"),
+            )
+    elif passage.block is not None and passage.block.kind == "image":
+        for picture in pictures_html(passage.block, look.largest):
+            yield room.take(picture, _seq(passage))
+    elif passage.text and _is_wanted(passage, look):
+        yield _said(passage, look, room)
+
+
+def _is_wanted(passage: Passage, look: Look) -> bool:
+    if passage.kind == "thinking":
+        return look.thinking
+    return look.context or not is_quiet(passage)
+
+
+def _said(passage: Passage, look: Look, room: Room) -> Html:
+    text = look.clean(words_of(passage))
+    if not text:
+        return Html("")
+    if passage.kind in _FOLDED or is_quiet(passage):
+        label = _LABELS.get(passage.kind, passage.kind.capitalize())
+        return folded(passage.kind, label, text, room.block(text, _seq(passage), "plain"))
+    seq = _seq(passage)
+    row = passage.row
+    is_prompt = passage.kind == "prompt"
+    if passage.kind == "answer" or (is_prompt and row is not None and row.origin == "agent"):
+        words, gap = room.words(text, seq)
+        inner = Html(f"{markdown(words)}{gap}")
+    else:
+        inner = _as_typed(text, seq, room)
+    is_error = passage.kind == "notice" and row is not None and row.role == "assistant"
+    name = f"said {passage.kind}{' wrong' * is_error}"
+    return Html(f'<div class="{escape(name)}">{_label(passage)}{inner}{_record(seq, look)}</div>\n')
+
+
+def _as_typed(text: str, seq: int, room: Room) -> Html:
+    """Words as they are; most of what was pasted in is folded away."""
+    lines = text.strip("\n").split("\n")
+    if len(lines) <= _MOST_LINES:
+        return room.block(text, seq, "plain")
+    seen, rest = "\n".join(lines[:_SEEN_LINES]), "\n".join(lines[_SEEN_LINES:])
+    more = counted(len(lines) - _SEEN_LINES, "more line")
+    return Html(room.block(seen, seq, "plain") + folded("more", more, rest, room.block(rest, seq, "plain")))
+
+
+def _label(passage: Passage) -> Html:
+    row = passage.row
+    if passage.kind == "answer":
+        return Html("")
+    label = _LABELS.get(passage.kind, "")
+    if passage.kind == "prompt" and row is not None:
+        label = "Asked by an agent" if row.origin == "agent" else _ASKED.get(row.kind, "")
+    return element("p", label, class_="label") if label else Html("")
+
+
+def _record(seq: int, look: Look) -> Html:
+    address = look.to_record(seq) if look.to_record and seq >= 0 else ""
+    return (
+        element("a", "record", href=address, class_="record", title="this message as captured") if address else Html("")
+    )
+
+
+def _seq(passage: Passage) -> int:
+    return passage.row.seq if passage.row is not None else -1

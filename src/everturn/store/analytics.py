@@ -1,0 +1,258 @@
+"""The analytics plane: counts of tool use and tokens, without content, made from the structure tables.
+
+`Plane` keeps it: what a session had is taken away from the totals, what it has now is added, in the caller's transaction.
+Which sessions are out of date is noted by triggers, so no writer has to think of it, and finding them costs nothing where
+nothing has changed. `Analytics` is what can be asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import astuple, replace
+
+from everturn.derive.tallies import RULES, Tallying
+from everturn.derive.trails import activity_rows, pack, retry_rows, trail_of, turn_keys, unpack, usage_rows
+from everturn.model.analytics import (
+    COUNTED_KINDS,
+    SUBAGENT_KINDS,
+    TALLIES,
+    ActivityRow,
+    PlaneTable,
+    Tally,
+    TallyTable,
+    Trail,
+    TurnKey,
+    UsageRow,
+)
+from everturn.model.archive import Session
+from everturn.store import SessionFilter
+from everturn.store.conditions import Conditions, add_sessions
+from everturn.store.driver import Driver, Row, in_lists
+from everturn.store.tables import CALLS, SESSIONS, STEPS, TURNS, Table, quoted
+
+TURN_KEYS = Table("turn_key", TurnKey, ("session", "idx"))
+USAGE = Table("usage", UsageRow, ("session", "slot", "model", "inherited", "prompt_size"))
+ACTIVITY = Table("activity", ActivityRow, ("session", "slot"))
+
+#: Tables of the plane with rows for each session, and with totals.
+OF_SESSION = ("activity", "call_retry", "plane_session", "turn_key", "usage")
+TOTALS = {table.name: table for table in TALLIES}
+
+_RULES = "plane rules"
+_FORGET = 'DELETE FROM "plane_stale" WHERE "session"=?'
+_NOTE = 'INSERT INTO "plane_session" ("session","subagent","n_calls","trail") VALUES (?,?,?,?)'
+_RETRY = 'INSERT INTO "call_retry" ("session","seq","idx","of_seq","of_idx") VALUES (?,?,?,?,?)'
+_CHOSEN = '"{}" p JOIN "session" s ON s."id"=p."session" LEFT JOIN "session_text" x ON x."session"=s."id"'
+_STALE = """
+    INSERT INTO "plane_stale" ("session") SELECT s."id" FROM "session" s
+    WHERE s."n_messages">0 AND NOT EXISTS (SELECT 1 FROM "plane_stale" t WHERE t."session"=s."id")
+"""
+
+
+class Plane:
+    """Keeps the counts of sessions and their totals in step."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    def recount(self, sessions: Sequence[int]) -> None:
+        """Count these again, as they are now."""
+        gone, came = _Change(), _Change()
+        for number in sessions:
+            before = self._take_away(number)
+            after = self._put(number)
+            if before != after:
+                gone.add(before)
+                came.add(after)
+            self._driver.run(_FORGET, (number,))
+        self._apply(came.tally(), gone.tally())
+
+    def drop(self, session: int) -> None:
+        """The session goes, or is about to be read again: nothing of it stays in the plane."""
+        gone = _Change()
+        gone.add(self._take_away(session))
+        self._apply({}, gone.tally())
+
+    def start_over(self) -> None:
+        """Empty the plane and note every session as out of date."""
+        for name in (*OF_SESSION, *TOTALS):
+            self._driver.run(f'DELETE FROM "{name}"')
+        self._driver.run(_STALE)
+
+    def _take_away(self, session: int) -> _Counted | None:
+        row = self._driver.one('SELECT "subagent","trail" FROM "plane_session" WHERE "session"=?', (session,))
+        if row is None:
+            return None
+        for name in OF_SESSION:
+            self._driver.run(f'DELETE FROM "{name}" WHERE "session"=?', (session,))
+        return _Counted(int(row[0]), bytes(row[1]))
+
+    def _put(self, number: int) -> _Counted | None:
+        run = self._driver
+        row = run.one(f'{SESSIONS.select} WHERE "id"=?', (number,))
+        if row is None or not (session := Session(*row)).n_messages or session.kind not in COUNTED_KINDS:
+            return None
+        of_session = ' WHERE "session"=? ORDER BY '
+        calls = CALLS.read(run.all(f'{CALLS.select}{of_session}"seq","idx"', (number,)))
+        turns = TURNS.read(run.all(f'{TURNS.select}{of_session}"idx"', (number,)))
+        steps = STEPS.read(run.all(f'{STEPS.select}{of_session}"idx"', (number,)))
+        trail = trail_of(calls)
+        counted = _Counted(int(session.kind in SUBAGENT_KINDS), pack(trail))
+        run.run(_NOTE, (number, counted.subagent, len(trail.tools), counted.trail))
+        run.many(_RETRY, [(number, *row) for row in retry_rows(calls)])
+        run.many(TURN_KEYS.insert, map(astuple, turn_keys(session, turns)))
+        run.many(USAGE.insert, map(astuple, usage_rows(number, steps)))
+        run.many(ACTIVITY.insert, map(astuple, activity_rows(number, turns, calls)))
+        return counted
+
+    def _apply(self, came: Tally, gone: Tally) -> None:
+        for name, table in TOTALS.items():
+            change = _difference(came.get(name, {}), gone.get(name, {}))
+            self._driver.many(_upsert(table), [(*key, *row) for key, row in sorted(change.items())])
+            less = [key for key, row in sorted(change.items()) if row[0] < 0]
+            keys = " AND ".join(f'"{column}"=?' for column in ("subagent", *table.key))
+            self._driver.many(f'DELETE FROM "{name}" WHERE {keys} AND "n"=0', less)
+
+
+class Analytics:
+    """The analytic part of a store over a driver."""
+
+    driver: Driver
+    plane: Plane
+
+    def stale_sessions(self, limit: int = 100) -> list[tuple[int, int]]:
+        """Sessions whose counts are out of date, lowest id first, each with its number of calls."""
+        sql = """
+            SELECT t."session", COALESCE(s."n_calls",0) FROM "plane_stale" t LEFT JOIN "session" s ON s."id"=t."session"
+            ORDER BY t."session" LIMIT ?
+        """
+        return [(int(session), int(calls)) for session, calls in self.driver.all(sql, (limit,))]
+
+    def recount(self, sessions: Sequence[int]) -> None:
+        """Count these sessions again and change the totals by the difference."""
+        self.plane.recount(sessions)
+
+    def check_rules(self) -> bool:
+        """Was the plane counted by the rules of this version? If not it is emptied, to be counted anew."""
+        row = self.driver.one('SELECT "value" FROM "setting" WHERE "key"=?', (_RULES,))
+        if row is not None and row[0] == str(RULES):
+            return True
+        with self.driver.write():
+            self.plane.start_over()
+            self.driver.run('DELETE FROM "setting" WHERE "key"=?', (_RULES,))
+            self.driver.run('INSERT INTO "setting" ("key","value") VALUES (?,?)', (_RULES, str(RULES)))
+        return False
+
+    def totals(self, table: str, subagents: bool = True, least: int = 1) -> dict[tuple[int | str, ...], list[int]]:
+        """A table of totals: key (without `subagent`) → counters. Rows with n below `least` are left out."""
+        of = TOTALS[table]
+        sums = ",".join(f'CAST(SUM("{name}") AS BIGINT)' for name in of.counters)
+        conditions = Conditions()
+        if not subagents:
+            conditions.add('"subagent"=0')
+        if (
+            table == "tool_path" and least > 2
+        ):  # one of two parts is at least half of a sum; there is a small index of those
+            conditions.add(
+                f'("length","path") IN (SELECT "length","path" FROM "{table}" WHERE "n">1 AND "n">=?)', (least + 1) // 2
+            )
+        sql = f'SELECT {quoted(of.key)},{sums} FROM "{table}"{conditions.where()} GROUP BY {quoted(of.key)} HAVING SUM("n")>=? ORDER BY {quoted(of.key)}'
+        width = len(of.key)
+        return {row[:width]: list(row[width:]) for row in self.driver.all(sql, [*conditions.params, least])}
+
+    def trails(
+        self, wanted: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
+    ) -> Iterator[tuple[int, Trail]]:
+        """The tool use of sessions, lowest id first. `kinds` and `states` of the filter are not looked at."""
+        for session, data in self._chosen(
+            "plane_session", 'p."session",p."trail"', 'p."session"', wanted, only, subagents
+        ):
+            yield int(session), unpack(data)
+
+    def usage(
+        self, wanted: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
+    ) -> list[UsageRow]:
+        """Tokens of sessions by quarter of an hour and model, inherited ones marked."""
+        return USAGE.read(self._chosen("usage", USAGE.fields("p"), quoted(USAGE.key, "p"), wanted, only, subagents))
+
+    def activity(
+        self, wanted: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
+    ) -> list[ActivityRow]:
+        """Turns and calls of sessions by quarter of an hour."""
+        key = quoted(ACTIVITY.key, "p")
+        return ACTIVITY.read(self._chosen("activity", ACTIVITY.fields("p"), key, wanted, only, subagents))
+
+    def plane_rows(self, table: PlaneTable) -> Iterator[Row]:
+        """All rows of one of `model.analytics.PLANE`, in order, streamed."""
+        yield from self.driver.each(
+            f'SELECT {quoted(table.columns)} FROM "{table.name}" ORDER BY {quoted(table.order)}'
+        )
+
+    def _chosen(
+        self, table: str, columns: str, order: str, wanted: SessionFilter | None, only: Sequence[int], subagents: bool
+    ) -> Iterator[Row]:
+        conditions = Conditions()
+        if wanted is not None:
+            add_sessions(conditions, replace(wanted, kinds=(), states=()))
+        if not subagents:
+            conditions.add(f"""s."kind" NOT IN ({",".join(f"'{kind}'" for kind in SUBAGENT_KINDS)})""")
+        sql = f"SELECT {columns} FROM {_CHOSEN.format(table)}"
+        if not only:
+            yield from self.driver.each(f"{sql}{conditions.where()} ORDER BY {order}", conditions.params)
+            return
+        where = f"{conditions.where()} AND" if conditions else " WHERE"
+        ids = sorted(set(only))
+        yield from in_lists(
+            self.driver.all, f'{sql}{where} p."session" IN ({{}}) ORDER BY {order}', ids, conditions.params
+        )
+
+
+class _Counted(NamedTuple):
+    """What a session was counted as."""
+
+    subagent: int
+    trail: bytes
+
+
+class _Change:
+    """Trails that come or go, main sessions and subagents apart."""
+
+    def __init__(self) -> None:
+        self._parts: dict[int, Tallying] = {}
+
+    def add(self, counted: _Counted | None) -> None:
+        if counted is not None:
+            self._parts.setdefault(counted.subagent, Tallying()).add(unpack(counted.trail))
+
+    def tally(self) -> Tally:
+        result: Tally = {name: {} for name in TOTALS}
+        for subagent, part in self._parts.items():
+            for name, rows in part.tally(subagent).items():
+                result[name].update(rows)
+        return result
+
+
+Rows = dict[tuple[int | str, ...], list[int]]
+
+
+def _difference(came: Rows, gone: Rows) -> Rows:
+    """What changes; rows that stay as they are, are not in it."""
+    change = dict(came)
+    for key, row in gone.items():
+        now = came.get(key)
+        left = [a - b for a, b in zip(now, row, strict=True)] if now else [-n for n in row]
+        if any(left):
+            change[key] = left
+        else:
+            change.pop(key, None)
+    return change
+
+
+def _upsert(table: TallyTable) -> str:
+    key = ("subagent", *table.key)
+    columns = (*key, *table.counters)
+    sums = ",".join(f'"{name}"="{table.name}"."{name}"+excluded."{name}"' for name in table.counters)
+    values = ",".join("?" * len(columns))
+    return f'INSERT INTO "{table.name}" ({quoted(columns)}) VALUES ({values}) ON CONFLICT ({quoted(key)}) DO UPDATE SET {sums}'

@@ -1,0 +1,171 @@
+"""The ASGI application: addresses, and how an answer or an error goes out.
+
+Every page and operation is a plain function; here it is run in a thread of the archive and its answer is sent. An error
+raised on purpose is told with its own sentence; anything else is told as a defect, without a word of the content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from everturn.derive.printable import printable
+from everturn.derive.redact import redact
+from everturn.errors import Busy, EverturnError, NothingFound, Usage
+from everturn.recall.secrets import cleaner
+from everturn.store import Store
+from everturn.web.api import OPERATIONS
+from everturn.web.api.operations import Operation
+from everturn.web.asking import Answer, Asked, Moved, Page
+from everturn.web.drawing import draw
+from everturn.web.encoding import to_json
+from everturn.web.files import files
+from everturn.web.pages import PAGES, Address
+from everturn.web.security import Guard
+from everturn.web.site import Site
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+_HTML = "text/html; charset=utf-8"
+_JSON = "application/json"
+
+
+def application(site: Site, port: int) -> Guard:
+    """Everything that is served, behind the guard."""
+    routes = [Route(one.path, partial(_page, site, one)) for one in PAGES]
+    routes += [Route(one.path, partial(_operation, site, one), methods=[one.method]) for one in OPERATIONS]
+    routes += [Route("/static/{name}", _file), Route("/favicon.ico", partial(_file, name="favicon.svg"))]
+    told = {HTTPException: partial(_not_there, site), Exception: partial(_defect, site)}
+    return Guard(Starlette(routes=routes, exception_handlers=told), port, site.token)
+
+
+async def _page(site: Site, page: Address, request: Request) -> Response:
+    now = site.clock()
+    is_part = request.query_params.get("part") == "1"
+
+    def job(store: Store) -> tuple[int, str]:
+        made = page.draw(_asked(site, store, request, {}, now))
+        if isinstance(made, Moved):
+            return 303, made.to
+        return made.status, draw(site, made, request.url.path, now, is_part)
+
+    try:
+        status, text = await site.archive.ask(job, one_view=not page.counts)
+    except EverturnError as error:
+        status, text = _status(error), _told(site, error, request, is_part)
+    if status == 303:
+        return RedirectResponse(text, 303)
+    return _tagged(request, text.encode("utf-8", "replace"), status)
+
+
+async def _operation(site: Site, operation: Operation, request: Request) -> Response:
+    try:
+        body = await _body(request) if operation.method != "GET" else {}
+        run: Answer = operation.run
+
+        def job(store: Store) -> bytes:
+            asked = _asked(site, store, request, body, site.clock())
+            return to_json(run(asked), asked.clean)
+
+        if operation.method == "GET":
+            data = await site.archive.ask(job, one_view=not operation.counts)
+        else:
+            data = await site.archive.change(job)
+        return Response(data, media_type=_JSON, headers={"cache-control": "no-store"})
+    except EverturnError as error:
+        said = to_json({"schema": "everturn/error@1", "error": _sentence(error)})
+        return Response(said, _status(error), media_type=_JSON)
+
+
+def _asked(site: Site, store: Store, request: Request, body: dict[str, Any], now: int) -> Asked:
+    given = request.query_params
+    pairs = given.multi_items()
+    return Asked(store, site, dict(given), pairs, request.path_params, body, now, cleaner(store))
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """What a change was given: one JSON object."""
+    try:
+        value = msgspec.json.decode(await request.body() or b"{}")
+    except (msgspec.DecodeError, ClientDisconnect) as error:
+        raise Usage("the request is not JSON") from error
+    if not isinstance(value, dict):
+        raise Usage("the request is not a JSON object")
+    return value
+
+
+def _tagged(request: Request, data: bytes, status: int) -> Response:
+    """An answer that is not sent again to whoever has it."""
+    tag = f'"{blake2b(data, digest_size=12).hexdigest()}"'
+    headers = {"etag": tag, "cache-control": "no-cache, private"}
+    if status == 200 and request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(data, status, media_type=_HTML, headers=headers)
+
+
+async def _file(request: Request, name: str = "") -> Response:
+    file = files().get(name or request.path_params["name"])
+    if file is None:
+        raise HTTPException(404)
+    headers = {"etag": file.tag, "cache-control": "no-cache"}
+    if request.headers.get("if-none-match") == file.tag:
+        return Response(status_code=304, headers=headers)
+    return Response(file.data, media_type=file.kind, headers=headers)
+
+
+# errors ---------------------------------------------------------------------------------------------------------------
+def _status(error: EverturnError) -> int:
+    for kind, status in ((NothingFound, 404), (Usage, 400), (Busy, 503)):
+        if isinstance(error, kind):
+            return status
+    return 500
+
+
+def _sentence(error: EverturnError) -> str:
+    """An error may name a path, or the address of a database with the password in it."""
+    return printable(redact(str(error)), "")
+
+
+def _told(site: Site, error: EverturnError, request: Request, is_part: bool) -> str:
+    return _error_page(site, _sentence(error), _status(error), request, is_part)
+
+
+def _error_page(site: Site, sentence: str, status: int, request: Request, is_part: bool = False) -> str:
+    page = Page(
+        "error", {"sentence": sentence, "status": status}, "Not found" if status == 404 else "Something is wrong"
+    )
+    return draw(site, page, request.url.path, site.clock(), is_part)
+
+
+async def _not_there(site: Site, request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    words = {404: "there is no page at this address", 405: "that cannot be done with this address"}
+    return _sorry(site, request, words.get(status, "the request cannot be answered"), status)
+
+
+async def _defect(site: Site, request: Request, error: Exception) -> Response:
+    said = f"this should not happen: {type(error).__name__}; please report it, with what you looked at"
+    site.warn(f"{said} ({request.url.path}, {_where(error)})")
+    return _sorry(site, request, said, 500)
+
+
+def _where(error: Exception) -> str:
+    """Where in our code; nothing of what was being shown."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}" if at is not None else "?"
+
+
+def _sorry(site: Site, request: Request, sentence: str, status: int) -> Response:
+    if request.url.path.startswith("/api/"):
+        return Response(to_json({"schema": "everturn/error@1", "error": sentence}), status, media_type=_JSON)
+    return Response(_error_page(site, sentence, status, request), status, media_type=_HTML)

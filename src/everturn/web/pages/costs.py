@@ -1,0 +1,119 @@
+"""Costs: tokens and money by day, model, agent and folder; what subagents cost, what forks only repeat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from everturn.analyse.charts import svg
+from everturn.analyse.money import dollars
+from everturn.analyse.plots import Bar, Bars
+from everturn.analyse.stats import KEYS, PERIODS, Period, Stats, stats
+from everturn.derive.numbers import short
+from everturn.export.page import Html
+from everturn.store import SessionFilter
+from everturn.web.analysis import counting, filters_of, held, prices, scope_of
+from everturn.web.asking import Asked, Page
+from everturn.web.listing import agents_there, folder
+from everturn.web.pages.paths import query_of
+
+_BARS = 31
+_ROWS = 12
+_DOLLARS = 20_000_000  # from here on nobody counts cents
+_NAMES = 500  # sessions whose folders are known by name
+
+
+def draw(asked: Asked) -> Page:
+    """The page; its parts come in when they are there."""
+    values: dict[str, Any] = {
+        "filters": {**filters_of(asked), "period": _period(asked)},
+        "periods": PERIODS,
+        "agents": agents_there(asked, asked.sources),
+        "keys": KEYS,
+        **query_of(asked),
+    }
+    values["query"] = f"{values['query'] or '?'}&period={_period(asked)}".replace("?&", "?")
+    return Page("costs", values, "Costs")
+
+
+def draw_total(asked: Asked) -> Page:
+    """What everything cost, and when."""
+    if job := counting(asked):
+        return Page("counting", {"job": job})
+    found = _stats(asked, "")
+    total = found.total
+    unknown = [asked.line(name, 60) or "(not named)" for name in total.cost.unknown_models[:6]]
+    values = {
+        "total": total,
+        "cost": dollars(total.cost),
+        "subagents": dollars(found.subagents) if found.subagents.micro_dollars else "",
+        "inherited": short(found.inherited_tokens) if found.inherited_tokens else "",
+        "tokens": {
+            name: short(getattr(total, f"tokens_{name}")) for name in ("in", "out", "cache_read", "cache_write")
+        },
+        "unknown": unknown,
+        "as_of": found.prices_as_of,
+        "plot": _plot(found, _period(asked)),
+    }
+    return Page("total", values)
+
+
+def draw_by(asked: Asked) -> Page:
+    """The same by model, agent or folder."""
+    if job := counting(asked):
+        return Page("counting", {"job": job})
+    by = asked.choice("by", KEYS) or "model"
+    sums: dict[str, list[Period]] = {}
+    for one in _stats(asked, by).items:
+        sums.setdefault(one.key, []).append(one)
+    names = _names(asked) if by == "workspace" else asked.site.titles if by == "agent" else {}
+    rows = [_row(asked, names.get(key, key), parts) for key, parts in sums.items()]
+    rows.sort(key=lambda row: (-row["micro"], -row["tokens"]))
+    most = max((row["micro"] for row in rows), default=0) or 1
+    for row in rows:
+        row["share"] = round(100 * row["micro"] / most, 1)
+    return Page("by", {"by": by, "rows": rows[:_ROWS], "more": max(0, len(rows) - _ROWS)})
+
+
+def _stats(asked: Asked, by: str) -> Stats:
+    period = _period(asked)
+    return held(asked, f"stats {by}", lambda: stats(asked.store, scope_of(asked), prices(asked), period, by))
+
+
+def _period(asked: Asked) -> str:
+    return asked.choice("period", PERIODS) or "month"
+
+
+def _row(asked: Asked, name: str, parts: list[Period]) -> dict[str, Any]:
+    micro = sum(one.cost.micro_dollars or 0 for one in parts)
+    unknown = any(one.cost.unknown_tokens for one in parts)
+    tokens = sum(one.tokens_in + one.tokens_out + one.tokens_cache_read + one.tokens_cache_write for one in parts)
+    known = any(one.cost.micro_dollars is not None for one in parts)
+    cost = f"${micro / 1e6:,.2f}{'+' if unknown else ''}" if known else "?"
+    cost = cost if tokens else "–"
+    turns = sum(one.turns for one in parts)
+    return {
+        "name": asked.line(name, 80) or "(not named)", "micro": micro, "cost": cost, "tokens": tokens,
+        "shown": short(tokens), "turns": turns,
+    }  # fmt: skip
+
+
+def _plot(found: Stats, period: str) -> Html:
+    """Whole cents by period, or whole dollars; the last ones where there are many."""
+    dated = [one for one in found.items if one.period][-_BARS:]
+    if not dated:
+        return Html("")
+    spent = [one.cost.micro_dollars or 0 for one in dated]
+    size, unit = (1_000_000, "dollars") if max(spent) >= _DOLLARS else (10_000, "cents")
+    begins = 5 if period == "day" else 2  # the century says nothing, nor does the year of a day
+    bars = [Bar(one.period[begins:], round(micro / size)) for one, micro in zip(dated, spent, strict=True)]
+    return Html(svg(Bars("Cost over time", period, unit, bars), standalone=False))
+
+
+def _names(asked: Asked) -> dict[str, str]:
+    """Folders by their short key, as far as the newest sessions tell."""
+
+    def look() -> dict[str, str]:
+        rows, _ = asked.store.sessions(SessionFilter(), _NAMES)
+        return {one.workspace_key: folder(asked.line(text.workspace, 400)) for one, text in rows if text.workspace}
+
+    return asked.site.for_a_while("folders", look)

@@ -1,0 +1,29 @@
+"""Health: what is safe and what is not, drift, disk, and the proofs one can ask for."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import asdict
+
+from everturn import __version__
+from everturn.web.asking import Asked, Page
+from everturn.web.health import EXAMINE, VERIFY, looked_at
+
+
+def draw(asked: Asked) -> Page:
+    """The checks, and what was proven in this run."""
+    site = asked.site
+    doctor = looked_at(asked)
+    checks = [{name: asked.line(value, 600) for name, value in asdict(check).items()} for check in doctor.checks]
+    order = ("bad", "warn", "ok")
+    values = {
+        "checks": sorted(checks, key=lambda check: order.index(check["level"])),
+        "worst": doctor.worst,
+        "sizes": site.for_a_while("sizes", asked.store.sizes),
+        "url": asked.line(site.archive.url, 400),
+        "examined": site.jobs.last(EXAMINE, ""),
+        "verified": site.jobs.last(VERIFY, ""),
+        "versions": {"everturn": __version__, "Python": platform.python_version()},
+        "machine": asked.line(site.machine, 100),
+    }
+    return Page("health", values, "Health")

@@ -1,0 +1,57 @@
+"""One message as it was captured: its record, and the evidence for it: file, version, byte range, hash."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from everturn.errors import NothingFound
+from everturn.export.facts import source_facts
+from everturn.model.archive import MessageRow, Session
+from everturn.recall.reading import Records
+from everturn.web.asking import Asked, Page
+from everturn.web.listing import title_of
+
+_LONGEST = 400_000  # characters of a record that are shown
+
+
+def draw(asked: Asked) -> Page:
+    """The page of one message."""
+    session, text = asked.session()
+    row, record = captured(asked, session, asked.path["message"] - 1)
+    shown = asked.clean.line(record).decode("utf-8", "replace")
+    source = source_facts(asked.store, session)
+    values = {
+        "session": session,
+        "title": title_of(asked, session, text),
+        "row": row,
+        "record": asked.text(shown[:_LONGEST]),
+        "cut": max(0, len(shown) - _LONGEST),
+        "digest": sha256(record).hexdigest() if record else "",
+        "masked": shown != record.decode("utf-8", "replace"),
+        "words": _words(asked, session, row, record),
+        "source": {name: asked.line(str(value), 1000) for name, value in source.items()},
+        "versions": len(source["versions"]),
+        "last": session.n_messages,
+    }
+    return Page("record", values, f"Message {row.seq + 1}")
+
+
+def _words(asked: Asked, session: Session, row: MessageRow, record: bytes) -> list[tuple[str, str]]:
+    """What the message says, in full as far as a page may go: a page of turns cuts what is long."""
+    message = Records(asked.store, asked.sources, session, until=0).view(row, record)
+    found, room = list[tuple[str, str]](), _LONGEST
+    for block in message.blocks:
+        if block.text and room > 0:
+            text = asked.text(block.text)[:room]
+            found.append((block.kind if block.field in ("", "meta") else block.field.replace("_", " "), text))
+            room -= len(text)
+    return found
+
+
+def captured(asked: Asked, session: Session, seq: int) -> tuple[MessageRow, bytes]:
+    """The row of a message and its bytes. Raises NothingFound."""
+    row = next(asked.store.messages(session.id, seq, seq), None)
+    if row is None:
+        has = f"session {session.native_id} has {session.n_messages} messages"
+        raise NothingFound(f"{has}; there is no message {seq + 1}")
+    return row, Records(asked.store, asked.sources, session, until=0).record(row)

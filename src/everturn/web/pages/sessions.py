@@ -1,0 +1,48 @@
+"""The list of sessions: newest first, narrowed by what is typed, brought up to date while it is open."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from everturn.model.words import SESSION_KINDS
+from everturn.recall.marks import starred
+from everturn.store import SessionFilter
+from everturn.web.asking import Asked, Page
+from everturn.web.listing import agents_there, lines
+
+LINES = 50
+_FILTERS = ("q", "agent", "workspace", "since", "until", "all", "starred")
+
+
+def draw(asked: Asked) -> Page:
+    """A page of the list."""
+    filters = {name: asked.word(name) for name in _FILTERS}
+    given = {name: value for name, value in filters.items() if value}
+    if asked.word("starred"):
+        pairs, following = starred(asked.store)[:LINES], ""
+    else:
+        pairs, following = asked.store.sessions(filter_of(asked), LINES, asked.word("after"))
+    values: dict[str, Any] = {
+        "lines": lines(asked, pairs),
+        "next": f"/sessions?{urlencode({**given, 'after': following}, errors='replace')}" if following else "",
+        "filters": filters,
+        "is_narrowed": bool(given),
+        "first": not asked.word("after"),
+        "agents": [] if asked.is_part else agents_there(asked, asked.sources),
+    }
+    return Page("sessions", values, "Sessions")
+
+
+def filter_of(asked: Asked) -> SessionFilter:
+    """What was typed, as a filter. Raises Usage for a time that is none."""
+    everything = bool(asked.word("all"))
+    return SessionFilter(
+        agent=asked.word("agent"),
+        workspace=asked.word("workspace"),
+        since=asked.when("since"),
+        until=asked.when("until"),
+        text=asked.word("q"),
+        kinds=SESSION_KINDS if everything else ("main",),
+        states=("current", "superseded") if everything else ("current",),
+    )

@@ -1,0 +1,359 @@
+"""What answers to programs look like, field by field: those of the API, and those of the commands with `--json`.
+
+The OpenAPI document is made from these. They are strict: a field that is not named here is a mistake, and tests hold the
+answers of both surfaces against them. What is UNSET may be missing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from msgspec import UNSET, Struct, UnsetType
+
+T = TypeVar("T")
+
+
+class Strict(Struct, forbid_unknown_fields=True):
+    """A struct that knows all its fields."""
+
+
+class Items(Strict, Generic[T]):
+    """The frame of every answer that is a list: `next` is the cursor of the next page."""
+
+    schema: str
+    items: list[T]
+    next: str | None
+
+
+class Counts(Strict):
+    """How much there is in a session."""
+
+    turns: int
+    steps: int
+    messages: int
+    inherited: int
+    prompts: int
+    calls: int
+    errors: int
+
+
+class Tokens(Strict):
+    """Tokens as the provider reported them."""
+
+    input: int
+    output: int
+    cache_read: int
+    cache_write: int
+
+
+class SessionFacts(Strict):
+    """What is known about a session as a whole."""
+
+    id: str
+    agent: str
+    kind: str
+    parent: str | None
+    state: str
+    mode: str
+    words: bool
+    title: str | None
+    summary: str | None
+    first_prompt: str | None
+    workspace: str | None
+    branch: str | None
+    team: str | None
+    agent_name: str | None
+    machine: str
+    owner: str
+    client: str | None
+    model: str | None
+    started: str | None
+    ended: str | None
+    counts: Counts
+    tokens: Tokens
+
+
+class SessionItem(SessionFacts):
+    """A session in a list, with enough of its id to tell it from the others."""
+
+    short: str
+
+
+class Source(Strict):
+    """Where the bytes of a session come from."""
+
+    path: str
+    format: str
+    machine: str
+    state: str
+    version: int
+    versions: list[int]
+    bytes: int
+    erased: int
+    parser: int
+
+
+class Touched(Strict):
+    """A file a call touched."""
+
+    action: str
+    path: str
+
+
+class Call(Strict):
+    """A tool call; parallel ones share their position."""
+
+    id: str | None
+    name: str | None
+    kind: str
+    status: str
+    error_class: str | None
+    exit_status: int | None
+    turn: int
+    step: int | None
+    position: int
+    batch: int
+    message: int
+    block: int
+    result_message: int | None
+    started: str | None
+    ended: str | None
+    duration_ms: int | None
+    input_size: int
+    output_size: int
+    inherited: bool
+    artifacts: list[Touched]
+    parallel: bool | UnsetType = UNSET
+
+
+class Relative(Strict):
+    """Another session and how it is related."""
+
+    relation: str
+    id: str
+    archived: bool
+    kind: str | None
+    shared_messages: int | None
+    call: Call | None
+
+
+class Lineage(Strict):
+    """What a session hangs together with."""
+
+    ancestors: list[Relative]
+    forks: list[Relative]
+    children: list[Relative]
+    others: list[Relative]
+
+
+class Passage(Strict):
+    """Some words of a turn and what they are."""
+
+    kind: str
+    message: int | UnsetType = UNSET
+    at: str | UnsetType | None = UNSET
+    origin: str | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+    call: Call | UnsetType = UNSET
+    started: list[str] | UnsetType = UNSET
+    tool: str | UnsetType = UNSET
+    path: str | UnsetType = UNSET
+    command: str | UnsetType = UNSET
+    result: str | UnsetType = UNSET
+
+
+class Turn(Strict):
+    """One request and all that followed until the next."""
+
+    number: int
+    starter: str
+    started: str | None
+    ended: str | None
+    duration_ms: int | None
+    first_message: int
+    last_message: int
+    n_steps: int
+    n_calls: int
+    n_errors: int
+    compacted: bool
+    interrupted: bool
+    inherited: bool
+    passages: list[Passage]
+
+
+class Show(Items[Turn]):
+    """Turns of a session, with what is known about it."""
+
+    session: SessionFacts
+    source: Source
+    lineage: Lineage
+
+
+class Record(Strict):
+    """A message as it was captured, and the bytes it stands in."""
+
+    message: int
+    start: int
+    size: int
+    record: str
+
+
+class Beside(Strict):
+    """The first words of a turn before or after a match."""
+
+    turn: int
+    role: str
+    text: str
+
+
+class Found(Strict):
+    """A message that matches; without a turn when the session's own title or summary does."""
+
+    session: str
+    agent: str
+    kind: str
+    state: str
+    title: str | None
+    workspace: str | None
+    turn: int | None
+    message: int | None
+    role: str | None
+    origin: str | None
+    field: str
+    at: str | None
+    score: float
+    snippet: str
+    spans: list[tuple[int, int]]
+    before: list[Beside]
+    after: list[Beside]
+
+
+class Search(Items[Found]):
+    """Matches, best first, and what was done to find them."""
+
+    note: str | None
+    notes: list[str]
+    scope: str | None
+
+
+class Check(Strict):
+    """One thing that was looked at."""
+
+    name: str
+    level: str
+    text: str
+    advice: str
+
+
+class Doctor(Items[Check]):
+    """How the archive is."""
+
+    worst: str
+    sizes: dict[str, int]
+
+
+class MarksItem(Strict):
+    """What people put on a session."""
+
+    session: str
+    agent: str
+    title: str
+    star: bool
+    note: str
+
+
+class MarksChange(Strict):
+    """What to change of it; what is missing stays."""
+
+    title: str | None = None
+    star: bool | None = None
+    note: str | None = None
+
+
+class Wanted(Strict):
+    """How to restore a session."""
+
+    model: str = ""
+    confirmed: bool = False
+    max_turns: int | None = None
+
+
+class Nothing(Strict):
+    """No choice to make."""
+
+
+class Job(Strict):
+    """How far a piece of work is: waiting, running, done or failed."""
+
+    schema: str
+    id: str
+    name: str
+    state: str
+    done: int
+    total: int
+    error: str
+
+
+class Node(Strict):
+    """A session in the graph of a lineage."""
+
+    id: str
+    title: str
+    agent: str
+    kind: str
+    archived: bool
+    started: str | None
+    turns: int
+    compacted: int
+
+
+class Edge(Strict):
+    """How the younger session hangs on the elder."""
+
+    younger: str
+    elder: str
+    relation: str
+    turn: int | None
+
+
+class Graph(Items[Node]):
+    """Sessions that hang together."""
+
+    session: str
+    edges: list[Edge]
+
+
+class Summary(Strict):
+    """A restored session: see the document's own fields; statements and their evidence stand in the same order."""
+
+    schema: str
+    session: str
+    agent: str
+    workspace: str
+    turns: int
+    messages: int
+    note: str
+    session_name: str
+    high_level_goal: str
+    primary_task: str
+    key_decisions: list[str]
+    constraints: list[str]
+    artifacts: list[str]
+    open_questions: list[str]
+    next_steps: list[str]
+    facts: dict[str, list[str]]
+    unverified: list[dict[str, Any]]
+    evidence: dict[str, list[dict[str, Any]]]
+    not_shown: dict[str, int]
+    notes: list[str]
+    model: str | None
+    prompt_version: str | None
+    receipts: list[Any]
+    header: dict[str, str] | UnsetType = UNSET
+
+
+class Problem(Strict):
+    """Why there is no answer."""
+
+    schema: str
+    error: str

@@ -1,0 +1,70 @@
+"""A real browser for tests that look at pages: one for all of them, and a tab that hears everything for each.
+
+Skipped where there is no Chromium or no Playwright. A test gets `tab`, and at its end nothing may have gone wrong in it: no
+complaint on the console, no error of a script, no request for anything that does not belong to the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from shutil import which
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.needs import is_installed
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+PROGRAM = "chromium"
+WIDTHS = (390, 900, 1440)
+
+
+@dataclass
+class Heard:
+    """What a tab complained of and asked for, in the order it came."""
+
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def outside(self, *homes: str) -> list[str]:
+        """Requests that lead elsewhere than to what begins so, and are no data within the page."""
+        return [url for url in self.requests if not url.startswith((*homes, "data:", "blob:", "about:"))]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium without a window."""
+    if not is_installed(PROGRAM) or not is_installed("module:playwright"):
+        pytest.skip("needs chromium and playwright, which are not installed")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(
+            executable_path=which(PROGRAM), args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def open_tab(browser: Browser) -> Iterator[Callable[..., tuple[Page, Heard]]]:
+    """Makes tabs of a width and a colour scheme, with nothing of earlier ones in them."""
+    contexts = []
+
+    def make(width: int = 1440, scheme: str = "light") -> tuple[Page, Heard]:
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+        contexts.append(context)
+        page, heard = context.new_page(), Heard()
+        page.on(
+            "console", lambda said: heard.complaints.append(said.text) if said.type in ("error", "warning") else None
+        )
+        page.on("pageerror", lambda error: heard.complaints.append(str(error)))
+        page.on("request", lambda request: heard.requests.append(request.url))
+        return page, heard
+
+    yield make
+    for context in contexts:
+        context.close()
