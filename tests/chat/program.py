@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -20,6 +21,9 @@ from everturn.resume.journal import AGENT, open_archive
 from everturn.sources import all_sources
 from everturn.store import SessionFilter, Store
 from tests.model_server import Asked, ModelServer, Says
+from tests.tmux import Pane
+
+_PROMPT = re.compile(r"^You:", re.MULTILINE)
 
 #: Makes the terminal the one that Ctrl-C comes from, and becomes the command.
 _CONTROL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
@@ -93,14 +97,17 @@ class Ran:
 class Desk:
     """A workspace, an archive and a config with the scripted model."""
 
-    def __init__(self, folder: Path, server: ModelServer, window: int = 0, kind: str = "openai") -> None:
+    def __init__(
+        self, folder: Path, server: ModelServer, window: int = 0, kind: str = "openai", bound: bool = False
+    ) -> None:
         self.folder, self.server = folder, server
         self.home, self.workspace = folder / "home", folder / "work"
         self.home.mkdir()
         self.workspace.mkdir()
         lines = ["[models]", 'default = "scripted"', "[models.scripted]", f'kind = "{kind}"', 'model = "scripted-1"']
         base = server.root if kind == "anthropic" else server.base
-        lines += [f'base_url = "{base}"', "tries = 1"] + ([f"window = {window}"] if window else [])
+        lines += [f'base_url = "{base}"', "tries = 1", f"bound = {str(bound).lower()}"]
+        lines += [f"window = {window}"] if window else []
         (self.home / "config.toml").write_text("\n".join(lines) + "\n")
 
     @property
@@ -223,3 +230,44 @@ class Terminal:
                 except OSError:
                     break
         return self._process.wait(max(0.1, end - time.monotonic()))
+
+
+class Sitting(Pane):
+    """A chat on a screen of tmux, line by line."""
+
+    def __init__(self, desk: Desk, *words: str, size: tuple[int, int] = (100, 40)) -> None:
+        super().__init__(desk.folder, desk.command(*words), desk.env, size, desk.workspace)
+        self._prompts = 0
+
+    def ready(self) -> str:
+        """Wait until the next line can be typed; what was shown since the last one."""
+        wanted = self._prompts + 1
+        seen = self.wait(lambda text: _asks(text, wanted), everything=True)
+        places = [found.start() for found in _PROMPT.finditer(seen)]
+        self._prompts = len(places)
+        return seen[places[-2] if len(places) > 1 else 0 : places[-1]].rstrip()
+
+    def say(self, *lines: str) -> str:
+        """Type lines, each when the one before is answered; what was shown from the last one on."""
+        shown = ""
+        if not self._prompts:
+            self.ready()
+        for line in lines:
+            self.enter(line)
+            shown = self.ready()
+        return shown
+
+    def enter(self, line: str) -> None:
+        """Type a line and wait for nothing."""
+        self.type(line)
+        self.press("Enter")
+
+    def leave(self) -> str:
+        """Type `exit`; what is shown on the way out."""
+        self.enter("exit")
+        assert self.ended() == 0
+        return self.text().rpartition("You: exit\n")[2]
+
+
+def _asks(text: str, prompts: int) -> bool:
+    return text.rstrip().endswith("You:") and len(_PROMPT.findall(text)) >= prompts

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import base64
-import os
-import shlex
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.chat.program import Desk, Model, Terminal, is_summary_request, last_words, words_of
+from tests.chat.program import Desk, Model, Terminal, is_summary_request, last_words
 from tests.model_server import Asked, Call, ModelServer, Says
 
 QUICK = ("chat", "--new", "--no-summary")
@@ -175,82 +171,3 @@ def test_copy_hands_the_last_answer_to_the_terminal(desk: Desk) -> None:
         terminal.until("You: ")
         terminal.type("/copy\r")
         terminal.until(f"\x1b]52;c;{base64.b64encode(b'answer 1').decode()}\x07")
-
-
-# in tmux --------------------------------------------------------------------------------------------------------------
-
-
-class Tmux:
-    """A server of its own with one pane."""
-
-    def __init__(self, desk: Desk, *words: str) -> None:
-        self._socket = desk.folder / "tmux"
-        env = {**desk.env, "TERM": "xterm-256color"}
-        command = shlex.join(
-            ["env", *(f"{key}={env[key]}" for key in env if key.isidentifier()), *desk.command(*words)]
-        )
-        self("new-session", "-d", "-x", "100", "-y", "40", "-c", str(desk.workspace), f"{command}; sleep 60")
-
-    def __call__(self, *words: str) -> str:
-        run = ["tmux", "-S", str(self._socket), "-f", os.devnull, *words]
-        return subprocess.run(run, check=True, capture_output=True, text=True, timeout=30).stdout
-
-    def until(self, wanted: str, seconds: float = 30) -> str:
-        """The screen, once something is on it."""
-        end = time.monotonic() + seconds
-        while wanted not in (screen := self("capture-pane", "-p")):
-            assert time.monotonic() < end, f"{wanted!r} is not on the screen:\n{screen}"
-            time.sleep(0.05)
-        return screen
-
-    def type(self, *keys: str) -> None:
-        self("send-keys", *keys)
-
-    def paste(self, text: str) -> None:
-        self("set-buffer", text)
-        self("paste-buffer", "-p")
-
-
-@pytest.mark.needs("tmux")
-def test_a_pasted_block_is_one_message_and_the_screen_reads_well(desk: Desk) -> None:
-    pane = Tmux(desk, *QUICK)
-    try:
-        pane.until("You:")
-        pane.paste("first line\nsecond line\nthird line")
-        pane.until("third line")
-        pane.type("Enter")
-        screen = pane.until("answer 1")
-        assert "Assistant: answer 1" in screen
-        assert words_of(desk.server.asked[0]) == ["first line\nsecond line\nthird line"]
-        pane.type("Up")
-        pane.type("C-u")
-        pane.type("/exit", "Enter")
-        assert "✓ Conversation saved successfully!" in pane.until("Tokens: 121")
-    finally:
-        pane("kill-server")
-
-
-@pytest.mark.needs("tmux")
-def test_compacting_and_taking_up_again_on_a_screen(desk: Desk) -> None:
-    pane = Tmux(desk, "chat", "--new")
-    try:
-        pane.until("You:")
-        pane.type("hello", "Enter")
-        pane.until("answer 1")
-        pane.type("compact", "Enter")
-        screen = pane.until("Ready to continue!")
-        lines = [line for line in screen.splitlines() if line.strip()]
-        at = lines.index("You: compact")
-        assert lines[at + 1] == "📝 Generating session summary... ✓"
-        assert (
-            lines[at + 2].startswith("💾 Saved session: ")
-            and lines[at + 3] == "🔄 Starting new session with summary..."
-        )
-        assert lines[at + 4] == "Assistant: I have reviewed our previous conversation. Ready to continue!"
-        pane.type("sessions", "Enter")
-        pane.until("1. 20")
-        pane.type("resume 1", "Enter")
-        screen = pane.until("🔄 Restoring context...")
-        assert "📋 Loading session..." in screen and "✓ Found: Assistant - " in screen
-    finally:
-        pane("kill-server")

@@ -26,6 +26,7 @@ from everturn.derive.times import iso
 from everturn.errors import EverturnError, ModelError
 from everturn.llm import Message, Part, Reply, Request
 from everturn.model.archive import Session
+from everturn.recall.sessions import short_ids
 from everturn.resume import records
 from everturn.resume.asking import ask
 from everturn.resume.loop import Watch
@@ -86,7 +87,8 @@ def restore(child: Conversation, sessions: Sequence[Before], screen: Screen) -> 
         "sessions": to_builtins([replace(one, text="") for one in sessions]),
         "summary": "\n\n".join(one.text for one in sessions),
     }
-    child.inject(restoration_prompt(sessions), "restoration", [heading, records.State(kind="restored", data=facts)])
+    told_first = child.past.injection(restoration_prompt(sessions), "restoration")
+    child.journal.write(told_first, heading, records.State(kind="restored", data=facts))
     reply = _acknowledged(child, screen)
     if reply is not None:
         usage = {"in": told(reply.usage), "out": reply.usage.output, "source": reply.usage.source}
@@ -105,16 +107,18 @@ def leave(talk: Conversation, screen: Screen) -> None:
         return
     made = summarise(talk, screen)
     path = saved(talk, screen, made)
-    spent, session = talk.spent(), talk.journal.session
+    spent, row = talk.spent(), talk.row
+    with talk.journal.alone:
+        short = short_ids([row], talk.setting.store)[row.id]
     talk.close()
     screen.say("Goodbye!")
     screen.say("✓ Conversation saved successfully!")
-    screen.say(f"  Session ID: {session}")
-    screen.say(f"  Queries: {talk.queries}")
+    screen.say(f"  Session ID: {row.native_id}")
+    screen.say(f"  Queries: {row.n_prompts}")
     screen.say(f"  Tokens: {spent.combined:,}")
     if path:
         screen.say(f"  File: {path}")
-    screen.say(f"  Go on with: everturn chat --resume {session[:8]}")
+    screen.say(f"  Go on with: everturn chat --resume {short}")
 
 
 def saved(talk: Conversation, screen: Screen, made: Made | None = None) -> str:
@@ -132,7 +136,7 @@ def saved(talk: Conversation, screen: Screen, made: Made | None = None) -> str:
 def _acknowledged(child: Conversation, screen: Screen) -> Reply | None:
     """What the model says; None when it could not be asked, or said nothing."""
     setting = child.setting
-    request = Request(tuple(child.history()), child.past.system, model=setting.backend.model, max_tokens=_ANSWER)
+    request = Request(tuple(child.past.history), child.past.system, model=setting.backend.model, max_tokens=_ANSWER)
     cancelled, deadline = threading.Event(), monotonic() + setting.summary_seconds
 
     def tick() -> float:
@@ -155,8 +159,15 @@ def _acknowledged(child: Conversation, screen: Screen) -> Reply | None:
     if reply is None:
         screen.warn("The acknowledgment did not come in time or was stopped; going on")
         return Reply(Message("assistant", (Part("text", "".join(words)),))) if "".join(words).strip() else None
-    spoken = tuple(part for part in reply.message.parts if part.kind != "call")
-    return replace(reply, message=replace(reply.message, parts=spoken)) if spoken else None
+    return _spoken(reply, setting.backend.bound)
+
+
+def _spoken(reply: Reply, bound: bool) -> Reply | None:
+    """The words of it. Thoughts that hold only for this very request, which has no tools, cannot go into the next one."""
+    if bound:
+        return replace(reply, message=Message("assistant", (Part("text", reply.text),))) if reply.text else None
+    parts = tuple(part for part in reply.message.parts if part.kind != "call")
+    return replace(reply, message=replace(reply.message, parts=parts)) if parts else None
 
 
 def summary_for(setting: Setting, session: Session, screen: Screen) -> Made:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,13 +22,13 @@ from everturn.chat.setting import Setting
 from everturn.derive.printable import one_line
 from everturn.derive.state import State
 from everturn.derive.stateview import as_yaml, pruned
-from everturn.errors import EverturnError, SessionNotFound
-from everturn.llm import Message, Part, Request
+from everturn.errors import EverturnError, OverBudget, SessionNotFound
+from everturn.llm import Message, Request
 from everturn.model.archive import Kept, Session
 from everturn.recall.schema import DESCRIPTION, SCHEMA
 from everturn.recall.sessions import best
 from everturn.recall.state import PIN, carried_on, session_state
-from everturn.resume import context, records
+from everturn.resume import context, requests
 from everturn.resume.journal import AGENT, About, Journal
 from everturn.resume.loop import Loop, Outcome, Watch
 from everturn.resume.past import Past
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 
 #: Kind of what is kept about a chat; `state` is the session state as JSON.
 KIND = "chat"
-_INJECTED = "injected/"
 _ANSWER = 4096
+_FULL = "nothing may be left out for this provider: /compact goes on in a fresh session"
 
 
 class Conversation:
@@ -54,8 +55,6 @@ class Conversation:
         self.left_out = 0  # messages that the last request had no room for
         self.count_before = journal.past.count  # records when it was taken up
         self._sent = ""  # the system prompt of the last request
-        self._sizes = context.Sizes()
-        self._put_in: dict[str, Message] = {}  # made once: sizes are remembered by message
         self._closed = threading.Event()
         threading.Thread(target=self._stay, name="lease", daemon=True).start()
         self._state = self._kept_state()
@@ -63,11 +62,11 @@ class Conversation:
     # life -------------------------------------------------------------------------------------------------------------
     @classmethod
     def begin(cls, setting: Setting, before: Sequence[Before] = (), watch: Watch | None = None) -> Conversation:
-        """A new session, a child of the first of those it goes on from."""
-        parent = next((one.session for one in before), "")
+        """A new session, a child of those it goes on from."""
+        parent, *also = [one.session for one in before] or [""]
         about = About(
             setting.machine, setting.owner, setting.workspace, setting.backend.model, parent=parent,
-            relation="continues" if parent else "",
+            relation="continues" if parent else "", also=tuple(also),
         )  # fmt: skip
         journal = Journal.open(setting.store, "", about, clock=setting.clock)
         made = cls(setting, journal, watch)
@@ -147,46 +146,24 @@ class Conversation:
         )  # fmt: skip
 
     # what is put in ---------------------------------------------------------------------------------------------------
-    def inject(self, text: str, why: str, more: Sequence[records.Record] = ()) -> None:
-        """Put words into the conversation here that nobody typed. They are recorded as such."""
-        place = len(self.past.messages)
-        taken = sum(kind.startswith(f"{_INJECTED}{place}/") for kind in self.past.states)
-        state = records.State(kind=f"{_INJECTED}{place}/{taken}", data={"why": why, "text": text})
-        self.journal.write(state, *more)
-
-    def history(self) -> list[Message]:
-        """The messages for the model, with what was put in at its place."""
-        put_in: dict[int, list[str]] = {}
-        for kind, data in self.past.states.items():
-            if kind.startswith(_INJECTED):
-                self._put_in.setdefault(kind, Message("user", (Part("text", data["text"]),)))
-                put_in.setdefault(int(kind.split("/")[1]), []).append(kind)
-        found: list[Message] = []
-        for place, message in enumerate([*self.past.messages, None]):
-            found += [self._put_in[kind] for kind in sorted(put_in.get(place, ()))]
-            found += [message] if message is not None else []
-        return found
-
     def _hint(self) -> None:
         """Where the last words of the person point to something that is not in view, say so to the model, once."""
         from everturn.derive.dangling import phrases_in, reference
 
-        last = self.past.messages[-1]
-        place = len(self.past.messages)
-        is_told = any(kind.startswith(f"{_INJECTED}{place}/") for kind in self.past.states)
-        if last.role != "user" or is_told or not self.loop.tools or not phrases_in(_text(last)):
+        *before, last = self.past.history
+        is_said = last.role == "user" and last is self.past.messages[-1]  # nothing was put in behind it yet
+        if not is_said or not self.loop.tools or not phrases_in(_text(last)):
             return
-        view = self._view(self.history()[:-1])
-        hint = reference(_text(last), [_text(message) for message in view.messages])
+        hint = reference(_text(last), [_text(message) for message in self._view(before).messages])
         if hint:
-            self.inject(hint, "hint")
+            self.journal.inject(hint, "hint")
 
     # the request ------------------------------------------------------------------------------------------------------
     def _assemble(self, past: Past) -> Request:
         self._hint()
-        view = self._view(self.history())
+        view = self._view(past.history)
         if view.append is not None:
-            self.inject(_text(view.append), "state")
+            self.journal.inject(_text(view.append), "state")
         self.meter.estimated(view.tokens)
         self.left_out, self._sent = view.left_out, view.system
         backend = self.setting.backend
@@ -194,20 +171,28 @@ class Conversation:
         return Request(view.messages, view.system, past.tools if backend.takes_tools else (), backend.model, most)
 
     def _view(self, history: Sequence[Message]) -> context.Context:
-        """What fits; the whole history as it was where an answer is bound to the words before it, as long as that fits."""
+        """What fits; the whole history as it was where an answer is bound to the words before it, as long as that fits.
+
+        Raises OverBudget where it does not, and the provider takes nothing else.
+        """
         most = context.budget(self.setting.window, self.setting.reserve)
-        state, tools = self.state_text(), self.past.tools
-        if any(_is_sealed(part) for message in history for part in message.parts):
-            bound = self._bound_to()
-            whole = context.assemble(history, most, bound, state, "", tools, self._sizes, append_only=True)
-            if bound and whole.fits:
+        fit = partial(
+            context.assemble, most=most, state=self.state_text(), tools=self.past.tools, sizes=self.past.sizes
+        )
+        is_bound = self.setting.backend.bound
+        if is_bound or any(map(requests.is_sealed, history)):
+            system = self._bound_to() or (self.past.system if is_bound else "")
+            whole = fit(history, system=system, append_only=True)
+            if whole.fits and (system or is_bound):
                 return whole
-            history = _unsealed(history)
-        view = context.assemble(history, most, self.past.system, state, "", tools, self._sizes)
+            if is_bound:
+                raise OverBudget(
+                    self.setting.backend.name, f"about {whole.tokens:,} tokens where {most:,} fit; {_FULL}"
+                )
+            history = requests.unsealed(history)
+        view = fit(history, system=self.past.system)
         summary = str(self.restored.get("summary", ""))
-        if view.left_out and summary:
-            return context.assemble(history, most, self.past.system, state, summary, tools, self._sizes)
-        return view
+        return fit(history, system=self.past.system, recalled=summary) if view.left_out and summary else view
 
     def _bound_to(self) -> str:
         """The system prompt, with the state of then, that sealed thoughts were answered to; "" when nobody knows."""
@@ -299,17 +284,3 @@ def recall(setting: Setting, asked: dict[str, Any], session: str = "") -> str:
 
 def _text(message: Message) -> str:
     return "".join(part.text for part in message.parts if part.kind in ("text", "result"))
-
-
-def _is_sealed(part: Part) -> bool:
-    return part.kind == "thinking" and isinstance(part.raw, dict)
-
-
-def _unsealed(history: Sequence[Message]) -> list[Message]:
-    """Without sealed thoughts of earlier turns: they hold only for the words before them, which are cut now."""
-    newest = max((place for place, one in enumerate(history) if one.role == "user"), default=0)
-    made = [
-        replace(one, parts=tuple(part for part in one.parts if not _is_sealed(part))) if place < newest else one
-        for place, one in enumerate(history)
-    ]
-    return [one for one in made if one.parts]

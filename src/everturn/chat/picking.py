@@ -51,7 +51,7 @@ def earlier(
         ]
         if len(found) >= most or not cursor:
             break
-    shorts = short_ids(row for row, _ in found[:most])
+    shorts = short_ids((row for row, _ in found[:most]), store)
     return [
         Choice(number, row, text, shorts[row.id], _state(store, row, now, machine))
         for number, (row, text) in enumerate(found[:most], 1)

@@ -1,8 +1,8 @@
 """What the person sees and types, on a terminal or through pipes.
 
 Answers and what commands show go to `out`, words about the program to `err`. On a terminal answers are styled as they
-stream: a line is shown as it comes and set again in its style when it is whole. Without a terminal everything is plain
-text. Whatever a model says is made safe first: no control character reaches the terminal. With NO_COLOR there are no
+stream: a line is shown as it comes and set again in its style when it is whole, also where it has run over the edge, as
+long as it is certain how many rows it took. Without a terminal everything is plain text. Whatever a model says is made safe first: no control character reaches the terminal. With NO_COLOR there are no
 styles.
 """
 
@@ -38,17 +38,26 @@ class Screen:
     read: Callable[[str], str]
     is_terminal: bool = False
     is_coloured: bool = False
-    width: int = 80
+    size: Callable[[], tuple[int, int]] = lambda: (80, 24)  # columns and rows, which may change
     _line: str = ""  # what stands on the line that an answer is being written to
     _name: str = ""  # whose answer comes, until it is shown
     _head: int = 0  # how much of the line is that name
     _fenced: bool = False
     _speaks: bool = False
+    _asked: bool = False
+
+    @property
+    def width(self) -> int:
+        """Columns."""
+        return self.size()[0]
 
     # asking -----------------------------------------------------------------------------------------------------------
     def prompt(self, label: str = "You: ") -> str:
         """What the person typed, of one line or several. Raises Ended, KeyboardInterrupt."""
         self.end_answer()
+        if self._asked and self.is_terminal:
+            self.out.write("\n")  # what was said stands apart from what is said next
+        self._asked = True
         lines = [self._read(label)]
         while lines[-1].endswith("\\") and not lines[-1].endswith("\\\\"):
             lines[-1] = lines[-1][:-1]
@@ -141,11 +150,12 @@ class Screen:
         self.out.write(text)
 
     def _finish(self) -> None:
-        """The line is whole: set it again in its style, unless it looks the same or has run over the edge."""
+        """The line is whole: set it again in its style, unless it looks the same or nobody can tell where it began."""
         head, words = self._line[: self._head], self._line[self._head :]
         styled = self._markdown(words) if self.is_coloured and words else words
-        is_set_again = styled != words and cells(self._line) < self.width
-        self.out.write(f"\r\x1b[K{self._styled(_BOLD, head) if head else ''}{styled}\n" if is_set_again else "\n")
+        rows = _rows(self._line, *self.size()) if styled != words else 0
+        up = f"\x1b[{rows - 1}A" if rows > 1 else ""
+        self.out.write(f"{up}\r\x1b[J{self._styled(_BOLD, head) if head else ''}{styled}\n" if rows else "\n")
         self._line, self._head = "", 0
 
     # styles -----------------------------------------------------------------------------------------------------------
@@ -172,6 +182,39 @@ def described(name: str, arguments: Any) -> str:
     given = arguments if isinstance(arguments, dict) else {}
     about = next((given[key] for key in ("command", "path", "pattern", "query", "action") if given.get(key)), "")
     return f"{name} {one_line(str(about), _ABOUT)}".strip()
+
+
+def detailed(name: str, arguments: Any, most: int = 0) -> str:
+    """A call to be decided about: its name and each argument, of long ones so many lines (0: all of them)."""
+    given = arguments if isinstance(arguments, dict) else {"": arguments}
+    told = [f"? {name}"]
+    for key, value in given.items():
+        first, *more = str(value).rstrip("\n").split("\n")
+        if not more:
+            told.append(f"  {key}: {first}")
+            continue
+        lines = [first, *more]
+        shown = lines[:most] if most and len(lines) > most + 1 else lines
+        told += [f"  {key}:", *(f"    {line}" for line in shown)]
+        told += [f"    … {len(lines) - len(shown)} more lines"] if len(shown) < len(lines) else []
+    return "\n".join(told)
+
+
+def _rows(line: str, width: int, height: int) -> int:
+    """How many rows of the screen a line takes; 0 when that is not certain, or it began above the screen."""
+    if "\t" in line or any(_is_doubtful(char) for char in line):
+        return 1 if cells(line.expandtabs()) + 8 < width else 0
+    row, column = 1, 0
+    for char in line:
+        column += (wide := cells(char))
+        if column > width:
+            row, column = row + 1, wide
+    return row if row < height else 0
+
+
+def _is_doubtful(char: str) -> bool:
+    """Whether terminals disagree about its width: pictures, marks, joiners."""
+    return not (char < "\u0300" or "\u2010" <= char < "\u2600" or "\u3000" <= char < "\ua000")
 
 
 def _inline(text: str) -> str:

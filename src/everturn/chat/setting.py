@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from everturn.chat.meter import ASSUMED_WINDOW
 from everturn.clock import Clock
@@ -55,7 +56,7 @@ class Setting:
     reserve: int = RESERVE
 
     @property
-    def backend(self) -> Backend:
+    def backend(self) -> Counted:
         """The model, asked through the asker: counted, within its budget."""
         assert self.asker.backend is not None
         return Counted(self.asker, self.asker.backend)
@@ -73,12 +74,17 @@ class Setting:
 
 
 class Counted:
-    """A backend whose every request goes through an asker: with a receipt, and an estimate where the provider is silent."""
+    """A backend whose every request goes through an asker: with a receipt, and an estimate where the provider is silent.
+
+    What else it tells of itself (`resume.requests`) is passed on.
+    """
 
     def __init__(self, asker: Asker, backend: Backend) -> None:
         self._asker = asker
         self.name, self.model, self.window = backend.name, backend.model, backend.window
         self.max_tokens, self.takes_tools = backend.max_tokens, backend.takes_tools
+        self.wire, self.bound = getattr(backend, "wire", ""), bool(getattr(backend, "bound", False))
+        self.body: Callable[[Request], Mapping[str, Any]] | None = getattr(backend, "body", None)
 
     def stream(self, request: Request) -> Iterator[Delta]:
         """See `llm.Backend`."""

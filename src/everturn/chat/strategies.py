@@ -68,9 +68,13 @@ def fall(talk: Conversation) -> str:
         return "the system prompt has changed"
     if past.model and past.model != setting.backend.model:
         return f"it was held with the model {past.model}, now it is {setting.backend.model}"
-    sizes, most = context.Sizes(), context.budget(setting.window, setting.reserve)
-    tokens = sizes.text(past.system) + sum(map(sizes.message, talk.history()))
-    return f"it has about {tokens:,} tokens and {most:,} fit" if tokens > most else ""
+    most = context.budget(setting.window, setting.reserve)
+    tokens = past.sizes.text(past.system)
+    for message in reversed(past.history):  # no further than needed
+        tokens += past.sizes.message(message)
+        if tokens > most:
+            return f"it has more than the {most:,} tokens that fit"
+    return ""
 
 
 def mismatch(talk: Conversation) -> tuple[str, str] | None:
@@ -94,10 +98,14 @@ def _itself(
     except BaseException:
         talk.close()
         raise
-    talk.remember_agent()
-    why = fall(talk) if strategy == "exact" else ""
-    if why:
+    why = fall(talk)
+    if why and strategy == "exact":
         screen.say(f"exact: {why} → window")
+    if why and setting.backend.bound:
+        screen.say("window: the provider takes a conversation only as it was → summary")
+        talk.close()
+        return _child(setting, [session], screen, watch, "summary")
+    talk.remember_agent()
     turns = talk.row.n_turns
     screen.say(f"Resuming session {session.native_id} ({turns} turn{'' if turns == 1 else 's'} in archive)…")
     if talk.past.open_calls or talk.past.awaits_model:
@@ -142,7 +150,7 @@ def _told(setting: Setting, session: Session, screen: Screen, strategy: str, alo
         made = summary_for(setting, session, screen)
         if made.text:
             return before(setting, session, made.text)
-        is_ours = alone and Journal.exists(setting.store, session.native_id)
+        is_ours = alone and not setting.backend.bound and Journal.exists(setting.store, session.native_id)
         instead = "window: the session itself, as much of it as fits" if is_ours else "document: made from its records"
         screen.warn(f"Session can't be resumed ({made.failed}), starting fresh — not so, instead {instead}")
         if is_ours:

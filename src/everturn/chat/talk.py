@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from everturn.chat.commands import Command, help_text, parse
 from everturn.chat.meter import report
 from everturn.chat.picking import Choice, earlier, named
-from everturn.chat.screen import Ended, Screen, described
+from everturn.chat.screen import Ended, Screen, described, detailed
 from everturn.chat.setting import Setting
 from everturn.errors import EverturnError, NothingFound, SessionNotFound
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # what is needed only when something is said is imported then
 
 #: A longer conversation is saved to its file only now and then, and when it ends: the archive has it anyway.
 _SAVED_ALWAYS, _SAVED_EACH = 40, 10
+_LINES = 12  # of an argument that are shown where a call is to be decided about
 
 
 class Talk:
@@ -47,6 +48,9 @@ class Talk:
 
     def run(self) -> None:
         """Until the person leaves."""
+        if self.screen.is_terminal and self.conversation is None:
+            who = self.setting.agent.name if self.setting.agent.path else self.setting.backend.model
+            self.screen.say(f"{who} in {self.setting.workspace or '.'}; /help lists what can be typed, Ctrl-D leaves")
         going = True
         while going:
             try:
@@ -154,11 +158,15 @@ class Talk:
                 f"? {described(call.name, call.arguments)}: begun before a crash, nobody knows how it ended"
             )
             return self.screen.choose("  Run it again? (y/n) ", "n").lower()[:1]
-        self.screen.say(f"? {call.name}:")
-        given = call.arguments if isinstance(call.arguments, dict) else {"": call.arguments}
-        for name, value in given.items():
-            self.screen.say(f"  {name}: {value}")
-        return self.screen.choose("  Allow it? (y/n/a = always in this chat) ", "n").lower()[:1]
+        self.screen.say(short := detailed(call.name, call.arguments, _LINES))
+        is_whole = short == (whole := detailed(call.name, call.arguments))
+        verdict = self.screen.choose(
+            f"  Allow it? (y/n/a = always in this chat{'' if is_whole else '/s = show all'}) ", "n"
+        )
+        if verdict.lower()[:1] == "s" and not is_whole:
+            self.screen.say(whole)
+            verdict = self.screen.choose("  Allow it? (y/n/a = always in this chat) ", "n")
+        return verdict.lower()[:1]
 
     def _after(self, talk: Conversation) -> None:
         """What is kept current after every turn."""

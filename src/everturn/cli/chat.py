@@ -10,6 +10,7 @@ from everturn.cli import frame
 from everturn.cli.chatting import options
 
 if TYPE_CHECKING:
+    from everturn.chat.picking import Choice
     from everturn.chat.talk import Talk
 
 #: What --resume means without a name.
@@ -47,17 +48,17 @@ def command(cx: frame.Context, sessions: tuple[str, ...], new: bool, **wanted: A
     talk = Talk(setting, screen)
     listed = talk.list()
     remember_lines([one.text.first_prompt for one in reversed(listed) if one.text.first_prompt])
-    sessions = _picked(talk) if sessions == ("pick",) or not (sessions or new) else sessions
-    if sessions and not taken_up(talk, sessions, "exact", wanted["force"]):
+    sessions = _picked(talk, listed) if sessions == ("pick",) or not (sessions or new) else sessions
+    if sessions and not taken_up(talk, sessions, "exact", wanted["force"], listed):
         return 1
     talk.run()
     tell(cx, talk)
     return None
 
 
-def _picked(talk: Talk) -> tuple[str, ...]:
+def _picked(talk: Talk, listed: list[Choice]) -> tuple[str, ...]:
     """The session that the person points at, when there is any to point at."""
-    listed, screen = talk.list(), talk.screen
+    screen = talk.screen
     if not listed or not screen.is_terminal:
         return ()
     screen.say("Earlier sessions here:\n  0. Start new session")
@@ -66,12 +67,14 @@ def _picked(talk: Talk) -> tuple[str, ...]:
     return () if answer == "0" else (answer,)
 
 
-def taken_up(talk: Talk, names: tuple[str, ...], strategy: str, force: bool) -> bool:
-    """Take the sessions up; False when the person does not want to."""
+def taken_up(
+    talk: Talk, names: tuple[str, ...], strategy: str, force: bool, listed: list[Choice] | None = None
+) -> bool:
+    """Take the sessions up, numbers being those of the list; False when the person does not want to."""
     from everturn.chat.picking import named
     from everturn.chat.strategies import Declined, take_up
 
-    listed = talk.list()
+    listed = talk.list() if listed is None else listed
     rows = [named(talk.setting.store, name, listed) for name in names]
     try:
         talk.conversation = take_up(talk.setting, rows, talk.screen, talk.watch, strategy, force)

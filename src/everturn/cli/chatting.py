@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +99,14 @@ def screen_for(cx: frame.Context, env: Mapping[str, str] = os.environ) -> Screen
     if is_terminal:
         _edit_lines()
     out = sys.stderr if cx.json else sys.stdout
-    return Screen(out, sys.stderr, read, is_terminal, is_terminal and not env.get("NO_COLOR"), cx.out.width)
+    size = partial(_size, cx.out.width, is_terminal)
+    return Screen(out, sys.stderr, read, is_terminal, is_terminal and not env.get("NO_COLOR"), size)
+
+
+def _size(width: int, is_terminal: bool) -> tuple[int, int]:
+    """Of the terminal as it is now, whatever the environment says; some do not know theirs."""
+    columns, rows = os.get_terminal_size(sys.stdout.fileno()) if is_terminal else (0, 0)
+    return columns or width, rows or 24
 
 
 def _backend(cx: frame.Context, wanted: Wanted) -> tuple[Backend, Any]:
@@ -113,11 +121,13 @@ def _backend(cx: frame.Context, wanted: Wanted) -> tuple[Backend, Any]:
 
 
 def _model(cx: frame.Context, name: str) -> Backend:
-    from everturn.llm.configured import Surroundings, open_backend
+    from everturn.llm.configured import Surroundings, describe, open_backend
     from everturn.sources import all_sources
 
-    programs = {name: source.ask for name, source in all_sources().items() if source.ask is not None}
-    return open_backend(cx.settings.models, name, Surroundings(dict(os.environ), programs))
+    models = cx.settings.models
+    sources = all_sources() if describe(models, name).kind == "program" else {}  # to ask each of them takes its time
+    programs = {name: source.ask for name, source in sources.items() if source.ask is not None}
+    return open_backend(models, name, Surroundings(dict(os.environ), programs))
 
 
 def _summariser(cx: frame.Context, wanted: Wanted, asker: Asker, budget: Budget) -> Asker | None:

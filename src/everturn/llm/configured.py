@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct, structs
@@ -28,6 +27,9 @@ from everturn.llm import Backend, anthropic_messages, chat_completions, response
 from everturn.llm.http import Endpoint, HttpBackend, Patience
 from everturn.llm.programs import Limits, Program, ProgramBackend
 from everturn.llm.wire import Wire
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "everturn.backends"
 WIRES: dict[str, Wire] = {"openai": chat_completions, "openai_responses": responses, "anthropic": anthropic_messages}
@@ -56,6 +58,7 @@ class Described(Struct, frozen=True):
     max_tokens: int = 0
     window: int = 0
     stream: bool = True
+    bound: bool = False  # takes a conversation only as it was, word by word
     proxy: str = ""
     headers: dict[str, str] = {}
     extra: dict[str, Any] = {}  # members of every request, as the server wants them
@@ -105,8 +108,10 @@ def open_backend(models: Mapping[str, Any], wanted: str, around: Surroundings) -
     return _plugin(described)
 
 
-def plugins() -> Iterator[metadata.EntryPoint]:
+def plugins() -> Iterator[EntryPoint]:
     """Kinds that other packages add; not imported yet."""
+    from importlib import metadata
+
     yield from metadata.entry_points(group=GROUP)
 
 
@@ -141,6 +146,7 @@ def _over_http(described: Described, around: Surroundings) -> Backend:
         window=described.window,
         max_tokens=described.max_tokens,
         is_streamed=described.stream,
+        bound=described.bound,
     )
     secret = _key(described, around)
     return HttpBackend(described.name, described.model, WIRES[described.kind], endpoint, lambda: secret)

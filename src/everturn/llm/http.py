@@ -50,6 +50,7 @@ class Endpoint(Struct, frozen=True):
     window: int = 0
     max_tokens: int = 0
     is_streamed: bool = True  # ask for streams; some servers cannot
+    bound: bool = False  # the provider refuses an answer of its own behind other words than those it was given to
     most_bytes: int = 64 << 20  # of one answer
 
 
@@ -69,6 +70,7 @@ class HttpBackend:
     ) -> None:
         self.name, self.model = name, model
         self.window, self.max_tokens, self.wire = endpoint.window, endpoint.max_tokens, wire.WIRE
+        self.bound = endpoint.bound
         self._wire, self._endpoint, self._key, self._sleep = wire, endpoint, key, sleep
         self._url = address(name, endpoint.base, wire.PATH)
 

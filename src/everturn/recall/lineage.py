@@ -7,9 +7,12 @@ keeps its id and has no session.
 
 from __future__ import annotations
 
+from collections import deque
+
 from msgspec import Struct
 
 from everturn.model.archive import Call, LinkRow, Session
+from everturn.recall.origins import Descent, offspring_of, origin_of
 from everturn.recall.sessions import best
 from everturn.store import Store
 
@@ -44,7 +47,7 @@ def lineage(store: Store, session: Session) -> Lineage:
     younger = _younger(store, session)
     return Lineage(
         ancestors=ancestors(store, session),
-        forks=[_relative(link, one) for link, one in younger if link.relation in _FORKS],
+        forks=_forks(store, session, younger),
         children=_children(store, session, own, [pair for pair in younger if pair[0].relation in _DOWNWARD]),
         others=[_beside(store, session, link) for link in own if link.relation in _BESIDE]
         + [_relative(link, one) for link, one in younger if link.relation not in (*_DOWNWARD, *_FORKS)],
@@ -56,18 +59,17 @@ _FORKS = ("forked_from", "continues")
 
 
 def ancestors(store: Store, session: Session) -> list[Relative]:
-    """What the session came from, nearest first, as far as the archive knows."""
+    """What the session came from, nearest first, as far as the archive knows. It may go on from several at once."""
     found: list[Relative] = []
-    seen = {session.native_id}
-    current: Session | None = session
-    while current is not None and len(found) < _DEEPEST:
-        link = _upward(store, current)
-        if link is None or link.native_id in seen:
-            break
-        seen.add(link.native_id)
-        elder = find(store, current.agent, link.native_id)
-        found.append(Relative(link.relation, link.native_id, elder, shared=link.n))
-        current = elder
+    seen, todo = {session.native_id}, deque([session])
+    while todo and len(found) < _DEEPEST:
+        current = todo.popleft()
+        for elder in _elders(store, current):
+            if elder.native_id in seen:
+                continue
+            seen.add(elder.native_id)
+            found.append(elder)
+            todo += [elder.session] if elder.session is not None else []
     return found
 
 
@@ -77,13 +79,37 @@ def find(store: Store, agent: str, native_id: str) -> Session | None:
     return best(editions) if editions else None
 
 
-def _upward(store: Store, session: Session) -> LinkRow | None:
+def _elders(store: Store, session: Session) -> list[Relative]:
+    """What it was made from, which no file says, or what its file says."""
+    made = origin_of(store, session)
+    if made is not None:
+        return [_made(store, made)]
+    links = _upward(store, session)
+    return [
+        Relative(one.relation, one.native_id, find(store, session.agent, one.native_id), shared=one.n) for one in links
+    ]
+
+
+def _made(store: Store, descent: Descent) -> Relative:
+    relation = "forked_from" if descent.relation == "forked_from" else "continues"
+    return Relative(relation, descent.native_id, find(store, descent.agent, descent.native_id))
+
+
+def _forks(store: Store, session: Session, younger: list[tuple[LinkRow, Session]]) -> list[Relative]:
+    """By the word of their files, and those that were made from it; each once."""
+    told = [_relative(link, one) for link, one in younger if link.relation in _FORKS]
+    known = {one.native_id for one in told}
+    return told + [_made(store, one) for one in offspring_of(store, session) if one.native_id not in known]
+
+
+def _upward(store: Store, session: Session) -> list[LinkRow]:
+    """The links of the relation that says most: one session, or all that it goes on from."""
     links = [link for link in store.links(session.id) if link.relation in UPWARD and link.native_id]
-    if links:
-        return min(links, key=lambda link: UPWARD.index(link.relation))
-    if session.parent:
-        return LinkRow(session.id, "subagent_of", session.parent)
-    return None
+    relation = min((link.relation for link in links), key=UPWARD.index, default="")
+    best = [link for link in links if link.relation == relation]
+    if best:
+        return best if relation == "continues" else best[:1]
+    return [LinkRow(session.id, "subagent_of", session.parent)] if session.parent else []
 
 
 def _younger(store: Store, session: Session) -> list[tuple[LinkRow, Session]]:

@@ -8,7 +8,6 @@ A thread cannot be killed: a tool is told to stop by `ToolContext.stop`, an asyn
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import queue
 import threading
@@ -16,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -25,6 +24,9 @@ from everturn.resume import policies
 from everturn.resume.journal import Journal
 from everturn.resume.records import Intended, Intent, Interrupt, Record, Result
 from everturn.resume.tools import Tool, ToolContext
+
+if TYPE_CHECKING:
+    import asyncio  # loaded with the first call: until then nothing needs it
 
 
 @dataclass(frozen=True)
@@ -225,6 +227,8 @@ class _Work:
                 pass
 
     def _ending(self) -> Ending:
+        import asyncio
+
         job = self._job
         if job.purpose == "compensate":
             return self._compensated()
@@ -250,6 +254,7 @@ class _Work:
     def _awaited(self, value: Any) -> Any:
         if not inspect.isawaitable(value):
             return value
+        import asyncio
 
         async def waiting() -> Any:
             self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()

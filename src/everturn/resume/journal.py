@@ -51,6 +51,7 @@ class About:
     title: str = ""
     parent: str = ""
     relation: str = ""  # to the parent: continues | forked_from
+    also: tuple[str, ...] = ()  # further sessions it goes on from
 
 
 def open_archive(url: str, durability: str = "power") -> Store:
@@ -137,7 +138,8 @@ class Journal:
                 if self._end.is_new:
                     record = records.Session(
                         journal=records.FORMAT, id=self.session, workspace=about.workspace, model=about.model, client=about.client,
-                        title=about.title, parent=about.parent, relation=about.relation, token=token, holder=str(holder),
+                        title=about.title, parent=about.parent, relation=about.relation, also=about.also, token=token,
+                        holder=str(holder),
                     )  # fmt: skip
                 self._commit([[record]])
             self._renew_at = at + self.ttl // 3

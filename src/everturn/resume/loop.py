@@ -16,7 +16,6 @@ known is written. A second Ctrl-C does not wait. The core is synchronous; `in_th
 
 from __future__ import annotations
 
-import asyncio
 import queue
 import signal
 import threading
@@ -146,6 +145,8 @@ class Loop:
 
 async def in_thread(loop: Loop, work: Callable[..., Outcome], *given: Any) -> Outcome:
     """The asynchronous face: `await in_thread(loop, loop.run, journal, "…")`. Cancelling the task stops the turn."""
+    import asyncio  # takes longer to load than most processes need until they run their first tool
+
     running = asyncio.ensure_future(asyncio.to_thread(work, *given))
     try:
         return await asyncio.shield(running)

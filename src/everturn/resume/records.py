@@ -45,6 +45,7 @@ class Session(Struct, tag_field="type", tag="session", kw_only=True, omit_defaul
     title: str = ""
     parent: str = ""  # the session it goes on from
     relation: str = ""
+    also: tuple[str, ...] = ()  # further sessions it goes on from, told to it together with the parent
     token: int = 0
     holder: str = ""
 

@@ -71,11 +71,11 @@ def prepare(past: Past, backend: Backend, view: View, answer: int) -> Prepared:
     history = past.history
     if _is_bound(backend, view):
         return _checked(past, made(fit(history, append_only=True)))
-    if any(map(_is_sealed, history)):
+    if any(map(is_sealed, history)):
         seen = fit(history, append_only=True)
         if seen.fits and not (prepared := made(seen)).sent.changed:
             return prepared
-        history = _unsealed(history)
+        history = unsealed(history)
     whole = _whole(fit(()), history, past, fit.keywords["most"])
     return made(whole or fit(history))
 
@@ -85,6 +85,17 @@ def compared(past: Past, backend: Backend, view: View, request: Request) -> Prep
     seen = Context(request.system, request.messages, 0, 0, ())
     made = _made(past, backend, request, seen)
     return _checked(past, made) if _is_bound(backend, view) else made
+
+
+def is_sealed(message: Message) -> bool:
+    """Has it thoughts that only its provider can read?"""
+    return any(map(_is_sealed_thought, message.parts))
+
+
+def unsealed(history: Sequence[Message]) -> list[Message]:
+    """Without the sealed thoughts of earlier turns; providers want those of the one that is going on."""
+    newest = max((place for place, one in enumerate(history) if one.role == "user"), default=0)
+    return [_bare(one) if place < newest and is_sealed(one) else one for place, one in enumerate(history)]
 
 
 def _is_bound(backend: Backend, view: View) -> bool:
@@ -121,18 +132,8 @@ def _made(past: Past, backend: Backend, request: Request, seen: Context) -> Prep
 
 
 # sealed thoughts --------------------------------------------------------------------------------------------------------
-def _is_sealed(message: Message) -> bool:
-    return any(map(_is_sealed_thought, message.parts))
-
-
 def _is_sealed_thought(part: Part) -> bool:
     return part.kind == "thinking" and isinstance(part.raw, dict)
-
-
-def _unsealed(history: Sequence[Message]) -> list[Message]:
-    """Without the sealed thoughts of earlier turns; providers want those of the one that is going on."""
-    newest = max((place for place, one in enumerate(history) if one.role == "user"), default=0)
-    return [_bare(one) if place < newest and _is_sealed(one) else one for place, one in enumerate(history)]
 
 
 def _bare(message: Message) -> Message:
