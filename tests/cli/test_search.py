@@ -173,7 +173,14 @@ def test_nothing_found_is_exit_3_with_a_hint(desk: Desk) -> None:
     "words",
     [
         *([], ["-walrus"], ["***"], ["x", "--in", "nowhere"], ["x", "--role", "nobody"], ["x", "--since", "someday"]),
-        *(["x turn:left"], ["x role:nobody"], ["/(/"], ["/" + "x" * 201 + "/"], ["x", "--context", "9"], ["tool:Bash"]),
+        *(
+            ["x turn:left"],
+            ["x role:nobody"],
+            ["/(/"],
+            ["/" + "x" * 201 + "/"],
+            ["x", "--context", "9"],
+            ["tool:Bash -walrus"],
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence(desk: Desk, words: list[str]) -> None:

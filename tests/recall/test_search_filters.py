@@ -119,9 +119,25 @@ def test_an_unknown_session_is_told(zoo: Archive) -> None:
         find(zoo, "x session:nope")
 
 
-def test_a_filter_alone_asks_for_nothing(zoo: Archive) -> None:
+def test_filters_alone_list_the_newest_that_pass_them(zoo: Archive) -> None:
+    page = find(zoo, "tool:Bash error:yes")
+    assert [one.row.seq for one in page.items if one.row] == [4, 3]
+    assert page.note == "no words to look for: the newest first, of all 2 messages"
+    assert find(zoo, "tool:Bash -error:yes").items == []
+    assert seqs(zoo, "role:user workspace:zoo") == {("9", 0)}
+
+
+def test_pages_of_filters_alone_fit_together(zoo: Archive) -> None:
+    first = search(zoo.store, all_sources(), "role:user", limit=2)
+    second = search(zoo.store, all_sources(), "role:user", limit=2, cursor=first.next)
+    assert len(first.items) == 2
+    assert len(second.items) == 1
+    assert len({(one.session.id, one.row.seq) for one in (*first.items, *second.items) if one.row}) == 3
+
+
+def test_what_must_not_be_there_alone_asks_for_nothing(zoo: Archive) -> None:
     with pytest.raises(Usage, match="no word to look for"):
-        find(zoo, "tool:Bash")
+        find(zoo, "tool:Bash -walrus")
 
 
 # scope ----------------------------------------------------------------------------------------------------------------

@@ -38,6 +38,18 @@ def test_signs_are_found_and_the_answer_says_how(archive: Archive) -> None:
     assert nothing.items == [] and "in all 4 messages" in nothing.note
 
 
+def test_where_a_quoted_phrase_stands_nowhere_the_plain_words_are_looked_for_and_the_answer_says_so(
+    archive: Archive,
+) -> None:
+    archive.take_in(archive.history.turn("the walrus likes fish", "ok"), archive.history.turn("other", "ok"))
+    page = find(archive, 'what does the walrus think of "grey shades" -whale')
+    assert seqs(page) == [0]
+    assert page.note.startswith('no message holds "grey shades"; these hold other words')
+    assert find(archive, '"grey shades"').items == []
+    assert find(archive, 'walrus "grey shades" -fish').items == []
+    assert seqs(find(archive, 'walrus "likes fish"')) == [0]
+
+
 def test_a_part_of_a_word_is_found_when_no_word_is(archive: Archive) -> None:
     archive.take_in(archive.history.turn("the reparse_jsonlines job", "ok"), archive.history.turn("other", "ok"))
     page = find(archive, "parse_jsonl")

@@ -15,6 +15,8 @@ def filled(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
     """Eight sessions: one word in every message, one in few, one in a single one."""
     monkeypatch.setattr(gathering, "SAMPLE", 10)
     monkeypatch.setattr(gathering, "FEW", 2)
+    monkeypatch.setattr(gathering, "WALK", 12)
+    monkeypatch.setattr(gathering, "BEST", 1)
     for number in range(8):
         said = [answer(f"common {'seldom' if n == number % 5 else 'other'} words {number}") for n in range(5)]
         tell(store, new_session(store, f"s{number}"), *said)
@@ -54,8 +56,23 @@ def test_with_a_bound_entries_with_the_rarest_words_are_there(filled: Store) -> 
 def test_of_common_words_alone_the_newest_are_there(filled: Store) -> None:
     found = ask(filled, "common", most=6)
     newest = max(entry.session for entry in found.entries)
-    assert 0 < len(found.entries) <= 6
+    assert 0 < len(found.entries) <= 12
     assert min(entry.session for entry in found.entries) >= newest - 2
+    assert not found.complete
+
+
+@pytest.mark.parametrize("store_url", ["memory", "sqlite"], indirect=True)
+def test_of_more_entries_than_are_wanted_the_best_are_taken_with_the_rest_of_their_sessions(
+    filled: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gathering, "WALK", 200)
+    best = new_session(filled, "best")
+    tell(filled, best, prompt("seldom seldom seldom"), answer("seldom in a text that is about very many other things"))
+    for number in range(8):
+        tell(filled, new_session(filled, f"later{number}"), answer("seldom in a text that is about other things"))
+    found = ask(filled, "seldom", most=8)
+    assert {(best, 0), (best, 1)} <= {(entry.session, entry.seq) for entry in found.entries}
+    assert len(found.entries) <= 8
     assert not found.complete
 
 
@@ -76,7 +93,7 @@ def test_a_filter_does_not_lose_what_only_common_words_find(filled: Store) -> No
 
 
 def test_what_is_demanded_is_found_however_old_it_is(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "WALK", 1)
+    monkeypatch.setattr(gathering, "REACH", 1)
     found = filled.candidates(Query(((("common", "seldom"),), (("words", "0"),))), 10)
     assert len(found.entries) == 1
 

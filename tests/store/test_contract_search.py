@@ -181,3 +181,9 @@ def test_what_was_once_read_without_words_is_found_when_it_is_read_with_them(sto
     full = new_session(store, "one", new_version(store, "/a"))
     tell(store, full, prompt("apple", 5))
     assert places(look_for(store, "apple")) == {(full, 0)}
+
+
+def test_a_beginning_is_not_taken_for_a_word_that_has_a_stem(store: Store) -> None:
+    tell(store, new_session(store), prompt("parsing"), prompt("parsnip"), prompt("parsingtables"), prompt("party"))
+    assert {seq for _, seq in places(look_for(store, "parsing*"))} == {0, 2}
+    assert {seq for _, seq in places(look_for(store, "pars*"))} == {0, 1, 2}

@@ -191,13 +191,6 @@ def test_the_session_leads_every_key_of_what_belongs_to_it(store: PostgresStore)
         assert store.driver.all(sql, [f'"{store.driver.schema}"."{name}"']) == [("session",)], name
 
 
-def test_views_have_the_columns_they_have_in_sqlite(store: PostgresStore) -> None:
-    sqlite = open_store("memory:")
-    expected = [row[0] for row in sqlite.driver.all("SELECT name FROM pragma_table_info('invocations')")]  # type: ignore[attr-defined]
-    sqlite.close()
-    assert columns(store, "invocations") == expected
-
-
 def test_health_sees_missing_bytes(store: PostgresStore) -> None:
     new_session(store, "whole", [])
     with store.write():

@@ -1,4 +1,4 @@
-"""An archive from before its index held stems: found before and after it is derived again."""
+"""An archive whose index is of an earlier version: found before and after it is derived again."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from pathlib import Path
 import pytest
 
 from everturn.model.archive import SessionText
-from everturn.store import migrations
+from everturn.store import migrations, sqlite_index
 from everturn.store.sqlite import SqliteStore, open_sqlite
+from everturn.store.sqlite_rows import older
 from tests.store.building import look_for, new_session, new_version, places, prompt, tell
 
 
-@pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two sessions in an archive of the first schema."""
+@pytest.fixture(params=[1, 6], ids=["before stems", "before short numbers"])
+def path(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two sessions in an archive of an earlier schema."""
     steps = migrations.known("sqlite")
     path = tmp_path / "archive.db"
     with monkeypatch.context() as patch:
-        patch.setattr(migrations, "known", lambda engine: steps[:1])
+        patch.setattr(migrations, "known", lambda engine: steps[: request.param])
+        patch.setattr(sqlite_index, "SHORT", older("fts"))
         store = open_sqlite(str(path))
         for name in ("one", "two"):
             version = new_version(store, f"/{name}")
@@ -34,7 +36,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def has_old(store: SqliteStore) -> bool:
-    return store.driver.one("SELECT 1 FROM sqlite_schema WHERE name='fts_old'") is not None
+    return store.driver.one("SELECT 1 FROM sqlite_schema WHERE name IN ('fts_old', 'fts_wide')") is not None
 
 
 def test_what_was_found_before_is_found_after_the_migration(path: Path) -> None:

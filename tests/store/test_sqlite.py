@@ -14,11 +14,13 @@ import apsw
 import pytest
 
 from everturn.errors import Busy, EverturnError, NoSpace, NotAnArchive
-from everturn.model.archive import Artifact, Call, SessionText
+from everturn.model.archive import Artifact, Call, IndexRow, SessionText
+from everturn.model.words import FIELDS
 from everturn.store import Query, migrations, sqlite_driver, sqlite_opening, tables
 from everturn.store.sqlite import SqliteStore, open_sqlite
 from everturn.store.sqlite_index import expression
-from tests.store.building import answer, growth_of, look_for, new_session, new_version, prompt, result, tell
+from everturn.store.sqlite_rows import SHORT
+from tests.store.building import answer, growth_of, look_for, new_session, new_version, places, prompt, result, tell
 
 
 @pytest.fixture
@@ -47,37 +49,6 @@ def test_the_columns_are_the_fields_of_the_rows(store: SqliteStore) -> None:
         if isinstance(table, tables.Table):
             rows = store.driver.all(f'SELECT name FROM pragma_table_info("{table.name}")')
             assert tuple(row[0] for row in rows) == table.columns + own_columns.get(table.name, ())
-
-
-def test_the_view_of_invocations_has_each_call_once_and_no_content(store: SqliteStore) -> None:
-    first, fork = new_session(store, "first"), new_session(store, "fork", kind="subagent")
-    shared = [prompt("secret", 1), answer("secret", 2, "c1"), result("c1", "secret", 3, failed=True)]
-    tell(store, first, *shared, result("c0", "secret"))
-    tell(store, fork, *shared, answer("", 4, "c2", provider_id="r"), answer("", 5, "c3", provider_id="r"))
-    names = [row[0] for row in store.driver.all("SELECT name FROM pragma_table_info('invocations')")]
-    rows = store.driver.all("SELECT * FROM invocations ORDER BY session_id, tool_use_id")
-    assert [dict(zip(names, row, strict=True)) for row in rows] == [
-        invocation("first", "c1", 0, 0, 1, 1, 0),
-        invocation("fork", "c2", 1, 0, 2, 0, 1),
-        invocation("fork", "c3", 1, 1, 2, 0, 1),
-    ]
-
-
-def invocation(
-    session: str, call: str, sequence: int, index: int, batch: int, error: int, sub: int
-) -> dict[str, object]:
-    return {
-        "session_id": session,
-        "tool_use_id": call,
-        "tool_name": "Bash",
-        "turn_id": f"{session}#0",
-        "turn_sequence": sequence,
-        "parallel_index": index,
-        "batch_size": batch,
-        "is_error": error,
-        "duration_ms": 0 if call == "c1" else None,
-        "is_subagent": sub,
-    }
 
 
 def test_the_tables_of_structure_hold_no_content(store: SqliteStore) -> None:
@@ -260,7 +231,7 @@ def test_a_damaged_archive_is_reported(path: Path) -> None:
     tell(store, new_session(store), *[prompt(f"word{n}", n) for n in range(3000)])
     store.close()
     data = bytearray(path.read_bytes())
-    for page in range(60, len(data) // 4096, 3):
+    for page in range(len(data) // 4096 * 2 // 3, len(data) // 4096, 3):
         data[page * 4096 : page * 4096 + 2000] = b"\xff" * 2000
     path.write_bytes(data)
     store = open_sqlite(str(path))
@@ -384,4 +355,34 @@ def test_a_session_is_one_range_of_entries(store: SqliteStore) -> None:
     with store.write():
         store.index.remove_session(one)
     assert {hit.session for hit in look_for(store, "apple")} == {two}
-    assert store.driver.all("SELECT rowid FROM fts") == [(two << 24,), (two << 24 | 1,), (two << 24 | 0xFFFFFF,)]
+    assert store.driver.all("SELECT rowid FROM fts") == [(two << 12,), (two << 12 | 1,), (two << 12 | 0xFFF,)]
+
+
+def test_messages_of_a_long_session_are_found_and_taken_out_like_all_others(store: SqliteStore) -> None:
+    session = new_session(store)
+    last = SHORT.last
+    rows = [(last, "apple"), (last + 1, "apple"), (last + 70_000, "apple pie")]
+    with store.write():
+        store.index.add(session, [IndexRow(seq, (text, *[None] * (len(FIELDS) - 1))) for seq, text in rows])
+        store.index.add_session(session, "apple")
+    found = {(session, -1), (session, last), (session, last + 1), (session, last + 70_000)}
+    assert places(look_for(store, "apple")) == found
+    assert places(store.search(Query(((("apple",),),), session=session))) == found
+    assert store.index.estimate(("apple",), (), 100, 0, session) == 4
+    with store.write():
+        store.index.remove(session, [last, last + 1])
+    assert places(look_for(store, "apple")) == {(session, -1), (session, last + 70_000)}
+    with store.write():
+        store.index.remove_session(session)
+    assert look_for(store, "apple") == []
+
+
+def test_what_was_taken_out_is_gone_from_tables_of_earlier_versions_too(store: SqliteStore) -> None:
+    session = new_session(store)
+    store.driver.run("INSERT INTO fts_wide (rowid, prompt) VALUES (?, 'walrusword'), (99, 'fish')", (session << 24,))
+    with store.write():
+        store.index.remove_session(session)
+    store.scrub()
+    left = b"".join(row[0] for row in store.driver.all("SELECT block FROM fts_wide_data"))
+    assert b"walrusword" not in left
+    assert b"fish" in left

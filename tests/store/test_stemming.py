@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from everturn.derive.analysis import fold
 from everturn.store import Store
-from everturn.store.stemming import TOKENIZER, completions, stem, stems
+from everturn.store.stemming import TOKENIZER, completions, stem, stems, word_for
 from tests.store.building import look_for, new_session, prompt, tell
 
 
@@ -55,3 +55,10 @@ def test_a_stem_that_begins_so_needs_no_help() -> None:
 def test_every_engine_finds_a_word_by_another_of_its_family(store: Store, text: str, asked: str) -> None:
     tell(store, new_session(store), prompt(text), prompt("something else"))
     assert [hit.seq for hit in look_for(store, asked)] == [0]
+
+
+def test_a_stem_that_has_a_stem_of_its_own_can_be_asked_for_by_a_word() -> None:
+    assert stem("parsing") == "pars"
+    assert stem("pars") != "pars"
+    assert stem(word_for("pars")) == "pars"
+    assert word_for("fish") == "fish"

@@ -4,7 +4,9 @@
     said       the same without them from the start: all that was found was such
     injected   only them
     text       the characters themselves, in the newest text: the index has no such words
+    some       the plain words of a request whose quoted ones stand nowhere
     pattern    a regular expression, in what the index proposes and in the newest text
+    newest     whatever passes the filters: a request of nothing else
 
 Each is tried in every ring (`scope.rings`), the narrowest first, before the next one is. The later ones are only tried
 when the earlier ones leave a reason to.
@@ -34,11 +36,13 @@ if TYPE_CHECKING:
     from everturn.recall.patterns import Pattern
     from everturn.recall.scanning import Scanned
 
-MODES = ("words", "said", "injected", "text", "pattern")
+MODES = ("words", "said", "injected", "text", "some", "pattern", "newest")
 #: What an answer says about itself, by what was tried.
 NOTES = {
     "injected": "these words stand only in what the client put in by itself",
     "any": "no message holds all the words; these hold some of them",
+    "some": "no message holds {}; these hold other words of the request",
+    "newest": "no words to look for: the newest first, of {}",
     "meaning": "the order follows meaning too, by {}",
     "no meaning": "the order follows words alone: {}",
 }
@@ -85,16 +89,22 @@ class Request:
     def _has_reason(self, mode: str) -> bool:
         if self.pattern is not None:
             return mode == "pattern"
+        if not self.asked.wanted:
+            return mode == "newest"
         if mode == "words":
             return bool(self.asked.groups)
         if mode in ("said", "injected"):
             return self._was_found and self.filters.hides_injected
-        return mode == "text" and not self._was_found
+        return not self._was_found and (mode == "text" or (mode == "some" and _has_plain_and_quoted(self.asked)))
 
     def _attempt(self, mode: str, ring: Ring, showing: Showing) -> Attempt:
         filters = ring.filters
         if mode == "text":
             return self._text(ring)
+        if mode == "newest":
+            return self._newest(ring)
+        if mode == "some":
+            return self._some(ring)
         if mode == "pattern" and self.pattern is not None:
             return self._pattern(ring, self.pattern, showing)
         if mode == "said":
@@ -125,6 +135,20 @@ class Request:
         if ordered is None:
             return hits, "", ""
         return ordered, self._meaning.name, NOTES["meaning"].format(self._meaning.name)
+
+    def _some(self, ring: Ring) -> Attempt:
+        """The same words, none of them quoted. What is unwanted stays so."""
+        quoted = [piece.text for piece in self.asked.wanted if piece.quoted]
+        pieces = tuple(piece if piece.negated else replace(piece, quoted=False) for piece in self.asked.pieces)
+        ranked = self._ranked(replace(self.asked, pieces=pieces), ring.filters)
+        note = NOTES["some"].format(" and ".join(f'"{text}"' for text in quoted))
+        return Attempt("some", ring, ranked.hits, (note,), ring.filters.hides_injected, ranked.replaced)
+
+    def _newest(self, ring: Ring) -> Attempt:
+        from everturn.recall.scanning import scan
+
+        scanned = scan(self.store, self._sources, ring.filters, bool)
+        return Attempt("newest", ring, scanned.hits, (NOTES["newest"].format(_how_far(scanned)),))
 
     # the text itself ----------------------------------------------------------------------------------------------
     def _text(self, ring: Ring) -> Attempt:
@@ -170,6 +194,13 @@ class Request:
     def _fits(self, pattern: Pattern, hit: Hit, showing: Showing) -> bool:
         row = next(self.store.messages(hit.session, hit.seq, hit.seq), None) if hit.seq >= 0 else None
         return any(pattern.matches(text) for _, text in showing.texts(hit, row))
+
+
+def _has_plain_and_quoted(asked: Asked) -> bool:
+    """Whether there is more to the request than what must stand there as it is quoted."""
+    return any(piece.quoted for piece in asked.wanted) and not all(
+        piece.quoted or piece.prefix for piece in asked.wanted
+    )
 
 
 def _replaced(words: tuple[str, list[str]]) -> str:

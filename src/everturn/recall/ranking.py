@@ -5,8 +5,8 @@
     its words       each by how rare it is in the archive and how much of it stands there: often, in a prompt rather than
                     in output, in a short text rather than in a long one
     + neighbours    a share of what the two messages before and behind it are worth: a question and its answer
-    + its session   a share of the best that the session has of every word, its title and summary included, and of its
-                    three best messages
+    + its session   a share of the best that the session has of every word, its title and summary included; the same of
+                    its best stretch, where the words stand near each other; and of its three best messages
     + its time      when the question speaks of a time and the session was then, or soon after
     × its age       a little more for the newest, so that of equals the newer one comes first
     × its place     a little less for each after the fifth of one session, so that others are seen too
@@ -17,15 +17,14 @@ nowhere is taken for a slip of the pen and its nearest known words are looked fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from heapq import nlargest
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.recall.spelling import nearest
 from everturn.store import Candidates, Hit, Query, Store
-from everturn.store.searching import rareness
+from everturn.store.index import rareness
 
 DAY = 86_400_000
 
@@ -36,6 +35,7 @@ class Weights(Struct, frozen=True):
     beside: float = 0.25  # of the message before and behind
     near: float = 0.2  # of the one before that and behind that
     session: float = 0.7  # of the best the session has of every word
+    stretch: float = 0.3  # of the best one stretch of it has of every word
     there: float = 0.1  # of every word the session has at all
     top: float = 0.1  # of the three best messages of the session
     time: float = 5.0  # of how rare it is to be of that time
@@ -50,12 +50,15 @@ class Weights(Struct, frozen=True):
 
 WEIGHTS = Weights()
 
-#: Entries that are looked at, and hits that are given.
-LOOKED_AT = 2500
-MOST = 1000
+#: Entries that are weighed, and hits that are given.
+LOOKED_AT = 800
+MOST = 500
+#: Messages in a stretch of a session; each is in two of them.
+STRETCH = 8
+TOP = 3  # messages that speak for their session
 MENDED = 2  # words that are looked at for slips
 
-Place = tuple[int, int]
+Held = tuple[tuple[int, float], ...]
 Ordered = tuple[float, int, int]  # score and session, both negative, and seq
 
 
@@ -79,13 +82,20 @@ def rank(store: Store, query: Query, now: int = 0, weights: Weights = WEIGHTS, m
 
 def ranked(store: Store, found: Candidates, query: Query, now: int, weights: Weights, most: int) -> list[Hit]:
     """The best of what was gathered, in order."""
-    own = _own(found)
-    worth = _sessions(found, own, weights)
+    worth = [weight * rareness(count, found.total) for count, weight in zip(found.counts, found.weights, strict=True)]
+    own: dict[int, dict[int, float]] = {}
+    added: dict[int, float] = {}
+    for session, entries in _by_session(found).items():
+        own[session] = scores = _own(entries, worth)
+        added[session] = _of_session(entries, scores, worth, weights)
     if query.about:
-        _add_times(store, query, worth, weights)
-    scores = _with_neighbours(own, weights)
+        _add_times(store, query, added, weights)
     # Negative, so that the natural order of tuples is the one wanted: it is sorted without a call for each.
-    order = sorted((-score - worth[place[0]], -place[0], place[1]) for place, score in scores.items())
+    order = sorted(
+        (-score - added[session], -session, seq)
+        for session, scores in own.items()
+        for seq, score in _with_neighbours(scores, weights)
+    )
     order = _faded(order, weights)[:most]
     if now:
         order = _aged(store, order, now, weights)
@@ -106,55 +116,80 @@ def _faded(order: Sequence[Ordered], weights: Weights) -> list[Ordered]:
     return sorted(faded)
 
 
-def _worth(found: Candidates) -> list[float]:
-    """Of each phrase."""
-    pairs = zip(found.counts, found.weights, strict=True)
-    return [weight * rareness(count, found.total) for count, weight in pairs]
-
-
-def _own(found: Candidates) -> dict[Place, float]:
-    """What each entry is worth by its own words."""
-    worth = _worth(found)
-    own: dict[Place, float] = {}
+def _by_session(found: Candidates) -> dict[int, dict[int, Held]]:
+    sessions: dict[int, dict[int, Held]] = {}
     for session, seq, held in found.entries:
+        if session in sessions:
+            sessions[session][seq] = held
+        else:
+            sessions[session] = {seq: held}
+    return sessions
+
+
+def _own(entries: dict[int, Held], worth: Sequence[float]) -> dict[int, float]:
+    """What each entry of a session is worth by its own words."""
+    own: dict[int, float] = {}
+    for seq, held in entries.items():
         score = 0.0
         for number, much in held:
             score += worth[number] * much
-        own[session, seq] = score
+        own[seq] = score
     return own
 
 
-def _with_neighbours(own: dict[Place, float], weights: Weights) -> dict[Place, float]:
-    scores: dict[Place, float] = {}
+def _with_neighbours(own: dict[int, float], weights: Weights) -> Iterator[tuple[int, float]]:
+    if len(own) == 1:
+        yield from own.items()
+        return
     of = own.get
-    for place, score in own.items():
-        session, seq = place
+    for seq, score in own.items():
         if seq < 0:
-            scores[place] = score
+            yield seq, score
             continue
-        beside = of((session, seq - 1), 0.0) + of((session, seq + 1), 0.0)
-        near = of((session, seq - 2), 0.0) + of((session, seq + 2), 0.0)
-        scores[place] = score + weights.beside * beside + weights.near * near
-    return scores
+        # What the session says of itself has seq -1, which is no neighbour of the first message.
+        before = of(seq - 1, 0.0) if seq else 0.0
+        farther = of(seq - 2, 0.0) if seq > 1 else 0.0
+        beside, near = before + of(seq + 1, 0.0), farther + of(seq + 2, 0.0)
+        yield seq, score + weights.beside * beside + weights.near * near
 
 
-def _sessions(found: Candidates, own: dict[Place, float], weights: Weights) -> dict[int, float]:
-    """What each session is worth, whichever of its messages is looked at."""
-    worth = _worth(found)
-    best: dict[int, dict[int, float]] = {}
-    for session, _, held in found.entries:
-        of_session = best.setdefault(session, {})
+def _of_session(entries: dict[int, Held], own: dict[int, float], worth: Sequence[float], weights: Weights) -> float:
+    """What a session is worth, whichever of its messages is looked at."""
+    if len(entries) == 1:
+        [(seq, held)] = entries.items()
+        whole = stretch = top = own[seq]
+        there = sum([worth[number] for number, _ in held])
+    else:
+        best = _most_of_each(entries.values())
+        whole = sum([worth[number] * much for number, much in best.items()])
+        there = sum([worth[number] for number in best])
+        stretch = whole if len(best) == 1 else _best_stretch(entries, worth)
+        top = sum(sorted(own.values())[-TOP:])
+    return weights.session * whole + weights.there * there + weights.stretch * stretch + weights.top * top
+
+
+def _best_stretch(entries: dict[int, Held], worth: Sequence[float]) -> float:
+    """The best that some messages in a row have of every word together."""
+    stretches: dict[int, list[Held]] = {}
+    for seq, held in entries.items():
+        number = seq // (STRETCH // 2)
+        stretches.setdefault(number, []).append(held)
+        stretches.setdefault(number + 1, []).append(held)
+    best = 0.0
+    for some in stretches.values():
+        much_of = _most_of_each(some) if len(some) > 1 else dict(some[0])
+        best = max(best, sum([worth[number] * much for number, much in much_of.items()]))
+    return best
+
+
+def _most_of_each(entries: Iterable[Held]) -> dict[int, float]:
+    """Of each phrase the most that one of the entries holds."""
+    best: dict[int, float] = {}
+    for held in entries:
         for number, much in held:
-            if much > of_session.get(number, 0.0):
-                of_session[number] = much
-    top: dict[int, list[float]] = {session: [] for session in best}
-    for (session, _), score in own.items():
-        top[session].append(score)
-    return {
-        session: sum(worth[number] * (weights.session * much + weights.there) for number, much in of_session.items())
-        + weights.top * sum(nlargest(3, top[session]))
-        for session, of_session in best.items()
-    }
+            if much > best.get(number, 0.0):
+                best[number] = much
+    return best
 
 
 def _add_times(store: Store, query: Query, worth: dict[int, float], weights: Weights) -> None:

@@ -4,7 +4,7 @@
 words, and hold them nearer to each other, above the others. What clients put in by themselves is left out while there
 is anything else. When the index has no answer the newest text is looked through for the characters themselves, as far
 as the work is bounded; a /pattern/ is looked for in what the index proposes and in the newest text. Whatever was done
-beyond the plain request, the page says in its notes. With a `meaning` (`recall.meaning`) the best by words are ordered by
+beyond the plain request, the page says in its notes. Filters without words list the newest that pass them. With a `meaning` (`recall.meaning`) the best by words are ordered by
 that too; one that cannot be asked is a note.
 
 A cursor names the last match that was shown and the time of the first page, not a count: the next page goes on behind
@@ -85,7 +85,7 @@ def search(  # noqa: PLR0913 -- one face for every surface; all but three have a
     nothing, or when the cursor is another's; ModelError only when earlier pages were ordered by meaning.
     """
     asked = parse(text)
-    if not asked.wanted and not asked.regex:
+    if not asked.wanted and not asked.regex and (asked.pieces or not asked.filters):
         raise Usage(f"there is no word to look for in {text!r}; give at least one word to find")
     mark = _mark(asked, filters)
     last = _read(cursor, mark, _by(mark, meaning.name) if meaning else mark) if cursor else None

@@ -1,31 +1,38 @@
 """Which entries of the index are worth ranking for a query, at a cost that does not grow with the archive.
 
 How common a word is, is learned from the newest entries that hold it: SAMPLE of them are counted, the rest is estimated
-from how far back in the archive those reach. Entries with the rarest words are taken, as many words as fit into the
-bound; common words only add to what entries with a rare word are worth. Where all words are common, entries that hold
-several of them, and what people said, come first and the newest fill up. What is demanded (groups) is looked for everywhere, and first where it
-is likely: only if too little is found there, in the whole archive.
+from how far back in the archive those reach. Then entries are walked through, at most WALK of them, and the best are
+taken: those with the rarest words, as many words as fit into the bound; common words only add to what entries with a
+rare word are worth. Of words that are all common, first what people said with them, then entries that hold several of
+them, then the newest. Of the best sessions among these everything is taken that matches, since a hit is worth more
+beside others. What is demanded (groups) is looked for everywhere, and first where it is likely: only if too little is
+found there, in the whole archive.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import nlargest
 
 from msgspec.structs import replace
 
 from everturn.store import Candidates, Entry, Query
 from everturn.store.driver import Driver
-from everturn.store.index import Index, Looking, Phrase
+from everturn.store.index import Index, Looking, Phrase, Range, rareness
 from everturn.store.scope import Scope
 
-SAMPLE = 1500
-#: Entries that hold the rarest word of what must all be there: walking through more takes too long.
-WALK = 50_000
+SAMPLE = 9000
+#: Entries that are walked through for a query of one word, twice over; each word more makes it more work.
+WALK = 18_000
+#: Entries that hold the rarest word of what must all be there: jumping through more takes too long.
+REACH = 50_000
 CHEAP = 15_000  # the same for a phrase that is only welcome
 #: With fewer entries than this found, the next common word is taken too.
 FEW = 100
 #: Fields that are looked into first where a word is common: a word counts most in them.
 SAID = ("prompt", "summary", "answer")
+#: Sessions that are looked at as a whole where not everything was.
+BEST = 4
 
 
 def gather(driver: Driver, index: Index, query: Query, scope: Scope, most: int) -> Candidates:
@@ -42,17 +49,24 @@ def gather(driver: Driver, index: Index, query: Query, scope: Scope, most: int) 
             counts[phrase] = -1.0 if _is_pair(phrase, weight, weights) else counting.cheap_estimate(phrase)
     # What stands nowhere is not looked for in every entry. Its place stays, so that numbers are those of `phrases`.
     reported = tuple(phrase if counts[phrase] else () for phrase in phrases)
-    looking = Looking(query.groups, reported, query.without, query.fields, scope.ranges, scope.sessions, scope.messages)
+    total = index.total()
+    worth = tuple(weights[phrase] * rareness(_at_least(phrase, counts), total) for phrase in phrases)
+    looking = Looking(
+        query.groups, reported, query.without, query.fields, scope.ranges, scope.sessions, scope.messages, worth=worth
+    )
     drivers = [phrase for phrase in dict.fromkeys(query.optional) if counts[phrase] > 0]
     entries, complete = _Gathering(index, counting, counts, looking, most).entries(query, drivers)
-    return Candidates(
-        phrases, tuple(weights.values()), _counted(phrases, counts, entries), index.total(), entries, complete
-    )
+    return Candidates(phrases, tuple(weights.values()), _counted(phrases, counts, entries), total, entries, complete)
 
 
 def _is_pair(phrase: Phrase, weight: float, weights: dict[Phrase, float]) -> bool:
     """Two words that are looked for themselves, and which together only add a little: they are not counted before."""
     return len(phrase) == 2 and weight < 0.5 and all((term,) in weights for term in phrase)
+
+
+def _at_least(phrase: Phrase, counts: dict[Phrase, float]) -> float:
+    """How many entries hold a phrase; of a pair that was not counted, those that hold its rarer word."""
+    return counts[phrase] if counts[phrase] >= 0 else min(counts[(term,)] for term in phrase)
 
 
 def _counted(phrases: Sequence[Phrase], counts: dict[Phrase, float], entries: Sequence[Entry]) -> tuple[float, ...]:
@@ -62,6 +76,11 @@ def _counted(phrases: Sequence[Phrase], counts: dict[Phrase, float], entries: Se
         for number, _ in entry.held:
             seen[number] += 1
     return tuple(counts[phrase] if counts[phrase] >= 0 else float(n) for phrase, n in zip(phrases, seen, strict=True))
+
+
+def _is_open(groups: tuple[tuple[Phrase, ...], ...]) -> bool:
+    """Whether a word is open at its end: then all words with its beginning are put together for every look."""
+    return any(phrase[-1].endswith("*") for group in groups for phrase in group)
 
 
 class _Counting:
@@ -77,15 +96,28 @@ class _Counting:
     def estimate(self, phrase: Phrase) -> float:
         """In the whole index."""
         if phrase not in self._known:
-            since = self.since(min(self.estimate((term,)) for term in phrase), WALK) if len(phrase) > 1 else 0
-            self._known[phrase] = self._index.estimate(phrase, self._fields, SAMPLE, since, self._newest)
+            if len(phrase) == 1:
+                self._known[phrase] = self._index.estimate(phrase, self._fields, SAMPLE, 0, self._newest)
+            else:
+                self._known[phrase] = self._of_several(phrase)
         return self._known[phrase]
+
+    def _of_several(self, phrase: Phrase) -> float:
+        """Found by walking through the entries with its rarest word: the newest of them, and more if it is not there."""
+        count = 0.0
+        for since in dict.fromkeys(self.since(self.of_rarest(phrase), reach) for reach in (CHEAP, REACH)):
+            count = count or self._index.estimate(phrase, self._fields, SAMPLE // 4, since, self._newest)
+        return count
 
     def cheap_estimate(self, phrase: Phrase) -> float:
         """The same for what is only welcome: a phrase of nothing but common words is taken for one that is not there."""
-        if len(phrase) > 1 and min(self.estimate((term,)) for term in phrase) > CHEAP:
+        if len(phrase) > 1 and self.of_rarest(phrase) > CHEAP:
             return 0.0
         return self.estimate(phrase)
+
+    def of_rarest(self, phrase: Phrase) -> float:
+        """Of the rarest term of a phrase: so many entries are walked through to find it."""
+        return min(self.estimate((term,)) for term in phrase)
 
     def since(self, count: float, most: float) -> int:
         """The session from which on about `most` of `count` entries are."""
@@ -101,68 +133,107 @@ class _Gathering:
         self._counts = counts
         self._looking = looking
         self._most = most
+        words = sum(len(phrase) == 1 for phrase in looking.phrases)
+        self._walk = max(WALK // (1 + words), most) if index.chooses else most
         self._found: dict[tuple[int, int], Entry] = {}
+        self._walked = True  # whether every entry that fits was looked at, if not taken
 
     def entries(self, query: Query, drivers: Sequence[Phrase]) -> tuple[list[Entry], bool]:
         """What was gathered, and whether it is everything."""
+        there = sorted(drivers, key=self._order)
         if query.groups:
             complete = self._demanded(query)
-            return list(self._found.values()), complete
-        there = sorted(drivers, key=self._order)
-        if not there:
+        elif not there:
             complete = True
         elif not self._most or self._looking.ranges is not None:
             complete = self._look((tuple(there),), self._most)
         else:
             complete = self._rarest_first(there)
+        groups = query.groups or (tuple(there),)
+        if not self._walked and self._looking.ranges is None and not _is_open(groups):
+            self._best_sessions(groups)
         return list(self._found.values()), complete
 
     def _order(self, phrase: Phrase) -> tuple[float, Phrase]:
         return self._counts[phrase], phrase
 
     def _demanded(self, query: Query) -> bool:
-        rarest = min(sum(self._counts[phrase] for phrase in group) for group in query.groups)
-        since = self._counting.since(rarest, WALK) if self._most else 0
-        complete = self._look(query.groups, self._most, since)
+        count = min(sum(self._counts[phrase] for phrase in group) for group in query.groups)
+        rarest = min(sum(map(self._counting.of_rarest, group)) for group in query.groups)
+        since = self._counting.since(rarest, REACH) if self._most and count > self._most else 0
+        walk = self._walk // 2 if _is_open(query.groups) else 0
+        complete = self._look(query.groups, self._most, since, walk=walk)
         if since and len(self._found) < FEW:
-            complete = self._look(query.groups, self._most)
+            self._walked = True
+            complete = self._look(query.groups, self._most, walk=walk)
         return complete
 
     def _rarest_first(self, phrases: list[Phrase]) -> bool:
         taken, expected = 0, 0.0
-        while taken < len(phrases) and expected + self._counts[phrases[taken]] <= self._most:
+        while taken < len(phrases) and expected + self._counts[phrases[taken]] <= self._walk:
             expected += self._counts[phrases[taken]]
             taken += 1
         complete = bool(taken) and self._look((tuple(phrases[:taken]),), self._most)
         common = phrases[taken:]
-        if common and len(self._found) < self._most // 2:
-            self._common(common)
+        self._walked = self._walked and not common
+        if common and expected < self._most:
+            self._common(common, self._walk - int(expected))
         elif common and not self._looking.fields:
             # A word hardly more common than those: what was said with it, so that it is not left out altogether.
-            self._look(((common[0],),), self._most // 4, self._counting.since(self._counts[common[0]], WALK), SAID)
+            self._said(common[0], self._most // 4, self._walk // 6)
         return complete and not common
 
-    def _common(self, phrases: list[Phrase]) -> None:
+    def _common(self, phrases: list[Phrase], walk: int) -> None:
         """Of words that are all common: what people said, entries with several of them, then the newest."""
-        room = self._most - len(self._found)
+        room = max(self._most - len(self._found), self._most // 2)
         words = [phrase for phrase in phrases if len(phrase) == 1]
-        since = self._counting.since(self._counts[words[0]], WALK) if words else 0
+        since = self._counting.since(self._counts[words[0]], REACH) if words else 0
         if not self._looking.fields:
-            self._look(((phrases[0],),), room // 2, since, SAID)
+            self._said(phrases[0], room // 2, walk * 2 // 3 if len(words) < 2 else walk // 3)
+        before = len(self._found)
         if len(words) > 2:
-            self._look(tuple((word,) for word in words[:3]), room // 4, since)
-        if len(words) > 1:
-            self._look(((words[0],), tuple(words[1:])), room // 4, since)
+            self._look(tuple((word,) for word in words[:3]), room // 4, since, walk=walk // 4)
+        if len(words) > 1 and len(self._found) < before + FEW:
+            self._look(((words[0],), tuple(words[1:])), room // 4, since, walk=walk // 4)
         for phrase in phrases:
-            left = self._most - len(self._found)
+            left = max(self._most // 2 - len(self._found), FEW)
             if phrase is phrases[0] or len(self._found) < FEW:
-                self._look(((phrase,),), max(left, FEW))
+                self._look(((phrase,),), left, walk=left)
+
+    def _said(self, phrase: Phrase, most: int, walk: int) -> None:
+        self._look(((phrase,),), most, first_in=SAID, walk=walk)
+
+    def _best_sessions(self, groups: tuple[tuple[Phrase, ...], ...]) -> None:
+        """All of the sessions that look best so far."""
+        worth: dict[int, float] = {}
+        for entry in self._found.values():
+            own = sum(self._looking.worth[number] * much for number, much in entry.held)
+            worth[entry.session] = max(own, worth.get(entry.session, 0.0))
+        best = nlargest(BEST, worth, key=lambda session: (worth[session], session))
+        if best:
+            ranges = tuple(Range(session) for session in best)
+            self._take(replace(self._looking, groups=groups, ranges=ranges, most=self._most // 2))
 
     def _look(
-        self, groups: tuple[tuple[Phrase, ...], ...], most: int, since: int = 0, first_in: tuple[str, ...] = ()
+        self,
+        groups: tuple[tuple[Phrase, ...], ...],
+        most: int,
+        since: int = 0,
+        first_in: tuple[str, ...] = (),
+        walk: int = 0,
     ) -> bool:
         """True when there is no more to be had."""
-        looking = replace(self._looking, groups=groups, most=most or -1, from_session=since, first_in=first_in)
-        found = list(self._index.look(looking))
+        bound = walk or self._walk if most else -1
+        looking = replace(
+            self._looking, groups=groups, walk=bound, most=most or -1, from_session=since, first_in=first_in
+        )
+        walked, complete = self._take(looking)
+        is_whole = not since and not first_in
+        self._walked = self._walked and walked and is_whole
+        return complete and is_whole
+
+    def _take(self, looking: Looking) -> tuple[bool, bool]:
+        """Whether all that matches was looked at, and whether it was taken."""
+        found, walked, complete = self._index.look(looking)
         self._found.update(((entry.session, entry.seq), entry) for entry in found)
-        return not since and not first_in and (not most or len(found) < most)
+        return walked, complete

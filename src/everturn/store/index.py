@@ -7,8 +7,8 @@ how much of each it saw. Every term is stemmed by the engine, the same way for t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from math import sqrt
+from collections.abc import Sequence
+from math import log, sqrt
 from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -51,7 +51,7 @@ class Range(NamedTuple):
 
 
 class Looking(Struct, frozen=True):
-    """Which entries to look at, and for what. The newest come first: by session, then by seq, both downwards."""
+    """Which entries to look at, and for what. The newest are looked at first: by session, then by seq, both downwards."""
 
     groups: tuple[tuple[Phrase, ...], ...]  # each must match, by any one of its phrases
     phrases: tuple[Phrase, ...]  # what is reported of an entry
@@ -62,11 +62,24 @@ class Looking(Struct, frozen=True):
     messages: tuple[str, tuple[Any, ...]] | None = None  # only where this holds for the message `m`
     first_in: tuple[str, ...] = ()  # the first group only in these fields
     from_session: int = 0  # only in sessions with this id or a higher one
-    most: int = -1
+    walk: int = -1  # entries that are looked at, at most
+    most: int = -1  # entries that are given, at most: those that hold most, or where that costs too much, the newest
+    worth: tuple[float, ...] = ()  # of each of `phrases`, to tell which hold most
+
+
+class Looked(NamedTuple):
+    """The entries that match, each once."""
+
+    entries: list[Entry]
+    walked: bool  # every entry that matches was looked at
+    complete: bool  # and is given
 
 
 class Index(Protocol):
     """The entries of one archive."""
+
+    #: Whether `look` can walk through more entries than are wanted and give the best; else it gives the newest.
+    chooses: bool
 
     def add(self, session: int, rows: Sequence[IndexRow]) -> None:
         """Enter the text of messages that have no entry yet."""
@@ -89,14 +102,22 @@ class Index(Protocol):
         Only sessions from `since` on are looked at; of those not looked at, up to session `newest`, as many hold it.
         """
 
-    def look(self, looking: Looking) -> Iterable[Entry]:
-        """The entries that match, each once."""
+    def look(self, looking: Looking) -> Looked:
+        """What matches, within the bounds."""
+
+    def opened(self, beginning: str) -> list[str]:
+        """The words to look for, some of them ending in `*`, so that every term with this beginning is found, and no other."""
 
     def known(self, words: Sequence[str], most: int) -> dict[str, int]:
         """Those of the words that stand in some entry, in how many, counted up to `most`."""
 
     def vocabulary(self, beginning: str, most: int) -> list[str]:
         """Terms with this beginning, as indexed."""
+
+
+def rareness(count: float, total: int) -> float:
+    """How much a word says that stands in `count` of `total` entries."""
+    return log(1 + (max(total - count, 0) + 0.5) / (count + 0.5))
 
 
 def length_factor(length: int) -> float:

@@ -11,7 +11,7 @@ that number. The server is asked for it once for each entry that is worth it, no
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Any
@@ -20,7 +20,7 @@ from everturn.derive.analysis import terms
 from everturn.model.archive import IndexRow
 from everturn.model.words import FIELDS
 from everturn.store import Entry
-from everturn.store.index import BY_FIELD, WITHOUT_PIECES, Looking, Phrase, Range, held, length_factor
+from everturn.store.index import BY_FIELD, WITHOUT_PIECES, Looked, Looking, Phrase, Range, held, length_factor
 from everturn.store.postgres_driver import PostgresDriver
 from everturn.store.stemming import stem
 from everturn.store.tsvectors import LONGEST, OVERLAP, vectors
@@ -29,15 +29,16 @@ _TARGET = '"search_row" ("session","seq","field","part","tsv","size")'
 _SUMMARY = FIELDS.index("summary")
 _HAS_OLD = """SELECT 1 FROM "setting" WHERE "key"='old index'"""
 _STILL_OLD = 'SELECT 1 FROM "search_row" WHERE "size"=0 LIMIT 1'
-#: In the order of the table, which is the order in which sessions came: the oldest first.
+#: In the order of the table, also when the index finds them, which is the order in which sessions came: oldest first.
 _COUNT = """
     SELECT COUNT(*), MAX("session") FROM
     (SELECT "session" FROM "search_row" WHERE "tsv" @@ ?::tsquery AND "session">=?{} LIMIT ?) s
 """
 _TOTAL = """SELECT SUM("n_messages"-"n_inherited") FROM "session" WHERE "mode"<>'structure'"""
+#: All words in one look at the index: it is a few hundred of them, and nearly none stands anywhere.
 _KNOWN = """
-    SELECT w, (SELECT COUNT(*) FROM (SELECT 1 FROM "search_row" WHERE "tsv" @@ q::tsquery LIMIT ?) s)
-    FROM UNNEST(?::text[], ?::text[]) AS asked(w, q)
+    SELECT u.lexeme, COUNT(*) FROM (SELECT "tsv" FROM "search_row" WHERE "tsv" @@ ?::tsquery LIMIT ?) s,
+    UNNEST(s."tsv") AS u WHERE u.lexeme=ANY(?) GROUP BY u.lexeme
 """
 _RANK = """, CASE WHEN "t" @@ ?::tsquery THEN ts_rank('{1,1,1,1}',"t",?::tsquery) ELSE 0 END"""
 #: `ts_rank` of a word that stands there 1, 2, 3 … times.
@@ -46,6 +47,8 @@ _RANKS = [total / 1.64493406685 for total in accumulate(1 / (n * n) for n in ran
 
 class PostgresIndex:
     """The entries of one archive. The methods are those of `store.index.Index`."""
+
+    chooses = False
 
     def __init__(self, driver: PostgresDriver) -> None:
         self.driver = driver
@@ -78,14 +81,16 @@ class PostgresIndex:
 
     def estimate(self, phrase: Phrase, fields: Sequence[str], sample: int, since: int, newest: int) -> float:
         """From the oldest rows that hold it, from session `since` on."""
+        self._by_index()
         only, numbers = _field_filter(fields)
         row = self.driver.one(_COUNT.format(only), [self._any_of([phrase]), since, *numbers, sample])
         n, last = row or (0, 0)
         reach = (last - since + 1) if n == sample else (newest - since + 1)
         return float(n) * max(newest / max(reach, 1), 1.0) if n == sample or since else float(n)
 
-    def look(self, looking: Looking) -> Iterable[Entry]:
-        """What matches, newest first."""
+    def look(self, looking: Looking) -> Looked:
+        """What matches; of more than are wanted the newest."""
+        self._by_index()
         numbered = [(number, phrase) for number, phrase in enumerate(looking.phrases) if phrase]
         queries = [self._any_of([phrase]) for _, phrase in numbered]
         hits, params = self._hits(looking)
@@ -98,19 +103,38 @@ class PostgresIndex:
             ORDER BY "session" DESC, "seq" DESC
         """
         rows = self.driver.all(sql, [*params, *[query for query in queries for _ in range(2)], *numbers])
-        for (session, seq), some in groupby(rows, key=itemgetter(0, 1)):
-            yield Entry(session, seq, _held(list(some), numbered))
+        by_place = groupby(rows, key=itemgetter(0, 1))
+        found = [Entry(session, seq, _held(list(some), numbered)) for (session, seq), some in by_place]
+        complete = not 0 <= looking.most <= len(found)
+        return Looked(found, complete, complete)
+
+    def opened(self, beginning: str) -> list[str]:
+        """What begins so, and the word itself, whose stem may not."""
+        return [f"{beginning}*", beginning]
 
     def known(self, words: Sequence[str], most: int) -> dict[str, int]:
-        """All in one question."""
-        queries = [self._any_of([(word,)]) for word in words]
-        return {word: n for word, n in self.driver.all(_KNOWN, [most, list(words), queries]) if n}
+        """From some of the rows that hold any of them."""
+        if not words:
+            return {}
+        with self.driver.reading():
+            self._by_index()
+            given = [self._any_of([(word,) for word in words]), 2 * most]
+            terms_of = {word: {stem(word)[:LONGEST], *([word[:LONGEST]] if self._has_old() else [])} for word in words}
+            every = sorted({term for made in terms_of.values() for term in made})
+            counts = {term: n for term, n in self.driver.all(_KNOWN, [*given, every])}  # noqa: C416 -- rows are untyped
+        found = {word: sum(counts.get(term, 0) for term in made) for word, made in terms_of.items()}
+        return {word: min(n, most) for word, n in found.items() if n}
 
     def vocabulary(self, beginning: str, most: int) -> list[str]:
         """The server can only list all terms of all rows, which takes too long."""
         return []
 
     # helpers ------------------------------------------------------------------------------------------------------
+    def _by_index(self) -> None:
+        """Until the end of the transaction: where few rows are wanted the server would rather read through the table,
+        which for a word that stands nowhere is all of it."""
+        self.driver.run("SET LOCAL enable_seqscan TO off")
+
     def _has_old(self) -> bool:
         return self.driver.one(_HAS_OLD) is not None
 
@@ -195,5 +219,5 @@ def _side_by_side(phrase: Sequence[str], stemmed: bool) -> str:
     words = [word for term in phrase for word in terms(term)]
     literals = [f"'{(stem(word) if stemmed else word)[:LONGEST]}'" for word in words]
     if literals and phrase[-1].endswith("*"):
-        literals[-1] += ":*"
+        literals[-1] = f"'{words[-1][:LONGEST]}':*"  # a beginning is no word and has no stem
     return " <-> ".join(literals[: OVERLAP + 1])

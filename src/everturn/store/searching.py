@@ -1,12 +1,12 @@
 """Full-text search: the index says which entries match, `gathering` bounds the work, `scope` holds the filters.
 
-Ranking for people is `recall.ranking`, over what `candidates` gives. `search` orders by the words of each entry alone.
+Ranking for people is `recall.ranking`, over what `candidates` gives. `search` orders by the words of each entry alone
+and looks at all of them: no surface calls it, tests and benchmarks ask it what there is to be found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from math import log
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ from everturn.model.words import FIELDS
 from everturn.store import Candidates, Entry, Hit, Query
 from everturn.store.driver import Driver, in_lists
 from everturn.store.gathering import gather
-from everturn.store.index import Index, Phrase
+from everturn.store.index import Index, Phrase, rareness
 from everturn.store.scope import report, resolve
 from everturn.store.stemming import completions
 
@@ -31,7 +31,7 @@ class Searching:
     index: Index
 
     def search(self, query: Query) -> list[Hit]:
-        """Every entry that fits, best first, a page of it."""
+        """Every entry that fits, best first, a page of it: what tests compare with."""
         found = self.candidates(query)
         rarity = [
             rareness(count, found.total) * weight for count, weight in zip(found.counts, found.weights, strict=True)
@@ -45,7 +45,7 @@ class Searching:
         unknown = [name for name in query.fields if name not in FIELDS]
         if unknown:
             raise Usage(f"no field {', '.join(unknown)} to search in; there are {', '.join(FIELDS)}")
-        analysed = _analysed(query)
+        analysed = _analysed(query, self.index)
         if analysed is None:
             return _NOTHING
         with self.driver.reading():
@@ -69,18 +69,13 @@ class Searching:
         return self.index.vocabulary(beginning, most)
 
 
-def rareness(count: float, total: int) -> float:
-    """How much a word says that stands in `count` of `total` entries."""
-    return log(1 + (max(total - count, 0) + 0.5) / (count + 0.5))
-
-
 def _score(entry: Entry, rarity: Sequence[float]) -> float:
     return sum(rarity[number] * held for number, held in entry.held)
 
 
-def _analysed(query: Query) -> Query | None:
+def _analysed(query: Query, index: Index) -> Query | None:
     """The query with nothing but terms in it; None when nothing can match."""
-    groups = tuple(tuple(_completed(filter(None, map(_terms, group)))) for group in query.groups)
+    groups = tuple(tuple(_completed(filter(None, map(_terms, group)), index)) for group in query.groups)
     if not all(groups):
         return None
     weights = query.weights + (1.0,) * len(query.optional)
@@ -106,9 +101,13 @@ def _terms(phrase: Phrase) -> Phrase:
     return tuple(found)
 
 
-def _completed(phrases: Iterable[Phrase]) -> Iterator[Phrase]:
-    """With what a phrase that is open at its end also means: the index holds stems, and these may be shorter."""
+def _completed(phrases: Iterable[Phrase], index: Index) -> Iterator[Phrase]:
+    """With what a phrase that is open at its end means: the index holds stems, and these may be shorter."""
     for phrase in phrases:
-        yield phrase
-        if phrase[-1].endswith("*"):
-            yield from ((*phrase[:-1], made) for made in completions(phrase[-1].removesuffix("*")))
+        *before, last = phrase
+        if not last.endswith("*"):
+            yield phrase
+            continue
+        beginning = last.removesuffix("*")
+        for word in dict.fromkeys((*index.opened(beginning), *completions(beginning))):
+            yield (*before, word)

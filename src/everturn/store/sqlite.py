@@ -37,6 +37,7 @@ class SqliteStore(SqlStore):
     """An archive in SQLite."""
 
     driver: SqliteDriver
+    index: SqliteIndex
 
     def __init__(self, url: str, driver: SqliteDriver, path: Path | None) -> None:
         super().__init__(url, driver, SqliteIndex(driver))
@@ -72,7 +73,7 @@ class SqliteStore(SqlStore):
     def scrub(self) -> None:
         """After deletions: no byte of what was deleted is left in the file, its log, or copies made before migrations."""
         with self.write():
-            self.driver.run("INSERT INTO fts (fts) VALUES ('optimize')")  # deleted entries leave the index for good
+            self.index.settle()
         self.driver.run("VACUUM")
         if self._path is None:
             return

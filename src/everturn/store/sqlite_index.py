@@ -1,61 +1,58 @@
-"""The full-text index in SQLite: one FTS5 table without content, its columns the field groups.
+"""The full-text index in SQLite: FTS5 tables without content, their columns the field groups.
 
-An entry's row is `session << 24 | seq`, so entries of a session stand together and a session is a range of rows; the
-highest seq is the session's own entry. Rows are read downwards, so that the newest come first and any bound on the work
-leaves out the oldest.
-
-FTS5's own bm25 walks through the whole list of every word to learn how common it is. So the counting is done here, where
-it can be bounded, and a function of ours (`held`) only reports what an entry holds.
-
-An archive that was made before terms were stemmed has a second table, `fts_old`: what has not been derived again yet.
+`sqlite_rows` says how entries are numbered, `sqlite_holding` what is reported of them. Rows are read downwards, so that
+the newest come first and any bound on the work leaves out the oldest. How common a word is, is counted here, where it can
+be bounded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
-import apsw
+from collections.abc import Sequence
+from heapq import nlargest
+from operator import itemgetter
 
 from everturn.derive.analysis import fold, indexed
 from everturn.model.archive import IndexRow
 from everturn.model.words import FIELDS
 from everturn.store import Entry
-from everturn.store.index import BY_FIELD, LAST_SEQ, WITHOUT_PIECES, Looking, Phrase, Range, length_factor
-from everturn.store.index import held as how_much
+from everturn.store.index import LAST_SEQ, WITHOUT_PIECES, Looked, Looking, Phrase, Range
 from everturn.store.sqlite_driver import SqliteDriver
+from everturn.store.sqlite_holding import Holding, Reported
+from everturn.store.sqlite_rows import COLUMNS, LONG, SHORT, TABLE, Shelf, older
+from everturn.store.stemming import stem, word_for
 
-_OWN = LAST_SEQ + 1  # seq of the session's own entry
-_BITS = 24
-_ADD = f"INSERT INTO fts (rowid, {', '.join(FIELDS)}) VALUES ({','.join('?' * (len(FIELDS) + 1))})"
-_ANALYSE = tuple(fold if name in WITHOUT_PIECES else indexed for name in FIELDS)
+_ADD = f"INSERT INTO {TABLE} (rowid, {', '.join(COLUMNS)}) VALUES ({','.join('?' * (len(COLUMNS) + 1))})"
+_ANALYSED = tuple((FIELDS.index(name), fold if name in WITHOUT_PIECES else indexed) for name in COLUMNS)
 _COUNT = """
-    SELECT COUNT(*), MIN(r) FROM (SELECT rowid AS r FROM {0} WHERE {0} MATCH ? AND rowid>=? ORDER BY rowid DESC LIMIT ?)
+    SELECT COUNT(*), MIN(r) FROM
+    (SELECT rowid AS r FROM {0} WHERE {0} MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?)
 """
-_JOIN = f' CROSS JOIN "message" m ON m."session"={{0}}.rowid>>{_BITS} AND m."seq"={{0}}.rowid&{_OWN}'
-_HAS_OLD = """SELECT 1 FROM "setting" WHERE "key"='old index'"""
-_VOCABULARY = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.fts_terms USING fts5vocab(main, fts, row)"
+_JOIN = ' CROSS JOIN "message" m ON m."session"=({0}.rowid-{1})>>{2} AND m."seq"={0}.rowid&{3}'
+_OPENED = 200  # terms
+_OLD = """SELECT "value" FROM "setting" WHERE "key"='old index'"""
+_VOCABULARY = f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.fts_terms USING fts5vocab(main, {TABLE}, row)"
 
 
 class SqliteIndex:
     """The index of one archive. The methods are those of `index.Index`."""
 
+    chooses = True
+
     def __init__(self, driver: SqliteDriver) -> None:
         self._driver = driver
-        self._seen: list[Entry] = []
-        self._reported: list[tuple[int, int, int]] = []  # number of a phrase, its number in the expression, its terms
-        self._pairs: list[tuple[int, int, int]] = []
-        with driver.sentences:
-            driver.connection.register_fts5_function("held", self._held)
+        self._holding = Holding(driver)
 
     # in and out ---------------------------------------------------------------------------------------------------
     def add(self, session: int, rows: Sequence[IndexRow]) -> None:
         """Enter messages. One beyond the 16 millionth of a session is kept, but not indexed."""
-        self._drop_when_empty()
-        base = session << _BITS
+        self._drop_empty()
         self._driver.many(
             _ADD,
             (
-                (base | row.seq, *[text and analyse(text) for analyse, text in zip(_ANALYSE, row.texts, strict=True)])
+                (
+                    (SHORT if row.seq <= SHORT.last else LONG).row(session, row.seq),
+                    *[(text := row.texts[number]) and analyse(text) for number, analyse in _ANALYSED],
+                )
                 for row in rows
                 if row.seq <= LAST_SEQ
             ),
@@ -63,42 +60,63 @@ class SqliteIndex:
 
     def add_session(self, session: int, text: str) -> None:
         """Replace the session's own entry."""
-        own = session << _BITS | _OWN
-        for table in self._tables():
-            self._driver.run(f"DELETE FROM {table} WHERE rowid=?", (own,))
+        self.remove(session, [-1])
         if text:
-            self._driver.run("INSERT INTO fts (rowid, summary) VALUES (?,?)", (own, indexed(text)))
+            given = (SHORT.row(session, -1), indexed(text))
+            self._driver.run(f"INSERT INTO {TABLE} (rowid, summary) VALUES (?,?)", given)
 
     def remove(self, session: int, seqs: Sequence[int]) -> None:
         """Take messages out."""
-        base = session << _BITS
-        for table in self._tables():
-            self._driver.many(f"DELETE FROM {table} WHERE rowid=?", ((base | seq,) for seq in seqs))
+        for shelf in self._shelves():
+            rows = [(shelf.row(session, seq),) for seq in seqs if shelf.holds(seq)]
+            self._driver.many(f"DELETE FROM {shelf.table} WHERE rowid=?", rows)
 
     def remove_session(self, session: int) -> None:
         """Take everything of a session out."""
-        for table in self._tables():
-            self._driver.run(f"DELETE FROM {table} WHERE rowid BETWEEN ? AND ?", _rows(Range(session)))
-        self._drop_when_empty()
+        for shelf in self._shelves():
+            self._driver.run(
+                f"DELETE FROM {shelf.table} WHERE rowid BETWEEN ? AND ?", shelf.span(Range(session)) or (0, -1)
+            )
+        self._drop_empty()
+
+    def settle(self) -> None:
+        """Deleted entries leave the tables for good."""
+        for table in dict.fromkeys(shelf.table for shelf in self._shelves()):
+            self._driver.run(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
 
     # questions ----------------------------------------------------------------------------------------------------
     def total(self) -> int:
         """From the averages that FTS5 keeps: the first number of their record."""
-        return sum(self._entries_in(table) for table in self._tables())
+        return sum(self._entries_in(table) for table in (TABLE, *self._old()))
 
     def estimate(self, phrase: Phrase, fields: Sequence[str], sample: int, since: int, newest: int) -> float:
         """From the newest entries that hold it."""
-        return sum(self._estimate(table, phrase, fields, sample, since, newest) for table in self._tables())
+        wanted = expression([(phrase,)], (), fields)
+        return sum(self._estimate(shelf, wanted, sample, since, newest) for shelf in self._shelves())
 
-    def look(self, looking: Looking) -> Iterator[Entry]:
-        """What matches, newest first."""
-        found = [entry for table in self._tables() for entry in self._look_into(table, looking)]
-        return iter(found if looking.most < 0 else found[: looking.most])
+    def look(self, looking: Looking) -> Looked:
+        """What matches; of more than are wanted the best."""
+        found: list[tuple[float, Entry]] = []
+        walked = complete = True
+        for shelf in self._shelves():
+            self._walk(shelf, looking)
+            walked &= not 0 <= looking.walk <= self._holding.count
+            complete &= not 0 <= looking.most < self._holding.count
+            found += self._holding.entries()
+        if 0 <= looking.most < len(found):
+            found, complete = nlargest(looking.most, found, key=itemgetter(0)), False
+        return Looked([entry for _, entry in found], walked, walked and complete)
+
+    def opened(self, beginning: str) -> list[str]:
+        """FTS5 would take the beginning for a word and look for all that its stem begins: then terms are named one by one."""
+        if stem(beginning) == beginning:
+            return [f"{beginning}*"]
+        return [beginning, *filter(None, map(word_for, self.vocabulary(beginning, _OPENED)))]
 
     def known(self, words: Sequence[str], most: int) -> dict[str, int]:
         """Counted one by one: a word that is not there costs a look at the index."""
         counts = dict.fromkeys(words, 0)
-        for table in self._tables():
+        for table in (TABLE, *self._old()):
             sql = f"SELECT COUNT(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"
             for word in words:
                 counts[word] += self._driver.all(sql, (_phrase((word,)), most))[0][0]
@@ -111,115 +129,84 @@ class SqliteIndex:
         return [row[0] for row in self._driver.all(sql, (beginning, beginning + "\U0010ffff", most))]
 
     # helpers ------------------------------------------------------------------------------------------------------
-    def _tables(self) -> tuple[str, ...]:
-        old = self._driver.one(_HAS_OLD)
-        return ("fts",) if old is None else ("fts", "fts_old")
+    def _old(self) -> list[str]:
+        """Tables of earlier versions that still hold something."""
+        row = self._driver.one(_OLD)
+        return row[0].split() if row else []
 
-    def _drop_when_empty(self) -> None:
-        if len(self._tables()) > 1 and not self._entries_in("fts_old"):
-            self._driver.run("DROP TABLE fts_old")
+    def _shelves(self) -> list[Shelf]:
+        newest = self._driver.one(f"SELECT MAX(id) FROM {TABLE}_docsize")
+        has_long = newest is not None and newest[0] is not None and newest[0] >= LONG.base
+        return [SHORT, *[LONG] * has_long, *map(older, self._old())]
+
+    def _drop_empty(self) -> None:
+        old = self._old()
+        if not old:
+            return
+        left = [table for table in old if self._entries_in(table)]
+        for table in old:
+            if table not in left:
+                self._driver.run(f"DROP TABLE {table}")
+        if not left:
             self._driver.run("""DELETE FROM "setting" WHERE "key"='old index'""")
+        elif len(left) < len(old):
+            self._driver.run("""UPDATE "setting" SET "value"=? WHERE "key"='old index'""", (" ".join(left),))
 
     def _entries_in(self, table: str) -> int:
         row = self._driver.one(f"SELECT block FROM {table}_data WHERE id=1")
         return _first_number(row[0]) if row and row[0] else 0
 
-    def _estimate(
-        self, table: str, phrase: Phrase, fields: Sequence[str], sample: int, since: int, newest: int
-    ) -> float:
-        given = (expression([(phrase,)], (), fields), since << _BITS, sample)
-        n, last = self._driver.all(_COUNT.format(table), given)[0]
-        first = last >> _BITS if n == sample else since
+    def _estimate(self, shelf: Shelf, wanted: str, sample: int, since: int, newest: int) -> float:
+        given = (wanted, shelf.base | since << shelf.bits, shelf.end, sample)
+        n, last = self._driver.all(_COUNT.format(shelf.table), given)[0]
+        first = shelf.place(last)[0] if n == sample else since
         return float(n) * max(newest / max(newest - first + 1, 1), 1.0) if first else float(n)
 
-    def _look_into(self, table: str, looking: Looking) -> list[Entry]:
-        wanted, self._reported = _wanted_and_reported(looking)
-        self._pairs = _pairs(looking)
+    def _walk(self, shelf: Shelf, looking: Looking) -> None:
+        wanted, reported = _wanted_and_reported(looking)
+        table = shelf.table
         sql = f"SELECT held({table}) FROM {table}"
         where, params = f"{table} MATCH ?", [wanted]
         if looking.messages is not None:
-            sql += _JOIN.format(table)
+            sql += _JOIN.format(table, shelf.base, shelf.bits, (1 << shelf.bits) - 1)
         if looking.sessions is not None:
-            where += f" AND {table}.rowid>>{_BITS} IN ({looking.sessions[0]})"
+            where += f" AND ({table}.rowid-{shelf.base})>>{shelf.bits} IN ({looking.sessions[0]})"
             params += looking.sessions[1]
         if looking.messages is not None:
             where += f" AND {looking.messages[0]}"
             params += looking.messages[1]
         sql += f" WHERE {where} AND {table}.rowid BETWEEN ? AND ? ORDER BY {table}.rowid DESC LIMIT ?"
-        self._seen = []
-        for first, last in _spans(looking):
-            left = looking.most - len(self._seen) if looking.most >= 0 else -1
+        self._holding.begin(reported, shelf)
+        for first, last in _spans(looking, shelf):
+            left = looking.walk - self._holding.count if looking.walk >= 0 else -1
             self._driver.all(sql, [*params, first, last, left])
-        found, self._seen = self._seen, []
-        return found
-
-    def _held(self, api: apsw.FTS5ExtensionApi, /, *_: object) -> None:
-        """Called by FTS5 for each entry that is to be reported. Called so often that every look-up counts."""
-        factor = 0.0
-        places: dict[int, dict[int, list[int]]] = {}
-        held = []
-        for number, place, terms in self._reported:
-            columns = api.phrase_columns(place)
-            if columns:
-                factor = factor or length_factor(api.column_size())
-                at = places[number] = {column: api.phrase_column_offsets(place, column) for column in columns}
-                held.append((number, how_much(_seen(at), factor, terms)))
-        if len(places) > 1:
-            for number, first, second in self._pairs:
-                if first in places and second in places:
-                    seen = _seen_together(places[first], places[second])
-                    if seen:
-                        held.append((number, how_much(seen, factor, 2)))
-        row = api.rowid
-        seq = row & _OWN
-        self._seen.append(Entry(row >> _BITS, -1 if seq == _OWN else seq, tuple(held)))
 
 
-def _seen(places: dict[int, list[int]]) -> float:
-    seen = 0.0
-    for column, at in places.items():
-        seen += BY_FIELD[column] * len(at)
-    return seen
-
-
-def _seen_together(first: dict[int, list[int]], second: dict[int, list[int]]) -> float:
-    """How often the one stands right before the other."""
-    seen = 0.0
-    for column, at in first.items():
-        if column in second:
-            seen += BY_FIELD[column] * len({place + 1 for place in at}.intersection(second[column]))
-    return seen
-
-
-def _rows(some: Range) -> tuple[int, int]:
-    base = some.session << _BITS
-    return base | max(some.first, 0), base | (_OWN if some.first < 0 else some.last)
-
-
-def _spans(looking: Looking) -> list[tuple[int, int]]:
-    lowest = looking.from_session << _BITS
+def _spans(looking: Looking, shelf: Shelf) -> list[tuple[int, int]]:
+    lowest = shelf.base | looking.from_session << shelf.bits
     if looking.ranges is None:
-        return [(lowest, (1 << 63) - 1)]
-    spans = sorted(map(_rows, looking.ranges), reverse=True)
+        return [(lowest, shelf.end)]
+    spans = sorted(filter(None, map(shelf.span, looking.ranges)), reverse=True)
     return [(max(first, lowest), last) for first, last in spans if last >= lowest]
 
 
-def _wanted_and_reported(looking: Looking) -> tuple[str, list[tuple[int, int, int]]]:
+def _wanted_and_reported(looking: Looking) -> tuple[str, Reported]:
     """The words as FTS5 wants them, and which of its numbered phrases are to be reported.
 
     What is reported but not demanded stands behind `AND (this OR that OR what was demanded)`, which is always true: FTS5
     then has the places at hand, and finds them by jumping to the entries at hand rather than by walking.
     """
     demanded = [phrase for group in looking.groups for phrase in group]
-    paired = {looking.phrases[number] for number, _, _ in _pairs(looking)}
+    pairs = _pairs(looking)
+    paired = {looking.phrases[number] for number, _, _ in pairs}
     others = [phrase for phrase in looking.phrases if phrase and phrase not in demanded and phrase not in paired]
     groups = [*looking.groups]
     if others:
         groups.append((*others, *looking.groups[0]))
     order = [*demanded, *others]
-    reported = [
-        (number, order.index(phrase), len(phrase)) for number, phrase in enumerate(looking.phrases) if phrase in order
-    ]
+    phrases = [(number, order.index(phrase)) for number, phrase in enumerate(looking.phrases) if phrase in order]
+    worth = list(looking.worth) or [1.0] * len(looking.phrases)
+    reported = Reported(phrases, pairs, [len(phrase) for phrase in looking.phrases], worth, looking.most)
     return expression(groups, looking.without, looking.fields, looking.first_in), reported
 
 

@@ -69,6 +69,11 @@ _ENDINGS = (
 _SHORTEST = 3
 
 
+def word_for(term: str) -> str:
+    """A word whose stem is this one: a stem may have another stem of its own. "" when there seems to be none."""
+    return next((word for ending in ("", "ing", "e", "ed", *_ENDINGS) if stem(word := term + ending) == term), "")
+
+
 def completions(beginning: str) -> list[str]:
     """Words that begin so but whose stems do not: `parsi` → parsing, found under pars. Rather too many than too few."""
     found: dict[str, str] = {}

@@ -1,0 +1,153 @@
+"""What entries hold of the phrases looked for: a function of ours that FTS5 calls for each entry that matches.
+
+FTS5's own bm25 walks through the whole list of every word to learn how common it is; that is known here already
+(`Wanted.worth`). So an entry costs a microsecond, and of many thousands the best can be chosen. They are chosen by how
+often the words stand there and how far down the last one is, which says about how long the text is; how long it really
+is, is looked up for the chosen ones only, since that costs more than all the rest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from heapq import nlargest
+
+import apsw
+from msgspec import Struct
+
+from everturn.store import Entry
+from everturn.store.driver import in_lists
+from everturn.store.index import ENOUGH, LENGTH_MATTERS, USUAL_LENGTH, held, length_factor
+from everturn.store.sqlite_driver import SqliteDriver
+from everturn.store.sqlite_rows import Shelf
+
+Places = dict[tuple[int, int], list[int]]  # by number of the phrase and column
+#: About what an entry is worth, its row, its phrases and how often, and where, if pairs are looked for.
+Seen = tuple[float, int, list[tuple[int, float]], Places | None]
+
+#: A text goes on behind the last word that was found in it.
+_BEYOND = 1.3
+#: Share of each of the two entries before and behind; about what ranking makes of them.
+_BESIDE = 0.2
+_LEAST = ENOUGH * (1 - LENGTH_MATTERS)
+_PER_TERM = ENOUGH * LENGTH_MATTERS * _BEYOND / USUAL_LENGTH
+
+
+class Reported(Struct, frozen=True):
+    """What is reported of an entry: phrases by number, with their number in the expression; pairs of these."""
+
+    phrases: list[tuple[int, int]]
+    pairs: list[tuple[int, int, int]]  # of two words side by side: its number, and those of the words
+    terms: list[int]  # of each phrase
+    worth: list[float]  # of each phrase, when the best are to be chosen
+    most: int  # entries that are wanted; -1: all
+
+
+class Holding:
+    """What was seen since `begin`. One of a connection, as its function is."""
+
+    def __init__(self, driver: SqliteDriver) -> None:
+        self._driver = driver
+        self._seen: list[Seen] = []
+        with driver.sentences:
+            driver.connection.register_fts5_function("held", self._held)
+
+    def begin(self, reported: Reported, shelf: Shelf) -> None:
+        """Forget what was seen; from now on it is this that is looked for, here."""
+        self._reported, self._shelf = reported, shelf
+        self._constants = reported.phrases, shelf.weights, reported.worth, bool(reported.pairs)
+        self._seen = []
+
+    @property
+    def count(self) -> int:
+        """Entries seen."""
+        return len(self._seen)
+
+    def entries(self) -> Iterator[tuple[float, Entry]]:
+        """The best that were seen, each with about what it is worth."""
+        chosen = self._chosen() if 0 <= self._reported.most < len(self._seen) else self._seen
+        lengths = self._lengths([row for _, row, _, _ in chosen])
+        terms, place = self._reported.terms, self._shelf.place
+        for score, row, seen, places in chosen:
+            factor = length_factor(lengths[row])
+            much = [(number, held(often, factor, terms[number])) for number, often in seen]
+            if places:
+                much += [(number, held(often, factor, 2)) for number, often in self._side_by_side(places)]
+            yield score, Entry(*place(row), tuple(much))
+
+    def _held(self, api: apsw.FTS5ExtensionApi, /, *_: object) -> None:
+        """Called so often that every look-up counts."""
+        phrases, weights, worth, places = self._constants  # as few look-ups as can be
+        last = 0
+        seen = []
+        for number, place in phrases:
+            columns = api.phrase_columns(place)
+            if columns:
+                often = 0.0
+                for column in columns:
+                    at = api.phrase_column_offsets(place, column)
+                    often += weights[column] * len(at)
+                    last = at[-1] if at[-1] > last else last
+                seen.append((number, often))
+        room = _LEAST + _PER_TERM * last
+        score = 0.0
+        for number, often in seen:
+            score += worth[number] * often / (often + room)
+        self._seen.append((score, api.rowid, seen, _places(api, phrases) if places and len(seen) > 1 else None))
+
+    def _side_by_side(self, places: Places) -> Iterator[tuple[int, float]]:
+        """Pairs of words, and how often the one stands right before the other, counted by field."""
+        _, weights, _, _ = self._constants
+        for number, first, second in self._reported.pairs:
+            often = 0.0
+            for column in range(len(weights)):
+                if (first, column) in places and (second, column) in places:
+                    behind = [one + 1 for one in places[first, column]]
+                    often += weights[column] * len(set(places[second, column]).intersection(behind))
+            if often:
+                yield number, often
+
+    def _chosen(self) -> list[Seen]:
+        """The best, and all else of their sessions as far as there is room: a hit is worth more among others."""
+        scores = {row: score for score, row, _, _ in self._seen}
+        of = scores.get
+        worth = [
+            (score + _BESIDE * (of(row - 1, 0.0) + of(row + 1, 0.0) + of(row - 2, 0.0) + of(row + 2, 0.0)), row)
+            for row, score in scores.items()
+        ]
+        best = [row for _, row in nlargest(self._reported.most // 2, worth)]
+        room, bits = self._reported.most - len(best), self._shelf.bits
+        counts = Counter([row >> bits for row in scores])
+        whole = set()
+        for session in dict.fromkeys([row >> bits for row in best]):
+            room -= counts[session]
+            if room < 0:
+                break
+            whole.add(session)
+        alone = set(best)
+        return [one for one in self._seen if one[1] >> bits in whole or one[1] in alone]
+
+    def _lengths(self, rows: Sequence[int]) -> dict[int, int]:
+        sql = f"SELECT id, sz FROM {self._shelf.table}_docsize WHERE id IN ({{}})"
+        return {row: _sum(sizes) for row, sizes in in_lists(self._driver.all, sql, rows)}
+
+
+def _places(api: apsw.FTS5ExtensionApi, phrases: Sequence[tuple[int, int]]) -> Places:
+    return {
+        (number, column): api.phrase_column_offsets(place, column)
+        for number, place in phrases
+        for column in api.phrase_columns(place)
+    }
+
+
+def _sum(sizes: bytes) -> int:
+    """Of the numbers of terms by column, each a variable-length integer of SQLite."""
+    if sizes.isascii():
+        return sum(sizes)
+    total = value = 0
+    for byte in sizes:
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            total += value
+            value = 0
+    return total
