@@ -7,7 +7,7 @@ PYTEST ?= -n auto
 FILES = src tests scripts benchmarks
 DOCS = docs/commands.md docs/schema.md docs/analytics.md
 
-.PHONY: run test check lint types layers docs-check docs test-all cover bench bench-peers conformance fuzz clean
+.PHONY: run test check lint types layers docs-check docs test-all cover bench bench-peers conformance agents-test fuzz clean
 
 run: .venv/ready-run  ## archive the agents' history of this machine (or a sample) into .everturn/ and say what to try
 	@EVERTURN_HOME="$(CURDIR)/.everturn" $(BIN)/everturn
@@ -50,6 +50,9 @@ bench-peers: .venv/ready-dev  ## install other archivers, run them beside ours a
 
 conformance:  ## other people's test suites for what we implement of theirs, in a virtual environment of their own
 	@$(or $(PYTHON),python3) scripts/conformance.py
+
+agents-test: .venv/ready-dev  ## install the real agents from npm into .agents/ and run the tests that drive them
+	@scripts/agents
 
 fuzz: .venv/ready-dev  ## ten minutes of random damage for every reader
 	@PYTHONPATH=src:. $(BIN)/python -m tests.fuzz

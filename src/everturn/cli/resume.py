@@ -1,39 +1,98 @@
-"""Go on from a session: itself, or a new one that is told what the old one was about."""
+"""Go on from a session: in its own agent, in another one, or here in a chat."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from everturn.cli import frame
 from everturn.cli.chatting import options
+from everturn.errors import UnknownSession
+
+if TYPE_CHECKING:
+    from everturn.model.archive import Session
+
+#: What a chat does by itself; the others need an agent's own program.
+_IN_A_CHAT = ("exact", "window", "summary", "document")
+_BUDGET = 4_000  # tokens of a document
 
 
 @click.command(
     epilog=frame.examples(
         "everturn resume @last",
+        "everturn resume 3f2a9c --in AGENT",
+        "everturn resume 3f2a9c --upto 12 --print",
         "everturn resume 3f2a9c --strategy summary",
         "everturn resume 3f2a9c 81d0e2",
         "everturn resume 3f2a9c --chain HISTORY.md",
     )
 )
 @click.argument("sessions", nargs=-1, required=True, metavar="SESSION...")
+@click.option("--in", "agent", default="", metavar="AGENT", help="Open it in this agent, as a session of its own.")
 @click.option(
-    "--strategy", type=click.Choice(("exact", "window", "summary", "document")), default="exact", show_default=True,
-    help="Where to begin; each that does not work falls to the next, with its reason.",
+    "--strategy", type=click.Choice(("native", *_IN_A_CHAT)), default=None,
+    help="Where to begin; each that does not work falls to the next, with its reason.  [default: native for sessions of "
+    "agents that can go on with them, else exact]",
 )  # fmt: skip
+@click.option("--upto", type=click.IntRange(1), metavar="TURN", help="Fork: only up to this turn, as a new session.")
+@click.option("--print", "only_print", is_flag=True, help="Make the session, print the command, do not run it.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; say what would be done.")
 @click.option(
     "--chain", default="", metavar="FILE", help="Only write the session and all it came from into one document."
 )
 @options
 @frame.common
-def command(cx: frame.Context, sessions: tuple[str, ...], strategy: str, chain: str, **wanted: Any) -> int | None:
-    """Take SESSION up again and go on talking. Several are told to a new one by their summaries.
+def command(cx: frame.Context, sessions: tuple[str, ...], chain: str, **wanted: Any) -> int | None:
+    """Take SESSION up again. Several are told to a new chat by their summaries.
 
-    exact: every message as it was. window: as much as fits. summary: a new session that begins with the summary. document:
-    one that begins with a document made from the records. A session of another program is told by summary or document.
+    native: in its agent's own program, or with --in as a new session of another agent, word for word, secrets included; the
+    files that are there are never touched. exact: in a chat, every message as it was. window: as much as fits. summary: a
+    new session that begins with the summary. document: one that begins with a document made from the records.
     """
+    session = None if chain else _of_an_agent(cx, sessions, wanted)
+    if session is not None:
+        return _open(cx, session, wanted)
+    return _chat(cx, sessions, chain, wanted)
+
+
+def _of_an_agent(cx: frame.Context, names: tuple[str, ...], wanted: dict[str, Any]) -> Session | None:
+    """The session, when it is to be opened in an agent's own program."""
+    from everturn.recall.sessions import resolve
+    from everturn.sources import all_sources
+
+    asked = bool(wanted["agent"] or wanted["upto"] or wanted["only_print"] or wanted["dry_run"])
+    asked = asked or wanted["strategy"] == "native"
+    if asked and len(names) > 1:
+        raise click.UsageError("one session at a time can be opened in an agent", click.get_current_context())
+    if not asked and (len(names) > 1 or wanted["strategy"] or cx.settings.is_missing):
+        return None
+    try:
+        session = resolve(cx.store(), names[0])
+    except UnknownSession:
+        if asked:
+            raise
+        return None
+    source = all_sources().get(session.agent)
+    return session if asked or (source is not None and source.native is not None) else None
+
+
+def _open(cx: frame.Context, session: Session, wanted: dict[str, Any]) -> int:
+    from everturn.cli.opening import carry_out, wanted_for
+    from everturn.resume.opening import opened, told
+    from everturn.sources import all_sources
+
+    target = wanted_for(cx, session, wanted["agent"], wanted["upto"], wanted["workspace"])
+    store, sources, strategy = cx.store(), all_sources(), wanted["strategy"] or "native"
+    if strategy in ("window", "summary", "document"):
+        why = "" if strategy == "document" else f"{strategy}: only a chat has that → document"
+        opening = told(store, sources, session, target, cx.out.clean, _BUDGET, why)
+    else:
+        opening = opened(store, sources, session, target, cx.settings.machine)
+    return carry_out(cx, session, opening, "tell" if wanted["dry_run"] else "print" if wanted["only_print"] else "")
+
+
+def _chat(cx: frame.Context, sessions: tuple[str, ...], chain: str, wanted: dict[str, Any]) -> int | None:
     from everturn.chat.talk import Talk
     from everturn.cli.chat import taken_up, tell
     from everturn.cli.chatting import screen_for, setting_for
@@ -43,7 +102,7 @@ def command(cx: frame.Context, sessions: tuple[str, ...], strategy: str, chain: 
     if chain:
         _write_chain(cx, talk, sessions, chain)
         return None
-    if not taken_up(talk, sessions, strategy, wanted["force"]):
+    if not taken_up(talk, sessions, wanted["strategy"] or "exact", wanted["force"]):
         return 1
     talk.run()
     tell(cx, talk)

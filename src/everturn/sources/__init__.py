@@ -12,13 +12,16 @@ import importlib
 import os
 import pkgutil
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from everturn.model.conversation import Message, Part, Reading
+
+if TYPE_CHECKING:
+    from everturn.sources.checking import Checked, Piece
 
 #: How much of a file is looked at to know what it is.
 HEAD = 64 << 10
@@ -92,6 +95,84 @@ class Ask:
     leaves: str  # what it leaves in the user's own history, in words
 
 
+@dataclass(frozen=True)
+class NewSession:
+    """A session that is about to be written in an agent's own form."""
+
+    id: str  # in the agent's own form, see `Native.name`
+    workspace: str
+    at: int  # now, in milliseconds UTC
+    title: str = ""
+    model: str = ""  # of the conversation it is made from
+    forked_from: str = ""  # the session of the same agent that it is made from
+
+
+@dataclass(frozen=True)
+class Native:
+    """How a new session is written so that the agent's own program opens it.
+
+    The messages given to `write` are in order: `user` (text, image), `assistant` (text, call; thinking only of the agent
+    itself), and right behind it one `tool` message with the result of each of its calls. Ids of calls are unique.
+    """
+
+    name: Callable[[str, int], str]  # the id of a new session, from 32 random hexadecimal digits and the time
+    place: Callable[[Places, NewSession], Path]  # where its file goes; never a file that is there
+    write: Callable[[Places, NewSession, Sequence[Message]], bytes]
+    marks: Callable[[Places, NewSession], Mapping[Path, bytes]] | None = None  # further files, made where missing
+    take_in: Callable[[Path], list[str]] | None = None
+    """The command that takes the file in, run in the workspace, where the agent keeps its sessions in a database."""
+    begin: Callable[[str], list[str]] | None = None  # the command that begins a session with this prompt
+
+
+@dataclass(frozen=True)
+class Programs:
+    """What an agent is told to run, each as words that begin with a full path, and what the user wants of it."""
+
+    hook: tuple[str, ...]  # `everturn-hook`
+    everturn: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)  # what both need to find the archive
+    where: bool = False  # tell a new session where the last one stopped
+    hints: bool = False  # tell the model when a prompt points to what it no longer sees
+    statusline: bool = False
+
+
+@dataclass(frozen=True)
+class OwnFile:
+    """A file that is ours alone."""
+
+    path: Path
+    text: str
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An entry in a JSON file of the agent, comments allowed; with `item` one more item of the list that stands there."""
+
+    path: Path
+    at: tuple[str, ...]
+    value: Any
+    item: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """Lines at the end of a TOML file of the agent, that begin with the header of a table it does not have yet."""
+
+    path: Path
+    text: str
+
+
+Edit = OwnFile | Setting | Section
+
+
+@dataclass(frozen=True)
+class Install:
+    """How everturn is put into an agent's hands: hooks, MCP entry, commands, skill, as data."""
+
+    edits: Callable[[Places, Path | None, Programs], Sequence[Edit]]  # for one project folder, or for all
+    remark: str = ""  # what is left for the user to do
+
+
 class Reader(Protocol):
     """Reads one version of one file, piece by piece."""
 
@@ -126,8 +207,11 @@ class Source:
     option: str = ""  # name of the command-line option that gives more folders, such as "x-dir" for --x-dir
     retention: Callable[[Path], Retention | None] | None = None
     resume_command: Callable[[str], list[str]] | None = None
+    native: Native | None = None  # write a new session that the agent's own program opens
+    check: Callable[[Found, Sequence[Piece]], Checked] | None = None  # of lines: what is wrong with their records
     write: Callable[[Part], str] | None = None  # a session → the text of a file that reads as that session
     ask: Ask | None = None  # run the agent as a model
+    install: Install | None = None  # put hooks and tools into its settings
     saves_chats: bool = False  # `everturn chat` saves its conversations in this form, by `write`
     rank: int = 0  # where several sources claim a file, only those of the highest rank count
 
@@ -154,8 +238,10 @@ def abilities(source: Source) -> list[str]:
         "copy while in use": source.is_database,
         "tell retention": source.retention is not None,
         "resume": source.resume_command is not None,
+        "open sessions of others": source.native is not None,
         "write": source.write is not None,
         "answer as a model": source.ask is not None,
+        "be installed into": source.install is not None,
     }
     return [word for word, is_so in can.items() if is_so]
 

@@ -6,7 +6,7 @@ Read first: `find` (where files are), `events` (what a record is), `speaker` (wh
 
 from __future__ import annotations
 
-from everturn.sources import Ask, Found, Reader, Source, lazy
+from everturn.sources import Ask, Found, Install, Native, Reader, Source, lazy
 from everturn.sources.claude_code.find import NAME, find, roots, sniff
 from everturn.sources.claude_code.housekeeping import resume_command, retention
 from everturn.sources.claude_code.sniffing import workspace
@@ -25,7 +25,7 @@ def _reader(found: Found, state: bytes) -> Reader:
 SOURCE = Source(
     name=NAME,
     title="Claude Code",
-    parser=1,
+    parser=2,
     roots=roots,
     find=find,
     sniff=sniff,
@@ -35,10 +35,18 @@ SOURCE = Source(
     option="claude-dir",
     retention=retention,
     resume_command=resume_command,
+    native=Native(
+        name=lazy("everturn.sources.native:dashed_id"),
+        place=lazy("everturn.sources.claude_code.native:place"),
+        write=lazy("everturn.sources.claude_code.native:write"),
+        begin=lazy("everturn.sources.claude_code.native:begin"),
+    ),
+    check=lazy("everturn.sources.claude_code.checking:check"),
     ask=Ask(
         command=lazy("everturn.sources.claude_code.asking:command"),
         read=lazy("everturn.sources.claude_code.asking:read"),
         around=lazy("everturn.sources.claude_code.asking:around"),
         leaves="nothing: it is told not to keep the session",
     ),
+    install=Install(lazy("everturn.sources.claude_code.installing:edits"), "Start it anew; `/plugin` shows it."),
 )

@@ -6,7 +6,7 @@ by itself), `reader` (records together). `screenlog` reads the log that the term
 
 from __future__ import annotations
 
-from everturn.sources import Ask, Found, Reader, Source, lazy
+from everturn.sources import Ask, Found, Install, Native, Reader, Source, lazy
 from everturn.sources.codex.find import NAME, find, is_screen_log, resume_command, roots, sniff, workspace
 
 
@@ -23,7 +23,7 @@ def _reader(found: Found, state: bytes) -> Reader:
 SOURCE = Source(
     name=NAME,
     title="Codex",
-    parser=1,
+    parser=2,
     roots=roots,
     find=find,
     sniff=sniff,
@@ -33,10 +33,18 @@ SOURCE = Source(
     unpack=lazy("everturn.sources.codex.compressed:unpack"),
     option="codex-dir",
     resume_command=resume_command,
+    native=Native(
+        name=lazy("everturn.sources.codex.native:name"),
+        place=lazy("everturn.sources.codex.native:place"),
+        write=lazy("everturn.sources.codex.native:write"),
+        begin=lazy("everturn.sources.codex.native:begin"),
+    ),
+    check=lazy("everturn.sources.codex.checking:check"),
     ask=Ask(
         command=lazy("everturn.sources.codex.asking:command"),
         read=lazy("everturn.sources.codex.asking:read"),
         around=lazy("everturn.sources.codex.asking:around"),
         leaves="nothing: it is told not to keep the session",
     ),
+    install=Install(lazy("everturn.sources.codex.installing:edits"), "Start it anew and look at the hooks with `/hooks`: it runs them when you have trusted them."),
 )

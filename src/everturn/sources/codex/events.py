@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from everturn.sources.foreign import plain, word
+from everturn.sources.foreign import plain, strings, word
 from everturn.sources.linewise import Rec
 
 HEADER, STATE = "(header)", "(state)"
@@ -46,8 +46,22 @@ NOTICES = frozenset(
     "thread_rolled_back entered_review_mode exited_review_mode thread_goal_updated item_completed".split()
 )
 ENDS = frozenset(("task_complete", "turn_complete"))
+#: What `item_completed`, since 2026 the event for everything, says by the type of its item: the older event that says it.
+#: A plan, and what is not known, has words of its own.
+_COMPLETED = {
+    "UserMessage": "user_message",
+    "AgentMessage": "agent_message",
+    "Reasoning": "agent_reasoning",
+    **dict.fromkeys(
+        "CommandExecution FileChange McpToolCall DynamicToolCall CollabAgentToolCall WebSearch ImageView ImageGeneration "
+        "ContextCompaction HookPrompt".split(),
+        "raw_response_item",
+    ),
+}
 _EVENTS = MIRRORS | _SILENT_EVENTS | NOTICES | ENDS | {"token_count", "turn_aborted"}
-_OUTER = frozenset(("session_meta", "turn_context", "compacted", "world_state", "inter_agent_communication"))
+_OUTER = frozenset(
+    ("session_meta", "turn_context", "compacted", "world_state", "inter_agent_communication", "token_usage_record")
+)
 
 
 class Event(NamedTuple):
@@ -67,6 +81,8 @@ def opened(record: Rec) -> Event:
     if isinstance(payload, dict) and isinstance(outer, str):
         kind = word(payload.get("type")) if outer in (ITEM, EVENT) else ""
         name, known = _named(outer, kind)
+        if kind == "item_completed":
+            kind, payload = _completed(payload)
         return Event(outer, kind, payload, record.get("timestamp"), name, known and _speaks(kind, payload))
     if isinstance(outer, str):
         known = outer in _ITEMS
@@ -85,11 +101,21 @@ def is_silent(event: Event) -> bool:
         return event.kind in _SILENT_ITEMS
     if event.outer == EVENT:
         return event.kind in _SILENT_EVENTS
-    return event.outer in ("session_meta", "turn_context", "world_state", HEADER, STATE)
+    return event.outer in ("session_meta", "turn_context", "world_state", "token_usage_record", HEADER, STATE)
 
 
 def _speaks(kind: str, item: Rec) -> bool:
     return kind != "message" or word(item.get("role")) in ROLES
+
+
+def _completed(payload: Rec) -> tuple[str, Rec]:
+    """The older event that says the same, with its words where that one has them."""
+    item = payload.get("item")
+    kind = _COMPLETED.get(word(item.get("type")), "") if isinstance(item, dict) else ""
+    if not kind or not isinstance(item, dict):
+        return "item_completed", payload
+    spoken = [item.get("content"), item.get("summary_text"), item.get("raw_content")]
+    return kind, {"type": kind, "message": "".join(strings(spoken, "type", "text_elements"))}
 
 
 @lru_cache(maxsize=1024)

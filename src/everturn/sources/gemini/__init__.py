@@ -5,7 +5,7 @@ Read first: `find` (where files are), `message` (a record by itself), `calls`, `
 
 from __future__ import annotations
 
-from everturn.sources import Ask, Source, lazy
+from everturn.sources import Ask, Install, Native, Source, lazy
 from everturn.sources.gemini.find import NAME, find, resume_command, retention, roots, sniff, workspace
 
 SOURCE = Source(
@@ -21,10 +21,18 @@ SOURCE = Source(
     option="gemini-dir",
     retention=retention,
     resume_command=resume_command,
+    native=Native(
+        name=lazy("everturn.sources.native:dashed_id"),
+        place=lazy("everturn.sources.gemini.native:place"),
+        write=lazy("everturn.sources.gemini.native:write"),
+        marks=lazy("everturn.sources.gemini.native:marks"),
+        begin=lazy("everturn.sources.gemini.native:begin"),
+    ),
     ask=Ask(
         command=lazy("everturn.sources.gemini.asking:command"),
         read=lazy("everturn.sources.gemini.asking:read"),
         around=lazy("everturn.sources.gemini.asking:around"),
         leaves="nothing with GEMINI_API_KEY; with a login, a session in a project named everturn-asking-…",
     ),
+    install=Install(lazy("everturn.sources.gemini.installing:edits"), "Start it anew; `/extensions` shows it."),
 )

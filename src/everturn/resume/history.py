@@ -1,0 +1,256 @@
+"""What was said in a session, as another agent can be told it: prompts, answers, calls and their results, in order.
+
+Each call stands in the answer that made it, its result right behind it, wherever in the records it came; a call without one
+is answered with the truth, that its end is not on record. Only what the agent itself would see goes over: from the last
+summary of its context on. Thoughts of one agent are of no use to another; they, and what the client said by itself, are
+left out and counted. The archive is not touched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from hashlib import blake2b
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.model.archive import Call, MessageRow, Session
+from everturn.model.conversation import Block, CallEnd, CallStart, Message
+from everturn.recall.reading import Sources, read_messages, result_block
+from everturn.sources.native import pictures
+from everturn.store import Store
+
+#: What the model is told about a call that has no result on record.
+INTERRUPTED = (
+    "Interrupted: the session broke off and no result of this call was recorded. It may or may not have taken effect, "
+    "wholly or in part. Find out what happened before doing it again."
+)
+_STRAY = "[Output of a tool call that is not on record]\n"
+_STOPPED = "[Request interrupted by the user]"
+_COMPACTED = (
+    "[The conversation before this point was compacted. This is the summary that took its place; the whole of it is in the "
+    "everturn archive, session {session}.]\n\n"
+)
+_FITS = re.compile(r"[A-Za-z0-9_-]{1,40}")
+
+#: What is told besides the words of humans, agents and models.
+_TOLD = ("notification", "output", "interrupt")
+
+
+class History(Struct, frozen=True):
+    """A conversation for another agent."""
+
+    messages: list[Message]
+    left_out: dict[str, int]  # thoughts | context | notices | unknown | images → how many
+    answered: int = 0  # calls whose end is not on record
+    compacted: int = 0  # messages before the summary of the context
+
+    def count(self, kind: str) -> int:
+        """How many blocks of a kind there are."""
+        return sum(block.kind == kind for message in self.messages for block in message.blocks)
+
+    @property
+    def notes(self) -> list[str]:
+        """What did not go over as it was, one sentence each."""
+        words = {
+            "thoughts": "thoughts of the model, which only its own provider can read",
+            "context": "messages that the client put in by itself",
+            "notices": "notices of the client",
+            "unknown": "messages of kinds that are not known",
+            "images": "images that are not in the records, or cannot be told to another model",
+        }
+        found = [f"left out: {n:,} {words[what]}" for what, n in self.left_out.items()]
+        if self.answered:
+            found.append(f"{self.answered:,} calls without a recorded result are answered with that")
+        if self.compacted:
+            found.append(f"begins with the summary of {self.compacted:,} messages; recall reaches all of them")
+        return found
+
+
+def history(
+    store: Store, sources: Sources, session: Session, upto: int | None = None, keep_thoughts: bool = False
+) -> History:
+    """The conversation up to turn `upto` (from 0, included; None = all of it)."""
+    last = None if upto is None else store.turns(session.id, upto, upto)[0].last_seq
+    pairs = list(read_messages(store, sources, session, 0, last))
+    first = _boundary(pairs)
+    calls = _calls(store.calls(session.id), {row.seq: message for row, message in pairs})
+    gathering = _Gathering(session, calls, keep_thoughts)
+    for row, message in pairs[first:]:
+        gathering.take(row, message)
+    return gathering.done(first)
+
+
+def _boundary(pairs: list[tuple[MessageRow, Message]]) -> int:
+    """Where what the agent sees begins: at the last mark of a compaction with words."""
+    for place in range(len(pairs) - 1, -1, -1):
+        row, message = pairs[place]
+        if _is_boundary(row) and _summary(message):
+            return place
+    return 0
+
+
+def _is_boundary(row: MessageRow) -> bool:
+    """A mark by itself, or a summary that the conversation goes on from: spoken by a side of it, not by the client."""
+    return row.kind == "compaction" or (row.kind == "summary" and row.role in ("user", "assistant"))
+
+
+class _Paired(Struct):
+    """A call, the id it gets and what it gave back."""
+
+    call_id: str
+    result: Block | None = None
+
+
+def _calls(rows: list[Call], messages: dict[int, Message]) -> dict[tuple[int, int], _Paired]:
+    """By message and block: each call with an id of its own."""
+    found: dict[tuple[int, int], _Paired] = {}
+    taken: set[str] = set()
+    for row in rows:
+        if row.status == "orphan":
+            continue
+        answer = messages.get(row.result_seq) if row.result_seq is not None else None
+        name, number = row.call_id, 0
+        while name in taken or not _FITS.fullmatch(name):
+            name = f"call_{blake2b(f'{row.call_id} {number}'.encode('utf-8', 'replace'), digest_size=12).hexdigest()}"
+            number += 1
+        taken.add(name)
+        found[row.seq, row.idx] = _Paired(name, _result(answer, row) if answer is not None else None)
+    return found
+
+
+def _result(answer: Message, row: Call) -> Block | None:
+    """What a call gave back. One that stands in the same record may go by an id that only its place in the file gives."""
+    beside = answer.blocks[row.idx + 1 : row.idx + 2] if row.result_seq == row.seq else ()
+    return result_block(answer, row) or next((block for block in beside if block.result is not None), None)
+
+
+class _Gathering:
+    """Puts messages together as they are read."""
+
+    def __init__(self, session: Session, calls: dict[tuple[int, int], _Paired], keep_thoughts: bool) -> None:
+        self._session, self._calls, self._keeps = session, calls, keep_thoughts
+        self._paired = {id(one.result) for one in calls.values()}
+        self._made: list[Message] = []
+        self._left: Counter[str] = Counter()
+        self._answered = 0
+        self._open: dict[int, int] = {}  # step → place of its answer
+        self._results: dict[int, list[Block]] = {}  # place of an answer → its results
+
+    def take(self, row: MessageRow, message: Message) -> None:
+        """One message, in the order of the records."""
+        if _is_boundary(row) and _summary(message) and not self._made:
+            self._begin(message)
+        elif (row.origin == "model" and message.kind == "text") or any(block.call for block in message.blocks):
+            self._answer(row, message)
+        elif row.origin in ("human", "agent") or message.kind in _TOLD:
+            self._prompt(row, message)
+        else:
+            self._strays(row, message)
+            if any(block.text and block.result is None for block in message.blocks):
+                self._left[_LEFT.get(message.kind, "context")] += 1
+
+    def done(self, compacted: int) -> History:
+        """All of it."""
+        made: list[Message] = []
+        for place, message in enumerate(self._made):
+            made.append(message)
+            if results := self._results.get(place):
+                made.append(Message("tool", "tool", "result", message.at, blocks=tuple(results)))
+        return History(made, dict(self._left), self._answered, compacted)
+
+    def _begin(self, message: Message) -> None:
+        text = _COMPACTED.format(session=self._session.native_id) + _summary(message)
+        self._made.append(Message("user", "injected", "summary", message.at, blocks=(Block("text", text),)))
+
+    def _prompt(self, row: MessageRow, message: Message) -> None:
+        blocks = [one for one in message.blocks if one.kind in ("text", "image", "document", "unknown")]
+        kept = tuple(one for block in blocks for one in self._said(block))
+        if message.kind == "interrupt" and not kept:
+            kept = (Block("text", _STOPPED),)
+        if kept:
+            self._made.append(Message("user", row.origin, message.kind, row.at, "", message.native_id, blocks=kept))
+        self._strays(row, message)
+
+    def _said(self, block: Block) -> Iterator[Block]:
+        if block.kind == "image":
+            if any(one is not None for one in pictures(block)):
+                yield block
+                return
+            self._left["images"] += 1
+            yield Block("text", f"[image {block.text}]".replace(" ]", "]"))
+        elif block.text.strip():
+            yield Block("text", block.text)
+
+    def _answer(self, row: MessageRow, message: Message) -> None:
+        blocks: list[Block] = []
+        results: list[Block] = []
+        for place, block in enumerate(message.blocks):
+            if block.call is not None:
+                made, result = self._called(self._calls.get((row.seq, place)), block, block.call)
+                blocks.append(made)
+                results.append(result)
+            elif block.kind == "image" and results:  # stands behind the result it belongs to
+                results[-1] = _with_image(results[-1], block)
+            elif block.kind == "thinking":
+                blocks += self._thought(block)
+            elif block.kind != "result":
+                blocks += self._answered_with(block)
+        if blocks:
+            self._put(row, message, blocks, results)
+        self._strays(row, message)
+
+    def _answered_with(self, block: Block) -> Iterator[Block]:
+        """Words only: no agent takes an image for something that its model has said."""
+        if block.kind in ("image", "document"):
+            self._left["images"] += 1
+        elif block.text.strip():
+            yield Block("text", block.text)
+
+    def _put(self, row: MessageRow, message: Message, blocks: list[Block], results: list[Block]) -> None:
+        """What belongs to one response of the model is one answer, also where other records stand between its parts."""
+        place = self._open.get(row.step, -1) if row.step >= 0 else -1
+        if place < 0:
+            place = len(self._made)
+            self._open[row.step] = place
+            said = Message("assistant", "model", "text", row.at, "", message.native_id, model=message.model)
+            self._made.append(replace(said, blocks=tuple(blocks)))
+        else:
+            self._made[place] = replace(self._made[place], blocks=(*self._made[place].blocks, *blocks))
+        self._results.setdefault(place, []).extend(results)
+
+    def _called(self, paired: _Paired | None, block: Block, start: CallStart) -> tuple[Block, Block]:
+        paired = paired or _Paired(start.call_id or "call")
+        call = replace(block, call=replace(start, call_id=paired.call_id))
+        if paired.result is None or paired.result.result is None:
+            self._answered += 1
+            return call, Block("result", INTERRUPTED, result=CallEnd(paired.call_id, True, "interrupted"))
+        return call, replace(paired.result, result=replace(paired.result.result, call_id=paired.call_id))
+
+    def _thought(self, block: Block) -> list[Block]:
+        if self._keeps and isinstance(block.data, dict):
+            return [block]
+        self._left["thoughts"] += 1
+        return []
+
+    def _strays(self, row: MessageRow, message: Message) -> None:
+        """Results whose call is not on record: their words go over as words."""
+        for block in message.blocks:
+            if block.result is not None and block.text and id(block) not in self._paired:
+                self._made.append(
+                    Message("user", "tool", "output", row.at, blocks=(Block("text", _STRAY + block.text),))
+                )
+
+
+def _with_image(result: Block, image: Block) -> Block:
+    held = result.data.get("content", []) if isinstance(result.data, dict) else []
+    return replace(result, data={"content": [*(held if isinstance(held, list) else []), image.data]})
+
+
+_LEFT = {"notice": "notices", "unknown": "unknown"}
+
+
+def _summary(message: Message) -> str:
+    return "\n\n".join(block.text for block in message.blocks if block.field == "summary" and block.text.strip())

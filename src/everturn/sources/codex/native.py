@@ -1,0 +1,130 @@
+"""A new session for Codex: a rollout in the folder of the day, as its own resume reads it.
+
+Of the two ways in which the client has history the one without pages is written: every version since 2025 opens it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from everturn.derive.times import iso
+from everturn.model.conversation import Block, Message
+from everturn.sources import NewSession, Places
+from everturn.sources.native import Tool, line, pictures, text, told, uuid_of
+
+TOOLS = {"shell": Tool("exec_command", {"command": "cmd"})}
+#: The version of the client whose form this is.
+_VERSION = "0.166.0"
+Rec = dict[str, Any]
+
+
+def name(random: str, at: int) -> str:
+    """See `Native`. The client's ids begin with the time."""
+    return str(UUID(hex=f"{at:012x}7{random[:3]}{'89ab'[int(random[3], 16) % 4]}{random[4:19]}"))
+
+
+def place(places: Places, new: NewSession) -> Path:
+    """See `Native`."""
+    named = places.env.get("CODEX_HOME", "").strip()
+    day = datetime.fromtimestamp(new.at / 1000, UTC)
+    folder = (Path(named) if named else places.home / ".codex") / "sessions" / day.strftime("%Y/%m/%d")
+    return folder / f"rollout-{day.strftime('%Y-%m-%dT%H-%M-%S')}-{new.id}.jsonl"
+
+
+def write(places: Places, new: NewSession, messages: Sequence[Message]) -> bytes:
+    """See `Native`."""
+    return b"".join(line({"timestamp": iso(at), **record}) for at, record in _records(new, messages))
+
+
+def begin(prompt: str) -> list[str]:
+    """See `Native`."""
+    return ["codex", prompt]
+
+
+def _records(new: NewSession, messages: Sequence[Message]) -> Iterator[tuple[int, Rec]]:
+    yield new.at, {"type": "session_meta", "payload": _meta(new)}
+    turn, at = "", new.at
+    for number, message in enumerate(messages):
+        if message.role == "user" or not turn:
+            if turn:
+                yield at, _event("task_complete", turn_id=turn, completed_at=at // 1000)
+            at, turn = message.at or new.at, uuid_of(new.id, "turn", number)
+            yield at, _event("task_started", turn_id=turn, started_at=at // 1000, collaboration_mode_kind="default")
+        at = message.at or new.at
+        for record in _of_message(message):
+            yield at, record
+    if turn:
+        yield at, _event("task_complete", turn_id=turn, completed_at=at // 1000)
+
+
+def _meta(new: NewSession) -> Rec:
+    meta: Rec = {
+        "session_id": new.id,
+        "id": new.id,
+        "timestamp": iso(new.at),
+        "cwd": new.workspace,
+        "originator": "codex_cli_rs",
+        "cli_version": _VERSION,
+        "source": "cli",
+        "thread_source": "user",
+    }
+    return {**meta, "forked_from_id": new.forked_from} if new.forked_from else meta
+
+
+def _of_message(message: Message) -> Iterator[Rec]:
+    """The items of a message, which the model is told, and the events that the client's screen shows."""
+    if message.role == "user":
+        content = [one for block in message.blocks for one in _given(block)]
+        yield _item({"type": "message", "role": "user", "content": content})
+        words = "".join(block.text for block in message.blocks)  # as the client itself joins them
+        yield _event("user_message", message=words, images=[], local_images=[], text_elements=[])
+        return
+    for block in message.blocks:
+        if block.kind == "text":
+            yield _event("agent_message", message=block.text)
+            content = [{"type": "output_text", "text": block.text}]
+            yield _item({"type": "message", "role": "assistant", "content": content})
+        else:
+            yield _item(_other(block))
+
+
+def _other(block: Block) -> Rec:
+    if block.call is not None:
+        return _call(block)
+    if block.result is None:
+        return dict(block.data)  # a thought of its own
+    own = block.data if isinstance(block.data, dict) else {}
+    kind = "custom_tool_call_output" if own.get("type") == "custom_tool_call_output" else "function_call_output"
+    images = [{"type": "input_image", "image_url": one.address} for one in pictures(block) if one is not None]
+    words = [{"type": "input_text", "text": block.text}] if block.text else []
+    output: Any = [*words, *images] if images else block.text
+    return {"type": kind, "call_id": block.result.call_id, "output": output}
+
+
+def _call(block: Block) -> Rec:
+    assert block.call is not None
+    own = block.data if isinstance(block.data, dict) else {}
+    if own.get("type") == "custom_tool_call":
+        return {**own, "call_id": block.call.call_id}
+    name_, given = told(block.call, TOOLS)
+    return {"type": "function_call", "name": name_, "arguments": text(given), "call_id": block.call.call_id}
+
+
+def _given(block: Block) -> Iterator[Rec]:
+    if block.kind != "image":
+        yield {"type": "input_text", "text": block.text}
+    for shown in pictures(block):
+        if shown is not None:
+            yield {"type": "input_image", "image_url": shown.address}
+
+
+def _item(payload: Rec) -> Rec:
+    return {"type": "response_item", "payload": payload}
+
+
+def _event(kind: str, **more: Any) -> Rec:
+    return {"type": "event_msg", "payload": {"type": kind, **more}}

@@ -1,0 +1,198 @@
+"""A new session for OpenCode: an export that its own `opencode import` takes in. Its database is not touched by us.
+
+Every message must name a model that the client has: the default of its configuration, the one last used, else the one of
+the conversation with the provider that usually has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from everturn.model.conversation import Block, Message
+from everturn.sources import NewSession, Places
+from everturn.sources.foreign import decoded, word
+from everturn.sources.native import Tool, line, pictures, told
+
+TOOLS = {
+    "shell": Tool("bash", {"command": "command"}, {"description": ""}),
+    "read": Tool("read", {"path": "filePath"}),
+    "edit": Tool("edit", {"path": "filePath", "old": "oldString", "new": "newString", "all": "replaceAll"}),
+    "create": Tool("write", {"path": "filePath", "content": "content"}),
+}
+#: The version of the client whose form this is.
+_VERSION = "1.18.33"
+_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_PROVIDERS = (("claude", "anthropic"), ("gpt", "openai"), ("o3", "openai"), ("o4", "openai"), ("gemini", "google"))
+_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
+_NO_TOKENS = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}
+Rec = dict[str, Any]
+
+
+def name(random: str, at: int) -> str:
+    """See `Native`. The client's ids of sessions run backwards with the time."""
+    return _id("ses", ((1 << 48) - 1) ^ (at * 0x1000 + 1), random)
+
+
+def place(places: Places, new: NewSession) -> Path:
+    """See `Native`. The file is only brought to the client; it stays with us."""
+    return Path(f"{new.id}.json")
+
+
+def take_in(path: Path) -> list[str]:
+    """See `Native`."""
+    return ["opencode", "import", str(path)]
+
+
+def begin(prompt: str) -> list[str]:
+    """See `Native`."""
+    return ["opencode", "--prompt", prompt]
+
+
+def write(places: Places, new: NewSession, messages: Sequence[Message]) -> bytes:
+    """See `Native`."""
+    provider, model = _model(places, new)
+    info = {
+        "id": new.id,
+        "slug": "handed-over",
+        "version": _VERSION,
+        "projectID": "global",
+        "directory": new.workspace,
+        "title": new.title or "Handed over",
+        "time": {"created": new.at, "updated": new.at},
+    }
+    made = _Making(new, provider, model, messages)
+    return line({"info": info, "messages": list(made.messages(messages))})
+
+
+class _Making:
+    """The messages of one session. The client sorts by ids, so these count up; the next prompt comes after all of them."""
+
+    def __init__(self, new: NewSession, provider: str, model: str, messages: Sequence[Message]) -> None:
+        self._new, self._provider, self._model_id = new, provider, model
+        self._results = {b.result.call_id: b for one in messages for b in one.blocks if b.result is not None}
+        self._count = 0
+        self._at = 0
+        self._prompt = ""
+
+    def messages(self, messages: Sequence[Message]) -> Iterator[Rec]:
+        """One for each prompt and each answer."""
+        for message in messages:
+            if message.role == "user":
+                yield self._user(message)
+            elif message.role == "assistant":
+                if not self._prompt:  # every answer hangs on a prompt
+                    yield self._user(Message("user", "injected", at=message.at))
+                yield self._assistant(message)
+
+    def _user(self, message: Message) -> Rec:
+        self._prompt = self._next("msg")
+        info = {
+            "id": self._prompt,
+            "sessionID": self._new.id,
+            "role": "user",
+            "time": {"created": self._when(message)},
+            "agent": "build",
+            "model": {"providerID": self._provider, "modelID": self._model_id},
+        }
+        parts = [one for block in message.blocks for one in self._given(block)]
+        return {"info": info, "parts": self._parts(self._prompt, parts)}
+
+    def _assistant(self, message: Message) -> Rec:
+        own, at = self._next("msg"), self._when(message)
+        calls = any(block.call is not None for block in message.blocks)
+        finish = "tool-calls" if calls else "stop"
+        info = {
+            "id": own,
+            "sessionID": self._new.id,
+            "role": "assistant",
+            "parentID": self._prompt,
+            "mode": "build",
+            "agent": "build",
+            "path": {"cwd": self._new.workspace, "root": self._new.workspace},
+            "cost": 0,
+            "tokens": _NO_TOKENS,
+            "modelID": self._model_id,
+            "providerID": self._provider,
+            "time": {"created": at, "completed": at},
+            "finish": finish,
+        }
+        done = {"type": "step-finish", "reason": finish, "cost": 0, "tokens": _NO_TOKENS}
+        parts = [{"type": "step-start"}, *(self._said(block, at) for block in message.blocks), done]
+        return {"info": info, "parts": self._parts(own, parts)}
+
+    def _said(self, block: Block, at: int) -> Rec:
+        if block.call is None:
+            kind = "reasoning" if block.kind == "thinking" else "text"
+            return {"type": kind, "text": block.text, "time": {"start": at, "end": at}}
+        name_, given = told(block.call, TOOLS)
+        found = self._results.get(block.call.call_id)
+        failed = found is None or found.result is None or found.result.is_error
+        state: Rec = {"input": given, "time": {"start": at, "end": at}, "metadata": {}}
+        said = found.text if found is not None else ""
+        if failed:
+            state |= {"status": "error", "error": said}
+        else:
+            state |= {"status": "completed", "output": said, "title": block.call.command or block.call.path}
+            shown = [_file(one.media, one.address) for one in pictures(found) if one is not None] if found else []
+            attached = [{**one, **self._envelope("prt", "")} for one in shown]
+            state |= {"attachments": attached} if attached else {}
+        return {"type": "tool", "tool": name_, "callID": block.call.call_id, "state": state}
+
+    def _given(self, block: Block) -> Iterator[Rec]:
+        if block.kind != "image":
+            yield {"type": "text", "text": block.text}
+        yield from (_file(one.media, one.address) for one in pictures(block) if one is not None)
+
+    def _parts(self, message: str, parts: Sequence[Rec]) -> list[Rec]:
+        return [{**part, **self._envelope("prt", message)} for part in parts]
+
+    def _envelope(self, kind: str, message: str) -> Rec:
+        return {"id": self._next(kind), "sessionID": self._new.id, "messageID": message}
+
+    def _when(self, message: Message) -> int:
+        """Its time, never before that of the one before it: the client sorts by these, too."""
+        self._at = max(self._at, min(message.at or self._new.at, self._new.at))
+        return self._at
+
+    def _next(self, kind: str) -> str:
+        self._count += 1
+        random = blake2b(f"{self._new.id} {self._count}".encode(), digest_size=16).hexdigest()
+        return _id(kind, (self._new.at - (1 << 22)) * 0x1000 + self._count, random)
+
+
+def _id(kind: str, number: int, random: str) -> str:
+    tail = "".join(_LETTERS[byte % 62] for byte in bytes.fromhex(random)[:14])
+    return f"{kind}_{number & (1 << 48) - 1:012x}{tail}"
+
+
+def _file(media: str, address: str) -> Rec:
+    return {"type": "file", "mime": media, "url": address}
+
+
+def _model(places: Places, new: NewSession) -> tuple[str, str]:
+    config = Path(places.env.get("XDG_CONFIG_HOME") or places.home / ".config") / "opencode"
+    state = Path(places.env.get("XDG_STATE_HOME") or places.home / ".local" / "state") / "opencode"
+    for path in (config / "opencode.jsonc", config / "opencode.json", config / "config.json"):
+        provider, _, model = word(_object(path).get("model")).partition("/")
+        if provider and model:
+            return provider, model
+    recent = _object(state / "model.json").get("recent")
+    for used in recent if isinstance(recent, list) else ():
+        if isinstance(used, dict) and word(used.get("providerID")) and word(used.get("modelID")):
+            return word(used["providerID"]), word(used["modelID"])
+    return next((one for start, one in _PROVIDERS if new.model.startswith(start)), "opencode"), new.model or "unknown"
+
+
+def _object(path: Path) -> Mapping[str, Any]:
+    try:
+        text = path.read_text("utf-8", "replace")
+    except OSError:
+        return {}
+    for _ in range(2):  # a comma that is too many may stand before a comment
+        text = _COMMENT.sub(lambda match: match[1] or "", text)
+    found = decoded(text.encode("utf-8", "replace"))
+    return found if isinstance(found, dict) else {}

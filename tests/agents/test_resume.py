@@ -1,0 +1,80 @@
+"""Every pair of real programs: a session of the one, opened in the other by its own command, is told to the model whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from everturn.recall.origins import offspring_of, origin_of
+from everturn.recall.reading import read_messages
+from everturn.sources import all_sources
+from tests.agents.clients import CLIENTS
+from tests.agents.held import Held, converted, next_request, resume, running, taken_in
+from tests.agents.talk import EXPECTED, LAST, PROMPTS, assert_told
+
+pytestmark = pytest.mark.agents
+
+NAMES = tuple(CLIENTS)
+PAIRS = [(giver, taker) for giver in NAMES for taker in NAMES if giver != taker]
+
+
+@pytest.mark.parametrize("agent", NAMES)
+def test_what_a_program_has_held_is_in_the_archive(agent: str, held: dict[str, Held]) -> None:
+    session = held[agent].session
+    assert (session.n_turns, session.n_calls, session.n_errors) == (3, 3, 1)
+
+
+@pytest.mark.parametrize(("giver", "taker"), PAIRS)
+def test_a_session_of_one_program_goes_on_in_another(
+    giver: str, taker: str, held: dict[str, Held], tmp_path: Path
+) -> None:
+    before = held[giver].files()
+    with running(taker, tmp_path) as run:
+        made = converted(held[giver], run)
+        assert_told(next_request(run, made.command), (*EXPECTED, ("user", LAST)))
+        again = taken_in(run, held[giver].store, made.new.id)
+    assert again.n_turns == 4
+    origin = origin_of(held[giver].store, again)
+    assert origin is not None and origin.native_id == held[giver].session.native_id
+    assert again.native_id in [one.native_id for one in offspring_of(held[giver].store, held[giver].session)]
+    assert before == held[giver].files()
+
+
+@pytest.mark.parametrize("agent", NAMES)
+def test_a_session_forks_at_an_earlier_turn(agent: str, held: dict[str, Held], tmp_path: Path) -> None:
+    with running(agent, tmp_path) as run:
+        made = converted(held[agent], run, upto=1)
+        told = next_request(run, made.command)
+    assert_told(told, (*EXPECTED[:9], ("user", LAST)))
+    assert not any(PROMPTS[2] in one.text for one in told)
+
+
+@pytest.mark.parametrize("taker", NAMES)
+def test_what_was_handed_over_can_be_handed_on(taker: str, held: dict[str, Held], tmp_path: Path) -> None:
+    """There and back again: the words are still the same."""
+    middle = NAMES[NAMES.index(taker) - 1]
+    with running(middle, tmp_path / "middle") as run:
+        made = converted(held[taker], run)
+        run.again(resume(middle, made.new.id), PROMPTS[1].replace("PROMPT-TWO", "PROMPT-NEXT"))
+        there = Held(held[taker].store, taken_in(run, held[taker].store, made.new.id), run.home)
+    with running(taker, tmp_path / "back") as run:
+        back = converted(there, run)
+        assert_told(next_request(run, back.command), (*EXPECTED, ("user", "PROMPT-NEXT"), ("user", LAST)))
+
+
+@pytest.mark.parametrize("agent", NAMES)
+def test_the_reader_of_the_receiving_format_reads_what_was_written(
+    agent: str, held: dict[str, Held], tmp_path: Path
+) -> None:
+    giver = next(name for name in NAMES if name != agent)
+    with running(agent, tmp_path) as run:
+        made = converted(held[giver], run)
+        session = taken_in(run, held[giver].store, made.new.id)
+    words = [
+        block.text
+        for _, message in read_messages(held[giver].store, all_sources(), session)
+        for block in message.blocks
+        if block.kind == "text" and block.field in ("prompt", "answer")
+    ]
+    assert words == [words for kind, words in EXPECTED if kind in ("user", "assistant")]

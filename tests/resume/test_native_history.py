@@ -1,0 +1,133 @@
+"""What another agent is told of a session: in order, paired, with the truth about what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from everturn.model.archive import Session
+from everturn.model.conversation import Message
+from everturn.resume.history import INTERRUPTED, History, history
+from everturn.sources import all_sources
+from everturn.store import open_store
+from tests.recall.archives import Archive
+
+PNG = "iVBORw0KGgo="
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Archive]:
+    store = open_store("memory:")
+    yield Archive(store, tmp_path / "agent")
+    store.close()
+
+
+def told(kept: Archive, *pieces: bytes, upto: int | None = None, own: bool = False) -> History:
+    session: Session = kept.take_in(*pieces)
+    return history(kept.store, all_sources(), session, upto, own)
+
+
+def lines(found: History) -> list[str]:
+    return [f"{message.role}: {block.text}" for message in found.messages for block in message.blocks]
+
+
+def shape(found: History) -> list[tuple[str, list[str]]]:
+    return [(message.role, [_name(message, n) for n in range(len(message.blocks))]) for message in found.messages]
+
+
+def _name(message: Message, n: int) -> str:
+    block = message.blocks[n]
+    return block.call.call_id if block.call else block.result.call_id if block.result else block.text
+
+
+def test_results_stand_behind_the_answer_that_called_wherever_they_came(kept: Archive) -> None:
+    prompt = kept.history.line("user", "look twice")
+    first, second = kept.use("Bash", "a", "msg", command="ls"), kept.use("Bash", "b", "msg", command="pwd")
+    found = told(kept, prompt, first, kept.back("a", "files"), second, kept.back("b", "folder"))
+    assert shape(found) == [("user", ["look twice"]), ("assistant", ["a", "b"]), ("tool", ["a", "b"])]
+    assert found.notes == []
+
+
+def test_a_prompt_typed_between_a_call_and_its_result_comes_after_both(kept: Archive) -> None:
+    pieces = (kept.history.line("user", "go"), kept.use("Bash", "a", command="ls"), kept.history.line("user", "faster"))
+    found = told(kept, *pieces, kept.back("a", "files"))
+    assert shape(found) == [("user", ["go"]), ("assistant", ["a"]), ("tool", ["a"]), ("user", ["faster"])]
+
+
+def test_a_call_without_a_result_is_answered_with_the_truth(kept: Archive) -> None:
+    found = told(kept, kept.history.line("user", "go"), kept.use("Bash", "a", command="rm x"))
+    result = found.messages[-1].blocks[0]
+    assert result.text == INTERRUPTED and result.result is not None and result.result.is_error
+    assert found.notes == ["1 calls without a recorded result are answered with that"]
+
+
+def test_a_result_whose_call_is_not_on_record_goes_over_as_words(kept: Archive) -> None:
+    found = told(kept, kept.history.turn("go", "gone"), kept.back("lost", "what it said"))
+    assert lines(found)[-1] == "user: [Output of a tool call that is not on record]\nwhat it said"
+
+
+def test_calls_that_share_an_id_get_ids_of_their_own(kept: Archive) -> None:
+    once = (kept.use("Bash", "a", command="one"), kept.back("a", "1"))
+    again = (kept.use("Bash", "a", command="two"), kept.back("a", "2"))
+    found = told(kept, kept.history.line("user", "go"), *once, *again)
+    ids = [block.call.call_id for message in found.messages for block in message.blocks if block.call]
+    results = [(b.result.call_id, b.text) for m in found.messages for b in m.blocks if b.result]
+    assert len(set(ids)) == 2
+    assert results == [(ids[0], "1"), (ids[1], "2")]
+
+
+def test_only_what_the_agent_would_see_goes_over(kept: Archive) -> None:
+    mark = kept.history.line("system", "", subtype="compact_boundary", compactMetadata={"trigger": "auto"})
+    summary = kept.history.line("user", "They fixed the till.", isCompactSummary=True, isVisibleInTranscriptOnly=True)
+    found = told(kept, kept.history.turn("old", "older"), mark, summary, kept.history.turn("new", "newer"))
+    assert "They fixed the till." in lines(found)[0] and "everturn archive, session" in lines(found)[0]
+    assert lines(found)[1:] == ["user: new", "assistant: newer"]
+    assert found.compacted == 3
+    assert found.notes == ["begins with the summary of 3 messages; recall reaches all of them"]
+
+
+def test_thoughts_stay_behind_and_are_counted(kept: Archive) -> None:
+    thought = kept.history.line("assistant", [{"type": "thinking", "thinking": "hm", "signature": "s"}])
+    found = told(kept, kept.history.line("user", "go"), thought, kept.history.turn("on", "done"))
+    assert found.left_out == {"thoughts": 1}
+    assert "left out: 1 thoughts of the model, which only its own provider can read" in found.notes
+
+
+def test_the_agent_itself_gets_its_thoughts_back(kept: Archive) -> None:
+    data = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    found = told(kept, kept.history.line("user", "go"), kept.history.line("assistant", [data]), own=True)
+    assert found.messages[-1].blocks[0].data == data
+
+
+def test_what_the_client_put_in_is_left_out_and_counted(kept: Archive) -> None:
+    reminder = kept.history.line("user", "<system-reminder>be good</system-reminder>", isMeta=True)
+    found = told(kept, reminder, kept.history.turn("go", "done"))
+    assert lines(found) == ["user: go", "assistant: done"]
+    assert found.left_out == {"context": 1}
+
+
+def test_it_ends_with_the_turn_that_was_asked_for(kept: Archive) -> None:
+    turns = [kept.history.turn(f"ask {n}", f"answer {n}") for n in range(3)]
+    assert lines(told(kept, *turns, upto=1)) == [
+        "user: ask 0",
+        "assistant: answer 0",
+        "user: ask 1",
+        "assistant: answer 1",
+    ]
+
+
+def test_an_image_goes_over_and_one_without_bytes_is_said(kept: Archive) -> None:
+    shown = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+    linked = {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}}
+    asked = kept.history.line("user", [{"type": "text", "text": "see"}, shown, linked])
+    found = told(kept, asked)
+    assert [block.kind for block in found.messages[0].blocks] == ["text", "image", "text"]
+    assert found.left_out == {"images": 1}
+
+
+def test_an_interruption_is_told(kept: Archive) -> None:
+    stopped = kept.history.line("user", [{"type": "text", "text": "[Request interrupted by user]"}])
+    found = told(kept, kept.history.turn("go", "well"), stopped)
+    assert lines(found)[-1] == "user: [Request interrupted by user]"
