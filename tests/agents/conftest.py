@@ -13,12 +13,6 @@ from tests.agents.clients import PROGRAMS, WHERE, search_path
 from tests.agents.held import Held, hold
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "agents: runs the real agent programs; only where they are asked for, see conftest"
-    )
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     why = _missing()
     for item in items:

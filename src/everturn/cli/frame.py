@@ -47,7 +47,7 @@ SECTIONS = {
     "Find": ("sessions", "show", "browse", "web", "search", "recall", "mark", "export"),
     "Bring back": ("restore", "resume", "handoff", "repair", "chat"),
     "Understand": ("stats", "turns", "paths", "inspect", "suggest", "struggles", "replay"),
-    "For agents": ("install", "uninstall", "mcp", "enrich", "statusline"),
+    "For agents": ("install", "uninstall", "mcp", "drain", "enrich", "statusline"),
     "Look after": ("doctor", "verify", "rebuild", "backup", "merge", "secrets", "forget"),
     "Set up": ("config", "completion"),
 }

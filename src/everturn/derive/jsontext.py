@@ -1,0 +1,239 @@
+"""Changes a JSON file as a person would: one entry is put in or taken out, every other character stays as it is.
+
+Comments and commas before a closing bracket are understood, as many agents allow them in their settings. What is put in
+follows the indentation of its neighbours. Taking out what was just put in gives the old text again, except that a container
+which held nothing but blanks comes back as `{}` or `[]`. A text that is no JSON raises ValueError.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Path = Sequence[str]
+
+
+@dataclass
+class _Node:
+    """A value and where it stands. `inner` are the values of a container, `keys` where the key of each begins."""
+
+    value: Any
+    start: int
+    end: int = 0
+    inner: list[_Node] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    keys: list[int] = field(default_factory=list)
+
+    def at(self, name: str) -> _Node | None:
+        """The last member of that name, which is the one that counts."""
+        return next((node for key, node in reversed([*zip(self.names, self.inner, strict=True)]) if key == name), None)
+
+
+def read(text: str) -> Any:
+    """What the text says."""
+    return _parsed(text).value
+
+
+def value_at(text: str, at: Path) -> Any:
+    """The value at a path of names; None where there is none."""
+    node = _find(_parsed(text), at)
+    return node.value if node is not None else None
+
+
+def depth(text: str, at: Path) -> int:
+    """How many of the names of a path are there already."""
+    node, found = _parsed(text), 0
+    for name in at:
+        if not isinstance(node.value, dict) or (inner := node.at(name)) is None:
+            break
+        node, found = inner, found + 1
+    return found
+
+
+def put(text: str, at: Path, value: Any) -> str:
+    """The text with a member at a path of names, in place of the one that is there; objects on the way are made."""
+    root = _parsed(text)
+    there = _find(root, at)
+    if there is not None:
+        shown = _shown(value, _indent_at(text, there.start), _step(text))
+        return text[: there.start] + shown + text[there.end :]
+    known = depth(text, at)
+    for name in reversed(at[known + 1 :]):
+        value = {name: value}
+    return _insert(text, _object_at(root, at[:known]), at[known], value)
+
+
+def append(text: str, at: Path, value: Any) -> str:
+    """The text with one more item at the end of a list, which is made if there is none."""
+    node = _find(_parsed(text), at)
+    if node is None:
+        return put(text, at, [value])
+    if not isinstance(node.value, list):
+        raise ValueError(f"{'.'.join(at)} is not a list")
+    return _insert(text, node, None, value)
+
+
+def take(text: str, at: Path) -> str:
+    """The text without the member at a path; the same text when there is none."""
+    holder = _find(_parsed(text), at[:-1])
+    if holder is None or not isinstance(holder.value, dict) or at[-1] not in holder.names:
+        return text
+    return _remove(text, holder, len(holder.names) - 1 - holder.names[::-1].index(at[-1]))
+
+
+def take_items(text: str, at: Path, unwanted: Callable[[Any], bool]) -> str:
+    """The text without those items of a list."""
+    while True:
+        node = _find(_parsed(text), at)
+        if node is None or not isinstance(node.value, list):
+            return text
+        found = next((place for place, item in enumerate(node.value) if unwanted(item)), None)
+        if found is None:
+            return text
+        text = _remove(text, node, found)
+
+
+# putting in and taking out --------------------------------------------------------------------------------------------
+def _insert(text: str, holder: _Node, name: str | None, value: Any) -> str:
+    indent, step = _indent_at(text, holder.start), _step(text)
+    key = "" if name is None else f"{json.dumps(name, ensure_ascii=False)}: "
+    close = holder.end - 1
+    if not holder.inner:
+        if _said(text, holder.start + 1, close):  # a comment
+            end = _last_word(text, close)
+            return f"{text[:end]}\n{indent}{step}{key}{_shown(value, indent + step, step)}\n{indent}{text[close:]}"
+        shown = _shown(value, indent + step, step)
+        return f"{text[: holder.start + 1]}\n{indent}{step}{key}{shown}\n{indent}{text[close:]}"
+    last = holder.inner[-1]
+    comma = _comma(text, last.end, close)
+    text, close = (text, close) if comma is not None else (text[: last.end] + "," + text[last.end :], close + 1)
+    end = _last_word(text, close)
+    if "\n" not in text[holder.start : close]:
+        return f"{text[:end]} {key}{json.dumps(value, ensure_ascii=False)}{text[end:]}"
+    inner = _indent_at(text, holder.keys[-1])
+    return f"{text[:end]}\n{inner}{key}{_shown(value, inner, step)}{text[end:]}"
+
+
+def _remove(text: str, holder: _Node, place: int) -> str:
+    node, start = holder.inner[place], holder.keys[place]
+    before = _last_word(text, start)
+    close = holder.end - 1
+    comma = _comma(text, node.end, close)
+    end = node.end if comma is None else comma + 1
+    if len(holder.inner) == 1:
+        rest = text[holder.start + 1 : before] + text[end:close]
+        return text[: holder.start + 1] + (rest if rest.strip() else "") + text[close:]
+    if place < len(holder.inner) - 1 or comma is not None:
+        return text[:before] + text[end:]
+    previous = _comma(text, holder.inner[place - 1].end, start)
+    assert previous is not None
+    return text[:previous] + text[previous + 1 : before] + text[end:]
+
+
+def _find(node: _Node, at: Path) -> _Node | None:
+    for name in at:
+        if not isinstance(node.value, dict) or (inner := node.at(name)) is None:
+            return None
+        node = inner
+    return node
+
+
+def _object_at(root: _Node, at: Path) -> _Node:
+    node = _find(root, at)
+    if node is None or not isinstance(node.value, dict):
+        raise ValueError(f"{'.'.join(at) or 'the file'} is not an object")
+    return node
+
+
+def _shown(value: Any, indent: str, step: str) -> str:
+    return json.dumps(value, indent=step, ensure_ascii=False).replace("\n", f"\n{indent}")
+
+
+def _indent_at(text: str, at: int) -> str:
+    """The blanks at the beginning of the line."""
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _step(text: str) -> str:
+    found = re.search(r"\n([ \t]+)\S", text)
+    return found[1] if found else "  "
+
+
+def _last_word(text: str, at: int) -> int:
+    """Where the blanks before a place begin."""
+    return len(text[:at].rstrip(_BLANK))
+
+
+def _said(text: str, start: int, end: int) -> bool:
+    return bool(text[start:end].strip(_BLANK))
+
+
+def _comma(text: str, at: int, end: int) -> int | None:
+    at = _skip(text, at)
+    return at if at < end and text[at] == "," else None
+
+
+# reading --------------------------------------------------------------------------------------------------------------
+_BLANK = " \t\r\n\ufeff"
+_TRIVIA = re.compile(r"[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_PLAIN = re.compile(r'"(?:[^"\\\n]|\\.)*"|-?\d[\d.eE+-]*|true|false|null')
+_DEEPEST = 100
+
+
+def _parsed(text: str) -> _Node:
+    node = _value(text, _skip(text, 0), 0)
+    if _skip(text, node.end) != len(text):
+        raise ValueError(f"not JSON: more after its end, at character {node.end}")
+    return node
+
+
+def _value(text: str, at: int, level: int) -> _Node:
+    if level > _DEEPEST:
+        raise ValueError("not JSON we can read: nested too deep")
+    if text[at : at + 1] in ("{", "["):
+        return _container(text, at, level)
+    found = _PLAIN.match(text, at)
+    if found is None:
+        raise ValueError(f"not JSON at character {at}")
+    return _Node(json.loads(found[0]), at, found.end())
+
+
+def _container(text: str, start: int, level: int) -> _Node:
+    is_object = text[start] == "{"
+    node = _Node({} if is_object else [], start)
+    at = _skip(text, start + 1)
+    while text[at : at + 1] != ("}" if is_object else "]"):
+        node.keys.append(at)
+        if is_object:
+            at = _key(text, at, node)
+        inner = _value(text, at, level + 1)
+        node.inner.append(inner)
+        at = _skip(text, inner.end)
+        if text[at : at + 1] == ",":
+            at = _skip(text, at + 1)
+        elif text[at : at + 1] not in ("}", "]"):
+            raise ValueError(f"not JSON at character {at}")
+    node.end = at + 1
+    values = [inner.value for inner in node.inner]
+    node.value = dict(zip(node.names, values, strict=True)) if is_object else values
+    return node
+
+
+def _key(text: str, at: int, node: _Node) -> int:
+    key = _value(text, at, 0)
+    colon = _skip(text, key.end)
+    if not isinstance(key.value, str) or text[colon : colon + 1] != ":":
+        raise ValueError(f"not JSON at character {at}")
+    node.names.append(key.value)
+    return _skip(text, colon + 1)
+
+
+def _skip(text: str, at: int) -> int:
+    """The next place that is neither blank nor a comment."""
+    while found := _TRIVIA.match(text, at):
+        at = found.end()
+    return at

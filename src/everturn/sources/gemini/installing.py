@@ -1,0 +1,67 @@
+"""Puts everturn into Gemini CLI: an extension for all projects, or entries in the settings of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from everturn.sources import Edit, OwnFile, Places, Programs, Setting
+from everturn.sources.installing import (
+    COMMANDS,
+    DESCRIPTION,
+    DRAIN,
+    HINTS,
+    NAME,
+    VERSION,
+    WHERE,
+    Command,
+    as_json,
+    hook_groups,
+    server,
+    skill,
+)  # fmt: skip
+
+EVENTS = {
+    "SessionStart": (WHERE, DRAIN),
+    "BeforeAgent": (HINTS,),
+    "AfterTool": (),
+    "PreCompress": (DRAIN,),
+    "AfterAgent": (DRAIN,),
+    "SessionEnd": (DRAIN,),
+}
+_MILLISECONDS = 10_000
+
+
+def edits(places: Places, project: Path | None, programs: Programs) -> Sequence[Edit]:
+    """Everything that is written."""
+    if project is None:
+        folder = _home(places) / "extensions" / NAME
+        found = [*_extension(places, folder, programs)]
+    else:
+        folder = project / ".gemini"
+        found = [*_entries(places, folder / "settings.json", programs)]
+    commands = [OwnFile(folder / "commands" / f"{one.name}.toml", _toml(one)) for one in COMMANDS]
+    return [*found, *commands, skill(folder / "skills")]
+
+
+def _extension(places: Places, folder: Path, programs: Programs) -> Iterator[Edit]:
+    about = {"name": NAME, "version": VERSION, "description": DESCRIPTION, "mcpServers": {NAME: server(programs)}}
+    hooks = {event: [group] for event, group in hook_groups(programs, places, EVENTS, _MILLISECONDS)}
+    yield OwnFile(folder / "gemini-extension.json", as_json(about))
+    yield OwnFile(folder / "hooks" / "hooks.json", as_json({"hooks": hooks}))
+
+
+def _entries(places: Places, settings: Path, programs: Programs) -> Iterator[Edit]:
+    for event, group in hook_groups(programs, places, EVENTS, _MILLISECONDS):
+        yield Setting(settings, ("hooks", event), group, item=True)
+    yield Setting(settings, ("mcpServers", NAME), server(programs))
+
+
+def _toml(one: Command) -> str:
+    text = one.text.replace("ARGUMENTS", "{{args}}")
+    return f"description = {as_json(one.description).strip()}\nprompt = '''\n{text}'''\n"
+
+
+def _home(places: Places) -> Path:
+    moved = places.env.get("GEMINI_CLI_HOME", "").strip()
+    return (Path(moved) if moved else places.home) / ".gemini"

@@ -1,0 +1,287 @@
+"""Settings files of agents: ours goes in and comes out, and nothing of the user's is lost on the way."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everturn.capture.installing import (
+    Record,
+    carry_out,
+    plan_install,
+    plan_uninstall,
+    read_record,
+    record_name,
+    records,
+    take_out,
+)
+from everturn.capture.service import service_for
+from everturn.capture.settingfiles import applied, undone
+from everturn.derive import jsontext
+from everturn.sources import Edit, OwnFile, Places, Programs, Section, Setting, Source, all_sources
+
+SOURCES = [source for source in all_sources().values() if source.install is not None]
+PROGRAMS = Programs(("/opt/our tools/everturn-hook",), ("/opt/our tools/everturn",), {"EVERTURN_HOME": "/srv/ev"})
+JSONC = '// mine\n{\n\t"theme": "dark", // not light\n\t"mcp": {"other": {"command": ["x"]}},\n}\n'
+HOOK = {"hooks": [{"type": "command", "command": "everturn-hook"}]}
+
+
+def install(folder: Path, edits: list[Edit], name: str = "some", options: tuple[str, ...] = ()) -> int:
+    """How many files were changed."""
+    plan = plan_install(edits, read_record(folder, name), folder)
+    if plan.work:
+        carry_out(plan, Record(name, 1, options=options), folder)
+    return len(plan.work)
+
+
+def uninstall(folder: Path, name: str = "some") -> None:
+    record = read_record(folder, name)
+    assert record is not None
+    take_out(plan_uninstall(record, folder), record, folder)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def folders(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_dir()}
+
+
+def edits_of(source: Source, home: Path, project: Path | None = None, programs: Programs = PROGRAMS) -> list[Edit]:
+    assert source.install is not None
+    return list(source.install.edits(Places(home, {}, "linux"), project, programs))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    return tmp_path / "installed"
+
+
+# every agent ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("in_project", [False, True])
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
+def test_what_is_installed_is_gone_without_a_trace_afterwards(
+    source: Source, in_project: bool, home: Path, kept: Path
+) -> None:
+    project = home / "work" if in_project else None
+    for theirs in (edit for edit in edits_of(source, home, project) if not isinstance(edit, OwnFile)):
+        theirs.path.parent.mkdir(parents=True, exist_ok=True)
+        theirs.path.write_text(JSONC if isinstance(theirs, Setting) else '# mine\nmodel = "m"\n[a]\nb = 1', "utf-8")
+    before = files(home), folders(home)
+    wanted = edits_of(source, home, project)
+    assert install(kept, wanted) > 0
+    assert install(kept, wanted) == 0, "the second time there is nothing to do"
+    for edit in wanted:
+        _holds(edit)
+    uninstall(kept)
+    assert (files(home), folders(home)) == before
+    assert records(kept) == []
+
+
+def _holds(edit: Edit) -> None:
+    text = edit.path.read_text("utf-8")
+    if isinstance(edit, Setting):
+        value = jsontext.value_at(text, edit.at)
+        assert edit.value in value if edit.item else value == edit.value
+        assert "// not light" in text
+    elif isinstance(edit, Section):
+        assert tomllib.loads(text)["model"] == "m" and edit.text in text
+    else:
+        assert text == edit.text
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
+def test_a_file_that_went_on_changing_keeps_its_changes_and_loses_ours(source: Source, home: Path, kept: Path) -> None:
+    project = home / "work"
+    install(kept, edits_of(source, home, project))
+    touched = []
+    for edit in edits_of(source, home, project):
+        if isinstance(edit, Setting) and edit.path not in touched:
+            edit.path.write_text(jsontext.put(edit.path.read_text("utf-8"), ("new",), "theirs"), "utf-8")
+            touched.append(edit.path)
+        elif isinstance(edit, Section):
+            edit.path.write_text(f'model = "m"\n{edit.path.read_text("utf-8")}\n[after]\nx = 1\n', "utf-8")
+            touched.append(edit.path)
+    uninstall(kept)
+    left = files(home)
+    assert sorted(left) == sorted(str(path.relative_to(home)) for path in touched)
+    assert not any(b"everturn" in data for data in left.values()), left
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
+def test_every_program_is_named_by_its_full_path_and_finds_the_archive_from_anywhere(
+    source: Source, home: Path
+) -> None:
+    said = "".join(str(getattr(edit, "value", "") or getattr(edit, "text", "")) for edit in edits_of(source, home))
+    assert "/opt/our tools/everturn-hook" in said and ("'mcp'" in said or '"mcp"' in said)
+    assert "EVERTURN_HOME" in said and "/srv/ev" in said
+    for word in ("--hints", "--where-you-were", "--statusline"):
+        assert word not in said, "off unless the user turns it on"
+    full = Programs(("/h",), ("/e",), {}, where=True, hints=True)
+    told = "".join(str(edit) for edit in edits_of(source, home, None, full))
+    assert "--hints" in told and "--where-you-were" in told and "--with" not in told
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
+def test_the_three_commands_and_the_skill_are_there(source: Source, home: Path) -> None:
+    names = {str(edit.path.relative_to(home)).lower() for edit in edits_of(source, home) if isinstance(edit, OwnFile)}
+    for word in ("recall", "restore", "handoff", "skill.md"):
+        assert any(word in name for name in names), names
+
+
+# what the user wrote --------------------------------------------------------------------------------------------------
+def test_another_file_or_entry_in_our_place_is_left_alone_and_told(home: Path, kept: Path) -> None:
+    (home / "recall.md").write_text("my own command", "utf-8")
+    (home / "s.json").write_text('{"mcp": {"everturn": "mine"}}', "utf-8")
+    (home / "c.toml").write_text('[mcp_servers.everturn]\ncommand = "mine"\n', "utf-8")
+    before = files(home)
+    edits: list[Edit] = [
+        OwnFile(home / "recall.md", "ours"),
+        Setting(home / "s.json", ("mcp", "everturn"), {"a": 1}),
+        Section(home / "c.toml", '[mcp_servers.everturn]\ncommand = "ours"'),
+    ]
+    plan = plan_install(edits, None, kept)
+    assert plan.work == [] and len(plan.refused) == 3
+    carry_out(plan, Record("some", 1), kept)
+    uninstall(kept)
+    assert files(home) == before
+
+
+@pytest.mark.parametrize("text", ["{broken", '{"hooks": 5}', '["a"]', "\x00"])
+def test_a_file_that_is_not_understood_is_not_touched(text: str, home: Path, kept: Path) -> None:
+    path = home / "hooks.json"
+    path.write_text(text, "utf-8")
+    plan = plan_install([Setting(path, ("hooks", "Stop"), HOOK, item=True)], None, kept)
+    assert plan.work == [] and len(plan.refused) == 1
+    path.write_bytes(b'{"a": "\xff"}')
+    assert plan_install([Setting(path, ("a", "b"), 1)], None, kept).work == []
+
+
+def test_a_newer_installation_replaces_the_older_and_gives_back_what_was_before_both(home: Path, kept: Path) -> None:
+    path = home / "s.json"
+    path.write_text('{"theirs": [1,2]}', "utf-8")
+    old: list[Edit] = [
+        Setting(path, ("hooks", "Stop"), {"command": "/old/hook"}, item=True),
+        OwnFile(home / "a.md", "old"),
+    ]
+    install(kept, old)
+    new: list[Edit] = [
+        Setting(path, ("hooks", "Stop"), {"command": "/new/hook"}, item=True),
+        OwnFile(home / "b.md", "new"),
+    ]
+    install(kept, new, options=("hints",))
+    assert b"/old" not in path.read_bytes() and not (home / "a.md").exists()
+    assert [record.options for record in records(kept)] == [("hints",)]
+    uninstall(kept)
+    assert files(home) == {"s.json": b'{"theirs": [1,2]}'}
+
+
+def test_links_modes_and_line_ends_stay(home: Path, kept: Path) -> None:
+    real = home / "dotfiles" / "s.json"
+    real.parent.mkdir()
+    real.write_bytes(b'{\r\n  "a": 1\r\n}\r\n')
+    real.chmod(0o600)
+    link = home / "s.json"
+    link.symlink_to(real)
+    install(kept, [Setting(link, ("b",), {"c": [1]})])
+    assert link.is_symlink() and stat.S_IMODE(real.stat().st_mode) == 0o600
+    assert b"\n" not in real.read_bytes().replace(b"\r\n", b"")
+    uninstall(kept)
+    assert link.is_symlink() and real.read_bytes() == b'{\r\n  "a": 1\r\n}\r\n'
+
+
+def test_what_was_there_before_is_kept_for_nobody_else_to_read(home: Path, kept: Path) -> None:
+    (home / "s.json").write_text('{"token": "secret"}', "utf-8")
+    install(kept, [Setting(home / "s.json", ("b",), 1)])
+    copies = [path for path in kept.rglob("*") if path.is_file()]
+    assert b'{"token": "secret"}' in [path.read_bytes() for path in copies]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in copies} == {0o600}
+
+
+def test_what_could_not_be_written_to_the_end_can_be_taken_out(home: Path, kept: Path) -> None:
+    plan = plan_install([OwnFile(home / "a.md", "ours"), OwnFile(home / "file" / "b.md", "ours")], None, kept)
+    (home / "file").write_text("came in the way", "utf-8")
+    with pytest.raises(OSError):
+        carry_out(plan, Record("some", 1), kept)
+    assert (home / "a.md").exists()
+    (home / "file").unlink()
+    uninstall(kept)
+    assert files(home) == {}
+
+
+def test_projects_have_records_of_their_own() -> None:
+    names = {record_name("x", None), record_name("x", Path("/a")), record_name("x", Path("/b"))}
+    assert len(names) == 3 and all(name.partition("@")[0] == "x" for name in names)
+
+
+_PARTS = st.sampled_from(["a", "b", "hooks"])
+_EDITS = st.lists(
+    st.builds(
+        lambda at, value, item: Setting(Path("s"), at, {"ours": value}, item),
+        st.lists(_PARTS, min_size=1, max_size=3).map(tuple),
+        st.integers(0, 3),
+        st.booleans(),
+    ),
+    max_size=4,
+)
+_THEIRS: st.SearchStrategy[Any] = st.recursive(
+    st.integers(0, 3) | st.lists(st.integers(0, 3), max_size=2),
+    lambda inner: st.dictionaries(_PARTS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(_PARTS, _THEIRS, max_size=3), _EDITS)
+def test_taking_out_gives_back_what_the_file_said(theirs: dict[str, Any], edits: list[Setting]) -> None:
+    import json
+
+    text = json.dumps(theirs, indent=2)
+    try:
+        changed, entries, _ = applied(text, edits)
+    except ValueError:
+        return
+    assert json.loads(undone(changed, entries)) == theirs
+
+
+# the service ----------------------------------------------------------------------------------------------------------
+def test_a_service_for_each_platform(tmp_path: Path) -> None:
+    import plistlib
+    from xml.etree import ElementTree
+
+    words, env = ("/opt/a b/everturn",), {"EVERTURN_HOME": "/srv/50%"}
+    unit = service_for(Places(tmp_path, {}, "linux"), words, env, tmp_path)
+    assert unit.file.path == tmp_path / ".config" / "systemd" / "user" / "everturn.service"
+    assert 'ExecStart="/opt/a b/everturn" "sync" "--watch"\nEnvironment="EVERTURN_HOME=/srv/50%%"\n' in unit.file.text
+    assert unit.start[-1][:4] == ("systemctl", "--user", "enable", "--now")
+    agent = service_for(Places(tmp_path, {}, "darwin"), words, env, tmp_path)
+    told = plistlib.loads(agent.file.text.encode())
+    assert told["ProgramArguments"] == ["/opt/a b/everturn", "sync", "--watch"]
+    assert told["EnvironmentVariables"] == env and told["RunAtLoad"] is True
+    task = service_for(Places(tmp_path, {}, "win32"), words, env, tmp_path)
+    command = [node.text for node in ElementTree.fromstring(task.file.text).iter() if node.tag.endswith("Command")]
+    assert command == ["/opt/a b/everturn"] and task.stop[0][0] == "schtasks"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the platform has other quotes")
+def test_a_word_with_a_blank_stays_one_word_in_the_line_of_a_hook(home: Path) -> None:
+    import shlex
+
+    from everturn.sources.installing import command_line
+
+    line = command_line(PROGRAMS, Places(home, {}, "linux"), "--drain")
+    assert shlex.split(line) == ["/opt/our tools/everturn-hook", "--with", "EVERTURN_HOME=/srv/ev", "--drain"]
