@@ -15,11 +15,14 @@ from msgspec import Struct
 
 from everturn.errors import NoSpace, Unreadable, Usage
 from everturn.model.archive import Session
+from everturn.model.descent import Descent
 from everturn.recall.origins import note_descent
 from everturn.recall.reading import Sources, has_words
 from everturn.resume.history import History, history
-from everturn.sources import NewSession, Places, Source
+from everturn.sources import Found, NewSession, Places, Source
 from everturn.store import Store
+
+_HEAD = 64 << 10  # bytes of a file that a source is shown
 
 
 class Plan(Struct, frozen=True):
@@ -33,6 +36,13 @@ class Plan(Struct, frozen=True):
     history: History
     relation: str
     upto: int | None = None
+
+    @property
+    def n_messages(self) -> int:
+        """How many messages the agent's own reader finds in it."""
+        found = self.source.sniff(self.path, self.content[:_HEAD]) or Found(self.path, "main", self.new.id)
+        reading = self.source.reader(found, b"").feed(self.content, 0, True)
+        return sum(len(part.messages) for part in reading.parts if part.native_id == self.new.id)
 
     @property
     def take_in(self) -> list[str]:
@@ -96,9 +106,10 @@ def carry_out(store: Store, session: Session, made: Plan) -> None:
     for path, content in made.marks.items():
         if not path.exists():
             put_new(path, content)
-    put_new(made.path, made.content)
-    with store.write():
-        note_descent(store, (made.source.name, made.new.id), session, made.relation, made.upto, made.new.at)
+    descent = Descent(made.source.name, made.new.id, made.relation, made.upto, made.n_messages)
+    with store.write():  # the file last: whoever sees it and waits for us knows what it is
+        note_descent(store, descent, session, made.new.at)
+        put_new(made.path, made.content)
 
 
 def put_new(path: Path, content: bytes) -> None:

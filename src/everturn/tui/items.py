@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import NamedTuple
 
 from everturn.derive.diffs import diff_of
+from everturn.derive.numbers import counted
 from everturn.derive.times import duration, iso
 from everturn.export.facts import turn_ms
 from everturn.model.archive import Call, Session, SessionText, Turn
@@ -216,11 +217,6 @@ def turn_heading(turn: Turn) -> Heading:
 def minute(at: int | None) -> str:
     """A time to the minute, UTC."""
     return iso(at)[:16].replace("T", " ")
-
-
-def counted(n: int, what: str) -> str:
-    """`1 turn`, `2 turns`."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def _went(call: Call | None) -> str:

@@ -1,0 +1,254 @@
+"""What is wrong with a session's file, and what it holds once that is mended.
+
+Given are the copies there are of it: versions in the archive, older first, and last the file as it is now. What a later
+copy has lost is filled in from an earlier one. The mended records are taken into an archive in memory, where they are read
+like those of any file; nothing else is written. Every finding names the copy and the bytes it is about.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate, groupby
+
+from msgspec import Struct
+from msgspec.structs import replace as changed
+
+from everturn.capture.policy import Policy
+from everturn.capture.scan import Candidate
+from everturn.capture.sync import Report, Sync, desk_for
+from everturn.capture.taking import Taking
+from everturn.model.archive import Call, Session
+from everturn.recall.reading import has_words
+from everturn.recall.sessions import best
+from everturn.resume.merging import merged
+from everturn.sources import Found, Places, Source
+from everturn.sources.checking import KINDS, Checked, Flaw, Piece, flaw, split
+from everturn.store import Store, open_store
+
+#: What a session must hold to be worth going on with.
+_WORDS = ("human", "agent", "model")
+_BLANK = b"\0 \t\r\n\xef\xbb\xbf"
+
+
+class Copy(Struct, frozen=True):
+    """A session's file as it was, or is."""
+
+    name: str  # `version 2`, or `file`
+    path: str
+    data: bytes
+
+
+class Finding(Struct, frozen=True):
+    """Something wrong, where it is, and whether words are lost by it."""
+
+    kind: str  # of `sources.checking.KINDS`
+    note: str
+    path: str
+    copy: str
+    start: int
+    size: int
+    lost: bool = False
+
+
+class Patient(Struct, frozen=True):
+    """What is to be looked at: a session's file and all copies of it, the one that counts last."""
+
+    source: Source
+    found: Found
+    native_id: str  # the session that is meant
+    copies: list[Copy]
+    is_gone: bool = False
+
+
+class Diagnosis(Struct, frozen=True):
+    """What was found, and the mended session in an archive of its own."""
+
+    patient: Patient
+    findings: list[Finding]
+    store: Store
+    session: Session | None
+    refused: str = ""  # why nothing can be made of it
+
+    @property
+    def state(self) -> str:
+        """sound | mendable | lossy: some words are lost | irrecoverable."""
+        if self.refused:
+            return "irrecoverable"
+        if any(one.lost for one in self.findings):
+            return "lossy"
+        return "mendable" if self.findings else "sound"
+
+
+@contextmanager
+def diagnosed(patient: Patient, places: Places, now: int) -> Iterator[Diagnosis]:
+    """Look at the copies of a file, of which the last is the one that counts."""
+    source, copies = patient.source, patient.copies
+    mended = _mended(source, patient.found, copies)
+    flaws = mended.flaws
+    if patient.is_gone:
+        flaws.append(Flaw("gone", "the file is gone; the archive has it", 0, 0, len(copies) - 1))
+    with _taken_in(patient, mended.pieces, places, now) as (store, session):
+        starts = [0, *accumulate(len(piece.raw) + 1 for piece in mended.pieces)]
+        if session is not None:
+            flaws += _of_reading(store, session, mended.pieces, starts)
+            flaws += _of_calls(store, session, mended.pieces, starts)
+        findings = [_finding(copies, one) for one in sorted(flaws, key=lambda one: (-one.copy, one.start))]
+        yield Diagnosis(patient, findings, store, session, _refused(store, session, copies, findings))
+
+
+def _finding(copies: Sequence[Copy], one: Flaw) -> Finding:
+    copy = copies[one.copy]
+    return Finding(one.kind, one.note, copy.path, copy.name, one.start, one.size, one.lost)
+
+
+def _refused(store: Store, session: Session | None, copies: Sequence[Copy], findings: list[Finding]) -> str:
+    """Why there is nothing to go on with; nothing where there is."""
+    if not any(copy.data.strip(b"\0 \t\r\n") for copy in copies):
+        return "there is nothing in it but empty space" if any(copy.data for copy in copies) else "it is empty"
+    if session is not None and not has_words(session):
+        return f"its words were not kept (mode {session.mode})"
+    if session is None or not any(row.origin in _WORDS for row in store.messages(session.id)):
+        unread = sum(one.size for one in findings if one.lost)
+        return f"no record with words of a human or a model can be read ({unread:,} bytes are damaged)"
+    return ""
+
+
+# the records ----------------------------------------------------------------------------------------------------------
+def _mended(source: Source, found: Found, copies: Sequence[Copy]) -> Checked:
+    """The records of the conversation in order, and what is wrong with the last copy."""
+    if source.check is None or copies[-1].data.lstrip(_BLANK)[:1] == b"[":
+        return _fullest(copies)
+    last = len(copies) - 1
+    pieces: list[Piece] = []
+    flaws: list[Flaw] = []
+    for number, copy in enumerate(copies):
+        read = split(copy.data, number)
+        pieces, flaws = merged(pieces, read.pieces), read.flaws
+    gaps = _Gaps(pieces, last)
+    flaws = [gaps.judged(one) for one in flaws]
+    flaws += _missing(copies, pieces, last)
+    checked = source.check(found, gaps.without_torn(pieces, copies, flaws))
+    return Checked(checked.pieces, flaws + checked.flaws)
+
+
+def _fullest(copies: Sequence[Copy]) -> Checked:
+    """Of what is no file of records, or whose records nobody can check: the copy that has most, as it is."""
+    last = len(copies) - 1
+    number = max(range(len(copies)), key=lambda one: (len(copies[one].data), one))
+    data, flaws = copies[number].data, []
+    if number != last:
+        lost = len(data) - len(copies[last].data)
+        flaws.append(Flaw("missing", f"{lost:,} bytes fewer than {copies[number].name} has", 0, len(data), number))
+    return Checked([Piece({}, data, 0, len(data), number)], flaws)
+
+
+class _Gaps:
+    """Where in the last copy records are filled in from others."""
+
+    def __init__(self, pieces: Sequence[Piece], last: int) -> None:
+        self._last = last
+        self._starts = [piece.start for piece in pieces if piece.copy == last and not piece.is_torn]
+        self._filled: set[int] = set()  # how many records of the last copy stand before
+        passed = 0
+        for piece in pieces:
+            if piece.copy != last:
+                self._filled.add(passed)
+            elif not piece.is_torn:
+                passed += 1
+
+    def is_filled(self, start: int) -> bool:
+        """Whether another copy has records for what stands here."""
+        return bisect_left(self._starts, start) in self._filled
+
+    def judged(self, one: Flaw) -> Flaw:
+        """Damage in whose place another copy has records is no loss."""
+        if not one.lost or one.kind not in ("damaged", "nul_block") or not self.is_filled(one.start):
+            return one
+        return changed(one, lost=False, note=f"{KINDS[one.kind]}; another copy has what stood there")
+
+    def without_torn(self, pieces: Sequence[Piece], copies: Sequence[Copy], flaws: list[Flaw]) -> list[Piece]:
+        """A record that breaks off, and that is there whole as well, is there once."""
+        whole = sorted(piece.raw for piece in pieces if not piece.is_torn)
+        kept = []
+        for piece in pieces:
+            if piece.is_torn and (self.is_filled(piece.start) or _begins_one(_beginning(piece, copies), whole)):
+                flaws.append(flaw("torn", piece, f"{KINDS['torn']}; it is there whole as well"))
+            else:
+                kept.append(piece)
+        return kept
+
+
+def _beginning(piece: Piece, copies: Sequence[Copy]) -> bytes:
+    return copies[piece.copy].data[piece.start : piece.start + piece.size].strip(_BLANK)
+
+
+def _begins_one(torn: bytes, whole: list[bytes]) -> bool:
+    place = bisect_left(whole, torn)
+    return place < len(whole) and whole[place].startswith(torn)
+
+
+def _missing(copies: Sequence[Copy], pieces: Sequence[Piece], last: int) -> Iterator[Flaw]:
+    for number, run in groupby(pieces, key=lambda piece: piece.copy):
+        if number != last:
+            lost = list(run)
+            end = max(piece.start + piece.size for piece in lost)
+            start = min(piece.start for piece in lost)
+            note = f"{len(lost):,} records that the file no longer has; {copies[number].name} has them"
+            yield Flaw("missing", note, start, end - start, number)
+
+
+# the mended file ------------------------------------------------------------------------------------------------------
+@contextmanager
+def _taken_in(
+    patient: Patient, pieces: Sequence[Piece], places: Places, now: int
+) -> Iterator[tuple[Store, Session | None]]:
+    """The mended records in an archive in memory, and the session they are."""
+    source, found = patient.source, patient.found
+    store = open_store("memory:")
+    try:
+        job = Sync(store, {source.name: source}, places, Policy(), "", "", lambda: now)
+        taking = Taking(job, desk_for(job), Report())
+        with tempfile.TemporaryFile() as file:
+            file.writelines(line for piece in pieces for line in (piece.raw, b"\n"))
+            file.flush()
+            taking.take_open(Candidate(source, found, None, None, os.fstat(file.fileno())), file, "full")
+            taking.flush()
+        sessions = store.sessions_of(source.name, patient.native_id)
+        yield store, best(sessions) if sessions else None
+    finally:
+        store.close()
+
+
+def _of_reading(store: Store, session: Session, pieces: Sequence[Piece], starts: list[int]) -> Iterator[Flaw]:
+    """What the format's reader could not read, where nobody looked at the records before."""
+    for row in store.problems(session.version):
+        if row.kind not in ("indexed_in_part", "invalid_utf8"):
+            place = max(0, bisect_right(starts, row.start) - 1)
+            piece, at = pieces[place], row.start - starts[place]
+            size = max(0, min(row.size, piece.size - at))  # the line end behind it may be ours
+            yield Flaw("damaged", row.reason, piece.start + min(at, piece.size), size, piece.copy, lost=True)
+
+
+def _of_calls(store: Store, session: Session, pieces: Sequence[Piece], starts: list[int]) -> Iterator[Flaw]:
+    """Calls and results that do not fit together, told by where their records come from."""
+    rows = {row.seq: row for row in store.messages(session.id)}
+    seen: set[str] = set()
+    for call in store.calls(session.id):
+        piece = pieces[max(0, bisect_right(starts, rows[call.seq].start) - 1)]
+        yield from _of_call(call, piece, seen)
+        seen.add(call.call_id)
+
+
+def _of_call(call: Call, piece: Piece, seen: set[str]) -> Iterator[Flaw]:
+    name = call.name or "a tool"
+    if call.status == "orphan":
+        yield flaw("stray_result", piece, "a result without its tool call: its words are told as words")
+        return
+    if call.call_id in seen:
+        yield flaw("same_call_id", piece, f"the id of an earlier call: this one of {name} gets another")
+    if call.status == "open":
+        yield flaw("open_call", piece, f"no result of this call of {name}: it is answered with that")

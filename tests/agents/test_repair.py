@@ -1,0 +1,36 @@
+"""Broken session files, repaired and opened by the real programs: the model is told everything that could be saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from everturn import clock
+from everturn.resume.diagnosis import diagnosed
+from everturn.resume.native import Wanted, carry_out
+from everturn.resume.repair import repaired
+from everturn.sources import all_sources
+from tests import broken
+from tests.agents.held import next_request, running
+from tests.agents.talk import LAST, assert_told
+from tests.resume.test_repair import patient
+
+pytestmark = pytest.mark.agents
+
+
+@pytest.mark.parametrize(("agent", "kind"), broken.KINDS)
+def test_a_repaired_session_opens_and_is_told_whole(agent: str, kind: str, tmp_path: Path) -> None:
+    case = broken.KINDS[agent, kind](broken.whole(agent), Random(0))
+    with (
+        running(agent, tmp_path / "home") as run,
+        patient(case, tmp_path) as (ill, store, session),
+        diagnosed(ill, run.places(), clock.now()) as diagnosis,
+    ):
+        target = all_sources()[agent]
+        wanted = Wanted(target, run.places(), clock.new_id(), clock.now(), tmp_path, str(run.work), is_repair=True)
+        made = repaired(diagnosis, all_sources(), wanted)
+        assert diagnosis.session is not None
+        carry_out(store, session or diagnosis.session, made)
+        assert_told(next_request(run, made.command), (*case.expected, ("user", LAST)))
