@@ -77,15 +77,18 @@ class Holding:
 
     def _held(self, api: apsw.FTS5ExtensionApi, /, *_: object) -> None:
         """Called so often that every look-up counts."""
-        phrases, weights, worth, places = self._constants  # as few look-ups as can be
+        phrases, weights, worth, with_places = self._constants  # as few look-ups as can be
         last = 0
         seen = []
+        places: Places = {}
         for number, place in phrases:
             columns = api.phrase_columns(place)
             if columns:
                 often = 0.0
                 for column in columns:
                     at = api.phrase_column_offsets(place, column)
+                    if with_places:
+                        places[number, column] = at
                     often += weights[column] * len(at)
                     last = at[-1] if at[-1] > last else last
                 seen.append((number, often))
@@ -93,7 +96,7 @@ class Holding:
         score = 0.0
         for number, often in seen:
             score += worth[number] * often / (often + room)
-        self._seen.append((score, api.rowid, seen, _places(api, phrases) if places and len(seen) > 1 else None))
+        self._seen.append((score, api.rowid, seen, places if len(seen) > 1 else None))
 
     def _side_by_side(self, places: Places) -> Iterator[tuple[int, float]]:
         """Pairs of words, and how often the one stands right before the other, counted by field."""
@@ -130,14 +133,6 @@ class Holding:
     def _lengths(self, rows: Sequence[int]) -> dict[int, int]:
         sql = f"SELECT id, sz FROM {self._shelf.table}_docsize WHERE id IN ({{}})"
         return {row: _sum(sizes) for row, sizes in in_lists(self._driver.all, sql, rows)}
-
-
-def _places(api: apsw.FTS5ExtensionApi, phrases: Sequence[tuple[int, int]]) -> Places:
-    return {
-        (number, column): api.phrase_column_offsets(place, column)
-        for number, place in phrases
-        for column in api.phrase_columns(place)
-    }
 
 
 def _sum(sizes: bytes) -> int:
