@@ -5,7 +5,7 @@ BIN = .venv/bin
 # Tests run on every core; `make test PYTEST="-n 0 -x -k words"` gives pytest other arguments.
 PYTEST ?= -n auto
 FILES = src tests scripts benchmarks
-DOCS = docs/commands.md docs/schema.md docs/analytics.md
+DOCS = docs/commands.md docs/schema.md docs/analytics.md docs/habits.md
 
 .PHONY: run test check lint types layers docs-check docs test-all cover bench bench-peers conformance agents-test fuzz clean
 

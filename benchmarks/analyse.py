@@ -99,7 +99,10 @@ def _parallel(corpus: Corpus) -> Iterator[Figure]:
     told = f"{len(truth):,} pairs of parallel calls"
     yield Figure("parallel pairs found", 100 * len(ours & truth) / len(truth), "%", 100, at_least=True, note=told)
     yield exact("parallel pairs that are none", map(str, sorted(ours - truth)), told)
-    for name, found in (("no result in between", by_result), ("the same parent", by_parent)):
+    rules = (
+        ("no result in between", by_result), ("the same parent", by_parent), ("either of the two", by_result | by_parent)
+    )  # fmt: skip
+    for name, found in rules:
         right = len(found & truth)
         precision = f"{100 * right / len(found):.1f} % of what it finds is right" if found else "it finds none"
         yield Figure(f"parallel pairs by the rule: {name}", 100 * right / len(truth), "%", note=precision)

@@ -62,6 +62,11 @@ class Settings:
         """The archive would be a file, and there is none."""
         return not _is_url(self.db) and not os.path.exists(self.db)
 
+    @property
+    def prices(self) -> Path:
+        """The user's own prices of models, where there are some: see `everturn.analyse.prices`."""
+        return self.config.with_name("prices.toml")
+
     def make_folders(self) -> None:
         """Make our own folders, and the one a database file is to lie in, for nobody but their owner."""
         for folder in (self.data, self.state, *_folder_of(self.db)):

@@ -20,6 +20,7 @@ from everturn.model.conversation import Message, Usage
 from everturn.store import SessionFilter, Store, open_store
 from everturn.store.sqlite import SqliteStore, open_sqlite
 from everturn.store.tables import CALLS, SESSIONS, STEPS, TURNS
+from tests.analyse.histories import chain, fill, session
 from tests.analyse.working import rows, stored, told, working
 from tests.store.building import NOON, answer, new_session, new_version, prompt, tell
 
@@ -293,6 +294,14 @@ def _fill(store: SqliteStore, sessions: int) -> None:
         calls = (Call(n, k, call_id=f"{k}", step=k, name=names[k], status="ok") for n in ids for k in range(3))
         store.driver.many(CALLS.insert, map(CALLS.values, calls))
         store.driver.run('INSERT INTO "plane_stale" ("session") SELECT "id" FROM "session"')
+
+
+def test_it_is_told_how_far_the_counting_is(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(store, (session(f"s{n}", chain("Read", "Edit")) for n in range(5)))
+    monkeypatch.setattr(plane, "_CALLS", 4)
+    steps: list[tuple[int, int]] = []
+    assert plane.catch_up(store, lambda done, total: steps.append((done, total))) == 5
+    assert steps == [(2, 5), (4, 5), (5, 5)]
 
 
 def test_nothing_is_asked_when_nothing_has_changed(store: Store) -> None:

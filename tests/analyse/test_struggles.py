@@ -73,8 +73,14 @@ def test_kinds_sum_up_with_the_longest_as_evidence(store: Store) -> None:
     first, second = kinds(store, struggles(store, Scope()))
     assert (first.tool, first.n, first.sessions, first.failures, first.longest) == ("Bash", 2, 2, 8, 5)
     assert (first.endings, first.recoveries) == ({"worked": 2}, [("Read → Bash", 2)])
-    assert first.evidence == (Handle("b", 1), Handle("a", 1))
-    assert (second.tool, second.evidence, second.endings) == ("Edit", (Handle("c", 2),), {"given up": 1})
+    assert first.evidence == (Handle("b", 1, "maker"), Handle("a", 1, "maker"))
+    assert (second.tool, second.evidence, second.endings) == ("Edit", (Handle("c", 2, "maker"),), {"given up": 1})
+
+
+def test_a_turn_with_two_struggles_is_one_place_to_look_at(store: Store) -> None:
+    fill(store, [session("a", chain(FAIL, FAIL, FAIL, "Bash", FAIL, FAIL, FAIL, "Bash"))])
+    (kind,) = kinds(store, struggles(store, Scope()))
+    assert (kind.n, kind.evidence) == (2, (Handle("a", 1, "maker"),))
 
 
 def test_the_least_can_be_set(store: Store) -> None:

@@ -52,7 +52,7 @@ def test_a_tool_whose_first_call_fails_is_told_with_what_then_works(store: Store
     (one,) = by_kind(suggest(store, Scope()), "fails first")
     assert (one.tools, one.n, one.sessions, one.instead, one.share) == (("Edit",), 10, 10, "Read", 1.0)
     assert (one.saved_calls, one.saved_ms) == (10, 5000)
-    assert one.evidence[0] == Handle("s0", 1)
+    assert one.evidence[0] == Handle("s0", 1, "maker")
 
 
 def test_a_tool_that_fails_later_does_not_fail_first(store: Store) -> None:
@@ -64,7 +64,7 @@ def test_a_tool_that_fails_later_does_not_fail_first(store: Store) -> None:
 def test_a_tool_that_does_not_exist_is_told_with_the_one_that_was_meant(store: Store) -> None:
     fill(store, [session("a", chain("read_file!unknown_tool", "ReadFile")), session("b", chain("Bash", "ReadFile"))])
     (one,) = by_kind(suggest(store, Scope()), "unknown tool")
-    assert (one.tools, one.n, one.instead, one.evidence) == (("read_file",), 1, "ReadFile", (Handle("a", 1),))
+    assert (one.tools, one.n, one.instead, one.evidence) == (("read_file",), 1, "ReadFile", (Handle("a", 1, "maker"),))
 
 
 def test_a_tool_that_works_elsewhere_is_no_invention(store: Store) -> None:

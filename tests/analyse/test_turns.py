@@ -64,7 +64,7 @@ def test_shapes_are_counted_with_examples(store: Store) -> None:
     first = found[0]
     assert (first.shape, first.n, first.sessions, different, total) == ("Read{2+} → Edit", 5, 5, 2, 6)
     assert (first.calls, first.failed, first.tool_ms) == (3.2, 0.8, 60)
-    assert first.evidence == (Handle("s0", 1), Handle("s1", 1), Handle("s2", 1))
+    assert first.evidence == tuple(Handle(name, 1, "maker") for name in ("s0", "s1", "s2"))
     assert [one.shape for one in shapes(store, Scope(), Wanted(min_length=4))[0]] == ["Read{2+} → Edit"]
 
 

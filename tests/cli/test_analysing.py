@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from everturn.capture.policy import Policy
-from everturn.cli.analysing import percent, short
-from tests.analyse.histories import chain, fill, history, session
+from everturn.cli.analysing import percent
+from tests.analyse.histories import Made, MadeSession, chain, fill, history, session
 from tests.capture.history import SID
 from tests.cli.reading import ACTIVE, HOSTILE, Desk
 
@@ -93,19 +93,25 @@ def test_turns_are_listed(filled: Desk) -> None:
     _, out, _ = filled.run("turns")
     head, line = out.splitlines()
     assert head.split() == ["SESSION", "TURN", "STARTED", "TOOK", "CALLS", "PARALLEL", "ERRORS", "TOOLS"]
-    assert line.startswith("11111111-2222     1  2026-03-01 10:00") and "Bash → Read → Reed → Bash" in line
+    assert line.startswith("11111111     1  2026-03-01 10:00") and "Bash → Read → Reed → Bash" in line
+
+
+def test_times_are_told_to_programs_as_everywhere(filled: Desk) -> None:
+    (turn,) = filled.json("turns")["items"]
+    assert turn["started"].startswith("2026-03-01T10:00:") and turn["started"].endswith("Z")
 
 
 def test_patterns_of_turns_are_counted(filled: Desk) -> None:
     (item,) = filled.json("turns", "--patterns")["items"]
-    assert (item["n"], item["evidence"]) == (1, [{"session": SID, "turn": 1}])
+    assert (item["n"], item["evidence"]) == (1, [{"session": SID, "turn": 1, "agent": "claude_code"}])
     assert filled.run("turns", "--pattern", "Edit")[0] == 3
 
 
 def test_paths_say_when_chance_explains_everything(desk: Desk) -> None:
     fill(desk.archive.store, [session("a", chain("Read", "Edit"))])
     code, out, err = desk.run("paths")
-    assert (code, out) == (3, "") and "--all shows the most frequent ones" in err
+    assert (code, out) == (3, "") and "no path in 2 calls is" in err and "--all shows the most frequent ones" in err
+    assert "no two tools follow each other 5 times; " in desk.run("paths", "--all")[2]
 
 
 def test_paths_are_told_with_their_lift(desk: Desk) -> None:
@@ -126,13 +132,28 @@ def test_one_tool_is_told(filled: Desk) -> None:
 def test_suggestions_come_with_what_to_look_at(filled: Desk) -> None:
     _, out, _ = filled.run("suggest")
     assert "Reed: called 6 times, does not exist. Name it like Read, or say so." in out
-    assert f"everturn show {SID} --turn 1" in out
+    assert "everturn show 11111111 --turn 1\n" in out
+
+
+def test_a_tool_that_fails_first_is_told_with_what_then_works(desk: Desk) -> None:
+    turns = [[Made("Bash")], [Made("Edit", "stale", 2500)], [Made("Read")], [Made("Edit")]]
+    fill(desk.archive.store, (MadeSession(f"s{n}", [turns]) for n in range(6)))
+    _, out, _ = desk.run("suggest")
+    assert "Edit: its first call failed in 6 of 6 sessions; Read worked next. Say how it is to be called." in out
+    assert "saves 6 calls, 15s of waiting; seen in 6 sessions" in out
+
+
+def test_a_call_by_no_name_at_all_is_told(desk: Desk) -> None:
+    archive = desk.archive
+    called = archive.use("please read the file", "c1"), archive.back("c1", "No such tool available: please…", True)
+    desk.take_in(archive.history.line("user", "go"), *called)
+    assert "(odd name): 1 time a tool was called by what is no name of a tool at all." in desk.run("suggest")[1]
 
 
 def test_struggles_say_how_they_ended(filled: Desk) -> None:
     _, out, _ = filled.run("struggles")
-    assert "Bash: exit status  4 failures in 1 run, the longest 4, 1 session" in out
-    assert "ended: worked 1" in out and f"everturn show {SID} --turn 1 --tools" in out
+    assert "Bash: exit status: 4 failures in 1 run, the longest 4, 1 session" in out
+    assert "ended: worked 1" in out and "everturn show 11111111 --turn 1 --tools" in out
 
 
 def test_stats_have_a_total(filled: Desk) -> None:
@@ -185,4 +206,3 @@ def test_colours_are_left_out_where_they_are_not_wanted(filled: Desk) -> None:
 
 def test_what_is_not_nothing_is_not_shown_as_nothing() -> None:
     assert [percent(share) for share in (0, 0.001, 0.5, 1)] == ["0 %", "<1 %", "50 %", "100 %"]
-    assert (short(SID), short(f"{SID}/agent-abc")) == ("11111111-2222", "agent-abc")

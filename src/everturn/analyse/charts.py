@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from html import escape
 
-from everturn.analyse.plots import Bars, Calendar, Heat, Plot
+from everturn.analyse.plots import Bars, Calendar, Heat, Plot, calendar_words
 from everturn.derive.printable import cut, printable
 
 _BLUE, _RED, _GREEN = "#2f6fb3", "#c8473c", "#2c8a55"
@@ -51,7 +51,7 @@ def page(plots: Iterable[Plot]) -> str:
 # kinds ----------------------------------------------------------------------------------------------------------------
 def _heat(plot: Heat, standalone: bool) -> str:
     left, top, size = 150, 130, 34
-    parts = [_text(left - 8, top - 6, f"{plot.down} ↓  {plot.across} →", "end", 11, faint=True)]
+    parts = [_text(left - 8, top - 6, f"{plot.down} ↓  {plot.across} →  in %", "end", 11, faint=True)]
     for x, column in enumerate(plot.columns):
         at = left + x * size + size / 2
         parts.append(
@@ -128,7 +128,7 @@ def _calendar(plot: Calendar, standalone: bool) -> str:
                 parts.append(_text(x, top - 6, f"{day:%b}", "start", 10, faint=True))
     for weekday, name in ((0, "Mon"), (2, "Wed"), (4, "Fri")):
         parts.append(_text(left - 6, top + weekday * size + 10, name, "end", 10, faint=True))
-    told = f"{sum(plot.days):,} {plot.unit}, at most {most:,} in a day"
+    told = calendar_words(plot)
     parts.append(_text(left, top + 7 * size + 18, told, "start", 11, faint=True))
     width = max(left + (len(plot.days) // 7 + 1) * size + 16, 360)
     return _svg(plot.title, width, top + 7 * size + 32, parts, standalone)

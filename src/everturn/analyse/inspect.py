@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import compress
+from itertools import compress, islice
 
 from msgspec import Struct
 
@@ -75,8 +75,7 @@ class Inspection(Struct, frozen=True):
 def inspect(store: Store, scope: Scope, wanted: str) -> Inspection | None:
     """What is known of the tools that fit the name; None when there are none."""
     plane.catch_up(store)
-    known = _known(store, scope)
-    tools = {wanted} & known or {tool for tool in known if named(wanted, tool)}
+    tools = known(store, scope, wanted)
     if not tools:
         return None
     if scope.everything:
@@ -91,8 +90,17 @@ def near(store: Store, scope: Scope, wanted: str) -> list[str]:
     """Tools that may have been meant."""
     from difflib import get_close_matches
 
-    known = {tool.casefold(): tool for tool in sorted(_known(store, scope))}
-    return [known[name] for name in get_close_matches(wanted.casefold(), known, 3, 0.5)]
+    by_name: dict[str, list[str]] = {}  # agents have tools whose names differ in capitals only
+    for tool in sorted(_known(store, scope)):
+        by_name.setdefault(tool.casefold(), []).append(tool)
+    found = (tool for name in get_close_matches(wanted.casefold(), by_name, 3, 0.5) for tool in by_name[name])
+    return list(islice(found, 3))
+
+
+def known(store: Store, scope: Scope, wanted: str) -> set[str]:
+    """The tools that were called and fit the name: the one of exactly that name, or all that it fits as a pattern."""
+    tools = _known(store, scope)
+    return {wanted} & tools or {tool for tool in tools if named(wanted, tool)}
 
 
 def inspected(counted: Counts, tools: set[str], calls: int) -> Inspection:

@@ -11,10 +11,10 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from everturn.analyse.prices import Prices, Rates, load
+from everturn.analyse.prices import Prices, Rates, load, models_of
 from everturn.model.analytics import SLOT_MS, UsageRow
 
-__all__ = ["Cost", "Prices", "cost", "cost_by", "dollars", "load"]
+__all__ = ["Cost", "Prices", "cost", "cost_by", "dollars", "load", "models_of"]
 
 _SLOTS_A_DAY = 86_400_000 // SLOT_MS
 _EXACT = 1_000_000

@@ -21,16 +21,18 @@ __all__ = ["Counts", "Scope", "activity", "catch_up", "counted", "counts", "perc
 
 #: Calls counted in one transaction, and the most sessions.
 _CALLS, _SESSIONS = 20_000, 500
+_MANY = 100_000  # sessions that are counted out beforehand, to say how far the work is
 
 Rows = dict[tuple[int | str, ...], list[int]]
 
 
 class Scope(Struct, frozen=True):
-    """Which sessions to look at. What is empty does not limit; with nothing set the answer comes from the totals."""
+    """Which sessions to look at. What is empty does not limit; with nothing set the answer comes from the totals.
 
-    sessions: SessionFilter | None = (
-        None  # its `kinds` and `states` are not looked at: each call is counted once anyway
-    )
+    `kinds` and `states` of the filter are not looked at: each call is counted once anyway.
+    """
+
+    sessions: SessionFilter | None = None
     only: tuple[int, ...] | None = None  # ids; an empty tuple is no session at all
     subagents: bool = True  # also what subagents did ("inclusive"), or only what main sessions did ("own")
 
@@ -86,20 +88,21 @@ class Counts(Struct, frozen=True):
         return self.tables["plane_total"].get((what,), [0])[0]
 
 
-def catch_up(store: Store, progress: Callable[[int, str], None] = lambda done, what: None) -> int:
+def catch_up(store: Store, progress: Callable[[int, int], None] = lambda done, total: None) -> int:
     """Count again every session that changed since it was counted; how many those were.
 
-    Each portion is a transaction of its own: it can stop anywhere. Raises Busy when another process holds the archive.
+    `progress` is told how many sessions are done, of how many. Each portion is a transaction of its own: it can stop
+    anywhere. Raises Busy when another process holds the archive.
     """
     if not store.stale_sessions(1) and store.check_rules():
         return 0
     store.check_rules()
-    done = 0
+    done, total = 0, len(store.stale_sessions(_MANY))
     while portion := _portion(store.stale_sessions(_SESSIONS)):
         with store.write():
             store.recount(portion)
         done += len(portion)
-        progress(done, "counted")
+        progress(done, max(done, total))
     return done
 
 

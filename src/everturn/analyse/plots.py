@@ -125,6 +125,13 @@ def calendar(slots: Iterable[tuple[int, int]], unit: str, weeks: int = 53) -> Ca
     return Calendar(f"Activity: {unit} by day", unit, first, days)
 
 
+def calendar_words(plot: Calendar) -> str:
+    """From when to when a calendar goes, and how much is in it."""
+    last = plot.first + timedelta(days=max(len(plot.days) - 1, 0))
+    most = max(plot.days, default=0)
+    return f"{plot.first} to {last}, {sum(plot.days):,} {plot.unit}, at most {most:,} in a day"
+
+
 def day_of(slot: int) -> date:
     """The day of a quarter of an hour, UTC."""
     try:

@@ -88,6 +88,11 @@ def load(own: Path | None = None) -> Prices:
     return Prices(theirs.as_of or ours.as_of, ours.models | theirs.models)
 
 
+def models_of(path: Path) -> tuple[str, ...]:
+    """The names of models that a list has prices for. Raises BadConfig."""
+    return tuple(sorted(_read(path).models))
+
+
 class _Above(Struct, frozen=True, forbid_unknown_fields=True):
     prompt: int
     input: Decimal

@@ -27,6 +27,7 @@ MANY = "{2+}"
 _EITHER = "{1+}"
 _GAP = ("…", "...", "**")
 _JOINT = re.compile(r"\s*(?:→|->|>)\s*")
+_REPEATS = re.compile(r"\{[^{}]*\}$")  # any other number of them: shapes do not tell it
 _MOST = 20  # tokens of a pattern
 
 Shape = tuple[str, ...]
@@ -67,9 +68,11 @@ def read_pattern(text: str) -> Pattern:
     words = text.strip()
     from_start, to_end = words.startswith("^"), words.endswith("$")
     pieces = _JOINT.split(words.removeprefix("^").removesuffix("$").strip())
-    if not all(pieces) or len(pieces) > _MOST:
-        raise Usage(f"{text!r} is not a pattern of tools; write it like 'Read → Edit', 'Grep -> * -> Edit{{1+}}'")
-    return Pattern(tuple(map(_part, pieces)), from_start, to_end)
+    parts = tuple(map(_part, pieces))
+    if not all(pieces) or len(pieces) > _MOST or any(_REPEATS.search(part.tool) for part in parts):
+        like = "'Read → Edit', 'Grep -> * -> Edit{1+}', with {1+} and {2+} only"
+        raise Usage(f"{text!r} is not a pattern of tools; write it like {like}")
+    return Pattern(parts, from_start, to_end)
 
 
 def fits(pattern: Pattern, tokens: Sequence[str]) -> bool:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 
-from everturn.analyse.plots import Bars, Calendar, Heat, Plot
+from msgspec.structs import replace
+
+from everturn.analyse.plots import Bars, Calendar, Heat, Plot, calendar_words
 from everturn.derive.printable import cells, cut
 
 _SPARKS = "▁▂▃▄▅▆▇█"
@@ -89,9 +91,7 @@ class Sketch:
         for weekday in range(7):
             marks = "".join(self._day(value, most) for value in days[weekday::7])
             yield f"{_DAYS[weekday]:<4} {marks}".rstrip()
-        last = first + timedelta(days=max(len(days) - 1, 0))
-        told = f"{first} to {last}, {sum(days):,} {plot.unit}, at most {most:,} in a day"
-        yield cut(self._text(told), self.width)
+        yield cut(self._text(calendar_words(replace(plot, first=first, days=days))), self.width)
 
     def _day(self, value: int, most: int) -> str:
         share = value / most if most else 0.0

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from msgspec import Struct
 
@@ -134,5 +135,5 @@ def _kind(store: Store, group: list[Struggle], examples: int) -> Kind:
         group[0].tool, group[0].error_class, len(group), len({one.session for one in group}),
         sum(one.failures for one in group), longest[0].failures, sum(one.lost_ms for one in group),
         {name: endings[name] for name in ENDINGS if endings[name]}, recoveries.most_common(3),
-        handles(store, [(one.session, one.turn) for one in longest[:examples]]),
+        handles(store, islice(dict.fromkeys((one.session, one.turn) for one in longest), examples)),
     )  # fmt: skip

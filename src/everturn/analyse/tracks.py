@@ -9,13 +9,12 @@ from itertools import groupby
 from msgspec import Struct
 
 from everturn.errors import UnknownSession
-from everturn.model.analytics import INHERITED, Trail
+from everturn.model.analytics import CLASS, INHERITED, Trail
 from everturn.model.archive import Session
 from everturn.model.words import ERROR_CLASSES
 from everturn.store import Store
 
 UNKNOWN_TOOL = "unknown_tool"
-_CLASS = 63  # the part of an outcome that is a class of error
 
 
 class Handle(Struct, frozen=True):
@@ -23,6 +22,7 @@ class Handle(Struct, frozen=True):
 
     session: str  # native id
     turn: int  # counted from 1
+    agent: str = ""
 
 
 def tools_of(trail: Trail) -> Iterator[tuple[int, list[str]]]:
@@ -36,7 +36,7 @@ def tools_of(trail: Trail) -> Iterator[tuple[int, list[str]]]:
 
 def failed_of(outcome: int) -> str:
     """The class of error of a call's outcome; empty when it did not fail."""
-    return ERROR_CLASSES[outcome & _CLASS]
+    return ERROR_CLASSES[outcome & CLASS]
 
 
 class Failed:
@@ -82,15 +82,7 @@ def family(store: Store, session: Session, subagents: bool) -> tuple[int, ...]:
 
 def handles(store: Store, places: Iterable[tuple[int, int]]) -> tuple[Handle, ...]:
     """Places (session, turn) as people can look them up."""
-    return tuple(Handle(native_id(store, session), turn + 1) for session, turn in places)
-
-
-def native_id(store: Store, session: int) -> str:
-    """The id people know a session by; empty when it is gone meanwhile."""
-    try:
-        return store.session(session)[0].native_id
-    except UnknownSession:
-        return ""
+    return tuple(handle for session, turn in places if (handle := _handle(store, session, turn)) is not None)
 
 
 def seen_in(
@@ -105,3 +97,11 @@ def seen_in(
         if wanted <= set(trail.names):
             found += [(session, turn) for turn, tools in tools_of(trail) if fits(tools)][:1]
     return found
+
+
+def _handle(store: Store, session: int, turn: int) -> Handle | None:
+    try:
+        row = store.session(session)[0]
+    except UnknownSession:  # it is gone meanwhile
+        return None
+    return Handle(row.native_id, turn + 1, row.agent)

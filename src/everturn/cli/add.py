@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from everturn.cli import capturing, frame
+from everturn.cli import analysing, capturing, frame
 
 
 @click.command(
@@ -34,6 +34,7 @@ def command(cx: frame.Context, paths: tuple[Path, ...], source: str) -> int:
         raise click.UsageError(f"there is no source {source!r}; `everturn sources` lists them")
     store = cx.store(create=True)
     report = add(capturing.job_for(cx, store, cx.places(), capturing.drawn(cx, "add")), paths, source)
+    analysing.count_new(cx, store)
     code = capturing.tell(cx, report)
     nothing = not (report.new or report.grown or report.rewritten or report.unchanged or report.off or report.forgotten)
     return code or (3 if nothing else 0)

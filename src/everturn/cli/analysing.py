@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from everturn.analyse.plane import Scope
     from everturn.analyse.plots import Plot
     from everturn.analyse.tracks import Handle
+    from everturn.analyse.turns import TurnFacts
+    from everturn.store import Store
 
 _OPTIONS = (
     click.option("--since", default="", metavar="WHEN", help="Only sessions active since then: 2026-01-31, 7d, yesterday."),
@@ -34,7 +36,10 @@ top_option = click.option(
     "--top", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many to show."
 )
 
+Names = dict[tuple[str, str], str]
 
+
+# which sessions -------------------------------------------------------------------------------------------------------
 def options(handler: Callable[..., Any]) -> Callable[..., Any]:
     """Which sessions; the values go to `scope_of`."""
     for option in reversed(_OPTIONS):
@@ -53,39 +58,74 @@ def scope_of(cx: frame.Context, since: str, agent: str, workspace: str, session:
     store, also = cx.store(), subagents == "inclusive"
     at = parse_when(since, clock.now()) if since else None
     only = family(store, resolve(store, session), also) if session else None
-    with cx.out.progress("counting") as step:
-        plane.catch_up(store, lambda done, _: step(done))
+    count(cx, store)
     wanted = SessionFilter(agent=agent, workspace=workspace, since=at) if agent or workspace or at is not None else None
     return plane.Scope(wanted, only, also)
 
 
-def nothing(cx: frame.Context, scope: Scope, what: str) -> int:
-    """Say that there is no answer."""
-    limited = not scope.everything or not scope.subagents
-    hint = "take away a filter" if limited else "`everturn sync` looks for sessions"
-    cx.out.warn(f"{what}; {hint}")
+def count(cx: frame.Context, store: Store) -> None:
+    """Bring the counts up to date; a line says how far that is, as the first time may take a while."""
+    from everturn.analyse import plane
+
+    with cx.out.progress("counting tool use, sessions") as step:
+        plane.catch_up(store, lambda done, total: step(done, "", total))
+
+
+def count_new(cx: frame.Context, store: Store) -> None:
+    """The same after sessions came in; where another process writes it may wait, as every question does it too."""
+    from contextlib import suppress
+
+    from everturn.errors import Busy
+
+    with suppress(Busy):
+        count(cx, store)
+
+
+def nothing(cx: frame.Context, scope: Scope, what: str, limited: bool = False) -> int:
+    """Say that there is no answer; `limited` when more than the scope may be the reason."""
+    cx.out.warn(f"{what}; {hint(scope, limited)}")
     return 3
 
 
-def draw(cx: frame.Context, plots: Iterable[Plot | None], where: str) -> int:
-    """Put plots into a file, or on the terminal where it is `-`."""
-    drawn = [plot for plot in plots if plot is not None]
-    if not drawn:
-        cx.out.warn("there is nothing to draw; `everturn sync` looks for sessions")
-        return 3
-    if where == "-":
-        _sketch(cx, drawn)
-        return 0
-    from everturn.analyse.charts import page, svg
+def hint(scope: Scope, limited: bool = False) -> str:
+    """What to do where there is no answer."""
+    from difflib import get_close_matches
 
-    path = Path(where)
-    text = svg(drawn[0]) if path.suffix.lower() == ".svg" else page(drawn)
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as failure:
-        raise click.UsageError(f"--plot {where}: {failure.strerror or 'it cannot be written'}") from failure
-    cx.out.say(f"drawn: {path}")
+    from everturn.sources import all_sources
+
+    agent, known = scope.sessions.agent if scope.sessions else "", sorted(all_sources())
+    if agent and agent not in known:
+        near = get_close_matches(agent.replace("-", "_"), known, 1)
+        return f"did you mean --agent {near[0]}?" if near else "`everturn sources` lists the names of agents"
+    everything = scope.everything and scope.subagents and not limited
+    return "`everturn sync` looks for sessions" if everything else "take away a filter"
+
+
+# plots ----------------------------------------------------------------------------------------------------------------
+def draw(cx: frame.Context, scope: Scope, plot: Plot | None, where: str) -> int:
+    """Put a plot into a file, or on the terminal where it is `-`; with --json tell what it shows."""
+    if plot is None:
+        if cx.json:
+            cx.out.emit_json("plot", [], file=None)
+        return nothing(cx, scope, "there is nothing to draw")
+    if where == "-":
+        if not cx.json:
+            sketch(cx, plot)
+    else:
+        _write(plot, where)
+        cx.out.say(f"drawn: {where}")
+    if cx.json:
+        cx.out.emit_json("plot", [plot], file=where if where != "-" else None)
     return 0
+
+
+def sketch(cx: frame.Context, plot: Plot) -> None:
+    """Draw on the terminal."""
+    from everturn.analyse.sketches import Sketch
+    from everturn.cli.wording import Pen
+
+    for line in Sketch(cx.out.width, Pen(cx.out).on, cx.out.text).lines(plot):
+        cx.out.emit(line)
 
 
 def check_plot(where: str) -> None:
@@ -94,32 +134,76 @@ def check_plot(where: str) -> None:
         raise click.UsageError(f"--plot {where}: give a file that ends in .svg or .html, or - for the terminal")
 
 
+def _write(plot: Plot, where: str) -> None:
+    from everturn.analyse.charts import page, svg
+
+    text = svg(plot) if Path(where).suffix.lower() == ".svg" else page([plot])
+    try:
+        Path(where).write_text(text, encoding="utf-8")
+    except OSError as failure:
+        raise click.UsageError(f"--plot {where}: {failure.strerror or 'it cannot be written'}") from failure
+
+
+# words ----------------------------------------------------------------------------------------------------------------
 def percent(share: float) -> str:
     """`12 %`; what is not nothing is never shown as nothing."""
     return "0 %" if not share else "<1 %" if share < 0.01 else f"{100 * share:.0f} %"
 
 
-def look_up(found: Sequence[Handle]) -> str:
+def names(store: Store, seen: Iterable[Handle | TurnFacts]) -> Names:
+    """By agent and id of a session: as much of the id as must be typed."""
+    from everturn.recall.sessions import best, short_ids
+
+    keys = dict.fromkeys((one.agent, one.session) for one in seen)
+    rows = {key: best(editions) for key in keys if (editions := store.sessions_of(*key))}
+    shorts = short_ids(rows.values(), store)
+    return {key: shorts[rows[key].id] if key in rows else key[1] for key in keys}
+
+
+def look_up(found: Sequence[Handle], known: Names) -> str:
     """Where to see it: `3f2a9c11 turn 4`, the first of them."""
     if not found:
         return ""
     more = f" +{len(found) - 1}" if len(found) > 1 else ""
-    return f"{short(found[0].session)} turn {found[0].turn}{more}"
+    return f"{known[found[0].agent, found[0].session]} turn {found[0].turn}{more}"
 
 
-def short(native_id: str) -> str:
-    """Enough of an id to be typed, and told apart from most."""
-    head, slash, tail = native_id.rpartition("/")
-    return tail if slash and head else native_id[:13].rstrip("-")
+def emit(cx: frame.Context, text: str, style: str = "", indent: str = "  ") -> None:
+    """A sentence; on a terminal it is broken between words, and goes on behind `indent`."""
+    from textwrap import wrap
 
-
-def _sketch(cx: frame.Context, drawn: list[Plot]) -> None:
-    from everturn.analyse.sketches import Sketch
     from everturn.cli.wording import Pen
 
-    sketch = Sketch(cx.out.width, Pen(cx.out).on, cx.out.text)
-    for number, plot in enumerate(drawn):
-        if number:
-            cx.out.emit()
-        for line in sketch.lines(plot):
-            cx.out.emit(line)
+    pen, safe = Pen(cx.out), cx.out.text(text)
+    room = max(cx.out.width, 20) if cx.out.fancy else max(len(safe), 1)
+    for line in wrap(safe, room, subsequent_indent=indent, break_on_hyphens=False):
+        cx.out.emit(pen(style, line) if style else line)
+
+
+def table(
+    cx: frame.Context,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Iterable[int],
+    spare: Sequence[str],
+    last: int = 16,
+) -> None:
+    """A table; on a terminal too narrow for it without the columns that can be spared, one after the other.
+
+    `last` are the cells that a last column of words is content with.
+    """
+    from everturn.derive.printable import cells
+
+    numbers, kept = set(right), list(range(len(columns)))
+    wide = [max(map(cells, column)) for column in zip(columns, *rows, strict=True)]
+    if len(columns) - 1 not in numbers:
+        wide[-1] = min(wide[-1], last)
+    for name in spare if cx.out.fancy else ():
+        if sum(wide[number] + 2 for number in kept) - 2 <= cx.out.width:
+            break
+        kept.remove(columns.index(name))
+    cx.out.table(
+        [columns[number] for number in kept],
+        [[row[number] for number in kept] for row in rows],
+        right=[place for place, number in enumerate(kept) if number in numbers],
+    )

@@ -92,6 +92,7 @@ def _effective(cx: frame.Context) -> list[tuple[str, Any, str]]:
         "workspace": [f"{rule.path} = {rule.mode}" for rule in settings.workspaces],
     }
     rows = [(key, value, settings.origins[key]) for key, value in values.items()]
+    rows.append(("prices", str(settings.prices), "config" if settings.prices.is_file() else "default"))
     rows += [(f"sources.{name}", list(folders), "config") for name, folders in settings.sources.items()]
     tables = {"models": settings.models, "meaning": settings.meaning}
     return rows + [(key, value, "config") for name, table in tables.items() for key, value in _flat(name, table)]

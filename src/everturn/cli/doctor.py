@@ -33,6 +33,7 @@ def command(cx: frame.Context, **folders: Any) -> int:
     places = capturing.places_with(cx, folders)
     doctor = examine(store, all_sources(), places, cx.settings.machine, folder, clock.now)
     _meaning(cx, store, doctor)
+    _prices(cx, doctor)
     sizes = store.sizes()
     if cx.json:
         cx.out.emit_json("doctor", [asdict(check) for check in doctor.checks], worst=doctor.worst, sizes=sizes)
@@ -45,6 +46,21 @@ def command(cx: frame.Context, **folders: Any) -> int:
         parts = ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in sizes.items())
         cx.out.emit(f"     {cx.out.text(cx.settings.db)}: {parts}")
     return {"ok": 0, "warn": 4, "bad": 1}[doctor.worst]
+
+
+def _prices(cx: frame.Context, doctor: Doctor) -> None:
+    """The user's own prices, where there are some: a list that cannot be read stops `everturn stats`."""
+    from everturn.analyse import money
+
+    own = cx.settings.prices
+    if not own.is_file():
+        return
+    try:
+        models = len(money.models_of(own))
+    except EverturnError as error:
+        doctor.note("prices", "warn", str(error), f"mend {own}, or take it away: everturn has a list of its own")
+    else:
+        doctor.note("prices", "ok", f"{own} has the prices of {models:,} model names")
 
 
 def _meaning(cx: frame.Context, store: Store, doctor: Doctor) -> None:

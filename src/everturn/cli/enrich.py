@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from everturn.cli import capturing, frame
+from everturn.cli import analysing, capturing, frame
 
 
 @click.command(
@@ -26,7 +26,6 @@ def command(cx: frame.Context, paths: tuple[Path, ...]) -> int:
     A call that is found has its turn, its place in it and its parallel batch from then on (the view `invocations`). `sync`
     does the same by itself; this is for a transcript from elsewhere, or for now.
     """
-    from everturn.analyse import plane
     from everturn.capture.spool import drain, enrich
     from everturn.capture.sync import add
     from everturn.errors import MissingPath
@@ -39,13 +38,13 @@ def command(cx: frame.Context, paths: tuple[Path, ...]) -> int:
     report = add(job, paths) if paths else None
     drained = drain(store, cx.settings.state / "spool", job.policy)
     done = enrich(store)
-    plane.catch_up(store)  # it names the turns
+    analysing.count(cx, store)  # it names the turns
     if cx.json:
         cx.out.emit_json("enrich", [], found=done.found, left=done.left, heard=drained.rows)
     else:
         cx.out.emit(f"calls found in transcripts: {done.found:,}; only heard of by the hook: {done.left:,}")
-    for where, why in (*(report.failed if report else ()), *drained.problems):
-        cx.out.warn(f"{where}: {why}")
+    for where, why in (*((*report.skipped, *report.failed) if report else ()), *drained.problems):
+        cx.out.warn(f"{where}: {why}" if why else f"left out {where}")
     if report is not None and report.failed:
         return 4
     return 0 if done.found or done.left else 3

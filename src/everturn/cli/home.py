@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from everturn import clock
-from everturn.cli import capturing, frame
+from everturn.cli import analysing, capturing, frame
 
 
 @click.command()
@@ -57,6 +57,7 @@ def _sync_and_status(cx: frame.Context, store: Any, places: Any, db: str = "") -
     from everturn.capture.sync import sync
 
     report = sync(capturing.job_for(cx, store, places, capturing.drawn(cx, "sync")))
+    analysing.count_new(cx, store)
     if cx.json:
         capturing.tell(cx, report)
         return 4 if report.failed else 0

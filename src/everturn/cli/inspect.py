@@ -41,13 +41,16 @@ def command(cx: frame.Context, tool: str, by_turn: bool, plot: str, **filters: s
         if cx.json:
             cx.out.emit_json("inspect", [])
         others = ", ".join(near(cx.store(), scope, tool))
-        hint = f"did you mean {others}?" if others else "`everturn paths --turns` lists the tools"
+        if others:
+            hint = f"did you mean {others}?"
+        else:
+            hint = "`everturn paths --turns` lists the tools" if scope.everything else analysing.hint(scope)
         cx.out.warn(f"no call of a tool {tool!r}; {hint}")
         return 3
     if plot:
         from everturn.analyse.plots import errors_by_position
 
-        return analysing.draw(cx, [errors_by_position(found)], plot)
+        return analysing.draw(cx, scope, errors_by_position(found), plot)
     if cx.json:
         cx.out.emit_json("inspect", [found])
     else:
@@ -56,12 +59,11 @@ def command(cx: frame.Context, tool: str, by_turn: bool, plot: str, **filters: s
 
 
 def _tell(cx: frame.Context, found: Inspection, by_turn: bool) -> None:
-    from everturn.cli.wording import Pen, counted
+    from everturn.cli.wording import counted
     from everturn.derive.times import duration
 
-    out = cx.out
     shown = ", ".join(found.tools[:6]) + (f", … ({len(found.tools)} tools)" if len(found.tools) > 6 else "")
-    out.emit(Pen(out)("bold", out.text(shown)))
+    analysing.emit(cx, shown, "bold")
     where = f"{counted(found.turns, 'turn')}, {counted(found.sessions, 'session')}"
     facts = [
         ("calls", f"{found.n:,} ({analysing.percent(found.share)} of all), {'at least ' * (len(found.tools) > 1)}{where}"),
@@ -73,7 +75,7 @@ def _tell(cx: frame.Context, found: Inspection, by_turn: bool) -> None:
     ]  # fmt: skip
     for name, fact in facts:
         if fact:
-            out.emit(f"  {name:<10}{out.text(fact)}")
+            analysing.emit(cx, f"  {name:<10}{fact}", indent=" " * 12)
     for title, beside, edge in (
         ("Before it, and how often it failed then", found.before, "(the turn begins)"),
         ("After it, and how often that failed", found.after, "(the turn ends)"),
@@ -87,6 +89,7 @@ def _tell(cx: frame.Context, found: Inspection, by_turn: bool) -> None:
 
 def _tell_beside(cx: frame.Context, title: str, beside: list[Beside], edge: str) -> None:
     from everturn.analyse.sketches import Sketch
+    from everturn.derive.printable import cut
 
     if not beside:
         return
@@ -95,9 +98,8 @@ def _tell_beside(cx: frame.Context, title: str, beside: list[Beside], edge: str)
     for one in beside[:_ROWS]:
         name = out.text(one.tool or edge)
         failing = f"  {one.errors:,} failed" if one.errors else ""
-        out.emit(
-            f"  {one.n:>7,}  {analysing.percent(one.share):>5}  {sketch.bar(one.share, 1, 16):<16}  {name}{failing}"
-        )
+        line = f"  {one.n:>7,}  {analysing.percent(one.share):>5}  {sketch.bar(one.share, 1, 16):<16}  {name}{failing}"
+        out.emit(cut(line, out.width) if out.fancy else line)
     if len(beside) > _ROWS:
         out.emit(f"  {sum(one.n for one in beside[_ROWS:]):>7,}         {'':<16}  {len(beside) - _ROWS} more")
 
@@ -106,4 +108,4 @@ def _tell_positions(cx: frame.Context, found: Inspection) -> None:
     from everturn.analyse.plots import errors_by_position
 
     cx.out.emit()
-    analysing.draw(cx, [errors_by_position(found)], "-")
+    analysing.sketch(cx, errors_by_position(found))

@@ -39,10 +39,12 @@ def command(cx: frame.Context, everything: bool, by_turn: bool, top: int, plot: 
     if plot:
         from everturn.analyse.plots import transitions
 
-        return analysing.draw(cx, [transitions(cx.store(), scope)], plot)
+        return analysing.draw(cx, scope, transitions(cx.store(), scope), plot)
     if by_turn:
         return _tell_places(cx, scope, top)
+    from everturn.analyse.chance import LEAST_SUPPORT
     from everturn.analyse.paths import paths
+    from everturn.cli.wording import counted
 
     found = paths(cx.store(), scope, top, everything)
     if cx.json:
@@ -53,9 +55,11 @@ def command(cx: frame.Context, everything: bool, by_turn: bool, top: int, plot: 
         _tell(cx, found)
     if found.items:
         return 0
-    if not found.calls:
-        return analysing.nothing(cx, scope, "there are no tool calls")
-    cx.out.warn(f"no path in {found.calls:,} calls is more than chance explains; --all shows the most frequent ones")
+    if not found.calls or everything:
+        what = f"no two tools follow each other {LEAST_SUPPORT} times" if found.calls else "there are no tool calls"
+        return analysing.nothing(cx, scope, what)
+    calls = counted(found.calls, "call")
+    cx.out.warn(f"no path in {calls} is more than chance explains; --all shows the most frequent ones")
     return 3
 
 
@@ -64,7 +68,8 @@ def _tell(cx: frame.Context, found: Paths) -> None:
         [f"{one.n:,}", f"{one.sessions:,}", f"{one.lift:,.1f}", f"{one.position:.1f}", f"{one.errors:,}", one.path]
         for one in found.items
     ]
-    cx.out.table(("seen", "sessions", "lift", "position", "failing", "path"), rows, right=range(5))
+    columns = ("seen", "sessions", "lift", "position", "failing", "path")
+    analysing.table(cx, columns, rows, right=range(5), spare=("failing", "position"), last=30)
     cx.out.say(f"in {found.calls:,} calls of {found.turns:,} turns, {found.sessions:,} sessions")
 
 
@@ -83,5 +88,5 @@ def _tell_places(cx: frame.Context, scope: Scope, top: int) -> int:
             for one in found
         ]  # fmt: skip
         columns = ("calls", "turns", "sessions", "position", "first", "last", "parallel", "tool")
-        cx.out.table(columns, rows, right=range(7))
+        analysing.table(cx, columns, rows, right=range(7), spare=("parallel", "sessions", "last"))
     return 0 if found else analysing.nothing(cx, scope, "there are no tool calls")

@@ -37,8 +37,9 @@ _MILLION, _THOUSAND = 1_000_000, 1000
 def command(cx: frame.Context, period: str, by: str | None, plot: str, **filters: str) -> int:
     """Show what was done and what it cost, over time (UTC).
 
-    COST is by list price of the tokens; `+` is behind it where a model's price is not known. Own prices go into
-    prices.toml beside the config file. What forks repeat is counted once.
+    COST is by list price of the tokens; `+` is behind it where a model's price is not known, `?` where none is, `-` where
+    no tokens were reported. Own prices go into prices.toml beside the config file (`everturn config get prices`). What forks
+    repeat is counted once. With --since only what was done since then counts; tools and errors are those of the sessions.
     """
     from everturn.analyse import money
     from everturn.analyse.stats import stats
@@ -48,8 +49,8 @@ def command(cx: frame.Context, period: str, by: str | None, plot: str, **filters
     if plot:
         from everturn.analyse.plots import activity_calendar
 
-        return analysing.draw(cx, [activity_calendar(cx.store(), scope)], plot)
-    found = stats(cx.store(), scope, money.load(cx.settings.config.with_name("prices.toml")), period, by or "")
+        return analysing.draw(cx, scope, activity_calendar(cx.store(), scope), plot)
+    found = stats(cx.store(), scope, money.load(cx.settings.prices), period, by or "")
     if not found.total.sessions:
         if cx.json:
             cx.out.emit_json("stats", [])
@@ -63,19 +64,27 @@ def command(cx: frame.Context, period: str, by: str | None, plot: str, **filters
 
 
 def _tell(cx: frame.Context, found: Stats, by: str) -> None:
-    from everturn.analyse.money import dollars
-
     head = ("period", *([by] if by else []))
     columns = (*head, "sessions", "turns", "calls", "errors", "in", "out", "cached", "cost")
     rows = [[one.period or "no date", *([one.key or "-"] if by else []), *_numbers(one)] for one in found.items]
     rows.append(["all", *([""] if by else []), *_numbers(found.total)])
-    cx.out.table(columns, rows, right=range(len(head), len(columns)))
+    right = range(len(head), len(columns))
+    analysing.table(cx, columns, rows, right, spare=("in", "cached", "errors", "sessions"))
     _tell_trend(cx, found)
-    cx.out.emit(f"tools     {cx.out.text(', '.join(f'{one.name} {one.n:,}' for one in found.tools))}")
+    if found.tools:
+        analysing.emit(cx, f"tools     {', '.join(f'{one.name} {one.n:,}' for one in found.tools)}", indent=" " * 10)
     if found.errors:
         names = ", ".join(f"{one.name.replace('_', ' ')} {one.n:,}" for one in found.errors)
-        cx.out.emit(f"errors    {cx.out.text(names)}")
-    unknown = ", ".join(name or "(not named)" for name in found.total.cost.unknown_models[:5])
+        analysing.emit(cx, f"errors    {names}", indent=" " * 10)
+    _tell_prices(cx, found)
+
+
+def _tell_prices(cx: frame.Context, found: Stats) -> None:
+    """Which prices these are, and what has none."""
+    from everturn.analyse.money import dollars
+
+    models = [name or "(not named)" for name in found.total.cost.unknown_models]
+    unknown = ", ".join(models[:5]) + (f" and {len(models) - 5} more" if len(models) > 5 else "")
     cx.out.say(
         f"list prices as of {found.prices_as_of}"
         + (f"; subagents {dollars(found.subagents)}" if found.subagents.micro_dollars else "")
@@ -101,7 +110,11 @@ def _numbers(one: Period) -> list[str]:
 
     cached = one.tokens_cache_read + one.tokens_cache_write
     tokens = [_short(n) for n in (one.tokens_in, one.tokens_out, cached)]
-    return [*(f"{n:,}" for n in (one.sessions, one.turns, one.calls, one.errors)), *tokens, dollars(one.cost)]
+    told = one.cost.priced_tokens or one.cost.unknown_tokens  # where no token was reported nobody knows what it cost
+    return [
+        *(f"{n:,}" for n in (one.sessions, one.turns, one.calls, one.errors)), *tokens,
+        dollars(one.cost) if told else "-",
+    ]  # fmt: skip
 
 
 def _short(n: int) -> str:

@@ -34,22 +34,23 @@ def command(cx: frame.Context, least: int, top: int, **filters: str) -> int:
     found = kinds(store, struggles(store, scope, least))[:top]
     if cx.json:
         cx.out.emit_json("struggles", found)
-    for one in found if not cx.json else ():
-        _tell(cx, one)
+    elif found:
+        known = analysing.names(store, (place for one in found for place in one.evidence))
+        for one in found:
+            _tell(cx, one, known)
     return 0 if found else analysing.nothing(cx, scope, "no struggle was found")
 
 
-def _tell(cx: frame.Context, one: Kind) -> None:
-    from everturn.cli.wording import Pen, counted
+def _tell(cx: frame.Context, one: Kind, known: analysing.Names) -> None:
+    from everturn.cli.wording import counted
     from everturn.derive.times import duration
 
-    out, pen = cx.out, Pen(cx.out)
-    name = out.text(f"{one.tool}: {one.error_class.replace('_', ' ')}")
+    name = f"{one.tool}: {one.error_class.replace('_', ' ')}"
     lost = f", {duration(one.lost_ms)} lost" if one.lost_ms >= 1000 else ""
     runs = f"{counted(one.failures, 'failure')} in {counted(one.n, 'run')}, the longest {one.longest}"
-    out.emit(f"{pen('bold', name)}  {runs}, {counted(one.sessions, 'session')}{lost}")
-    out.emit(f"  ended: {', '.join(f'{ending} {n}' for ending, n in one.endings.items())}")
+    analysing.emit(cx, f"{name}: {runs}, {counted(one.sessions, 'session')}{lost}", "bold")
+    analysing.emit(cx, f"  ended: {', '.join(f'{ending} {n}' for ending, n in one.endings.items())}", indent="    ")
     for path, n in one.recoveries:
-        out.emit(f"  went on with {out.text(path)}  ({n})")
+        analysing.emit(cx, f"  went on with {path} ({n})", indent="    ")
     for place in one.evidence:
-        out.emit(pen("dim", f"  everturn show {out.text(place.session)} --turn {place.turn} --tools"))
+        analysing.emit(cx, f"  everturn show {known[place.agent, place.session]} --turn {place.turn} --tools", "dim")

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from everturn.analyse.suggest import Suggestion
 
 
+_LONG = 36  # letters of an id: that of a UUID
+
+
 @click.command(
     epilog=frame.examples(
         "everturn suggest", "everturn suggest --since 30d", "everturn suggest --workspace shop --json"
@@ -32,28 +35,35 @@ def command(cx: frame.Context, top: int, **filters: str) -> int:
     found = suggest(cx.store(), scope, top)[:top]
     if cx.json:
         cx.out.emit_json("suggest", found)
-    for one in found if not cx.json else ():
-        _tell(cx, one)
+    elif found:
+        known = analysing.names(cx.store(), (place for one in found for place in one.evidence))
+        for one in found:
+            _tell(cx, one, known)
     return 0 if found else analysing.nothing(cx, scope, "nothing stands out")
 
 
-def _tell(cx: frame.Context, one: Suggestion) -> None:
-    from everturn.cli.wording import Pen, counted
+def _tell(cx: frame.Context, one: Suggestion, known: analysing.Names) -> None:
+    from everturn.cli.wording import counted
     from everturn.derive.times import duration
 
-    out, pen = cx.out, Pen(cx.out)
     lost = f", {duration(one.saved_ms)} of waiting" if one.saved_ms >= 1000 else ""
-    out.emit(f"{pen('bold', out.text(_sentence(one)))}")
-    out.emit(
-        pen("dim", f"  saves {counted(one.saved_calls, 'call')}{lost}; seen in {counted(one.sessions, 'session')}")
-    )
+    analysing.emit(cx, _sentence(one), "bold")
+    saving = f"saves {counted(one.saved_calls, 'call')}{lost}; seen in {counted(one.sessions, 'session')}"
+    analysing.emit(cx, f"  {saving}", "dim")
     if one.evidence:
-        places = "; ".join(f"everturn show {out.text(place.session)} --turn {place.turn}" for place in one.evidence)
-        out.emit(pen("dim", f"  {places}"))
+        places = [(known[place.agent, place.session], place.turn) for place in one.evidence]
+        first, *others = sorted(
+            places, key=lambda place: len(place[0]) > _LONG
+        )  # one that can be typed, if there is one
+        also = "".join(f", {name} turn {turn}" for name, turn in others if len(name) <= _LONG)
+        analysing.emit(cx, f"  everturn show {first[0]} --turn {first[1]}{also}", "dim")
 
 
 def _sentence(one: Suggestion) -> str:
     """What was seen, and what to do."""
+    from everturn.cli.wording import counted
+    from everturn.derive.growth import ODD_NAME
+
     path = " → ".join(one.tools)
     if one.kind == "sequence":
         return f"{path}: {one.n:,} times, {one.lift:,.1f} times more than by chance. One command could do it."
@@ -62,5 +72,8 @@ def _sentence(one: Suggestion) -> str:
     if one.kind == "fails first":
         then = f"; {one.instead} worked next" if one.instead else ""
         return f"{path}: its first call failed in {one.n:,} of {one.sessions:,} sessions{then}. Say how it is to be called."
+    times = counted(one.n, "time")
+    if path == ODD_NAME:
+        return f"{path}: {times} a tool was called by what is no name of a tool at all."
     meant = f"Name it like {one.instead}, or say so." if one.instead else "There is none like it."
-    return f"{path}: called {one.n:,} times, does not exist. {meant}"
+    return f"{path}: called {times}, does not exist. {meant}"

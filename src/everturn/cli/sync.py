@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from everturn.cli import capturing, frame
-from everturn.errors import Busy, ModelError
+from everturn import clock
+from everturn.cli import analysing, capturing, frame
+from everturn.errors import ModelError
 
 if TYPE_CHECKING:
     from everturn.llm.embedding import Embedder
     from everturn.store import Store
 
 _EXIT_FAILED = 1
+#: A session is counted as a whole, so one that is being written is not counted at each of its lines.
+_COUNT_EVERY_MS = 600_000
 
 
 @click.command(
@@ -48,9 +50,9 @@ def command(cx: frame.Context, watch: bool, retry: bool, meaning: bool, **folder
     store = cx.store(create=True)
     job = capturing.job_for(cx, store, capturing.places_with(cx, folders), capturing.drawn(cx, "sync"))
     if watch:
-        return _watch(cx, job)
+        return _watch(cx, store, job)
     report = sync(job, retry=retry)
-    _count(store)
+    analysing.count_new(cx, store)
     if embedder is None:
         return capturing.tell(cx, report)
     code = 0 if cx.json else capturing.tell(cx, report)
@@ -59,14 +61,6 @@ def command(cx: frame.Context, watch: bool, retry: bool, meaning: bool, **folder
     if cx.json:
         code = capturing.tell(cx, report, meaning=made)
     return _EXIT_FAILED if made["error"] else code
-
-
-def _count(store: Store) -> None:
-    """Bring the counts of tool use up to date. Every question does it too, so it may wait."""
-    from everturn.analyse.plane import catch_up
-
-    with suppress(Busy):
-        catch_up(store)
 
 
 def _embedder(cx: frame.Context) -> Embedder:
@@ -106,12 +100,21 @@ def _tell(cx: frame.Context, report: Any) -> None:
     cx.out.stdout.flush()
 
 
-def _watch(cx: frame.Context, job: Any) -> int:
+def _watch(cx: frame.Context, store: Store, job: Any) -> int:
     from everturn.capture.watch import watch
+
+    counted = -_COUNT_EVERY_MS
+
+    def tell(report: Any) -> None:
+        nonlocal counted
+        _tell(cx, report)
+        if clock.now() - counted >= _COUNT_EVERY_MS:
+            analysing.count_new(cx, store)
+            counted = clock.now()
 
     cx.out.say("watching; Ctrl-C ends it")
     try:
-        watch(job, Event(), lambda report: _tell(cx, report))
+        watch(job, Event(), tell)
     except KeyboardInterrupt:
         cx.out.say("stopped; everything seen so far is in the archive")
     return 0

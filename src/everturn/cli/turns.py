@@ -47,28 +47,31 @@ def command(
     if plot:
         from everturn.analyse.plots import turn_lengths
 
-        return analysing.draw(cx, [turn_lengths(cx.store(), scope)], plot)
+        return analysing.draw(cx, scope, turn_lengths(cx.store(), scope), plot)
     return _shapes(cx, scope, wanted, top) if patterns else _list(cx, scope, wanted, top)
 
 
 def _list(cx: frame.Context, scope: Scope, wanted: Wanted, top: int) -> int:
+    from msgspec.structs import asdict
+
     from everturn.analyse.turns import turns
     from everturn.derive.times import duration, iso
 
     found = turns(cx.store(), scope, wanted, top)
     if cx.json:
-        cx.out.emit_json("turns", found)
+        cx.out.emit_json("turns", [asdict(one) | {"started": iso(one.started) or None} for one in found])
     elif found:
+        known = analysing.names(cx.store(), found)
         rows = [
             [
-                analysing.short(one.session), str(one.turn), iso(one.started)[:16].replace("T", " "),
+                known[one.agent, one.session], str(one.turn), iso(one.started)[:16].replace("T", " "),
                 duration(one.duration_ms), f"{one.calls:,}", f"{one.parallel:,}", f"{one.errors:,}", one.shape,
             ]
             for one in found
         ]  # fmt: skip
         columns = ("session", "turn", "started", "took", "calls", "parallel", "errors", "tools")
-        cx.out.table(columns, rows, right=(1, 4, 5, 6))
-    return 0 if found else analysing.nothing(cx, scope, "no turn fits")
+        analysing.table(cx, columns, rows, right=(1, 4, 5, 6), spare=("parallel", "errors", "started"), last=20)
+    return 0 if found else _nothing(cx, scope, wanted)
 
 
 def _shapes(cx: frame.Context, scope: Scope, wanted: Wanted, top: int) -> int:
@@ -80,13 +83,27 @@ def _shapes(cx: frame.Context, scope: Scope, wanted: Wanted, top: int) -> int:
         more: dict[str, Any] = {"different": different, "turns": total}
         cx.out.emit_json("turn_patterns", found, **more)
     elif found:
+        known = analysing.names(cx.store(), (one.evidence[0] for one in found if one.evidence))
         rows = [
             [
                 f"{one.n:,}", f"{one.sessions:,}", f"{one.calls:.1f}", analysing.percent(one.failed),
-                duration(one.tool_ms), analysing.look_up(one.evidence), one.shape,
+                duration(one.tool_ms), analysing.look_up(one.evidence, known), one.shape,
             ]
             for one in found
         ]  # fmt: skip
-        cx.out.table(("turns", "sessions", "calls", "failing", "in tools", "see", "pattern"), rows, right=(0, 1, 2, 3))
+        columns = ("turns", "sessions", "calls", "failing", "in tools", "see", "pattern")
+        analysing.table(cx, columns, rows, right=(0, 1, 2, 3), spare=("in tools", "calls", "sessions"))
         cx.out.say(f"{len(found)} of {different:,} patterns in {total:,} turns")
-    return 0 if found else analysing.nothing(cx, scope, "no turn fits")
+    return 0 if found else _nothing(cx, scope, wanted)
+
+
+def _nothing(cx: frame.Context, scope: Scope, wanted: Wanted) -> int:
+    """Say that no turn fits; where a tool of the pattern is not known, that is why."""
+    from everturn.analyse.inspect import known, near
+
+    for part in wanted.pattern.parts if wanted.pattern else ():
+        if part.tool and not known(cx.store(), scope, part.tool) and (others := near(cx.store(), scope, part.tool)):
+            cx.out.warn(f"no turn fits, and no tool {part.tool!r} was called; did you mean {', '.join(others)}?")
+            return 3
+    chosen = wanted.pattern is not None or wanted.min_length > 1 or wanted.failed
+    return analysing.nothing(cx, scope, "no turn fits", chosen)

@@ -16,7 +16,9 @@ from operator import attrgetter
 
 import msgspec
 
+from everturn.derive.times import turn_ms
 from everturn.model.analytics import (
+    CLASS,
     INHERITED,
     OPEN,
     PROMPT_SIZES,
@@ -32,7 +34,6 @@ from everturn.model.archive import Call, Session, Step, Turn
 from everturn.model.words import ERROR_CLASSES
 
 _ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Trail)
-_CLASS = 63
 
 
 def trail_of(calls: Sequence[Call]) -> Trail:
@@ -152,7 +153,7 @@ def activity_rows(session: int, turns: Sequence[Turn], calls: Sequence[Call]) ->
             row = at(turn.started)
             row.turns += 1
             row.prompts += turn.starter == "human"
-            row.busy_ms += _busy(turn)
+            row.busy_ms += turn_ms(turn) or 0
     for call in _real(calls):
         if not call.inherited:
             row = at(call.started)
@@ -177,7 +178,7 @@ def _batches(calls: Sequence[Call]) -> list[int]:
 
 def _uses(trail: Trail, start: int, end: int) -> list[Use]:
     tools, batches, outcomes = trail.tools[start:end], trail.batches[start:end], trail.outcomes[start:end]
-    failed = [bool(code & _CLASS) for code in outcomes]
+    failed = [bool(code & CLASS) for code in outcomes]
     again = retries(tools, batches, failed)
     uses: list[Use] = []
     index = 0
@@ -187,7 +188,7 @@ def _uses(trail: Trail, start: int, end: int) -> list[Use]:
         spent = trail.durations[start + number]
         uses.append(
             Use(
-                trail.names[tool], batch, index, status, ERROR_CLASSES[code & _CLASS],
+                trail.names[tool], batch, index, status, ERROR_CLASSES[code & CLASS],
                 None if spent < 0 else spent, not code & INHERITED, again.get(number, -1),
             )
         )  # fmt: skip
@@ -196,9 +197,3 @@ def _uses(trail: Trail, start: int, end: int) -> list[Use]:
 
 def _slot(time: int | None) -> int:
     return -1 if time is None else time // SLOT_MS
-
-
-def _busy(turn: Turn) -> int:
-    if turn.reported_ms is not None:
-        return turn.reported_ms
-    return 0 if turn.started is None or turn.ended is None else turn.ended - turn.started

@@ -36,7 +36,7 @@ ARROW = " → "
 #: What stands before the first and after the last batch of a turn in `tool_pair`.
 EDGE = ""
 
-OPEN, INHERITED = 64, 128  # added to an outcome
+CLASS, OPEN, INHERITED = 63, 64, 128  # parts of an outcome: the number of a class of errors, and what is added to it
 
 
 class Use(NamedTuple):
@@ -93,7 +93,8 @@ TALLIES = (
         ("n", "sessions", "turns", "position", "errors", "r1", "r2", "r3", "r4", "r5", "r6"),
     ),
     TallyTable("turn_length", ("calls",), ("n", "errors")),  # turns by number of calls; errors: with a failed one
-    # what: sessions (that used a tool), turns (that did), calls, errors, batches, parallel (batches of several), path1…path6 (paths of that length)
+    # what: sessions (that used a tool), turns (that did), calls, errors, batches, parallel (batches of several), path1…path6
+    # (paths of that length)
     TallyTable("plane_total", ("what",), ("n",)),
 )  # fmt: skip
 

@@ -133,6 +133,13 @@ class Questions:
         sql = f'{CALLS.select} WHERE "session"=? AND "seq" {_WITHIN_TURN} AND "turn"=? ORDER BY "seq","idx"'
         return CALLS.read(self.driver.all(sql, (session, session, turn, session, turn, turn)))
 
+    def work(self, session: int) -> list[tuple[int, str, int]]:
+        """How many calls of which kind each turn made, in order."""
+        sql = (
+            'SELECT "turn","kind",COUNT(*) FROM "call" WHERE "session"=? GROUP BY "turn","kind" ORDER BY "turn","kind"'
+        )
+        return [(int(turn), str(kind), int(n)) for turn, kind, n in self.driver.all(sql, (session,))]
+
     def artifacts(self, session: int) -> list[Artifact]:
         """Files touched, in order."""
         sql = f'{ARTIFACTS.select} WHERE "session"=? ORDER BY "seq","idx","n"'
