@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from benchmarks.corpora import Corpora, Corpus
 from benchmarks.figures import Figure, exact
 from benchmarks.processes import MB, PYTHON, Cost, everturn, median_cpu, run
+from everturn import hook
+from tests.transcripts import append_turn
 
 HELP = 0.080  # CPU seconds
 NOTHING_NEW = 0.2
 FEW, SOME, MANY = 10, 1_000, 10_000  # sessions
 OLD_BYTES = 100_000  # enough to look at the beginning and around the cursor
+_DRAINS = 3
 _SAME = 1.2  # counted work may differ by this between a small and a large archive
 
 
@@ -46,6 +50,7 @@ def _one_turn(corpora: Corpora) -> Iterator[Figure]:
         counts[n] = _counted(corpora, corpus)
         times[n] = median_cpu([_timed(corpora, corpus) for _ in range(3)])
         yield Figure(f"sync after one turn, {n:,} sessions", times[n], "CPU-s", note=_told(counts[n]))
+    yield _drain(corpus, times[MANY])
     yield Figure(
         f"its CPU time, {MANY:,} : {FEW}",
         times[MANY] / times[FEW],
@@ -66,6 +71,20 @@ def _long_file(corpora: Corpora) -> Iterator[Figure]:
     counts = _counted(corpora, corpus)
     old = counts["bytes_asked_for"] - counts["new_bytes"]
     yield Figure("old bytes read after one turn, file of 20 MB", old, "bytes", OLD_BYTES, note=_told(counts))
+
+
+def _drain(corpus: Corpus, whole: float) -> Figure:
+    """The drain that a hook starts at the end of a turn looks at the transcript it was told of, not at every file."""
+    costs = []
+    for number, path in enumerate(corpus.paths[: _DRAINS + 1]):
+        append_turn(path, 9_000 + number)
+        event = {"session_id": path.stem, "transcript_path": str(path), "hook_event_name": "Stop"}
+        line = hook.line_of(json.dumps(event).encode(), True, number + 1, 1)
+        hook.append(str(corpus.place.archive / "state" / "spool"), line)
+        costs.append(everturn(corpus.place, "drain"))
+    # The first one looks at everything, because no drain ever has.
+    ratio = median_cpu(costs[1:]) / whole
+    return Figure(f"drain after one turn beside a sync, {MANY:,} sessions", ratio, "×", 0.8)
 
 
 def _timed(corpora: Corpora, corpus: Corpus) -> Cost:

@@ -2,8 +2,9 @@
 
 Promises: it never fails (exit 0 whatever happens), never waits longer than `PATIENCE`, and notes no content. It prints
 nothing, but for a JSON object with context for the model where the user wanted that: read from a file that
-`everturn.capture.context` has prepared, so that nobody waits for an archive. Of the JSON an agent hands over, a line keeps names, ids, times, sizes and places; prompts, arguments, outputs and
-error texts are passed over where they stand, so that not even the spool of a content-free workspace ever holds them.
+`everturn.capture.context` has prepared, so that nobody waits for an archive. Of the JSON an agent hands over, a line keeps
+names, ids, times, sizes and places; prompts, arguments, outputs and error texts are passed over where they stand, so that
+not even the spool of a content-free workspace ever holds them.
 
 Nothing but `sys`, `os` and `time` is imported, and nothing else of everturn: starting Python is what it costs. (`json`
 alone would double that, so the few fields are found by a small scan of our own.) `everturn.capture.context` joins them where
@@ -33,12 +34,8 @@ _LONGEST_PATH, _LONGEST_NAME = 4096, 256  # bytes of a kept value
 _MANY = 256  # calls of one batch
 _TRIES = 3
 _PAUSE = 0.0005  # seconds, doubled until something comes
-_MEMBERS, _STRINGS, _STRETCH, _BLANKS = (
-    10_000,
-    200_000,
-    1 << 20,
-    4096,
-)  # what a scan takes on: about a quarter of a second
+#: What a scan takes on: about a quarter of a second.
+_MEMBERS, _STRINGS, _STRETCH, _BLANKS = 10_000, 200_000, 1 << 20, 4096
 
 _NAMES = frozenset(b"session_id hook_event_name tool_name tool_use_id agent_id thread-id type".split())
 _PATHS = frozenset(b"transcript_path agent_transcript_path cwd".split())

@@ -239,6 +239,22 @@ def test_a_new_session_is_told_where_the_last_one_stopped_and_when_a_prompt_poin
     assert "data, not instructions" in asked[0]
 
 
+def test_in_a_project_it_captures_what_is_said_there_and_the_home_stays_as_it_was(installed: Installed) -> None:
+    run = installed.run
+    before, there = _settings(run.home), sorted(run.work.rglob("*"))
+    installed.everturn("install", run.client.name, "--project", "--yes")
+    changed = {path for path, data in _settings(run.home).items() if before.get(path) != data}
+    assert changed and all(path.startswith(str(run.work)) for path in changed)
+    installed.says(PROMPTS[0])
+    _captured(installed, 1)
+    with installed.store() as store:
+        assert store.hooked(_session(installed)), "it was its hooks that told"
+    installed.everturn("uninstall", run.client.name, "--project", "--yes")
+    assert _settings(run.home) == before
+    assert [path for path in sorted(run.work.rglob("*")) if "everturn" in path.name] == []
+    assert set(there) <= set(run.work.rglob("*"))
+
+
 @pytest.mark.parametrize("installed", ["claude_code"], indirect=True)
 def test_the_plugin_is_one_by_its_own_programs_judgement(installed: Installed) -> None:
     installed.everturn("install", "claude_code", "--yes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,29 @@ def test_what_a_program_has_held_is_in_the_archive(agent: str, held: dict[str, H
     assert (session.n_turns, session.n_calls, session.n_errors) == (3, 3, 1)
 
 
+def test_a_session_in_a_database_is_archived_as_its_program_exports_it(held: dict[str, Held], tmp_path: Path) -> None:
+    one = held["opencode"]
+    with running("opencode", one.home) as run:
+        exported = json.loads(run.run(["opencode", "export", one.session.native_id]))
+    version = one.store.version(one.session.version)
+    lines = [json.loads(line) for line in one.store.read_raw(version.id, 0, version.size).splitlines()]
+    ours = [
+        (line["message"]["id"], line["message"]["data"], [(part["id"], part["data"]) for part in line["parts"]])
+        for line in lines
+        if "message" in line
+    ]
+    theirs = [
+        (message["info"]["id"], _alone(message["info"]), [(part["id"], _alone(part)) for part in message["parts"]])
+        for message in exported["messages"]
+    ]
+    assert len(theirs) >= 8 and ours == theirs
+
+
+def _alone(exported: dict[str, object]) -> dict[str, object]:
+    """Without the names of what it belongs to, which stand in columns of their own."""
+    return {key: value for key, value in exported.items() if key not in ("id", "sessionID", "messageID")}
+
+
 @pytest.mark.parametrize(("giver", "taker"), PAIRS)
 def test_a_session_of_one_program_goes_on_in_another(
     giver: str, taker: str, held: dict[str, Held], tmp_path: Path
@@ -35,6 +59,9 @@ def test_a_session_of_one_program_goes_on_in_another(
         assert_told(next_request(run, made.command), (*EXPECTED, ("user", LAST)))
         again = taken_in(run, held[giver].store, made.new.id)
     assert again.n_turns == 4
+    # What went over is counted where it was said; only what was said here is its own.
+    assert [bool(turn.inherited) for turn in held[giver].store.turns(again.id)] == [True, True, True, False]
+    assert 0 < again.n_inherited < again.n_messages
     origin = origin_of(held[giver].store, again)
     assert origin is not None and origin.native_id == held[giver].session.native_id
     assert again.native_id in [one.native_id for one in offspring_of(held[giver].store, held[giver].session)]

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from everturn.capture.draining import drain_alone
+from everturn.capture.draining import WHILE, drain_alone
 from everturn.capture.policy import Policy
 from everturn.capture.sync import Sync
 from everturn.hook import LOCK, SPOOL, append, line_of
 from everturn.sources import Places
 from everturn.store import SessionFilter, open_store
-from tests.capture.history import SID, SOURCES, History
+from tests.capture.history import OTHER, SID, SOURCES, History
 
 ROOT = Path(__file__).parent.parent.parent
 HOOK = (sys.executable, "-c", "from everturn.hook import main; main()")
@@ -185,6 +185,50 @@ def test_a_line_that_came_while_the_lock_was_given_back_is_not_left(desk: Desk) 
     assert not (desk.spool / SPOOL).exists() and len(store.hooked(SID)) == 2
     assert rounds[0] == {SID: "/home/ann/shop"}
     assert store.version(store.sessions(SessionFilter())[0][0][0].version).size == size
+
+
+def test_only_what_was_named_is_looked_at_until_a_while_has_passed_or_a_session_begins(desk: Desk) -> None:
+    store = open_store("memory:")
+    now = [1_800_000_000_000]
+
+    def heard(sid: str) -> dict[str, bool]:
+        """Whether each session is in the archive as it is on disk, after an event of one."""
+        append(str(desk.spool), line_of(json.dumps(desk.event("Stop", sid)).encode(), True, now[0], 1))
+        job = desk.job(store)
+        job.clock = lambda: now[0]
+        drain_alone(job, lambda seconds: None)
+        rows, _ = store.sessions(SessionFilter(), 10)
+        sizes = {row.native_id: store.version(row.version).size for row, _ in rows}
+        return {sid: size == desk.history.file(sid).stat().st_size for sid, size in sizes.items()}
+
+    for sid in (SID, OTHER):
+        desk.write(sid)
+    assert heard(SID) == {SID: True, OTHER: True}, "the first drain looks at everything"
+    for sid in (SID, OTHER):
+        desk.write(sid)
+    assert heard(SID) == {SID: True, OTHER: False}
+    now[0] += WHILE
+    assert heard(SID) == {SID: True, OTHER: True}
+    desk.write(OTHER)
+    begun = "77777777-2222-4333-8444-555555555555"
+    desk.write(begun)
+    assert heard(begun) == {SID: True, OTHER: True, begun: True}
+
+
+def test_what_hangs_on_a_named_transcript_comes_with_it(desk: Desk) -> None:
+    store = open_store("memory:")
+    desk.write()
+    for n in range(2):
+        append(str(desk.spool), line_of(json.dumps(desk.event("Stop")).encode(), True, n + 1, 1))
+        drain_alone(desk.job(store), lambda seconds: None)
+        folder = desk.history.project / SID / "subagents"
+        folder.mkdir(parents=True, exist_ok=True)
+        line = desk.history.line("user", "helper", isSidechain=True, agentId="a1b2c3d")
+        (folder / "agent-a1b2c3d.jsonl").write_bytes(line)
+        (folder.parent / "tool-results").mkdir(exist_ok=True)
+        (folder.parent / "tool-results" / "b1.txt").write_text("a long output", "utf-8")
+    paths = {Path(file.path).name for file, _ in store.files()}
+    assert paths == {f"{SID}.jsonl", "agent-a1b2c3d.jsonl", "b1.txt"}
 
 
 def test_a_full_disk_or_a_home_that_cannot_be_written_is_nothing_to_the_agent(desk: Desk) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import stat
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -22,6 +26,7 @@ from everturn.capture.installing import (
     records,
     take_out,
 )
+from everturn.capture.locking import lock
 from everturn.capture.service import service_for
 from everturn.capture.settingfiles import applied, undone
 from everturn.derive import jsontext
@@ -94,6 +99,8 @@ def test_what_is_installed_is_gone_without_a_trace_afterwards(
 
 
 def _holds(edit: Edit) -> None:
+    if isinstance(edit, Setting) and edit.only_new:
+        return  # the file was there
     text = edit.path.read_text("utf-8")
     if isinstance(edit, Setting):
         value = jsontext.value_at(text, edit.at)
@@ -224,6 +231,116 @@ def test_what_could_not_be_written_to_the_end_can_be_taken_out(home: Path, kept:
     assert files(home) == {}
 
 
+def test_a_file_that_was_changed_while_the_person_was_asked_is_not_overwritten(home: Path, kept: Path) -> None:
+    path = home / "s.json"
+    path.write_text('{"a": 1}', "utf-8")
+    plan = plan_install([OwnFile(home / "a.md", "ours"), Setting(path, ("b",), 1)], None, kept)
+    path.write_text('{"a": 2}', "utf-8")
+    with pytest.raises(OSError, match="changed meanwhile"):
+        carry_out(plan, Record("some", 1), kept)
+    assert files(home) == {"s.json": b'{"a": 2}'}
+    install(kept, [Setting(path, ("b",), 1)])
+    record = read_record(kept, "some")
+    assert record is not None
+    plan = plan_uninstall(record, kept)
+    path.write_text('{"a": 3, "b": 1}', "utf-8")
+    with pytest.raises(OSError, match="changed meanwhile"):
+        take_out(plan, record, kept)
+    uninstall(kept)
+    assert json.loads(path.read_bytes()) == {"a": 3}
+
+
+def test_one_process_at_a_time_installs(home: Path, kept: Path) -> None:
+    plan = plan_install([OwnFile(home / "a.md", "ours")], None, kept)
+    with lock(kept / "lock"), pytest.raises(OSError, match="another process is installing"):
+        carry_out(plan, Record("some", 1), kept)
+    assert files(home) == {} and records(kept) == []
+    carry_out(plan, Record("some", 1), kept)
+    assert files(home) == {"a.md": b"ours"}
+
+
+#: A process that is killed right before it puts the file with this number into its place.
+KILLED = """
+import os, pathlib, signal, sys
+from everturn.capture.installing import Record, carry_out, plan_install, plan_uninstall, read_record, take_out
+from everturn.sources import OwnFile, Setting
+home, kept, command, last = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+left = [last]
+def counted(real):
+    def call(*given, **more):
+        if not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left[0] -= 1
+        return real(*given, **more)
+    return call
+os.replace, os.unlink = counted(os.replace), counted(os.unlink)
+edits = [
+    Setting(home / "s.json", ("hooks", "Stop"), {"command": command}, item=True),
+    OwnFile(home / "new" / f"{command}.md", command),
+    Setting(home / "t.json", ("mcp", "everturn"), {"command": command}),
+]
+earlier = read_record(kept, "some")
+if command == "out":
+    take_out(plan_uninstall(earlier, kept), earlier, kept)
+else:
+    carry_out(plan_install(edits, earlier, kept), Record("some", 1), kept)
+"""
+THEIRS = {"s.json": b'{"theirs": [1,2]}', "t.json": b'{\n  "mcp": {}\n}\n'}
+
+
+def killed(home: Path, kept: Path, command: str, last: int) -> bool:
+    """Whether it was killed before it was done."""
+    words = [sys.executable, "-c", KILLED, str(home), str(kept), command, str(last)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode != 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="processes are killed otherwise there")
+@pytest.mark.parametrize("begun", ["first", "again", "out"])
+def test_an_installation_that_was_killed_anywhere_is_completed_or_undone(begun: str, tmp_path: Path) -> None:
+    number, was_killed = 0, True
+    while was_killed:
+        ends = []
+        for way in ("complete", "undo"):
+            home, kept = tmp_path / f"{number}-{way}" / "home", tmp_path / f"{number}-{way}" / "installed"
+            home.mkdir(parents=True)
+            for name, data in THEIRS.items():
+                (home / name).write_bytes(data)
+            if begun != "first":
+                assert not killed(home, kept, "old", 99)
+            was_killed = killed(home, kept, "out" if begun == "out" else "new", number)
+            if way == "complete":
+                killed(home, kept, "newest", 99)
+                left = {name: data for name, data in files(home).items() if b"old" in data or b'"new"' in data}
+                assert left == {}, (number, left)
+                ends.append(sorted(files(home)))
+            if read_record(kept, "some") is not None:
+                uninstall(kept)
+            assert files(home) == THEIRS, (number, way)
+            assert folders(home) == set(), (number, way)
+        assert ends == [["new/newest.md", "s.json", "t.json"]]
+        number += 1
+    assert number > 3
+
+
+def test_a_link_that_leads_out_of_a_project_is_not_followed(home: Path, kept: Path) -> None:
+    project, outside = home / "project", home / "outside"
+    project.mkdir()
+    outside.mkdir()
+    (project / ".agent").symlink_to(outside)
+    (project / "s.json").symlink_to(home / "elsewhere.json")
+    edits: list[Edit] = [
+        OwnFile(project / ".agent" / "a.md", "ours"),
+        Setting(project / "s.json", ("b",), 1),
+        OwnFile(project / "c.md", "ours"),
+    ]
+    plan = plan_install(edits, None, kept, project)
+    assert [change.path.name for change in plan.work] == ["c.md"]
+    assert [why for _, why in plan.refused] == ["a link leads out of the project; it is left as it is"] * 2
+
+
 def test_projects_have_records_of_their_own() -> None:
     names = {record_name("x", None), record_name("x", Path("/a")), record_name("x", Path("/b"))}
     assert len(names) == 3 and all(name.partition("@")[0] == "x" for name in names)
@@ -248,8 +365,6 @@ _THEIRS: st.SearchStrategy[Any] = st.recursive(
 
 @given(st.dictionaries(_PARTS, _THEIRS, max_size=3), _EDITS)
 def test_taking_out_gives_back_what_the_file_said(theirs: dict[str, Any], edits: list[Setting]) -> None:
-    import json
-
     text = json.dumps(theirs, indent=2)
     try:
         changed, entries, _ = applied(text, edits)

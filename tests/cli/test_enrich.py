@@ -49,6 +49,12 @@ def test_nothing_heard_is_no_answer(desk: Desk) -> None:
     assert desk.run("enrich")[0] == 3
 
 
+def test_a_file_that_is_no_transcript_is_said(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("milk, eggs")
+    code, _, err = desk.run("enrich", "--transcript", str(tmp_path / "notes.txt"))
+    assert code == 3 and "notes.txt: no source knows this format" in err
+
+
 def test_a_transcript_that_is_not_there_is_said(desk: Desk, tmp_path: Path) -> None:
     code, _, err = desk.run("enrich", "--transcript", str(tmp_path / "no.jsonl"))
     assert code == 2 and "there is no file" in err

@@ -24,6 +24,29 @@ def test_every_table_is_a_file_without_a_word_of_content(desk: Desk, tmp_path: P
     assert desk.run("export", "--analytics", "--as", form, "--out", str(folder), "--force")[0] == 0
 
 
+def test_where_one_table_is_in_the_way_none_is_written(desk: Desk, tmp_path: Path) -> None:
+    desk.take_in(desk.archive.history.turn("ask", "reply"))
+    (tmp_path / "turns.csv").write_text("mine")
+    before = set(tmp_path.iterdir())
+    code, _, err = desk.run("export", "--analytics", "--as", "csv", "--out", str(tmp_path))
+    assert code == 2 and "turns.csv is there already" in err
+    assert set(tmp_path.iterdir()) == before and (tmp_path / "turns.csv").read_text() == "mine"
+
+
+def test_a_file_in_place_of_the_folder_is_told(desk: Desk, tmp_path: Path) -> None:
+    desk.take_in(desk.archive.history.turn("ask", "reply"))
+    (tmp_path / "numbers").write_text("mine")
+    code, _, err = desk.run("export", "--analytics", "--as", "csv", "--out", str(tmp_path / "numbers"))
+    assert code == 2 and "is a file; the tables are written into a folder" in err
+
+
+def test_without_duckdb_no_folder_is_made(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.take_in(desk.archive.history.turn("ask", "reply"))
+    monkeypatch.setattr("everturn.export.analytics.find_spec", lambda name: None)
+    code, _, err = desk.run("export", "--analytics", "--as", "parquet", "--out", str(tmp_path / "numbers"))
+    assert code == 1 and "pip install 'everturn[parquet]'" in err and not (tmp_path / "numbers").exists()
+
+
 @pytest.mark.parametrize(
     "words",
     [

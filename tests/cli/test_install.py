@@ -166,6 +166,35 @@ def test_a_purge_takes_everything_of_ours_and_nothing_else(person: Person, monke
     assert person.files() == before
 
 
+@pytest.mark.parametrize("archive", ["postgresql://ann:hunter2@db.example/team", ""])
+def test_a_purge_says_exactly_what_goes_and_what_of_the_archive_stays(
+    person: Person, monkeypatch: pytest.MonkeyPatch, archive: str
+) -> None:
+    before = person.files()
+    if archive:
+        monkeypatch.setenv("EVERTURN_DB", archive)
+    person.run("install", "opencode", "--yes")
+    code, _, err = person.run("uninstall", "--purge", "--dry-run")
+    told = [line for line in err.splitlines() if "to be erased" in line]
+    assert code == 0 and told == [f"to be erased: {person.home / 'everturn-home' / 'state'}"]
+    assert ("nothing of it is erased" in err) == bool(archive) and "hunter2" not in err
+    assert ("there is no archive at" in err) == (not archive)
+    code, _, err = person.run("uninstall", "--purge", "--yes")
+    assert code == 0 and "erases the archive" not in err
+    assert person.files() == before and not (person.home / "everturn-home").exists()
+
+
+def test_a_broken_toml_file_is_left_alone_and_the_reason_told(person: Person) -> None:
+    path = person.home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_text("[broken\n", "utf-8")
+    code, _, err = person.run("install", "codex", "--yes")
+    assert code == 4 and "line 1" in err and "left as it is" in err
+    assert path.read_text("utf-8") == "[broken\n"
+    assert person.run("uninstall", "codex", "--yes")[0] == 0
+    assert person.files().keys() == {"opencode/opencode.jsonc", ".codex/config.toml"}
+
+
 def test_the_status_line_of_the_command(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     import io
 
@@ -187,6 +216,20 @@ def test_what_is_forgotten_is_not_left_in_what_was_made_ready(person: Person) ->
     prepare(str(folder), "/home/ann/shop", WHERE, "zqcanary")
     assert person.run("forget", SID, "--yes")[0] == 0
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_what_is_forgotten_is_not_left_in_what_was_handed_to_another_agent(person: Person, keep: bool) -> None:
+    from tests.capture.history import SID, History
+
+    history = History(person.home / ".claude")
+    history.write(history.turn("zqcanary", "reply"))
+    person.run("sync")
+    made = json.loads(person.run("resume", SID, "--in", "opencode", "--print", "--json")[1])["items"][0]
+    path = Path(made["path"])
+    assert b"zqcanary" in path.read_bytes()
+    assert person.run("forget", SID, "--yes", *(["--keep-forks"] if keep else []))[0] == 0
+    assert path.exists() == keep
 
 
 def test_a_drain_makes_ready_what_was_turned_on(person: Person) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +12,10 @@ from everturn.model.archive import Session
 from everturn.model.conversation import Message
 from everturn.resume.history import INTERRUPTED, History, history
 from everturn.sources import all_sources
-from everturn.store import open_store
+from everturn.store import SessionFilter, open_store
+from tests.capture.history import SID
 from tests.recall.archives import Archive
+from tests.sources import goldens
 
 PNG = "iVBORw0KGgo="
 
@@ -131,3 +134,82 @@ def test_an_interruption_is_told(kept: Archive) -> None:
     stopped = kept.history.line("user", [{"type": "text", "text": "[Request interrupted by user]"}])
     found = told(kept, kept.history.turn("go", "well"), stopped)
     assert lines(found)[-1] == "user: [Request interrupted by user]"
+
+
+# taken back -----------------------------------------------------------------------------------------------------------
+def test_turns_that_were_edited_by_going_back_before_them_stay_behind(kept: Archive) -> None:
+    """In this format a prompt names what it goes on from; nothing else says that the human went back."""
+    one = kept.history.turn("one", "first answer")
+    branch = f"00000000-0000-4000-8000-{kept.history.n:012d}"
+    two = kept.history.turn("two", "wrong way", parentUuid=branch)
+    again = kept.history.turn("two again", "right way", parentUuid=branch)
+    after = kept.history.turn("three", "done", parentUuid=f"00000000-0000-4000-8000-{kept.history.n:012d}")
+    found = told(kept, one, two, again, after)
+    words = [line.partition(": ")[2] for line in lines(found)]
+    assert words == ["one", "first answer", "two again", "right way", "three", "done"]
+    assert found.notes == ["left out: 2 messages that were taken back or edited by going back before them"]
+
+
+def test_a_fork_from_a_turn_that_was_taken_back_later_has_it(kept: Archive) -> None:
+    one = kept.history.turn("one", "first answer")
+    branch = f"00000000-0000-4000-8000-{kept.history.n:012d}"
+    two = kept.history.turn("two", "wrong way", parentUuid=branch)
+    again = kept.history.turn("two again", "right way", parentUuid=branch)
+    assert [line.partition(": ")[2] for line in lines(told(kept, one, two, again, upto=1))][2:] == ["two", "wrong way"]
+
+
+def _codex(*items: dict[str, object]) -> bytes:
+    meta: dict[str, object] = {
+        "type": "session_meta",
+        "payload": {"id": SID, "cwd": "/home/ann/shop", "cli_version": "0.166.0"},
+    }
+    records: list[dict[str, object]] = [meta, *items]
+    return b"".join(json.dumps({"timestamp": "2026-03-01T10:00:00.000Z", **one}).encode() + b"\n" for one in records)
+
+
+def _codex_said(role: str, text: str) -> dict[str, object]:
+    kind = "input_text" if role == "user" else "output_text"
+    payload = {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+    return {"type": "response_item", "payload": payload}
+
+
+def _gemini(*records: dict[str, object]) -> bytes:
+    head = {"sessionId": SID, "projectHash": "p", "startTime": "2026-03-01T10:00:00.000Z", "kind": "main"}
+    return b"".join(json.dumps(one).encode() + b"\n" for one in [head, *records])
+
+
+def _gemini_said(kind: str, name: str, text: str) -> dict[str, object]:
+    content = [{"text": text}] if kind == "user" else text
+    return {"id": name, "timestamp": "2026-03-01T10:00:01.000Z", "type": kind, "content": content}
+
+
+ROLLED_BACK = {
+    "codex": (
+        f"rollout-2026-03-01T10-00-00-{SID}.jsonl",
+        _codex(
+            *(_codex_said(*one) for one in (("user", "one"), ("assistant", "1"), ("user", "two"), ("assistant", "2"))),
+            {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}},
+            *(_codex_said(*one) for one in (("user", "three"), ("assistant", "3"))),
+        ),
+    ),
+    "gemini": (
+        f"session-2026-03-01T10-00-{SID[:8]}.jsonl",
+        _gemini(
+            *(_gemini_said(*one) for one in (("user", "a", "one"), ("gemini", "b", "1"), ("user", "c", "two"))),
+            _gemini_said("gemini", "d", "2"),
+            {"$rewindTo": "c"},
+            *(_gemini_said(*one) for one in (("user", "e", "three"), ("gemini", "f", "3"))),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("agent", ROLLED_BACK)
+def test_turns_that_were_rolled_back_stay_behind(agent: str, tmp_path: Path) -> None:
+    name, data = ROLLED_BACK[agent]
+    (tmp_path / name).write_bytes(data)
+    with goldens.ingest(agent, tmp_path / name) as archive:
+        session = archive.store.sessions(SessionFilter())[0][0][0]
+        found = history(archive.store, all_sources(), session)
+    assert [line.partition(": ")[2] for line in lines(found)] == ["one", "1", "three", "3"]
+    assert found.left_out["taken back"] == 2

@@ -24,6 +24,19 @@ def test_a_session_is_found_by_its_version_and_native_id(store: Store) -> None:
     assert store.sessions_in(version) == store.sessions_of("a", "n") + store.sessions_of("a", "n2")
 
 
+def test_the_calls_of_a_session_are_counted_by_turn_and_kind(store: Store) -> None:
+    session, other = new_session(store), new_session(store, "two")
+    assert store.work(session) == []
+    tell(
+        store, session, prompt("a"), answer("b", 2, "c1", 10), result("c1", "x"), answer("b", 3, "c2", 11), prompt("c")
+    )
+    tell(store, session, prompt("d"), answer("e", 5, "c3", 12))
+    tell(store, other, prompt("a"), answer("b", 2, "c1", 10))
+    by_turn = [(call.turn, call.kind) for call in store.calls(session)]
+    assert len(by_turn) == 3
+    assert store.work(session) == [(*pair, by_turn.count(pair)) for pair in sorted(set(by_turn))]
+
+
 def test_a_session_that_is_not_there_is_unknown(store: Store) -> None:
     with pytest.raises(UnknownSession):
         store.session(5)

@@ -7,18 +7,18 @@ after it has let go. A transcript may grow a little after the last event of its 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
+from everturn.capture.locking import lock
 from everturn.capture.spool import drain
-from everturn.capture.sync import Sync, sync
+from everturn.capture.sync import Sync, sync, sync_named
 from everturn.hook import LOCK, SPOOL
 
 #: Seconds between two looks, and how many of them find nothing before it ends.
 PAUSE = 0.1
 QUIET = 8
-
+#: Milliseconds after which everything is looked at again, not only what agents name.
+WHILE = 10 * 60_000
 
 #: Called after each sync with the folders that sessions were said to work in.
 Settled = Callable[[Mapping[str, str]], None]
@@ -29,7 +29,7 @@ def drain_alone(job: Sync, sleep: Callable[[float], None], settled: Settled = la
     rounds = 0
     assert job.spool is not None
     while True:
-        with _lock(job.spool / LOCK) as is_ours:
+        with lock(job.spool / LOCK) as is_ours:
             if not is_ours:
                 return rounds
             rounds += _rounds(job, sleep, settled)
@@ -39,7 +39,7 @@ def drain_alone(job: Sync, sleep: Callable[[float], None], settled: Settled = la
 
 def _rounds(job: Sync, sleep: Callable[[float], None], settled: Settled) -> int:
     assert job.spool is not None
-    rounds, quiet, told = 0, 0, set[str]()
+    rounds, quiet, told, nameless = 0, 0, set[str](), False
     sizes: dict[str, int] = {}
     folders: dict[str, str] = {}
     while quiet < QUIET:
@@ -47,18 +47,34 @@ def _rounds(job: Sync, sleep: Callable[[float], None], settled: Settled) -> int:
             sleep(PAUSE)
         heard = drain(job.store, job.spool, job.policy)
         told.update(heard.paths)
+        nameless = nameless or bool(heard.nameless)
         folders |= heard.folders
         before, sizes = sizes, _sizes(told)
         # An agent that names no file keeps its sessions elsewhere, so the last look is at everything.
-        last = quiet == QUIET - 1 and bool(rounds) and not told
+        last = quiet == QUIET - 1 and bool(rounds) and (nameless or not told)
         if heard.lines or sizes != before or not rounds or last:
-            sync(job)
+            _take_in(job, told, nameless)
             settled(folders)
             rounds += 1
             quiet = QUIET if last else 0
         else:
             quiet += 1
     return rounds
+
+
+def _take_in(job: Sync, told: set[str], nameless: bool) -> None:
+    """Only what was named, where that is enough: with many sessions a look at every file is most of the work.
+
+    A session that begins is a time to look for what an earlier one has left, and so is any other once in a while.
+    """
+    store, key, now = job.store, f"looked at everything on {job.machine}", job.clock()
+    is_known = bool(told) and all(store.file(job.machine, path) is not None for path in told)
+    if is_known and not nameless and 0 <= now - int(store.setting(key) or 0) < WHILE:
+        sync_named(job, told)
+        return
+    sync(job)
+    with store.write():
+        store.set_setting(key, str(now))
 
 
 def _sizes(paths: set[str]) -> dict[str, int]:
@@ -69,29 +85,3 @@ def _sizes(paths: set[str]) -> dict[str, int]:
         except OSError:
             pass
     return found
-
-
-@contextmanager
-def _lock(path: Path) -> Iterator[bool]:
-    """Whether the lock is ours; it is given back at the end, also at that of the process."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        yield _try_to_lock(file)
-    finally:
-        os.close(file)
-
-
-def _try_to_lock(file: int) -> bool:
-    try:
-        if os.name == "nt":
-            import msvcrt
-
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

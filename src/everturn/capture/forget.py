@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from everturn.capture.blanking import Mark, blank, stretches
 from everturn.capture.deriving import catch_up
+from everturn.capture.handed import made_from
 from everturn.capture.writing import Desk
 from everturn.model.archive import Session, Tombstone
+from everturn.model.descent import HANDED_OVER, ORIGIN
 from everturn.sources import Source
 from everturn.store import Store
 
@@ -61,7 +66,8 @@ def forget(
     """Erase a session for good, and what `vectors` holds of it."""
     store = desk.store
     doomed = plan(store, session)
-    forks = _fork_sessions(store, doomed)
+    made = made_from(store, doomed)
+    forks = _fork_sessions(store, [*doomed, *made]) + made
     touched = _touched(store, doomed, forks)
     _erase_vectors(vectors, touched)  # first: if this is interrupted, there are too few of them rather than too many
     done = Forgotten(sorted({row.native_id for row in doomed}))
@@ -71,6 +77,7 @@ def forget(
             done.kept_in = [fork.native_id for fork in forks]
         else:
             done.forked_messages = _erase_in_forks(store, doomed, forks, desk.now)
+        _make_own(store, made)
         changed = {fork.version for fork in forks} | _erase_files(store, doomed, done)
         _erase_kept(store, doomed, [] if keep_forks else forks)
     for number in sorted(changed):  # their rows may quote what was forgotten, and they own now what they keep
@@ -141,22 +148,46 @@ def _fork_sessions(store: Store, doomed: list[Session]) -> list[Session]:
     return [store.session(fork)[0] for fork in sorted(forks)]
 
 
+def _make_own(store: Store, made: list[Session]) -> None:
+    """What is left of sessions that were made out of forgotten ones is nobody else's any more."""
+    for row in made:
+        store.drop_kept(row.agent, row.native_id, (ORIGIN,))
+        store.set_version(row.version, parser=0)
+
+
 def _erase_in_forks(store: Store, doomed: list[Session], forks: list[Session], now: int) -> int:
     marks = {row.fingerprint for one in doomed for row in store.messages(one.id)} - {None}
+    handed = [row for one in forks for row in store.messages(one.id) if row.inherited == HANDED_OVER]
+    places = {(row.session, row.seq) for row in handed}
+    marks |= {row.fingerprint for row in handed} - {None}
     erased: set[int] = set()
+    n_erased = 0
     for version in sorted({fork.version for fork in forks}):
         rows = [row for one in store.sessions_in(version) for row in store.messages(one.id)]
         copies = {row.fingerprint for row in rows if row.inherited and row.fingerprint in marks}
-        _blank(store, version, [(row.start, row.fingerprint in copies) for row in rows])
+        gone = [row.fingerprint in copies or (row.session, row.seq) in places for row in rows]
+        marks_here = [(row.start, is_gone) for row, is_gone in zip(rows, gone, strict=True)]
+        _blank(store, version, marks_here, _titles(store, version, forks) if places else ())
         erased |= {mark for mark in copies if mark is not None}
+        n_erased += sum(gone)
     store.bury([Tombstone("message", doomed[0].agent, str(mark), now) for mark in sorted(erased)])
-    return len(erased)
+    return n_erased
 
 
-def _blank(store: Store, number: int, marks: list[Mark]) -> None:
+def _titles(store: Store, number: int, forks: list[Session]) -> list[tuple[int, int]]:
+    """Where the title stands that a session was given when it was made: it is the first words of its origin."""
+    texts = [store.session(fork.id)[1].title for fork in forks if fork.version == number]
+    data = store.read_raw(number, 0, store.version(number).size)
+    found = []
+    for title in {msgspec.json.encode(text)[1:-1] for text in texts if text}:
+        found += [(place.start(), place.end()) for place in re.finditer(re.escape(title), data)]
+    return found
+
+
+def _blank(store: Store, number: int, marks: list[Mark], more: Iterable[tuple[int, int]] = ()) -> None:
     """Overwrite forgotten stretches with blanks; the rows are made again from what is left."""
     version = store.version(number)
-    gone = list(stretches(marks, version.size))
+    gone = [*stretches(marks, version.size), *more]
     changed: list[tuple[int, bytes]] = []
     blanked = 0
     for chunk in store.chunks(number):

@@ -8,18 +8,21 @@ something else in our place, is left alone, and the plan says so.
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
 
+from everturn.capture.locking import lock
 from everturn.capture.settingfiles import Entry, applied, undone
 from everturn.sources import Edit, OwnFile
 
-_RECORD = "record.json"
+_RECORD, _LOCK = "record.json", "lock"
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -89,15 +92,18 @@ def read_record(folder: Path, name: str) -> Record | None:
         return None
 
 
-def plan_install(edits: Sequence[Edit], earlier: Record | None, folder: Path) -> Plan:
-    """What the edits would change. What an earlier installation wrote is replaced."""
+def plan_install(edits: Sequence[Edit], earlier: Record | None, folder: Path, within: Path | None = None) -> Plan:
+    """What the edits would change. What an earlier installation wrote is replaced.
+
+    `within` is the project they are for: a link in it that leads out of it is not followed.
+    """
     plan = Plan()
     known = {kept.path: kept for kept in earlier.files} if earlier else {}
     by_path: dict[Path, list[Edit]] = {}
     for edit in edits:
         by_path.setdefault(edit.path, []).append(edit)
     for path, wanted in by_path.items():
-        before = _bytes(path, plan)
+        before = _bytes(path, plan) if _is_within(path, within) else _led_out(path, plan)
         if before is not _UNREADABLE:
             kept = known.pop(str(path), None)
             base = _base(path, before, kept, earlier, folder, plan)
@@ -116,7 +122,15 @@ def plan_uninstall(record: Record, folder: Path) -> Plan:
 
 
 def carry_out(plan: Plan, record: Record, folder: Path) -> None:
-    """Write the record with its copies, then the files: whatever happens in between can be undone. Raises OSError."""
+    """Write the record with its copies, then the files: whatever happens in between can be undone. Raises OSError.
+
+    Until all is written the record tells of what an earlier installation wrote too, since some files still have that.
+    """
+    with _alone(folder, plan):
+        _carry_out(plan, record, folder)
+
+
+def _carry_out(plan: Plan, record: Record, folder: Path) -> None:
     home = folder / record.name
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     keeping = [change for change in plan.changes if change.kept is not None]
@@ -124,15 +138,25 @@ def carry_out(plan: Plan, record: Record, folder: Path) -> None:
     folders = dict.fromkeys((*(earlier.folders if earlier else ()), *_missing(change.path for change in keeping)))
     files = tuple(_with_copy(home, change) for change in keeping)
     whole = msgspec.structs.replace(record, files=files, folders=tuple(folders))
-    write_file(home / _RECORD, msgspec.json.format(msgspec.json.encode(whole), indent=1), 0o600)
+    if earlier is not None:
+        _put_record(home, msgspec.structs.replace(whole, files=_with_earlier(files, earlier.files)))
+    else:
+        _put_record(home, whole)
     for change in plan.work:
         _write(change)
+    if earlier is not None:
+        _put_record(home, whole)
 
 
 def take_out(plan: Plan, record: Record, folder: Path) -> None:
     """Do what `plan_uninstall` said, and forget the record. Raises OSError."""
-    for change in plan.work:
-        _write(change)
+    with _alone(folder, plan):
+        for change in plan.work:
+            _write(change)
+        _forget(record, folder)
+
+
+def _forget(record: Record, folder: Path) -> None:
     for made in sorted(record.folders, key=len, reverse=True):
         try:
             os.rmdir(made)
@@ -147,19 +171,37 @@ def write_file(path: Path, data: bytes, mode: int | None = None) -> None:
     """Beside it and renamed, so that a crash leaves the old file or the new one; a link stays a link. Raises OSError."""
     real = Path(os.path.realpath(path))
     real.parent.mkdir(parents=True, exist_ok=True)
-    beside = real.with_name(f".{real.name}.{os.getpid()}")
+    beside = _beside(real)
     try:
         mode = mode if mode is not None else os.stat(real).st_mode & 0o777
     except FileNotFoundError:
         mode = 0o644
     try:
-        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+        beside.unlink(missing_ok=True)  # of a process that was killed
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, real)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _beside(real: Path) -> Path:
+    return real.with_name(f".{real.name}.everturn-part")
+
+
+@contextmanager
+def _alone(folder: Path, plan: Plan) -> Iterator[None]:
+    """One process at a time, and no file may be another than the one the plan was made for. Raises OSError."""
+    with lock(folder / _LOCK) as is_ours:
+        if not is_ours:
+            raise OSError(errno.EBUSY, "another process is installing; run this again", str(folder / _LOCK))
+        _expect(plan.work)
+        for change in plan.changes:  # what a process that was killed has left
+            with suppress(OSError):
+                _beside(Path(os.path.realpath(change.path))).unlink()
+        yield
 
 
 # planning -------------------------------------------------------------------------------------------------------------
@@ -224,6 +266,15 @@ def _bytes(path: Path, plan: Plan) -> bytes | None:
         return _UNREADABLE
 
 
+def _is_within(path: Path, folder: Path | None) -> bool:
+    return folder is None or Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def _led_out(path: Path, plan: Plan) -> bytes:
+    plan.refused.append((str(path), "a link leads out of the project; it is left as it is"))
+    return _UNREADABLE
+
+
 def _digest(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()
 
@@ -247,7 +298,33 @@ def _with_copy(home: Path, change: Change) -> Kept:
     return msgspec.structs.replace(change.kept, before=name)
 
 
+def _put_record(home: Path, record: Record) -> None:
+    write_file(home / _RECORD, msgspec.json.format(msgspec.json.encode(record), indent=1), 0o600)
+
+
+def _with_earlier(files: Iterable[Kept], earlier: Iterable[Kept]) -> tuple[Kept, ...]:
+    """Files of two installations; one of both may have the entries of either."""
+    found = {kept.path: kept for kept in earlier}
+    for kept in files:
+        old = found.get(kept.path)
+        entries = (*old.entries, *kept.entries) if old is not None else kept.entries
+        found[kept.path] = msgspec.structs.replace(kept, entries=entries)
+    return tuple(found.values())
+
+
+def _expect(changes: Iterable[Change]) -> None:
+    """The person may have thought about it for long, and the agent may have written meanwhile. Raises OSError."""
+    for change in changes:
+        try:
+            now = change.path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            now = None
+        if now != change.before:
+            raise OSError(errno.EBUSY, "it was changed meanwhile; run this again", str(change.path))
+
+
 def _write(change: Change) -> None:
+    _expect([change])
     if change.after is None:
         change.path.unlink(missing_ok=True)
     else:

@@ -77,7 +77,7 @@ def scan(
         if row is None:
             fresh.append(candidate)
         else:
-            _sort_in(result, candidate, now, retry)
+            sort_in(result, candidate, now, retry)
     for there in _still_there(missing, sources, result, now, retry):
         missing.pop(there.path)
     _match_moves(result, fresh, [row for row in missing.values() if row[0].state == "live"], members)
@@ -97,6 +97,17 @@ def look(source: Source, found: Found, row: tuple[SourceFile, Version] | None) -
         return Candidate(source, found, known, version, None, "not an ordinary file")
     columns = stat_columns(info) | {"mtime_ns": max(info.st_mtime_ns, found.stamp)} if found.stamp else {}
     return Candidate(source, found, known, version, info, columns=columns)
+
+
+def sort_in(result: Scan, candidate: Candidate, now: int, retry: bool) -> None:
+    """Note what is to be done with a file that was looked at."""
+    known = candidate.known
+    if known is not None and known.fail_reason and known.retry_at > now and not retry:
+        result.waiting += 1
+    elif is_unchanged(candidate) and not (known is not None and known.fail_reason) and not _behind(candidate):
+        result.unchanged += 1
+    else:
+        result.changed.append(candidate)
 
 
 def is_unchanged(candidate: Candidate) -> bool:
@@ -151,16 +162,6 @@ def _note_behind(result: Scan, sources: Mapping[str, Source], file: SourceFile, 
         result.behind.append((file, version))
 
 
-def _sort_in(result: Scan, candidate: Candidate, now: int, retry: bool) -> None:
-    known = candidate.known
-    if known is not None and known.fail_reason and known.retry_at > now and not retry:
-        result.waiting += 1
-    elif is_unchanged(candidate) and not (known is not None and known.fail_reason) and not _behind(candidate):
-        result.unchanged += 1
-    else:
-        result.changed.append(candidate)
-
-
 def _behind(candidate: Candidate) -> bool:
     """An older parser made the rows, or an interrupted rebuild left some to make. (-1: it could not be parsed.)"""
     return candidate.version is not None and candidate.version.parser not in (candidate.source.parser, -1)
@@ -176,7 +177,7 @@ def _still_there(
         if source is None or not _may_exist(file.path):
             continue
         found = Found(Path(file.path), file.kind, file.native_id, file.parent)
-        _sort_in(result, look(source, found, (file, version)), now, retry)
+        sort_in(result, look(source, found, (file, version)), now, retry)
         there.append(file)
     return there
 

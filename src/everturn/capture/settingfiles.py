@@ -59,6 +59,8 @@ def undone(text: str, entries: Sequence[Entry]) -> str:
 
 
 def _with_setting(text: str, edit: Setting) -> tuple[str, Entry | None, str]:
+    if edit.only_new and text.strip():
+        return text, None, ""
     text = text if text.strip() else "{}\n"
     there = jsontext.depth(text, edit.at)
     value = jsontext.value_at(text, edit.at)

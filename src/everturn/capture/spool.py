@@ -36,12 +36,14 @@ class Drained:
     """What a drain did. `paths` are transcripts that were named, each once; `problems` are (where, why).
 
     `folders` are the folders that sessions, by their native id, said they work in: not every transcript has that.
+    `nameless` are lines of agents that name no transcript: they keep their sessions elsewhere.
     """
 
     lines: int = 0
     rows: int = 0
     off: int = 0
     forgotten: int = 0
+    nameless: int = 0
     paths: list[str] = field(default_factory=list)
     folders: dict[str, str] = field(default_factory=dict)
     problems: list[tuple[str, str]] = field(default_factory=list)
@@ -131,6 +133,7 @@ class _Draining:
         if not heard.session or self._is_unwanted(heard):
             return []
         self.done.folders |= {heard.session: heard.cwd} if heard.cwd else {}
+        self.done.nameless += not heard.transcript_path
         self.done.paths += [path for path in (heard.transcript_path, heard.agent_transcript_path) if path]
         return _rows_of(heard)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from everturn.capture.containers import is_container, take_container
 from everturn.capture.deriving import upgrade
-from everturn.capture.scan import Candidate, Scan, is_unchanged, look, scan
+from everturn.capture.scan import Candidate, Scan, is_unchanged, look, scan, sort_in
 from everturn.capture.spool import Drained, drain, enrich
 from everturn.capture.taking import HEAD, Progress, Report, Sync, Taking
 from everturn.capture.writing import Desk
@@ -21,7 +21,7 @@ from everturn.sources import Found, Source, beginning
 #: Hook rows older than this are not looked up again.
 _RECENT = 7 * 86_400_000
 
-__all__ = ["Progress", "Report", "Sync", "add", "desk_for", "sync"]
+__all__ = ["Progress", "Report", "Sync", "add", "desk_for", "sync", "sync_named"]
 
 
 def sync(job: Sync, retry: bool = False) -> Report:
@@ -37,6 +37,20 @@ def sync(job: Sync, retry: bool = False) -> Report:
     report.rederived += upgrade(desk, job.sources, found.behind, lambda *numbers: None)
     if job.spool is not None:
         enrich(job.store, desk.now - _RECENT)
+    return _finish(desk, report)
+
+
+def sync_named(job: Sync, paths: Iterable[str]) -> Report:
+    """Bring these transcripts up to date, with what hangs on them; nothing else is looked at."""
+    desk, report, seen = desk_for(job), Report(), Scan()
+    found: dict[str, tuple[Source, Found]] = {}
+    for path in paths:
+        found |= {str(one.path): (source, one) for source, one in _hanging_on(job, Path(path), report)}
+    for path, (source, one) in found.items():
+        sort_in(seen, look(source, one, job.store.file(job.machine, path)), desk.now, False)
+    report.unchanged, report.waiting = seen.unchanged, seen.waiting
+    _take_in(job, desk, seen.changed, report, seen.bytes_to_read)
+    enrich(job.store, desk.now - _RECENT)
     return _finish(desk, report)
 
 
@@ -83,6 +97,26 @@ def _told_of(job: Sync, paths: Iterable[str], changed: set[str], report: Report)
         except Usage as doubt:
             report.skipped.append((path, str(doubt)))
     return told
+
+
+def _hanging_on(job: Sync, path: Path, report: Report) -> Iterable[tuple[Source, Found]]:
+    """A transcript and its subagents and outputs, wherever below its folder they lie."""
+    row = job.store.file(job.machine, str(path))
+    if row is not None and row[0].format in job.sources:
+        file = row[0]
+        named = [(job.sources[file.format], Found(path, file.kind, file.native_id, file.parent))]
+    else:
+        try:
+            named = list(_recognised(job, path, "", report)) if path.is_file() else []
+        except Usage as doubt:
+            report.skipped.append((str(path), str(doubt)))
+            return
+    for source, found in named:
+        yield source, found
+        try:
+            yield from ((source, one) for one in source.find(path.parent) if one.parent == found.native_id != "")
+        except OSError as failure:
+            report.failed.append((str(failure.filename or path.parent), failure.strerror or "cannot be read"))
 
 
 def _recognised(job: Sync, path: Path, source_name: str, report: Report) -> Iterable[tuple[Source, Found]]:

@@ -9,6 +9,7 @@ from hashlib import blake2b
 import msgspec
 
 from everturn.capture.blanking import blank, stretches
+from everturn.capture.handed import mark_handed_over
 from everturn.capture.pieces import Intake, Piece, nothing
 from everturn.derive.growth import grow
 from everturn.errors import Conflict
@@ -164,6 +165,7 @@ def _write_part(desk: Desk, origin: Origin, part: Part) -> None:
     desk.written["messages"] += len(growth.messages)
     desk.written["turns"] += sum(turn.first_seq >= session.n_messages for turn in growth.turns)
     first_prompt = growth.first_prompt
+    mark_handed_over(store, session, growth)
     if origin.version.mode == "structure":
         growth = _content_free(growth)
     store.append(session.id, growth)

@@ -31,6 +31,7 @@ def command(cx: frame.Context, session: str, keep_forks: bool, yes: bool, dry_ru
     touched: delete it yourself if it is still there.
     """
     from everturn.capture.forget import forget, plan
+    from everturn.capture.handed import offspring
     from everturn.capture.spool import drain
     from everturn.capture.writing import Desk
     from everturn.cli.meaning import to_erase_from
@@ -52,9 +53,11 @@ def command(cx: frame.Context, session: str, keep_forks: bool, yes: bool, dry_ru
         raise click.Abort
     desk = Desk(store, cx.settings.machine, cx.settings.owner, clock.now())
     drain(store, cx.settings.state / "spool")  # its paths must not wait there
+    handed = [one.native_id for one in doomed]
+    handed += [one.native_id for one in offspring(store, doomed) if not keep_forks]
     done = forget(desk, all_sources(), row, keep_forks, to_erase_from(cx, store))
     done.still_there = [path for path in done.files if Path(path).exists()]
-    copies = _erase_copies(cx) + _erase_saved(cx, done.sessions)
+    copies = _erase_copies(cx) + _erase_saved(cx, done.sessions) + _erase_handed(cx, handed)
     if cx.json:
         cx.out.emit_json("forget", done.sessions, forgotten=asdict(done), copies=copies)
     else:
@@ -84,6 +87,14 @@ def _erase_copies(cx: frame.Context) -> list[str]:
         path.unlink()
         erased.append(str(path))
     return erased + clear(str(cx.settings.state / "context"))  # what was made ready for hooks
+
+
+def _erase_handed(cx: frame.Context, names: list[str]) -> list[str]:
+    """Files that were only handed to an agent's own program."""
+    paths = [path for path in (cx.settings.data / "handed-over").glob("*") if path.stem in names]
+    for path in paths:
+        path.unlink()
+    return [str(path) for path in paths]
 
 
 def _erase_saved(cx: frame.Context, sessions: list[str]) -> list[str]:

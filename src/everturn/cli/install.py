@@ -119,7 +119,7 @@ def _agent_plan(cx: frame.Context, source: Source, project: bool, options: dict[
         installation.program("everturn-hook"), installation.program("everturn"), installation.around(cx), **chosen
     )
     assert source.install is not None
-    plan = plan_install(source.install.edits(cx.places(), here, programs), earlier, folder)
+    plan = plan_install(source.install.edits(cx.places(), here, programs), earlier, folder, here)
     wanted = tuple(key for key in _OPTIONS if chosen[key])
     return Record(name, clock.now(), str(here or ""), wanted), plan, ()
 

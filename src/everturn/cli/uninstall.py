@@ -52,7 +52,7 @@ def command(cx: frame.Context, agent: str, project: bool, service: bool, purge: 
     _show(cx, plans, ours, dry_run)
     if dry_run:
         return 0
-    _ask(cx, purge, yes)
+    _ask(cx, purge, yes, _database(cx) in ours)
     _do(cx, plans)
     for path in ours:
         _erase(cx, path)
@@ -80,11 +80,12 @@ def _show(cx: frame.Context, plans: list[tuple[Record, Plan]], ours: list[Path],
         cx.out.say(f"to be erased: {path}")
 
 
-def _ask(cx: frame.Context, purge: bool, yes: bool) -> None:
+def _ask(cx: frame.Context, purge: bool, yes: bool, has_archive: bool) -> None:
     if yes:
         return
     if purge:
-        cx.out.say("This erases the archive for good; what agents have deleted themselves is nowhere else.")
+        if has_archive:
+            cx.out.say("This erases the archive for good; what agents have deleted themselves is nowhere else.")
         if click.prompt(f"Type {_WORD} to go on", err=True, default="", show_default=False) != _WORD:
             raise click.Abort
     elif not click.confirm("Make these changes?", err=True):
@@ -104,15 +105,21 @@ def _do(cx: frame.Context, plans: list[tuple[Record, Plan]]) -> None:
         cx.out.say(f"{record.name}: taken out")
 
 
+def _database(cx: frame.Context) -> Path:
+    return Path(cx.settings.db.removeprefix("sqlite:"))
+
+
 def _everything(cx: frame.Context) -> list[Path]:
     """What is ours on this machine. A folder that the user named may hold other things too, so each is named."""
     from everturn.store.vectors import ENDING, vectors_place
 
     settings = cx.settings
-    database = Path(settings.db)
+    database = _database(cx)
     found = [database] if database.is_file() else []
-    if not found:
-        cx.out.warn("the archive is no file on this machine; erase it where it is")
+    if settings.is_missing:
+        cx.out.say(f"there is no archive at {database}")
+    elif not found:
+        cx.out.warn("the archive is in a database that others may use: nothing of it is erased; drop it there yourself")
     databases = [database, settings.data / "sample.db", *settings.data.glob(f"*{ENDING}")]
     databases += [place for one in databases[:2] if (place := vectors_place(str(one), settings.data, "")) is not None]
     for path in databases:

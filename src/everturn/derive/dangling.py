@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from everturn.derive.late import late
 from everturn.derive.prose import sentences
 
 PHRASES = (
@@ -53,40 +54,40 @@ def phrases_in(text: str) -> list[str]:
     return [found[0].lower() for found in _PHRASE.finditer(text)]
 
 
-_PHRASE = re.compile(r"\b(?:" + "|".join(phrase.replace(" ", r"\s+") for phrase in PHRASES) + r")\b", re.IGNORECASE)
+_PHRASE = late(r"\b(?:" + "|".join(phrase.replace(" ", r"\s+") for phrase in PHRASES) + r")\b", re.IGNORECASE)
 
 
 # whether it points ----------------------------------------------------------------------------------------------------
-_CLAUSE = re.compile(
+_CLAUSE = late(
     r"\b(?:so|such|sure|ensure|ensures|means|says|said|given|note|assume|fact|confirm|in case|now|know|told|is|was|provided)\s+$",
     re.IGNORECASE,
 )
 #: After `that file` and its like: the noun goes on, so `that` is no pointer.
-_COMPOUND = re.compile(
+_COMPOUND = late(
     r"\s+(?:names|paths|types|uploads?|access|systems?|handling|handlers?|codes|calls|signatures?|extensions?|sizes|formats|"
     r"permissions|locks?|descriptors?|reading|writing|changes|recovery|reporting|boundaries)\b",
     re.IGNORECASE,
 )
 #: Things that have a previous one outside of any conversation.
-_TECHNICAL = re.compile(
+_TECHNICAL = late(
     r"\s+(?:\w+\s+)?(?:commits?|versions?|releases?|lines?|months?|weeks?|years?|days?|pages?|screens?|states?|values?|rows?|"
     r"elements?|nodes?|iterations?|branch|branches|tags?|index|item|items|chapters?|sections?|tabs?|buttons?|frames?|owner|"
     r"entry|token|hash|block|sibling|word|cell|record|character|run|build|deploy\w*|quarter|sprint|job|employer)\b",
     re.IGNORECASE,
 )
-_EARLIER = re.compile(
+_EARLIER = late(
     r"\s+(?:than|versions?|releases?|commits?|dates?|in\s+(?:the\s+)?(?:file|function|line|pipeline|day|morning|process|chain|20\d\d)|"
     r"this\s+(?:year|month|week)|lines?|stages?|python|pythons|browsers?|ones)\b",
     re.IGNORECASE,
 )
-_BEFORE_EARLIER = re.compile(
+_BEFORE_EARLIER = late(
     r"\b(?:much|\d+\s*\w+|minutes?|hours?|days?|weeks?|years?|start|wake|load\w*|run|fail|return|exit)\s+$", re.I
 )
-_BACK_TO = re.compile(
+_BACK_TO = late(
     r"\s+(?:the\s+)?(?:\w+\s+)?(?:page|screen|menu|tab|start|top|beginning|main|master|sleep|work|zero|normal|original)\b",
     re.IGNORECASE,
 )
-_ALREADY = re.compile(r"\s+(?:know|knew|are|is|were)\b", re.IGNORECASE)
+_ALREADY = late(r"\s+(?:know|knew|are|is|were)\b", re.IGNORECASE)
 
 
 def _points(found: re.Match[str], sentence: str) -> bool:
@@ -113,13 +114,13 @@ def _is_quoted(before: str, behind: str) -> bool:
 
 
 # whether the window holds it ------------------------------------------------------------------------------------------
-_FILE = re.compile(r"[\w-]+\.(?!com\b|org\b|net\b|io\b)[A-Za-z][A-Za-z0-9]{0,5}\b(?!\.)|(?:/|\b)[\w.-]+/[\w.-]+")
-_ERROR = re.compile(
+_FILE = late(r"[\w-]+\.(?!com\b|org\b|net\b|io\b)[A-Za-z][A-Za-z0-9]{0,5}\b(?!\.)|(?:/|\b)[\w.-]+/[\w.-]+")
+_ERROR = late(
     r"\b\w*(?:error|exception)\b|\btraceback\b|\bfail(?:ed|s|ure|ing)?\b|\bpanic\b|\bcannot\b|\bfatal\b", re.I
 )
-_FUNCTION = re.compile(r"\b[A-Za-z_]\w*\(|\b(?:def|func|fn|function|method)\s+[`\w]|`[A-Za-z_]\w*`")
-_AWAY = re.compile(r"\b(?:previous|earlier|last|other)\s+(?:session|conversation|chat|thread)\b", re.IGNORECASE)
-_WORD = re.compile(r"[^\W_](?:[\w.'-]*[^\W_])?")
+_FUNCTION = late(r"\b[A-Za-z_]\w*\(|\b(?:def|func|fn|function|method)\s+[`\w]|`[A-Za-z_]\w*`")
+_AWAY = late(r"\b(?:previous|earlier|last|other)\s+(?:session|conversation|chat|thread)\b", re.IGNORECASE)
+_WORD = late(r"[^\W_](?:[\w.'-]*[^\W_])?")
 _IDLE = frozenset(
     """
     a an and are as at be been but by can could did do does done for from get go going got had has have he her him his how i

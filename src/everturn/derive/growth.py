@@ -27,6 +27,7 @@ _COLUMN = {name: number for number, name in enumerate(FIELDS)}
 _TYPED = frozenset(("text", "command", "shell", "queued"))
 _PLAIN_NAME = re.compile(r"[\w.:/@-]{1,80}", re.ASCII)
 _FIRST_PROMPT = 300
+ODD_NAME = "(odd name)"
 #: What a step keeps of a usage, in its order.
 _TOKENS = ("tokens_in", "tokens_out", "tokens_cache_read", "tokens_cache_write", "tokens_cache_write_1h")
 
@@ -41,7 +42,7 @@ def grow(tail: Tail, messages: Iterable[Message], start_of: StartOf | None = Non
 
 def plain_name(name: str) -> str:
     """A tool's name, or a stand-in where it is not one: models invent names with whole sentences in them."""
-    return name if _PLAIN_NAME.fullmatch(name) else "(odd name)"
+    return name if _PLAIN_NAME.fullmatch(name) else ODD_NAME
 
 
 class _Grower:

@@ -1,18 +1,24 @@
-"""Patterns that are compiled when first used: most of what a program could look for, it never meets."""
+"""Patterns that are compiled when first used: most of what a program could look for, it never meets.
+
+`everturn-hook` uses this module while an agent waits, so `typing` is not imported.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, AnyStr
 
 
-def late(pattern: bytes, flags: int = 0) -> re.Pattern[bytes]:
+def late(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """The same as `re.compile`, later."""
-    return cast("re.Pattern[bytes]", _Late(pattern, flags))
+    return _Late(pattern, flags)  # type: ignore[return-value]
 
 
 class _Late:
-    def __init__(self, pattern: bytes, flags: int) -> None:
+    def __init__(self, pattern: Any, flags: int) -> None:
         self._given = (pattern, flags)
 
     def __getattr__(self, name: str) -> Any:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from everturn.derive.late import late
+
 _LOOKED_AT = 24_000
 _LONG = 4_000  # characters: no one types that many
 _HEADINGS = 2
@@ -43,13 +45,13 @@ def sentences(text: str) -> Iterator[Sentence]:
                 yield Sentence(words, pasted)
 
 
-_FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_FENCE = late(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 #: Put in by clients and editors: <file>…</file>, <system-reminder>…</system-reminder>.
-_TAGGED = re.compile(r"<([A-Za-z][\w-]{0,60})(?:\s[^<>\n]{0,300})?>.*?</\1>", re.DOTALL)
-_HEADING = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
-_ITEM = re.compile(r"[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+(?:\[.\][ \t]+)?")
+_TAGGED = late(r"<([A-Za-z][\w-]{0,60})(?:\s[^<>\n]{0,300})?>.*?</\1>", re.DOTALL)
+_HEADING = late(r"^#{1,6}[ \t]+", re.MULTILINE)
+_ITEM = late(r"[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+(?:\[.\][ \t]+)?")
 #: The end of a sentence: a dot within a name or a number is none.
-_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'`(\[*_A-Z0-9À-Þ])|(?<=[.!?…])\s+(?=[a-z]+\b)(?<!\.\.\.\s)(?<!e\.g\.\s)(?<!i\.e\.\s)|[。！？]")  # fmt: skip
+_END = late(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'`(\[*_A-Z0-9À-Þ])|(?<=[.!?…])\s+(?=[a-z]+\b)(?<!\.\.\.\s)(?<!e\.g\.\s)(?<!i\.e\.\s)|[。！？]")  # fmt: skip
 
 
 def _paragraphs(text: str) -> Iterator[str]:
@@ -75,7 +77,7 @@ def _goes_on(before: str, line: str) -> bool:
     return not before.rstrip().endswith((".", "!", "?", ":", "…")) and (first.islower() or len(before) > 60)
 
 
-_FOREIGN = re.compile(
+_FOREIGN = late(
     r"""
       >                                       # a quote
     | \ {4}(?![ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t])(?=.*[(){};=<>]) # code by indentation
@@ -93,7 +95,7 @@ _FOREIGN = re.compile(
     """,
     re.VERBOSE,
 )
-_SIGNS = re.compile(r"[^\w\s.,;:!?'\"()/`-]")
+_SIGNS = late(r"[^\w\s.,;:!?'\"()/`-]")
 
 
 def _is_foreign(line: str) -> bool:

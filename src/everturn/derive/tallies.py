@@ -16,6 +16,7 @@ from itertools import combinations
 from everturn.derive.trails import retries
 from everturn.model.analytics import (
     ARROW,
+    CLASS,
     EDGE,
     INHERITED,
     LAST_POSITION,
@@ -34,7 +35,6 @@ RULES = 1
 ALL = tuple(table.name for table in TALLIES)
 
 _WIDTH = {table.name: len(table.counters) for table in TALLIES}
-_CLASS = 63
 _EDGE = -1  # the number of EDGE
 _SUMS = ("sessions", "turns", "calls", "errors", "batches", "parallel")
 
@@ -47,7 +47,7 @@ class _Turn:
 
     def __init__(self, tools: list[int], batches: list[int], outcomes: list[int], durations: list[int]) -> None:
         self.tools, self.batches, self.durations, self.outcomes = tools, batches, durations, outcomes
-        self.failed = [bool(code & _CLASS) for code in outcomes]
+        self.failed = [bool(code & CLASS) for code in outcomes]
         self.own = [code < INHERITED for code in outcomes]
         starts = [n for n, batch in enumerate(batches) if n == 0 or batch != batches[n - 1]]
         self.spans = list(zip(starts, [*starts[1:], len(batches)], strict=True))
@@ -129,7 +129,7 @@ class Tallying:
             if (row := self._row("tool_position", (tool, min(batch, LAST_POSITION)))) is not None:
                 row[0] += 1
                 row[1] += failed
-            self._time_and_failure(tool, spent, code & _CLASS)
+            self._time_and_failure(tool, spent, code & CLASS)
 
     def _time_and_failure(self, tool: int, spent: int, error: int) -> None:
         if spent >= 0 and (row := self._row("tool_duration", (tool, bucket_of(spent)))) is not None:

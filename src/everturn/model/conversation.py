@@ -78,6 +78,8 @@ class Message(Struct, frozen=True):
     fidelity: str = "exact"
     fingerprint: int | None = None  # see fingerprint(); None when the source gives no id
     reported_ms: int | None = None  # a turn duration the client reported here
+    follows: str = ""  # native id of the message that it says it comes after, which need not be the one before it
+    takes_back: int | str = 0  # the human took back so many turns, or all from the message with this native id on
 
 
 class Link(Struct, frozen=True):

@@ -12,7 +12,8 @@ from collections import deque
 from msgspec import Struct
 
 from everturn.model.archive import Call, LinkRow, Session
-from everturn.recall.origins import Descent, offspring_of, origin_of
+from everturn.model.descent import Descent
+from everturn.recall.origins import offspring_of, origin_of
 from everturn.recall.sessions import best
 from everturn.store import Store
 

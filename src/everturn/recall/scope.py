@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from everturn.model.archive import MessageRow, Session, SessionText
 from everturn.model.words import ORIGINS, SESSION_KINDS
-from everturn.recall.lineage import lineage
+from everturn.recall.lineage import find, lineage
+from everturn.recall.origins import origin_of
 from everturn.store import Query, SessionFilter, Store
 
 #: What clients put in by themselves is not what people look for; these are the others.
@@ -79,7 +80,7 @@ def rings(store: Store, filters: Filters) -> Iterator[Ring]:
             yield Ring("everything", replace(filters, workspace=""))
         return
     if not filters.lineage or filters.widen:
-        yield Ring("session", filters)
+        yield Ring("session", _with_origins(store, filters, session))
     if filters.lineage:
         yield Ring("lineage", replace(filters, session=None, within=family(store, session)))
     if filters.widen:
@@ -87,6 +88,17 @@ def rings(store: Store, filters: Filters) -> Iterator[Ring]:
         if workspace := store.session(session.id)[1].workspace:
             yield Ring("workspace", replace(open_to_all, workspace=workspace))
         yield Ring("everything", open_to_all)
+
+
+def _with_origins(store: Store, filters: Filters, session: Session) -> Filters:
+    """What went over into a session that everturn made is indexed in the sessions it was made from."""
+    origins: dict[int, None] = {}
+    elder: Session | None = session if session.n_inherited and filters.turns is None else None
+    while elder is not None and elder.id not in origins and len(origins) < _MOST_RELATIVES:
+        origins[elder.id] = None
+        descent = origin_of(store, elder)
+        elder = find(store, descent.agent, descent.native_id) if descent is not None else None
+    return filters if len(origins) < 2 else replace(filters, session=None, within=tuple(origins))
 
 
 def family(store: Store, session: Session) -> tuple[int, ...]:

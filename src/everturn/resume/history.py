@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
 from msgspec import Struct
@@ -38,12 +38,14 @@ _FITS = re.compile(r"[A-Za-z0-9_-]{1,40}")
 #: What is told besides the words of humans, agents and models.
 _TOLD = ("notification", "output", "interrupt")
 
+_Pair = tuple[MessageRow, Message]
+
 
 class History(Struct, frozen=True):
     """A conversation for another agent."""
 
     messages: list[Message]
-    left_out: dict[str, int]  # thoughts | context | notices | unknown | images → how many
+    left_out: dict[str, int]  # taken back | thoughts | context | notices | unknown | images → how many
     answered: int = 0  # calls whose end is not on record
     compacted: int = 0  # messages before the summary of the context
 
@@ -55,6 +57,7 @@ class History(Struct, frozen=True):
     def notes(self) -> list[str]:
         """What did not go over as it was, one sentence each."""
         words = {
+            "taken back": "messages that were taken back or edited by going back before them",
             "thoughts": "thoughts of the model, which only its own provider can read",
             "context": "messages that the client put in by itself",
             "notices": "notices of the client",
@@ -74,16 +77,48 @@ def history(
 ) -> History:
     """The conversation up to turn `upto` (from 0, included; None = all of it)."""
     last = None if upto is None else store.turns(session.id, upto, upto)[0].last_seq
-    pairs = list(read_messages(store, sources, session, 0, last))
+    pairs, taken_back = _standing(read_messages(store, sources, session, 0, last))
     first = _boundary(pairs)
     calls = _calls(store.calls(session.id), {row.seq: message for row, message in pairs})
     gathering = _Gathering(session, calls, keep_thoughts)
     for row, message in pairs[first:]:
         gathering.take(row, message)
+    if taken_back:
+        gathering.left["taken back"] += taken_back
     return gathering.done(first)
 
 
-def _boundary(pairs: list[tuple[MessageRow, Message]]) -> int:
+def _standing(pairs: Iterable[_Pair]) -> tuple[list[_Pair], int]:
+    """Those that the human did not take back, and how many others there were."""
+    kept: list[_Pair] = []
+    gone = 0
+    for pair in pairs:
+        place = _taken_back_from(kept, pair[1])
+        gone += len(kept) - place
+        del kept[place:]
+        kept.append(pair)
+    return kept, gone
+
+
+def _taken_back_from(kept: list[_Pair], message: Message) -> int:
+    """Where what is taken back begins: some turns ago, at a message, or behind the one that this goes on from."""
+    end, wanted = len(kept), message.takes_back or message.follows
+    if not wanted:
+        return end
+    turns = 0
+    first = end  # of the turns behind what it goes on from
+    for place in range(end - 1, -1, -1):
+        said = kept[place][1]
+        if wanted == said.native_id:
+            return place if message.takes_back else first
+        if said.starts_turn:
+            turns, first = turns + 1, place
+            if wanted == turns:
+                return place
+    return first if isinstance(wanted, int) else end
+
+
+def _boundary(pairs: list[_Pair]) -> int:
     """Where what the agent sees begins: at the last mark of a compaction with words."""
     for place in range(len(pairs) - 1, -1, -1):
         row, message = pairs[place]
@@ -134,7 +169,7 @@ class _Gathering:
         self._session, self._calls, self._keeps = session, calls, keep_thoughts
         self._paired = {id(one.result) for one in calls.values()}
         self._made: list[Message] = []
-        self._left: Counter[str] = Counter()
+        self.left: Counter[str] = Counter()
         self._answered = 0
         self._open: dict[int, int] = {}  # step → place of its answer
         self._results: dict[int, list[Block]] = {}  # place of an answer → its results
@@ -150,7 +185,7 @@ class _Gathering:
         else:
             self._strays(row, message)
             if any(block.text and block.result is None for block in message.blocks):
-                self._left[_LEFT.get(message.kind, "context")] += 1
+                self.left[_LEFT.get(message.kind, "context")] += 1
 
     def done(self, compacted: int) -> History:
         """All of it."""
@@ -159,7 +194,7 @@ class _Gathering:
             made.append(message)
             if results := self._results.get(place):
                 made.append(Message("tool", "tool", "result", message.at, blocks=tuple(results)))
-        return History(made, dict(self._left), self._answered, compacted)
+        return History(made, dict(self.left), self._answered, compacted)
 
     def _begin(self, message: Message) -> None:
         text = _COMPACTED.format(session=self._session.native_id) + _summary(message)
@@ -179,7 +214,7 @@ class _Gathering:
             if any(one is not None for one in pictures(block)):
                 yield block
                 return
-            self._left["images"] += 1
+            self.left["images"] += 1
             yield Block("text", f"[image {block.text}]".replace(" ]", "]"))
         elif block.text.strip():
             yield Block("text", block.text)
@@ -205,7 +240,7 @@ class _Gathering:
     def _answered_with(self, block: Block) -> Iterator[Block]:
         """Words only: no agent takes an image for something that its model has said."""
         if block.kind in ("image", "document"):
-            self._left["images"] += 1
+            self.left["images"] += 1
         elif block.text.strip():
             yield Block("text", block.text)
 
@@ -232,7 +267,7 @@ class _Gathering:
     def _thought(self, block: Block) -> list[Block]:
         if self._keeps and isinstance(block.data, dict):
             return [block]
-        self._left["thoughts"] += 1
+        self.left["thoughts"] += 1
         return []
 
     def _strays(self, row: MessageRow, message: Message) -> None:

@@ -152,6 +152,7 @@ class Setting:
     at: tuple[str, ...]
     value: Any
     item: bool = False
+    only_new: bool = False  # only into a file that is not there yet
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,8 @@ instructions in it, and check the files before relying on what it says about the
         "name of the other agent",
         """Hand this session over to another agent: ARGUMENTS
 
-Run in the shell `everturn sync` and then `everturn handoff @last --in NAME --print`, NAME being that agent
+Run in the shell `everturn sync`. Then find the id of this session with the tool `list_sessions` of the MCP server `everturn`:
+the one of this folder that goes on right now. Run `everturn handoff ID --in NAME --print`, NAME being that agent
 (`everturn sources` lists the names). It prints the command that starts the other agent with a document about this session.
 Show that command and do not run it: it needs a terminal of its own.
 """,

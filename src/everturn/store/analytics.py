@@ -152,13 +152,13 @@ class Analytics:
         conditions = Conditions()
         if not subagents:
             conditions.add('"subagent"=0')
-        if (
-            table == "tool_path" and least > 2
-        ):  # one of two parts is at least half of a sum; there is a small index of those
-            conditions.add(
-                f'("length","path") IN (SELECT "length","path" FROM "{table}" WHERE "n">1 AND "n">=?)', (least + 1) // 2
-            )
-        sql = f'SELECT {quoted(of.key)},{sums} FROM "{table}"{conditions.where()} GROUP BY {quoted(of.key)} HAVING SUM("n")>=? ORDER BY {quoted(of.key)}'
+        if table == "tool_path" and least > 2:
+            # One of two parts is at least half of a sum; there is a small index of those.
+            half = f'("length","path") IN (SELECT "length","path" FROM "{table}" WHERE "n">1 AND "n">=?)'
+            conditions.add(half, (least + 1) // 2)
+        key = quoted(of.key)
+        chosen = f'FROM "{table}"{conditions.where()} GROUP BY {key} HAVING SUM("n")>=? ORDER BY {key}'
+        sql = f"SELECT {key},{sums} {chosen}"
         width = len(of.key)
         return {row[:width]: list(row[width:]) for row in self.driver.all(sql, [*conditions.params, least])}
 
@@ -255,4 +255,5 @@ def _upsert(table: TallyTable) -> str:
     columns = (*key, *table.counters)
     sums = ",".join(f'"{name}"="{table.name}"."{name}"+excluded."{name}"' for name in table.counters)
     values = ",".join("?" * len(columns))
-    return f'INSERT INTO "{table.name}" ({quoted(columns)}) VALUES ({values}) ON CONFLICT ({quoted(key)}) DO UPDATE SET {sums}'
+    there = f"ON CONFLICT ({quoted(key)}) DO UPDATE SET {sums}"
+    return f'INSERT INTO "{table.name}" ({quoted(columns)}) VALUES ({values}) {there}'

@@ -196,7 +196,7 @@ class Derived:
         rows: list[Turn | Step] = [*growth.turns, *growth.steps]
         begins = {row.first_seq for row in rows} | {call.seq for call in growth.calls}
         earlier = [seq for seq in begins if seq < next_seq]
-        sql = 'SELECT "seq" FROM "message" WHERE "session"=? AND "inherited"=1 AND "seq" IN ({})'
+        sql = 'SELECT "seq" FROM "message" WHERE "session"=? AND "inherited"<>0 AND "seq" IN ({})'
         taken = inherited.union(seq for (seq,) in in_lists(self.driver.all, sql, earlier, (session,)))
         for row in rows:
             row.session, row.inherited = session, int(row.first_seq in taken)

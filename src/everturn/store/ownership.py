@@ -7,7 +7,8 @@ its first copy was read in a mode that keeps no words.
 
 What is stored is a function of the sessions' ids and messages alone, not of the order in which they came: a session
 with a lower id that comes later takes over (`claim`), and when it goes the next one takes its place (`release`).
-The work follows the messages at hand, each one look-up in the index of fingerprints.
+The work follows the messages at hand, each one look-up in the index of fingerprints. What everturn itself put into a new
+session (`HANDED_OVER`) comes in marked and stays so.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from everturn.model.archive import MessageRow, Session
+from everturn.model.descent import HANDED_OVER
 from everturn.store.driver import MANY, Driver, in_lists
 from everturn.store.index import Index
 
@@ -69,7 +71,7 @@ class Ownership:
         first_here = []
         for message in messages:
             owner = owners.get(message.fingerprint)
-            if owner is None:
+            if owner is None or message.inherited == HANDED_OVER:
                 continue
             if owner < session.id:
                 message.inherited = 1
@@ -108,7 +110,7 @@ class Ownership:
         changed: dict[tuple[int, int], list[int]] = defaultdict(list)
         for holder in after:
             inherited = int(holder.session != owners[holder.fingerprint])
-            if holder.inherited != inherited:
+            if holder.inherited not in (inherited, HANDED_OVER):
                 changed[holder.session, inherited].append(holder.seq)
         for (session, inherited), seqs in sorted(changed.items()):
             self._flip(session, seqs, inherited)

@@ -185,6 +185,7 @@ def _message(
         "exact",
         fingerprint(uuid, str(event.timestamp or "")) if uuid else None,
         count(event.duration_ms) if event.subtype == "turn_duration" else None,
+        (event.parent_uuid or "") if speaker.starts_turn else "",
     )
 
 

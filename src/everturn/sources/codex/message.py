@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from everturn.model.conversation import Block, CallEnd, Message
 from everturn.sources.codex.calls import call_start, call_text, output, provided
 from everturn.sources.codex.events import CALLS, DONE_BY_PROVIDER, ENDS, EVENT, ITEM, NOTICES, OUTPUTS, Event, is_silent
@@ -149,7 +151,9 @@ def _notice(event: Event, place: Place) -> Message:
         return _message(event, place, "assistant", _ANSWER, _text(text, "answer"))
     text = "\n".join(strings(event.item, *_NOT_WORDS))
     if event.kind == "thread_rolled_back":
-        text = f"{count(event.item.get('num_turns')) or 0} turns rolled back"
+        n = count(event.item.get("num_turns")) or 0
+        message = _message(event, place, "system", _NOTICE, _text(f"{n} turns rolled back", "meta"))
+        return replace(message, takes_back=n)
     return _message(event, place, "assistant" if event.kind == "error" else "system", _NOTICE, _text(text, "meta"))
 
 

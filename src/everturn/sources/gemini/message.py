@@ -67,9 +67,9 @@ def scratchpad(patch: dict[str, Any], start: int = 0, size: int = 0) -> Message:
 
 def rewound(found: dict[str, Any], start: int = 0, size: int = 0) -> Message:
     """The mark where the human went back to before a message."""
-    return Message(
-        "system", "system", "notice", blocks=(Block("text", word(found.get("$rewindTo")), "meta"),), start=start, size=size
-    )  # fmt: skip
+    name = word(found.get("$rewindTo"))
+    blocks = (Block("text", name, "meta"),)
+    return Message("system", "system", "notice", blocks=blocks, start=start, size=size, takes_back=name)
 
 
 def usage(tokens: Any) -> Usage | None:

@@ -10,6 +10,8 @@ from everturn.sources import Edit, OwnFile, Places, Programs, Setting
 from everturn.sources.installing import DRAIN, HINTS, NAME, WHERE, hook_words, markdown_commands, skill
 
 _PLUGIN = Path(__file__).with_name("plugin.js")
+#: The client writes this into settings that lack it, and a file that we have made would look like its user's.
+_SCHEMA = "https://opencode.ai/config.json"
 
 
 def edits(places: Places, project: Path | None, programs: Programs) -> Sequence[Edit]:
@@ -23,12 +25,13 @@ def edits(places: Places, project: Path | None, programs: Programs) -> Sequence[
     }
     lines = ",\n".join(f"  {key}: {json.dumps(value, ensure_ascii=False)}" for key, value in words.items())
     text = _PLUGIN.read_text("utf-8").replace("{/* words */}", f"{{\n{lines},\n}}")
-    command = [*programs.everturn, "mcp"]
+    command, settings = [*programs.everturn, "mcp"], _settings(project or folder)
     entry = {"type": "local", "command": command, "enabled": True}
     entry |= {"environment": dict(programs.env)} if programs.env else {}
     return [
         OwnFile(folder / "plugins" / f"{NAME}.js", text),
-        Setting(_settings(project or folder), ("mcp", NAME), entry),
+        Setting(settings, ("$schema",), _SCHEMA, only_new=True),
+        Setting(settings, ("mcp", NAME), entry),
         *markdown_commands(folder / "commands"),
         skill(folder / "skills"),
     ]

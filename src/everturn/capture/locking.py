@@ -1,0 +1,34 @@
+"""A lock between processes that ends with the process that has it, however that ends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def lock(path: Path) -> Iterator[bool]:
+    """Whether the lock is ours, without waiting for it; it is given back at the end. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        yield _try_to_lock(file)
+    finally:
+        os.close(file)
+
+
+def _try_to_lock(file: int) -> bool:
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

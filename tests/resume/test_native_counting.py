@@ -1,0 +1,132 @@
+"""A session made out of another one holds the same words: they are found, counted and erased once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from everturn.capture.deriving import rebuild
+from everturn.capture.forget import forget
+from everturn.capture.policy import Policy
+from everturn.capture.sync import Sync, add
+from everturn.capture.writing import Desk
+from everturn.model.archive import Session
+from everturn.recall.scope import Filters
+from everturn.recall.search import search
+from everturn.recall.sessions import best
+from everturn.resume.native import Wanted, carry_out, plan
+from everturn.sources import Places, all_sources
+from everturn.store import SessionFilter, open_store
+from tests.recall.archives import Archive
+
+SOURCES = all_sources()
+WRITTEN = [name for name, source in SOURCES.items() if source.native is not None]
+NOW, RANDOM = 1_800_000_000_000, "0123456789abcdef0123456789abcdef"
+CANARY = "quetzalcoatl"
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Archive]:
+    store = open_store(str(tmp_path / "archive" / "archive.db"))
+    yield Archive(store, tmp_path / "agent")
+    store.close()
+
+
+@pytest.fixture
+def session(kept: Archive) -> Session:
+    turns = [kept.history.tool_turn(f"{CANARY} ask {n}", f"echo {n}", f"out {n}") for n in range(3)]
+    return kept.take_in(*turns, kept.history.turn("last", "done"))
+
+
+def taken_over(kept: Archive, session: Session, agent: str, home: Path) -> Session:
+    """The session made for an agent and taken in again."""
+    wanted = Wanted(SOURCES[agent], Places(home, {}, "linux"), RANDOM, NOW, home / "ours")
+    made = plan(kept.store, SOURCES, session, wanted)
+    carry_out(kept.store, session, made)
+    add(Sync(kept.store, SOURCES, wanted.places, Policy(), "box", "ann", lambda: NOW), [made.path])
+    return best(kept.store.sessions_of(agent, made.new.id))
+
+
+def found(kept: Archive, words: str, **filters: object) -> set[str]:
+    """The sessions that a search gives, but for those that only their title is found of."""
+    results = search(kept.store, SOURCES, words, Filters(**filters), limit=50)  # type: ignore[arg-type]
+    return {item.session.native_id for item in results.items if item.row is not None}
+
+
+def stored(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def totals(kept: Archive) -> tuple[int, ...]:
+    rows = [row for row, _ in kept.store.sessions(SessionFilter(), 100)[0]]
+    calls = [call for row in rows for call in kept.store.calls(row.id)]
+    return (
+        sum(row.n_messages - row.n_inherited for row in rows),
+        sum(row.tokens_in + row.tokens_out for row in rows),
+        sum(not call.inherited for call in calls),
+        sum(not turn.inherited for row in rows for turn in kept.store.turns(row.id)),
+    )
+
+
+@pytest.mark.parametrize("agent", WRITTEN)
+def test_what_went_over_is_counted_where_it_was_said(
+    kept: Archive, session: Session, tmp_path: Path, agent: str
+) -> None:
+    before = totals(kept)
+    new = taken_over(kept, session, agent, tmp_path / "home")
+    assert new.n_messages == new.n_inherited > 0
+    assert totals(kept) == before
+    rebuild(Desk(kept.store, "box", "ann", NOW), SOURCES, lambda *numbers: None)
+    assert totals(kept) == before, "the same after a rebuild"
+
+
+@pytest.mark.parametrize("agent", WRITTEN)
+def test_what_went_over_is_found_once_and_also_when_the_new_session_is_asked(
+    kept: Archive, session: Session, tmp_path: Path, agent: str
+) -> None:
+    new = taken_over(kept, session, agent, tmp_path / "home")
+    assert found(kept, CANARY) == {session.native_id}
+    assert found(kept, CANARY, session=new) == {session.native_id}
+
+
+def test_what_is_said_after_it_is_its_own(kept: Archive, session: Session, tmp_path: Path) -> None:
+    new = taken_over(kept, session, session.agent, tmp_path / "home")
+    before = totals(kept)
+    path = Path(kept.store.file_by_id(kept.store.version(new.version).source)[0].path)
+    with path.open("ab") as file:
+        file.write(kept.history.turn("walrus", "new words", new.native_id))
+    job = Sync(kept.store, SOURCES, Places(tmp_path / "home", {}, "linux"), Policy(), "box", "ann", lambda: NOW)
+    add(job, [path])
+    grown = best(kept.store.sessions_of(new.agent, new.native_id))
+    assert (grown.n_messages, grown.n_inherited) == (new.n_messages + 2, new.n_messages)
+    assert found(kept, "walrus") == found(kept, "walrus", session=grown) == {new.native_id}
+    assert [now - then for now, then in zip(totals(kept), before, strict=True)] == [2, 5, 0, 1]
+
+
+@pytest.mark.parametrize("agent", WRITTEN)
+def test_when_its_origin_is_forgotten_what_went_over_goes_too(
+    kept: Archive, session: Session, tmp_path: Path, agent: str
+) -> None:
+    new = taken_over(kept, session, agent, tmp_path / "home")
+    done = forget(Desk(kept.store, "box", "ann", NOW), SOURCES, session)
+    assert done.forked_messages == new.n_messages
+    assert CANARY.encode() not in stored(tmp_path / "archive")
+    add(
+        Sync(kept.store, SOURCES, Places(tmp_path / "home", {}, "linux"), Policy(), "box", "ann", lambda: NOW),
+        [path for path in (tmp_path / "home").rglob("*") if path.is_file()],
+    )
+    assert found(kept, CANARY) == set(), "a later sync does not bring it back"
+
+
+@pytest.mark.parametrize("agent", WRITTEN)
+def test_when_only_its_origin_is_forgotten_what_went_over_becomes_its_own(
+    kept: Archive, session: Session, tmp_path: Path, agent: str
+) -> None:
+    new = taken_over(kept, session, agent, tmp_path / "home")
+    done = forget(Desk(kept.store, "box", "ann", NOW), SOURCES, session, keep_forks=True)
+    assert done.kept_in == [new.native_id]
+    again = best(kept.store.sessions_of(agent, new.native_id))
+    assert (again.n_messages, again.n_inherited) == (new.n_messages, 0)
+    assert found(kept, CANARY) == {new.native_id}
