@@ -18,8 +18,14 @@ from tests.needs import is_installed
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+    from tests.web.serving import Served
+
 PROGRAM = "chromium"
 WIDTHS = (390, 900, 1440)
+NOW = 1_772_359_500_000  # 2026-03-01T10:05:00Z, minutes after the sessions: they go on
+
+#: Opens a tab, with what it will be heard to say.
+Tabs = Callable[..., "tuple[Page, Heard]"]
 
 
 @dataclass
@@ -32,6 +38,33 @@ class Heard:
     def outside(self, *homes: str) -> list[str]:
         """Requests that lead elsewhere than to what begins so, and are no data within the page."""
         return [url for url in self.requests if not url.startswith((*homes, "data:", "blob:", "about:"))]
+
+
+def settled(tab: Page, address: str) -> None:
+    """Go there and wait for what comes in later. Not by `wait_for_function`: the pages allow no `eval`."""
+    tab.goto(address)
+    while tab.locator("[aria-busy]").count():
+        tab.wait_for_timeout(20)
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server that is only read from."""
+    from tests.web.serving import fill, served
+
+    with served(tmp_path_factory.mktemp("web")) as made:
+        fill(made)
+        yield made
+
+
+@pytest.fixture
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server whose archive a test changes."""
+    from tests.web.serving import fill, served
+
+    with served(tmp_path_factory.mktemp("own"), clock=lambda: NOW) as made:
+        fill(made)
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from everturn.recall.sessions import resolve
 from everturn.store import open_store
-from tests.browser.conftest import WIDTHS, Heard
+from tests.browser.conftest import WIDTHS, Tabs
 from tests.capture.history import History, run
 from tests.export.pages import page
 from tests.hostile import TRICKS, write_hostile
 from tests.recall.archives import Archive
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-Tabs = Callable[..., "tuple[Page, Heard]"]
 
 #: Open what is folded, and let the pointer and the focus be everywhere once.
 EVERYTHING = """() => {
@@ -102,6 +97,22 @@ def test_a_link_to_a_turn_leads_there_and_what_is_folded_opens(open_tab: Tabs, f
     assert not tab.get_by_text("Error: it broke").last.is_visible()
     call.locator("summary").click()
     assert tab.get_by_text("Error: it broke").last.is_visible()
+
+
+def test_a_link_to_a_turn_far_down_leads_to_that_turn(open_tab: Tabs, tmp_path: Path) -> None:
+    store = open_store("memory:")
+    archive = Archive(store, tmp_path / "agent")
+    turns = [archive.history.turn(f"question {n}", "word " * (37 * n % 1500)) for n in range(1, 90)]
+    path = tmp_path / "page.html"
+    path.write_text(page(store, archive.take_in(*turns)), "utf-8")
+    store.close()
+    tab, heard = open_tab()
+    tab.goto(f"{path.as_uri()}#t60")
+    for number in (60, 12, 85):
+        tab.locator(f".outline a[href='#t{number}']").click()
+        tab.wait_for_timeout(300)
+        assert -5 < tab.evaluate(f"document.querySelector('#t{number}').getBoundingClientRect().top") < 100
+    assert heard.complaints == []
 
 
 def test_keys_go_from_turn_to_turn(open_tab: Tabs, file: Path) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+import re
 
 import pytest
 
-from tests.browser.conftest import WIDTHS, Heard
+from tests.browser.conftest import WIDTHS, Tabs, settled
 from tests.hostile import write_hostile
 from tests.needs import is_installed
 
@@ -17,14 +16,7 @@ if not is_installed("module:starlette") or not is_installed("module:uvicorn"):
 from everturn.model.words import SESSION_KINDS
 from everturn.recall.marks import marks_of
 from everturn.store import SessionFilter
-from tests.web.serving import Served, fill, served
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-NOW = 1_772_359_500_000  # 2026-03-01T10:05:00Z, minutes after the sessions: they go on
-
-Tabs = Callable[..., "tuple[Page, Heard]"]
+from tests.web.serving import Served, served
 
 pytestmark = pytest.mark.slow
 
@@ -39,28 +31,6 @@ NAMELESS = """() => [...document.querySelectorAll('a, button, input:not([type=hi
   .filter((one) => !(one.getAttribute('aria-label') || one.textContent.trim() || one.title || one.labels?.length
                      || one.querySelector('title')))
   .map((one) => one.outerHTML.slice(0, 120))"""
-
-
-@pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(tmp_path_factory.mktemp("web")) as made:
-        fill(made)
-        yield made
-
-
-@pytest.fixture
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server whose archive a test changes."""
-    with served(tmp_path_factory.mktemp("own"), clock=lambda: NOW) as made:
-        fill(made)
-        yield made
-
-
-def settled(tab: Page, address: str) -> None:
-    """Go there and wait for what comes in later. Not by `wait_for_function`: the pages allow no `eval`."""
-    tab.goto(address)
-    while tab.locator("[aria-busy]").count():
-        tab.wait_for_timeout(20)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -119,8 +89,9 @@ def test_a_word_typed_anywhere_is_searched_as_it_is_typed(web: Served, open_tab:
     field.press("Escape")
     tab.keyboard.press("j")
     tab.keyboard.press("Enter")
-    tab.wait_for_url("**/s/1?turn=2#t2")
-    assert tab.locator("#t2").is_visible()
+    tab.wait_for_url(re.compile(r"/s/1\?turn=2#m\d+$"))
+    assert tab.locator("#t2.at").is_visible()
+    assert tab.get_by_text("Error: it broke").last.is_visible(), "what was found is not left folded"
     assert heard.complaints == []
 
 
@@ -135,7 +106,7 @@ def test_j_and_k_go_from_turn_to_turn_and_t_opens_tools(web: Served, open_tab: T
     assert tab.evaluate("location.hash") == "#t1"
     assert not tab.get_by_text("Error: it broke").last.is_visible()
     tab.keyboard.press("t")
-    assert tab.locator("[data-turns] details:not([open])").count() == 0
+    assert tab.locator("[data-turns] details:not([open], .child)").count() == 0
     assert tab.locator(".call pre").first.is_visible()
     tab.keyboard.press("t")
     assert tab.locator("[data-turns] details[open]").count() == 0

@@ -11,7 +11,7 @@ from everturn.model.archive import Session
 from everturn.sources import all_sources
 from everturn.store import Store
 
-VOID = {"meta", "link", "img", "br", "hr", "rect", "wbr"}
+VOID = {"meta", "link", "img", "br", "hr", "rect", "path", "wbr"}
 TAGS = {
     *(
         "html",
@@ -45,7 +45,7 @@ TAGS = {
         "th",
         "td",
     ),
-    *("svg", "rect", "script", "wbr"),
+    *("svg", "rect", "path", "script", "wbr"),
 }
 ATTRIBUTES = {
     *("class", "id", "href", "rel", "title", "role", "aria-label", "datetime", "open", "lang", "src", "alt", "loading"),
@@ -55,6 +55,9 @@ ATTRIBUTES = {
         "preserveaspectratio",
         "x",
         "y",
+        "d",
+        "aria-hidden",
+        "tabindex",
         "width",
         "height",
         "charset",

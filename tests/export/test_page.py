@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from everturn.capture.policy import Policy
 from everturn.derive.redact import redact
-from everturn.export.page import Look, diff_html, markdown, minimap, turn_html, visible
-from everturn.export.page.minimap import Entry, outline
+from everturn.export.page import Look, diff_html, markdown, turn_html, visible
 from everturn.export.page.selfcontained import as_html
 from everturn.model.archive import Session, Turn
+from everturn.recall.marks import put_marks
 from everturn.recall.reading import TurnView, read_turns
 from everturn.recall.sessions import resolve
 from everturn.recall.transcript import passages
 from everturn.sources import all_sources
-from tests.capture.history import OTHER, SID
+from tests.capture.history import OTHER, SID, History
 from tests.export.pages import Seen, page
 from tests.recall.archives import Archive
 
@@ -155,6 +158,8 @@ def test_sessions_that_name_each_other_are_written_once(archive: Archive) -> Non
     other = archive.take_in(archive.history.turn("more", "words", OTHER), sid=OTHER)
     found = seen(archive, session, other)
     assert [one["id"] for one in found.classes("turn")] == ["t1", "s2-t1"]
+    links = [given.get("href") for tag, given in found.elements if tag == "a"]
+    assert links[-4:] == ["#s1", "#t1", "#s2", "#s2-t1"], "the list says where each session begins"
 
 
 def test_marks_stand_where_something_happened(archive: Archive) -> None:
@@ -195,38 +200,6 @@ def test_a_session_without_words_says_so(archive: Archive) -> None:
     assert "secret words" not in found.text
 
 
-# pictures -------------------------------------------------------------------------------------------------------------
-def picture(data: str, media: str = "image/png") -> dict[str, Any]:
-    return {"type": "image", "source": {"type": "base64", "media_type": media, "data": data}}
-
-
-def test_pictures_are_shown_in_prompts_and_in_outputs(archive: Archive) -> None:
-    session = archive.take_in(
-        archive.history.line("user", [picture(PIXEL), {"type": "text", "text": "what is it"}]),
-        archive.use("Read", "a", file_path="x.png"),
-        archive.back("a", [picture(PIXEL)]),
-    )
-    sources = [given["src"] for tag, given in seen(archive, session).elements if tag == "img"]
-    assert sources == [f"data:image/png;base64,{PIXEL}"] * 2
-
-
-@pytest.mark.parametrize(
-    "data", ["PHN2ZyBvbmxvYWQ9YWxlcnQoMSk+PC9zdmc+PHN2Zz4=", PIXEL + '" onerror="x', "https://x.invalid/a.png"]
-)
-def test_what_is_no_known_picture_is_told_in_words(archive: Archive, data: str) -> None:
-    session = archive.take_in(archive.history.line("user", [picture(data), {"type": "text", "text": "see"}]))
-    found = seen(archive, session)
-    assert found.count("img") == 0
-    assert "picture" in found.text
-
-
-def test_a_picture_that_is_too_large_is_told_in_words(archive: Archive) -> None:
-    session = archive.take_in(archive.history.line("user", [picture(PIXEL.rstrip("=") + "A" * 4000)]))
-    written = turns_of(archive, session, Look(largest=1000))
-    assert "<img" not in written
-    assert "too large" in written
-
-
 # room -----------------------------------------------------------------------------------------------------------------
 def test_a_long_text_is_cut_and_the_way_to_all_of_it_is_shown(archive: Archive) -> None:
     session = archive.take_in(archive.history.tool_turn("run", "cat x", "begin " + "x" * 5000 + " end"))
@@ -234,7 +207,7 @@ def test_a_long_text_is_cut_and_the_way_to_all_of_it_is_shown(archive: Archive) 
     written = turns_of(archive, session, look)
     assert "begin" in written and " end</pre>" in written
     assert "… 4,010 characters left out …" in written
-    assert '<a href="/whole/1">show all</a>' in written
+    assert '<a href="/whole/2">show all</a>' in written, "the message with the output, not the one with the call"
     assert "show all" not in turns_of(archive, session, Look(longest=1000))
 
 
@@ -252,10 +225,10 @@ def test_a_turn_that_is_longer_than_a_page_goes_on_elsewhere(archive: Archive) -
     for n in range(300):
         pieces += [archive.use("Bash", f"c{n}", command=f"echo {n}"), archive.back(f"c{n}", f"{n}!")]
     session = archive.take_in(*pieces)
-    written = turns_of(archive, session, Look(most=10_000, to_rest=lambda seq: f"#rest-{seq}"))
+    written = turns_of(archive, session, Look(most=10_000, to_rest=lambda turn, seq: f"#rest-{turn}-{seq}"))
     assert len(written) < 12_000
     assert Seen(written).wrong == []
-    rest = int(written.partition('href="#rest-')[2].partition('"')[0])
+    rest = int(written.partition('href="#rest-1-')[2].partition('"')[0])
     (view,) = read_turns(archive.store, session)
     going_on = TurnView(view.turn, view.steps, view.calls, [row for row in view.rows if row.seq >= rest])
     told = passages(archive.store, all_sources(), session, going_on, results=True)
@@ -290,6 +263,32 @@ def test_the_file_allows_nothing_but_its_own_style_and_script(archive: Archive) 
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
     assert "unsafe" not in policy
     assert policy.count("'sha256-") == 2
+
+
+def test_a_file_is_written_without_the_packages_of_the_web(tmp_path: Path) -> None:
+    history = History(tmp_path / "agent")
+    history.write(history.turn("ask", "**reply**"))
+    program = (
+        "import sys\n"
+        "for name in ('jinja2', 'markupsafe', 'starlette', 'uvicorn'): sys.modules[name] = None\n"
+        "from everturn.cli import main\n"
+        "db, made, given = sys.argv[1:]\n"
+        "assert main(['add', given, '--db', db]) == 0\n"
+        "sys.exit(main(['export', '@last', '--as', 'html', '--out', made, '--db', db]))\n"
+    )
+    made = tmp_path / "page.html"
+    arguments = [str(tmp_path / "a.db"), str(made), str(history.file())]
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "<strong>reply</strong>" in made.read_text("utf-8")
+
+
+def test_a_title_of_ones_own_goes_out_with_the_file_and_a_note_does_not(archive: Archive) -> None:
+    session = archive.take_in(archive.history.turn("ask", "reply"))
+    put_marks(archive.store, session, 0, title="<The parser>", note="for me alone")
+    written = page(archive.store, session)
+    assert "<h1>&lt;The parser&gt;</h1>" in written and "<title>&lt;The parser&gt;</title>" in written
+    assert "for me alone" not in written
 
 
 def test_the_same_session_gives_the_same_file(archive: Archive) -> None:
@@ -357,24 +356,3 @@ def test_emoji_made_of_several_stay_whole_and_joiners_between_letters_are_shown(
 
 def test_one_line_of_a_diff_is_one_line() -> None:
     assert diff_html(["+a\r\nb", " c"]) == '<pre class="diff"><span class="add">+a␊b\n</span> c\n</pre>'
-
-
-# the map --------------------------------------------------------------------------------------------------------------
-def test_a_map_of_ten_thousand_turns_is_no_larger_than_of_some_hundred() -> None:
-    turns = [Turn(idx=n, n_messages=5, n_calls=n % 7, n_errors=n % 2, started=n * 60_000) for n in range(10_000)]
-    drawn = minimap(turns)
-    assert len(drawn) < 120_000
-    assert Seen(drawn).wrong == []
-    assert '<a href="#t1">' in drawn
-    assert "Turns 1–41" in drawn
-
-
-def test_a_map_tells_failures_compactions_and_interruptions() -> None:
-    turns = [Turn(n_messages=4, n_calls=4, n_errors=2), Turn(idx=1, compacted=1), Turn(idx=2, interrupted=1)]
-    drawn = minimap(turns, lambda number: f"?at={number}")
-    assert [name in drawn for name in ("4 calls · 2 failed", '"compacted"', '"interrupted"', "?at=3")] == [True] * 4
-    assert minimap([]) == ""
-
-
-def test_a_list_of_turns_holds_words_only() -> None:
-    assert "&lt;script&gt;" in outline([Entry(1, "<script>")])

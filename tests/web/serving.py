@@ -85,9 +85,9 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, opened: Callable[[str], Store] | None = None, **more: Any) -> Iterator[Served]:
-    """A server on a port of its own; its agents keep their sessions in `folder`/agent."""
-    url = str(folder / "archive.db")
+def served(folder: Path, opened: Callable[[str], Store] | None = None, url: str = "", **more: Any) -> Iterator[Served]:
+    """A server on a port of its own, over an archive in the folder or at `url`; its agents keep theirs in `folder`/agent."""
+    url = url or str(folder / "archive.db")
     open_store(url).close()
     places = Places(folder / "home", {}, "linux", {"claude_code": (folder / "agent",)})
     site = Site(Archive(url, opened), places, "box", clock=more.pop("clock", now), **more)

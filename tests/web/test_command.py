@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
@@ -42,9 +43,9 @@ def running(db: Path, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], in
         process.stderr.close()
 
 
-def status(port: int) -> int:
+def status(port: int, path: str = "/") -> int:
     connection = HTTPConnection("127.0.0.1", port, timeout=60)
-    connection.request("GET", "/")
+    connection.request("GET", path)
     found = connection.getresponse().status
     connection.close()
     return found
@@ -59,6 +60,21 @@ def test_it_serves_until_it_is_told_to_end_and_ends_clean(db: Path, number: sign
         assert process.wait(30) == 0
         assert process.stderr is not None
         assert b"Traceback" not in process.stderr.read()
+
+
+@pytest.mark.slow
+def test_a_private_one_prints_the_way_in(db: Path) -> None:
+    command = [sys.executable, "-m", "everturn", "web", "--db", str(db), "--json", "--port", "0", "--private"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=dict(os.environ))
+    assert process.stdout is not None
+    try:
+        address = urlsplit(json.loads(process.stdout.readline())["items"][0]["address"])
+        assert len(dict(parse_qsl(address.query))["key"]) >= 32
+        assert (status(address.port or 0), status(address.port or 0, f"/?{address.query}")) == (403, 303)
+    finally:
+        process.terminate()
+        process.wait(30)
+        process.stdout.close()
 
 
 @pytest.mark.slow

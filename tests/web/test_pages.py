@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from hashlib import sha256
 from html.parser import HTMLParser
+from urllib.parse import urlencode
 
 import pytest
 
@@ -20,7 +21,7 @@ KEY = "ghp_" + "k8Jx2mQ9vR4tY7wZ1aB5cD3eF6gH0iLpN2sU"
 ALL = (
     "/", "/home/calendar", "/home/safety", "/sessions", "/sessions?q=question", "/sessions?starred=1", "/sessions?all=1",
     "/s/1", "/s/1?turn=2", "/s/1?after=2", "/s/1?before=2", "/s/1/map", "/s/1/m/2", "/s/1/restore", "/s/1/lineage", "/search",
-    "/search?q=question", "/search?q=question&in=prompt&in=answer", "/paths", "/paths/tools", "/paths/found",
+    "/search?q=question", "/search?q=question&in=prompt&in=answer", "/search?agent=claude_code", "/paths", "/paths/tools", "/paths/found",
     "/paths/struggles", "/paths/tool?tool=Bash", "/costs", "/costs/total", "/costs/by?by=agent", "/health",
 )  # fmt: skip
 
@@ -58,10 +59,12 @@ def test_every_page_can_be_drawn_whole_and_in_part(read: Served, path: str) -> N
 
 def test_no_page_has_been_forgotten_here() -> None:
     patterns = {
-        re.sub(r"\{[a-z]+:(int|path)\}", lambda found: "[0-9]+" if found[1] == "int" else ".+", one.path)
+        re.sub(r"\{[a-z]+(?::(int|path))?\}", lambda found: "[0-9]+" if found[1] == "int" else ".+", one.path)
         for one in PAGES
     }
-    tried = {path.partition("?")[0] for path in (*ALL, "/session/@last")}
+    tried = {
+        path.partition("?")[0] for path in (*ALL, "/session/@last", "/s/1/m/1/picture/x")
+    }  # pictures: test_session
     assert {one for one in patterns if not any(re.fullmatch(one, path) for path in tried)} == set()
 
 
@@ -157,6 +160,9 @@ def test_titles_stars_and_notes_are_kept_and_shown(full: Served) -> None:
     assert marks_of(store, session) == Marks("The parser", True, "look again")
     for path in ("/", "/sessions", "/sessions?starred=1", "/s/1", "/search?q=question"):
         assert "The parser" in full.ask(path).text, path
+    assert "The parser" in full.ask("/sessions?starred=1&q=QUESTION&agent=claude_code&since=10y").text
+    for filters in ("q=nothing-of-the-kind", "agent=codex", "workspace=/elsewhere", "until=2001-01-01"):
+        assert "The parser" not in full.ask(f"/sessions?starred=1&{filters}").text
     full.change("/api/marks?session=@last", star=False)
     assert marks_of(store, session) == Marks("The parser", False, "look again")
     assert "The parser" not in full.ask("/sessions?starred=1").text
@@ -179,7 +185,7 @@ def test_a_session_is_restored_while_one_watches(full: Served) -> None:
     assert full.done(full.change("/api/restore?session=@last"))["state"] == "done"
     text = full.ask("/s/1/restore").text
     assert "statements verified" in text and "without a model" in text
-    assert re.search(r'href="/s/1\?turn=\d+#t\d+"', text)
+    assert re.search(r'href="/s/1\?turn=\d+#m\d+"', text)
     assert full.ask("/api/restored?session=@last").json["items"][0]["turns"] == 4
 
 
@@ -240,8 +246,16 @@ def test_hostile_words_stay_words_on_every_page(web: Served) -> None:
     web.taken.take_in(web.taken.history.turn("calm", "words"))
     numbers = [session.id for session, _ in web.taken.store.sessions(SessionFilter(kinds=SESSION_KINDS), 500)[0]]
     assert len(numbers) >= len(TRICKS) >= 50
-    paths = [f"/s/{number}{more}" for number in numbers for more in ("", "/m/1", "/lineage")]
-    for path in (*paths, "/sessions?all=1", "/search?q=window", "/search?q=pwned", "/paths/tools", "/paths/struggles"):
+    for number in numbers[::10]:
+        assert web.done(web.change(f"/api/restore?session=number:{number}"))["state"] == "done"
+    web.change(f"/api/marks?session=number:{numbers[0]}", title=TRICKS["svg"], star=True, note=TRICKS["script"])
+    parts = ("", "?within=1&part=1", "/map", "/m/1", "/lineage", "/restore")
+    paths = [f"/s/{number}{part}" for number in numbers for part in parts]
+    shared = ("/", "/home/safety", "/sessions?all=1", "/sessions?starred=1", "/search?q=window", "/search?q=pwned",
+              "/paths/tools", "/paths/found", "/paths/struggles", "/costs/by?by=model", "/costs/by?by=workspace", "/health",
+              f"/search?{urlencode({'q': TRICKS['svg'], 'workspace': TRICKS['script']})}",
+              f"/sessions?{urlencode({'q': TRICKS['script']})}", f"/costs?{urlencode({'workspace': TRICKS['svg']})}")  # fmt: skip
+    for path in (*paths, *shared):
         answer = web.ask(path)
         assert answer.status == 200, path
         for tag, attributes in Parsed(answer.text).tags:

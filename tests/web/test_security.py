@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from everturn.web.security import CSP
-from tests.web.serving import JSON, Served
+from tests.web.serving import JSON, Served, fill, served
 
 CHANGES = ("/api/marks?session=@last", "/api/restore?session=@last", "/api/examine", "/api/verify")
 
@@ -106,3 +108,41 @@ def test_it_listens_on_this_machine_only(web: Served) -> None:
         if not str(address).startswith("127."):
             with pytest.raises(OSError), socket.create_connection((str(address), web.port), 5):
                 pass
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Iterator[Served]:
+    """A server that answers only those who know its key."""
+    with served(tmp_path, key="k" * 32) as made:
+        fill(made)
+        yield made
+
+
+def test_who_does_not_know_the_key_of_a_private_run_reads_nothing(private: Served) -> None:
+    cookie = f"everturn-{private.port}"
+    for path in ("/", "/s/1", "/api/sessions", "/static/web.css", "/?key=", "/?key=wrong", f"/?KEY={private.site.key}"):
+        for shown in ("", f"{cookie}=wrong", f"other={private.site.key}", "\x7f;;=", f"{cookie}="):
+            answer = private.ask(path, Cookie=shown)
+            assert answer.status == 403, path
+            assert b"question" not in answer.body and "set-cookie" not in answer.headers
+    assert private.ask("/?key=" + private.site.key, Host="evil.example").status == 421
+    assert private.change("/api/verify").status == 403
+
+
+def test_the_key_goes_from_the_address_into_a_cookie(private: Served) -> None:
+    answer = private.ask(f"/s/1?turn=2&key={private.site.key}&x=a%26b")
+    assert (answer.status, answer.headers["location"]) == (303, "/s/1?turn=2&x=a%26b")
+    cookie, *how = answer.headers["set-cookie"].split("; ")
+    assert set(how) == {"Path=/", "HttpOnly", "SameSite=Lax"}
+    assert private.ask(answer.headers["location"], Cookie=cookie).status == 200
+    assert private.ask("/api/sessions", X_Everturn_Key=private.site.key).status == 200
+    elsewhere = private.ask(f"//evil.example/x?key={private.site.key}")
+    assert elsewhere.headers["location"] == "/evil.example/x"
+
+
+def test_a_change_in_a_private_run_needs_both(private: Served) -> None:
+    cookie, token = f"everturn-{private.port}={private.site.key}", private.site.token
+    assert private.ask("/api/examine", "POST", b"{}", Cookie=cookie).status == 403
+    assert private.ask("/api/examine", "POST", b"{}", X_Everturn_Token=token).status == 403
+    assert private.ask(f"/api/examine?key={private.site.key}", "POST", b"{}", X_Everturn_Token=token).status == 403
+    assert private.ask("/api/examine", "POST", b"{}", X_Everturn_Token=token, Cookie=cookie).status == 200

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from everturn import clock
-from everturn.cli import frame
+from everturn.cli import analysing, frame
 from everturn.errors import EverturnError, Usage
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ _FORMS, _TABLES = ("raw", "json", "markdown", "html"), ("csv", "parquet")
 @click.option("--analytics", is_flag=True, help="csv, parquet: the numbers of all sessions; --out is a folder.")
 @click.option("--thinking", is_flag=True, help="markdown: also what the model thought; html has it folded.")
 @click.option("--context", is_flag=True, help="markdown, html: also what the client put in by itself.")
+@click.option("--pictures", is_flag=True, help="html: also pictures, as they are: nothing in them can be masked.")
 @frame.common(json=False, reveal=True)
 def command(
     cx: frame.Context,
@@ -55,7 +56,8 @@ def command(
     """Write SESSION out of the archive, also when the agent's own file is gone.
 
     raw is the file byte for byte, secrets and all; the other forms have secrets masked unless --reveal is given. html is one
-    file to open anywhere, with the subagents in it; it alone takes several sessions.
+    file to open anywhere, with the subagents in it; it alone takes several sessions. Pictures are left out of it unless
+    --pictures or --reveal is given.
 
     With --analytics it is not a session but the numbers of all: turns, tool calls, tokens and counts, one file per table in a
     folder, without a word of what was said.
@@ -72,9 +74,9 @@ def command(
     if number is not None and form != "raw":
         row = edition(store, row, number)
     if form == "html":
-        pieces = _html(cx, store, [row, *rows[1:]], shown["context"])
+        pieces = _html(cx, store, [row, *rows[1:]], shown["context"], shown["pictures"])
     elif form == "markdown":
-        pieces = _markdown(cx, store, row, **shown)
+        pieces = _markdown(cx, store, row, shown["thinking"], shown["context"])
     else:
         pieces = _json(cx, store, row) if form == "json" else _raw(cx, store, row, number)
     if target in ("", "-"):
@@ -95,21 +97,32 @@ def _check(cx: frame.Context, sessions: tuple[str, ...], form: str, number: int 
 
 
 def _analytics(cx: frame.Context, sessions: tuple[str, ...], form: str, target: str, force: bool) -> None:
-    from everturn.analyse.plane import catch_up
     from everturn.export.analytics import PLANE, as_csv, as_parquet
 
     if sessions or form not in _TABLES or target in ("", "-"):
         raise Usage(
             "numbers are written by `everturn export --analytics --as csv --out FOLDER` (or parquet), of all sessions"
         )
-    store = cx.store()
-    catch_up(store)
-    folder = Path(target)
-    if folder.parent.is_dir() and not folder.exists():
-        folder.mkdir(mode=0o700)
+    store, folder = cx.store(), Path(target)
     write = as_csv if form == "csv" else as_parquet
-    size = sum(write_file(folder / f"{table.name}.{form}", write(store, table), force) for table in PLANE)
+    files = {folder / f"{table.name}.{form}": write(store, table) for table in PLANE}
+    _make_folder(folder)
+    for path in files if not force else ():  # all of them or none
+        if os.path.lexists(path):
+            raise _there_already(path)
+    analysing.count(cx, store)
+    size = sum(write_file(path, pieces, force) for path, pieces in files.items())
     cx.out.say(f"wrote {len(PLANE)} tables, {size:,} bytes, to {target}")
+
+
+def _make_folder(folder: Path) -> None:
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise Usage(f"{folder} is a file; the tables are written into a folder: name another one")
+    if folder.parent.is_dir():
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise EverturnError(f"{folder} cannot be made: {error.strerror}") from None
 
 
 def write_file(target: Path, pieces: Iterable[bytes], force: bool = False) -> int:
@@ -184,10 +197,12 @@ def _markdown(cx: frame.Context, store: Store, session: Session, thinking: bool,
     return (piece.encode("utf-8", "replace") for piece in pieces)
 
 
-def _html(cx: frame.Context, store: Store, sessions: list[Session], context: bool) -> Iterator[bytes]:
+def _html(cx: frame.Context, store: Store, sessions: list[Session], context: bool, pictures: bool) -> Iterator[bytes]:
     from everturn.export.page.selfcontained import as_html
     from everturn.sources import all_sources
 
-    clean = None if cx.out.reveal else cx.out.clean
-    cx.out.say("pictures are shown as they were: look at them before you pass the file on")
-    return (piece.encode("utf-8", "replace") for piece in as_html(store, all_sources(), sessions, clean, context))
+    clean, pictures = (None, True) if cx.out.reveal else (cx.out.clean, pictures)
+    if pictures:
+        cx.out.say("pictures are shown as they were: look at them before you pass the file on")
+    pieces = as_html(store, all_sources(), sessions, clean, context, pictures)
+    return (piece.encode("utf-8", "replace") for piece in pieces)

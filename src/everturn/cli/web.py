@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from everturn.cli import frame
+from everturn.clock import new_id
 from everturn.errors import EverturnError, NoArchive
 
 if TYPE_CHECKING:
@@ -17,17 +18,22 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog=frame.examples(
-        "everturn web", "everturn web --open", "everturn web --port 9000", "everturn web --json    the address as JSON"
+        "everturn web",
+        "everturn web --open",
+        "everturn web --private --open    on a machine that others use too",
+        "everturn web --port 9000",
+        "everturn web --json              the address as JSON",
     )
 )
 @click.option("--port", type=click.IntRange(0, 65535), help="Without it 8760, or the next that is free; 0 takes any.")
 @click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
+@click.option("--private", is_flag=True, help="Answer only those who have the key in the address that is printed.")
 @frame.common
-def command(cx: frame.Context, port: int | None, opens: bool) -> int:
+def command(cx: frame.Context, port: int | None, opens: bool, private: bool) -> int:
     """Serve pages over the archive to a browser on this machine, until Ctrl-C.
 
     Nothing is sent anywhere and nothing is loaded from elsewhere. Secrets are masked. Other machines, and pages of other
-    sites in your browser, are not answered. Needs starlette and uvicorn: pip install 'everturn[web]'.
+    sites in your browser, are not answered; other users of this machine are, unless --private is given. Needs starlette and uvicorn: pip install 'everturn[web]'.
     """
     _import_server()
     from everturn.web.serving import serve
@@ -47,7 +53,7 @@ def command(cx: frame.Context, port: int | None, opens: bool) -> int:
     cx.store()  # what cannot be opened is said before anything is served
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        serve(_site(cx), port, ready)
+        serve(_site(cx, new_id() if private else ""), port, ready)
     except KeyboardInterrupt:  # the way to end it
         pass
     return 0
@@ -68,7 +74,7 @@ def _import_server() -> None:
         ) from None
 
 
-def _site(cx: frame.Context) -> Site:
+def _site(cx: frame.Context, key: str) -> Site:
     from everturn.cli.restoring import asker_for
     from everturn.llm.configured import names
     from everturn.web.archive import Archive
@@ -82,6 +88,7 @@ def _site(cx: frame.Context) -> Site:
         folder=None if settings.db.startswith(("postgres", "memory:")) else Path(settings.db).parent,
         models=tuple(names(settings.models)),
         open_model=lambda store, session, model: asker_for(cx, store, session, model),
-        prices=settings.config.with_name("prices.toml"),
+        prices=settings.prices,
         warn=cx.out.warn,
+        key=key,
     )

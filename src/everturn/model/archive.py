@@ -139,7 +139,9 @@ class Step(Struct):
     started: int | None = None
     ended: int | None = None
     n_calls: int = 0  # the size of the parallel batch
-    resumes: int = 0  # the rest of a response whose first part is an earlier step: its tokens are what is more than was told there
+    resumes: int = (
+        0  # the rest of a response whose first part is an earlier step: its tokens are what is more than was told there
+    )
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cache_read: int = 0

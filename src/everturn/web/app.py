@@ -25,7 +25,7 @@ from everturn.recall.secrets import cleaner
 from everturn.store import Store
 from everturn.web.api import OPERATIONS
 from everturn.web.api.operations import Operation
-from everturn.web.asking import Answer, Asked, Moved, Page
+from everturn.web.asking import Answer, Asked, Bytes, Moved, Page
 from everturn.web.drawing import draw
 from everturn.web.encoding import to_json
 from everturn.web.files import files
@@ -44,26 +44,27 @@ def application(site: Site, port: int) -> Guard:
     routes += [Route(one.path, partial(_operation, site, one), methods=[one.method]) for one in OPERATIONS]
     routes += [Route("/static/{name}", _file), Route("/favicon.ico", partial(_file, name="favicon.svg"))]
     told = {HTTPException: partial(_not_there, site), Exception: partial(_defect, site)}
-    return Guard(Starlette(routes=routes, exception_handlers=told), port, site.token)
+    return Guard(Starlette(routes=routes, exception_handlers=told), port, site.token, site.key)
 
 
 async def _page(site: Site, page: Address, request: Request) -> Response:
     now = site.clock()
     is_part = request.query_params.get("part") == "1"
 
-    def job(store: Store) -> tuple[int, str]:
+    def job(store: Store) -> Response:
         made = page.draw(_asked(site, store, request, {}, now))
         if isinstance(made, Moved):
-            return 303, made.to
-        return made.status, draw(site, made, request.url.path, now, is_part)
+            return RedirectResponse(made.to, 303)
+        if isinstance(made, Bytes):
+            return _tagged(request, made.data, 200, made.kind)
+        text = draw(site, made, request.url.path, now, is_part)
+        return _tagged(request, text.encode("utf-8", "replace"), made.status)
 
     try:
-        status, text = await site.archive.ask(job, one_view=not page.counts)
+        return await site.archive.ask(job, one_view=not page.counts)
     except EverturnError as error:
-        status, text = _status(error), _told(site, error, request, is_part)
-    if status == 303:
-        return RedirectResponse(text, 303)
-    return _tagged(request, text.encode("utf-8", "replace"), status)
+        text = _told(site, error, request, is_part)
+        return _tagged(request, text.encode("utf-8", "replace"), _status(error))
 
 
 async def _operation(site: Site, operation: Operation, request: Request) -> Response:
@@ -102,13 +103,13 @@ async def _body(request: Request) -> dict[str, Any]:
     return value
 
 
-def _tagged(request: Request, data: bytes, status: int) -> Response:
+def _tagged(request: Request, data: bytes, status: int, kind: str = _HTML) -> Response:
     """An answer that is not sent again to whoever has it."""
     tag = f'"{blake2b(data, digest_size=12).hexdigest()}"'
     headers = {"etag": tag, "cache-control": "no-cache, private"}
     if status == 200 and request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
-    return Response(data, status, media_type=_HTML, headers=headers)
+    return Response(data, status, media_type=kind, headers=headers)
 
 
 async def _file(request: Request, name: str = "") -> Response:

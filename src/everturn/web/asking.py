@@ -35,6 +35,13 @@ class Page(Struct, frozen=True):
     status: int = 200
 
 
+class Bytes(Struct, frozen=True):
+    """Something that is no page: a picture."""
+
+    kind: str
+    data: bytes
+
+
 class Moved(Struct, frozen=True):
     """What was asked for is at another address."""
 
@@ -118,5 +125,5 @@ class Asked(Struct):
 
 
 #: What draws a page, and what answers a program.
-Draw = Callable[[Asked], "Page | Moved"]
+Draw = Callable[[Asked], "Page | Moved | Bytes"]
 Answer = Callable[[Asked], Any]

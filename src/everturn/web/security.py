@@ -4,13 +4,18 @@ The server listens on the loopback interface only. A request must name this host
 name of its own at this machine and read everything (DNS rebinding). What changes something must carry the token of this
 run, which only our own pages know, and must not come from another origin (CSRF). Nothing in a page may run, load or send
 unless it is one of our own files; so even markup that slipped through would be dead.
+
+Other users of the machine reach the loopback interface too. A run with a key answers those who know it: it stands in the
+address that is printed, goes from there into a cookie, and out of the address again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from hmac import compare_digest
+from http.cookies import CookieError, SimpleCookie
 from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -20,6 +25,8 @@ Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 NAMES = ("127.0.0.1", "localhost")
 TOKEN_HEADER = "x-everturn-token"  # noqa: S105 -- the name of the header
+KEY_HEADER = "x-everturn-key"
+KEY = "key"  # in the address
 _SAFE = ("GET", "HEAD")
 _LONGEST_BODY = 64 * 1024
 
@@ -44,8 +51,9 @@ _RAW = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 class Guard:
     """Stands before the application."""
 
-    def __init__(self, app: Asgi, port: int, token: str) -> None:
-        self._app, self._token = app, token
+    def __init__(self, app: Asgi, port: int, token: str, key: str = "") -> None:
+        self._app, self._token, self._key = app, token, key
+        self._cookie = f"everturn-{port}"  # browsers do not keep the cookies of two ports apart
         self._hosts = {f"{name}:{port}" for name in NAMES}
         self._origins = {f"http://{host}" for host in self._hosts}
 
@@ -55,6 +63,12 @@ class Guard:
             return
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         refused = self.refusal(scope["method"], headers)
+        if refused is None and not self._knows(headers):
+            moved = self._let_in(scope)
+            if moved is not None:
+                await _answer(_with_headers(send), 303, b"", moved)
+                return
+            refused = 403, "open the address that `everturn web` has printed, with its key"
         if refused is None:
             await self._app(scope, receive, _with_headers(send))
             return
@@ -79,6 +93,29 @@ class Guard:
             return 413, "the request is too long"
         return None
 
+    def _knows(self, headers: dict[str, str]) -> bool:
+        """Whether who asks has shown the key before, or shows it in a header. Without a key everybody may read."""
+        if not self._key:
+            return True
+        try:
+            held = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
+        except CookieError:
+            held = None
+        return any(map(self._is_key, (headers.get(KEY_HEADER, ""), held.value if held else "")))
+
+    def _is_key(self, shown: str) -> bool:
+        return compare_digest(shown.encode(), self._key.encode())
+
+    def _let_in(self, scope: Scope) -> list[tuple[bytes, bytes]] | None:
+        """For an address with the key: the cookie, and the same address without it."""
+        given = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        if scope["method"] not in _SAFE or not any(name == KEY and self._is_key(value) for name, value in given):
+            return None
+        rest = urlencode([pair for pair in given if pair[0] != KEY])
+        to = f"/{quote(scope['path'].lstrip('/'))}" + (f"?{rest}" if rest else "")
+        cookie = f"{self._cookie}={self._key}; Path=/; HttpOnly; SameSite=Lax"
+        return [(b"location", to.encode()), (b"set-cookie", cookie.encode()), (b"cache-control", b"no-store")]
+
 
 def _with_headers(send: Send) -> Send:
     async def sent(message: Message) -> None:
@@ -90,8 +127,11 @@ def _with_headers(send: Send) -> Send:
 
 
 async def _refuse(send: Send, status: int, why: str) -> None:
-    body = f"{why}\n".encode()
     kind = (b"content-type", b"text/plain; charset=utf-8")
-    head = [kind, (b"content-length", str(len(body)).encode()), (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": status, "headers": head})
+    await _answer(send, status, f"{why}\n".encode(), [kind, (b"connection", b"close")])
+
+
+async def _answer(send: Send, status: int, body: bytes, head: list[tuple[bytes, bytes]]) -> None:
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [*head, length]})
     await send({"type": "http.response.body", "body": body})

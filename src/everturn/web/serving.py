@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable
 
 from everturn.errors import EverturnError
+from everturn.web.security import KEY
 from everturn.web.site import Site
 
 HOST = "127.0.0.1"
@@ -25,7 +26,7 @@ def serve(site: Site, port: int | None, ready: Callable[[str], None]) -> None:
         application(site, bound), log_level="critical", access_log=False, lifespan="off", server_header=False,
         timeout_graceful_shutdown=3, ws="none",
     )  # fmt: skip
-    ready(f"http://{HOST}:{bound}/")
+    ready(f"http://{HOST}:{bound}/" + (f"?{KEY}={site.key}" if site.key else ""))
     try:
         uvicorn.Server(config).run([listener])
     finally:

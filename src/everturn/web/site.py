@@ -44,6 +44,7 @@ class Site:
     clock: Clock = now
     warn: Callable[[str], None] = _say_nothing  # where a defect is told
     token: str = field(default_factory=new_id)
+    key: str = ""  # who does not know it may not even read; empty: everybody on this machine may
     jobs: Jobs = field(default_factory=Jobs)
     _held: dict[str, tuple[int, Any]] = field(default_factory=dict)  # answers that are the same for a while
 

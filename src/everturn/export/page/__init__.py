@@ -16,6 +16,7 @@ from everturn.export.page.head import head_html
 from everturn.export.page.look import Look, children_of
 from everturn.export.page.markup import Html, element, shown, shown_line, visible
 from everturn.export.page.minimap import Entry, minimap, outline
+from everturn.export.page.pictures import pictures_of
 from everturn.export.page.prose import markdown
 from everturn.export.page.turn import turn_html
 
@@ -32,6 +33,7 @@ __all__ = [
     "markdown",
     "minimap",
     "outline",
+    "pictures_of",
     "shown",
     "shown_line",
     "turn_html",

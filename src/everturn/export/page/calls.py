@@ -34,45 +34,62 @@ def call_html(passage: Passage, look: Look, room: Room) -> Iterator[Html]:
     """A call, or a result whose call was never seen, in pieces; then what it started."""
     call, start = passage.call, passage.start
     seq = call.seq if call else passage.row.seq if passage.row else -1
+    back = call.result_seq if call and call.result_seq is not None else seq  # the message with what came back
     given, is_diff = _given(start, look)
     output = look.clean(passage.result.text) if passage.result is not None else ""
     state = call.status if call else "open"
     is_open = is_diff and state != "error" and given.count("\n") < _SEEN_LINES
     kind = start.kind if start else call.kind if call else "other"
-    yield Html(f'<details class="call {escape(state)} {escape(kind)}"{" open" * is_open}>')
-    yield element("summary", *_how(passage, state, look), *_wrong(state, output))
+    yield Html(f'<details class="call {escape(state)} {escape(kind)}"{room.name(seq)}{" open" * is_open}>')
+    # Who comes for the result sees first what it is the result of.
+    result = room.name(back)
+    begins = Html(f"<span{result}></span>") if result else Html("")
+    yield element("summary", begins, *_how(passage, state, look), *_wrong(state, output))
     if given:
         yield Html(diff_html(room.cut(given, seq).splitlines())) if is_diff else room.block(given, seq, "input")
     if output and is_diff and state == "ok":  # it says that the file was changed, which can be seen
-        yield folded("output", "Output", output, room.block(output, seq, "plain"))
+        yield folded("output", "Output", output, room.block(output, back, "plain"))
     elif output:
-        yield room.block(output, seq, "output")
-    for picture in pictures_html(passage.result, look.largest):
-        yield room.take(picture, seq)
+        yield room.block(output, back, "output")
+    for picture in pictures_html(passage.result, look, back):
+        yield room.take(picture, back)
+    yield from _records(seq, back, look)
     yield Html("</details>\n")
     for one in look.children.get((call.seq, call.idx), ()) if call else ():
         yield from child_html(one, look)
 
 
 def child_html(one: Relative, look: Look) -> Iterator[Html]:
-    """What a call started: in place where that is wanted, else the way to it."""
+    """What a call started: in place where that is wanted, or fetched there once it is opened, else the way to it."""
     label = relation_of(one, is_elder=False)
-    if one.session is None or look.inside is None:
+    if one.session is None or not (look.inside or look.to_inside):
         yield element("p", Html(f"{shown(label)} {way_to(one, look)}"), class_="child")
         return
     counts = [counted(one.session.n_turns, "turn"), counted(one.session.n_calls, "call")]
-    yield Html('<details class="child"><summary>')
+    fetched = f' data-inside="{escape(look.to_inside(one))}"' if look.to_inside else ""
+    yield Html(f'<details class="child"{fetched}><summary>')
     yield Html(f'{shown(label)} {way_to(one, look)} <span class="took">{", ".join(counts)}</span></summary>\n')
-    yield from map(Html, look.inside(one))
+    yield from map(Html, look.inside(one) if look.inside else ())
     yield Html("</details>\n")
 
 
-def folded(kind: str, label: str, text: str, body: Html) -> Html:
+def folded(kind: str, label: str, text: str, body: Html, name: str = "") -> Html:
     """Something that is folded away, with a glimpse of its words."""
-    glimpse = element("span", shown_line(text, 120), class_="glimpse")
-    return Html(
-        f'<details class="fold {escape(kind)}">{element("summary", label, Html(" "), glimpse)}{body}</details>\n'
-    )
+    summary = element("summary", label, Html(" "), element("span", shown_line(text, 120), class_="glimpse"))
+    return Html(f'<details class="fold {escape(kind)}"{name}>{summary}{body}</details>\n')
+
+
+def record_html(seq: int, look: Look, words: str = "record") -> Html:
+    """The way to a message as it was captured, where there is one."""
+    address = look.to_record(seq) if look.to_record and seq >= 0 else ""
+    return element("a", words, href=address, class_="record", title="this message as captured") if address else Html("")
+
+
+def _records(seq: int, back: int, look: Look) -> Iterator[Html]:
+    if look.to_record is None or seq < 0:
+        return
+    result = record_html(back, look, "its result as captured") if back != seq else Html("")
+    yield element("p", record_html(seq, look, "this call as captured"), Html(" "), result, class_="records")
 
 
 def _how(passage: Passage, state: str, look: Look) -> Iterator[Html]:

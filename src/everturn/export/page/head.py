@@ -62,7 +62,8 @@ def _list(facts: Iterable[str]) -> Html:
 
 
 def _place(session: Session, text: SessionText, look: Look) -> Iterator[Html]:
-    yield shown_line(look.clean(" ".join(filter(None, (session.agent, session.client)))), 80)
+    agent = look.titles.get(session.agent, session.agent)
+    yield shown_line(look.clean(" ".join(filter(None, (agent, session.client)))), 80)
     if text.workspace:
         where = element("code", shown_line(look.clean(text.workspace), 120))
         branch = shown_line(look.clean(text.branch), 60)

@@ -26,16 +26,21 @@ class Look(Struct, frozen=True):
     anchor: str = "t"  # what the anchor of a turn begins with: `#t12`
     longest: int = 40_000  # characters of one text; what is longer is cut in its middle
     most: int = 1_500_000  # characters of a turn; once they are spent tools are shown by their first lines
-    largest: int = 2_000_000  # characters of a picture, in base64
+    largest: int = 2_000_000  # characters of a picture, in base64; with 0 pictures are told and left out
     thinking: bool = True
     context: bool = True  # what clients put in by themselves, folded
     workspace: str = ""  # files within it are named without it
+    titles: Mapping[str, str] = {}  # what agents are called
     children: Children = {}
     inside: Callable[[Relative], Iterable[str]] | None = None  # markup of a relative, put in place
+    to_inside: Callable[[Relative], str] | None = (
+        None  # where a page fetches the markup of a relative once it is opened
+    )
     to_session: Callable[[Relative], str] | None = None  # the address of a relative
     to_record: Callable[[int], str] | None = None  # the address of a message as captured, by its seq
     to_whole: Callable[[int], str] | None = None  # the address of a message in full, by its seq
-    to_rest: Callable[[int], str] | None = None  # the address of the rest of a turn, from the message of that seq on
+    to_picture: Callable[[int, str], str] | None = None  # of a picture, by the seq of its message and its name
+    to_rest: Callable[[int, int], str] | None = None  # of the rest of a turn (from 1), from the message of that seq on
 
 
 def children_of(relatives: Lineage) -> Children:

@@ -1,29 +1,50 @@
-"""A whole session at a glance: a strip with a bar for each turn, and a list of turns by what was asked.
+"""A whole session at a glance: a strip with a bar for each turn, coloured by the kinds of work, and a list of turns.
 
-Drawn from the rows of turns alone, without a word of what was said; many turns share a bar, so that what is drawn does
-not grow with the session.
+Drawn from the rows of turns and counts of calls alone, without a word of what was said; many turns share a bar, so that
+what is drawn does not grow with the session.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from math import log2
 
 from msgspec import Struct
 
+from everturn.derive.numbers import counted
 from everturn.derive.times import duration, iso, turn_ms
 from everturn.export.page.markup import Html, element
 from everturn.model.archive import Turn
 
 _WIDE, _HIGH = 1000, 48
+_LANE = 6  # above the bars: where something happened to the context
 _BARS = 240
+_WIDEST = 80  # of a bar: a few turns do not fill the strip
 _BUSY = 15  # calls of a turn that make a full bar where no turn has more
-_LOWEST = 6.0
+_LOWEST = 5.0
+
+#: What a bar can be made of, lowest first, and how people call it. More colours than these cannot be told apart.
+KINDS = {
+    "edit": "changes",
+    "shell": "commands",
+    "read": "reading",
+    "fetch": "web",
+    "task": "subagents",
+    "other": "other tools",
+    "talk": "only words",
+    "inherited": "copied",
+    "failed": "failed",
+    "compacted": "compacted",
+    "interrupted": "interrupted",
+}
+_SAME = {"create": "edit", "delete": "edit", "search": "read", "recall": "read"}
+_EVENTS = ("compacted", "interrupted")
 
 
 class Entry(Struct, frozen=True):
-    """A turn in the list: its number from 1, and how what was asked begins."""
+    """A turn in the list: its number from 1, and how what was asked begins; with number 0 the session that follows."""
 
     number: int
     words: str
@@ -31,24 +52,52 @@ class Entry(Struct, frozen=True):
     address: str = ""  # `#t12` when it is not said
 
 
-def minimap(turns: Sequence[Turn], address: Callable[[int], str] | None = None) -> Html:
-    """A strip of bars, as high as the turn did work, red as far as calls failed; `address` is where turn N (from 1) is."""
+class Bar(Struct, frozen=True):
+    """Some turns in a row, and where their bar stands."""
+
+    turns: Sequence[Turn]
+    work: Counter[str]  # calls by kind
+    left: float
+    width: float
+    high: float
+
+    @property
+    def calls(self) -> int:
+        """All calls."""
+        return sum(turn.n_calls for turn in self.turns)
+
+    @property
+    def errors(self) -> int:
+        """Failed calls."""
+        return sum(turn.n_errors for turn in self.turns)
+
+    @property
+    def solid(self) -> float:
+        """Its width without the gap to the next one."""
+        return self.width - min(1.5, self.width / 5)
+
+
+def minimap(
+    turns: Sequence[Turn],
+    address: Callable[[int], str] | None = None,
+    work: Iterable[tuple[int, str, int]] = (),
+) -> Html:
+    """A strip of bars, as high as the turn did work, coloured by what kind of work, red as far as calls failed.
+
+    `address` is where turn N (from 1) is; `work` how many calls of which kind a turn (from 0) made.
+    """
     if not turns:
         return Html("")
     lead = address or (lambda number: f"#t{number}")
-    weights = [1 + log2(1 + turn.n_messages) for turn in turns]
-    bins = _bins(len(turns))
-    scale = _WIDE / sum(weights)
-    full = log2(1 + max(_BUSY, *(turn.n_calls for turn in turns)))
-    left, drawn = 0.0, []
-    for first, last in pairwise(bins):
-        width = sum(weights[first:last]) * scale
-        drawn.append(_bar(turns[first:last], left, width, full, lead(turns[first].idx + 1)))
-        left += width
-    label = f"All {len(turns):,} turns: the higher a bar the more calls, red where they failed"
+    bars = _bars(turns, _by_turn(work))
+    areas = _areas(bars)
+    shown = "".join(f'<path class="{kind}" d="{"".join(areas[kind])}"/>' for kind in KINDS if kind in areas)
+    ways = "".join(_way(bar, lead(bar.turns[0].idx + 1)) for bar in bars)
+    label = f"All {len(turns):,} turns: the higher a bar the more calls, coloured by kind, red where they failed"
+    legend = "".join(f'<span class="{kind}">{words}</span>' for kind, words in KINDS.items() if kind in areas)
     return Html(
         f'<nav class="minimap" aria-label="{label}"><svg viewBox="0 0 {_WIDE} {_HIGH}" preserveAspectRatio="none" '
-        f'role="img" aria-label="{label}">{"".join(drawn)}</svg></nav>'
+        f'role="group" aria-label="{label}">{shown}{ways}</svg><p class="kinds" aria-hidden="true">{legend}</p></nav>'
     )
 
 
@@ -57,56 +106,84 @@ def outline(entries: Iterable[Entry]) -> Html:
     items = [
         element(
             "li",
-            element("a", element("span", str(one.number), class_="number"), one.words, href=_address(one)),
-            class_="failed" if one.failed else None,
+            element("a", _number(one), one.words, href=one.address or f"#t{one.number}"),
+            class_="failed" if one.failed else "" if one.number else "whole",
         )
         for one in entries
     ]
     return element("nav", element("ol", Html("".join(items))), class_="outline", aria_label="Turns")
 
 
-def _address(one: Entry) -> str:
-    return one.address or f"#t{one.number}"
+def _number(one: Entry) -> Html:
+    return element("span", str(one.number), class_="number") if one.number else Html("")
 
 
-def _bins(count: int) -> list[int]:
-    """Where each bar begins; the end of the last one too."""
-    bars = min(count, _BARS)
-    return [count * number // bars for number in range(bars)] + [count]
+def _by_turn(work: Iterable[tuple[int, str, int]]) -> dict[int, Counter[str]]:
+    found: dict[int, Counter[str]] = {}
+    for turn, kind, n in work:
+        name = _SAME.get(kind, kind)
+        found.setdefault(turn, Counter())[name if name in KINDS else "other"] += n
+    return found
 
 
-def _bar(turns: Sequence[Turn], left: float, width: float, full: float, address: str) -> Html:
-    calls, errors = sum(turn.n_calls for turn in turns), sum(turn.n_errors for turn in turns)
-    high = _LOWEST + (_HIGH - _LOWEST) * min(1.0, log2(1 + calls / len(turns)) / full)
-    red = high * min(1.0, errors / calls) if calls else 0.0
-    gap = min(1.5, width / 5)
-    drawn = _rect(_kind(turns), left, _HIGH - high, width - gap, high)
-    if red:
-        drawn += _rect("failed", left, _HIGH - max(red, 3), width - gap, max(red, 3))
-    for name in ("compacted", "interrupted"):
-        if any(getattr(turn, name) for turn in turns):
-            drawn += _rect(name, left, 0, min(width - gap, 4), _HIGH)
-    # The whole height is the way to the turn, not only the bar.
-    drawn += _rect("way", left, 0, width, _HIGH)
-    return element("a", element("title", _told(turns, calls, errors)), Html(drawn), href=address)
+def _bars(turns: Sequence[Turn], work: dict[int, Counter[str]]) -> list[Bar]:
+    weights = [1 + log2(1 + turn.n_messages) for turn in turns]
+    scale = min(_WIDE / sum(weights), _WIDEST / max(weights))
+    full = log2(1 + max(_BUSY, *(turn.n_calls for turn in turns)))
+    count, left, bars = min(len(turns), _BARS), 0.0, list[Bar]()
+    for first, last in pairwise([*(len(turns) * number // count for number in range(count)), len(turns)]):
+        some, width = turns[first:last], sum(weights[first:last]) * scale
+        calls = sum(turn.n_calls for turn in some) / len(some)
+        high = _LOWEST + (_HIGH - _LANE - _LOWEST) * min(1.0, log2(1 + calls) / full)
+        kinds = sum((work.get(turn.idx, Counter()) for turn in some), Counter[str]())
+        bars.append(Bar(some, kinds, left, width, high))
+        left += width
+    return bars
 
 
-def _kind(turns: Sequence[Turn]) -> str:
-    if all(turn.inherited for turn in turns):
-        return "inherited"
-    if any(turn.n_calls for turn in turns):
-        return "work"
-    return "talk"
+def _areas(bars: Sequence[Bar]) -> dict[str, list[str]]:
+    """For each colour the boxes of that colour: a few shapes however many bars there are."""
+    found: dict[str, list[str]] = {}
+    for bar in bars:
+        top = float(_HIGH)
+        for kind, high in _layers(bar):
+            top -= high
+            found.setdefault(kind, []).append(_box(bar.left, top, bar.solid, high))
+        if bar.errors and bar.calls:
+            red = max(3.0, bar.high * min(1.0, bar.errors / bar.calls))
+            found.setdefault("failed", []).append(_box(bar.left, _HIGH - red, bar.solid, red))
+        for name in _EVENTS:
+            if any(getattr(turn, name) for turn in bar.turns):
+                found.setdefault(name, []).append(_box(bar.left, 0, min(bar.solid, 6), _LANE - 1))
+    return found
 
 
-def _rect(name: str, x: float, y: float, width: float, height: float) -> str:
-    return f'<rect class="{name}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
+def _layers(bar: Bar) -> list[tuple[str, float]]:
+    """The colours of a bar from below, each with its height."""
+    if all(turn.inherited for turn in bar.turns):
+        return [("inherited", bar.high)]
+    total = bar.work.total()
+    if not total:
+        return [("other" if bar.calls else "talk", bar.high)]
+    return [(kind, bar.high * bar.work[kind] / total) for kind in KINDS if bar.work[kind]]
 
 
-def _told(turns: Sequence[Turn], calls: int, errors: int) -> str:
-    first, last = turns[0], turns[-1]
+def _box(x: float, y: float, width: float, height: float) -> str:
+    return f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h-{width:.1f}z"
+
+
+def _way(bar: Bar, address: str) -> Html:
+    """The whole height is the way to the turn, not only the bar. Not for the Tab key: it would take hundreds of steps."""
+    box = f'<rect x="{bar.left:.1f}" width="{bar.width:.1f}" height="{_HIGH}"/>'
+    return element("a", element("title", _told(bar)), Html(box), href=address, tabindex=-1)
+
+
+def _told(bar: Bar) -> str:
+    first, last = bar.turns[0], bar.turns[-1]
     numbers = f"Turn {first.idx + 1}" if first is last else f"Turns {first.idx + 1}–{last.idx + 1}"
     facts = [numbers, iso(first.started)[:16].replace("T", " "), duration(turn_ms(first)) if first is last else ""]
-    facts += [f"{calls:,} calls"] * bool(calls) + [f"{errors:,} failed"] * bool(errors)
-    facts += [name for name in ("compacted", "interrupted") if any(getattr(turn, name) for turn in turns)]
+    facts += [counted(bar.calls, "call")] * bool(bar.calls)
+    facts += [f"{KINDS[kind]} {n:,}" for kind, n in bar.work.most_common(3)]
+    facts += [f"{bar.errors:,} failed"] * bool(bar.errors)
+    facts += [name for name in _EVENTS if any(getattr(turn, name) for turn in bar.turns)]
     return " · ".join(filter(None, facts))

@@ -1,15 +1,21 @@
 """Pictures in a conversation: those whose bytes are in the record and are of a known kind.
 
 What kind it is, its own first bytes say, not its label. Anything else, an address included, is told in words: a page
-loads nothing.
+loads nothing from elsewhere. A file has its pictures within it, or leaves them out; a page of a running program may ask for
+them one by one (`Look.to_picture`), under a name that is a hash of what they are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from html import escape
 from typing import Any
 
+from msgspec import Struct
+
+from everturn.export.page.look import Look
 from everturn.export.page.markup import Html, element
 from everturn.model.conversation import Block
 
@@ -22,29 +28,52 @@ _BEGINNINGS = {"iVBORw0KGgo": "image/png", "/9j/": "image/jpeg", "R0lGOD": "imag
 _NAMES = ("data", "base64", "url", "image_url", "source", "content", "output", "inlineData", "file", "image")
 
 
-def pictures_html(block: Block | None, largest: int) -> Iterator[Html]:
-    """The pictures of a block, or of what a tool gave back; in words where they are larger than `largest`."""
-    if block is None or (block.kind != "image" and block.result is None):
-        return
-    is_told = False
-    for number, data in enumerate(_found(block.data)):
-        if number >= _MOST:
-            break
-        is_told = True
-        yield _picture(data, largest)
-    if block.kind == "image" and not is_told:
+class Picture(Struct, frozen=True):
+    """A picture: its kind, and its bytes in base64."""
+
+    kind: str
+    data: str
+
+    @property
+    def name(self) -> str:
+        """A name that only this picture has."""
+        return blake2b(self.data.encode(), digest_size=8).hexdigest()
+
+
+def pictures_html(block: Block | None, look: Look, seq: int) -> Iterator[Html]:
+    """The pictures of a block of message `seq`, or of what a tool gave back; in words where they cannot be put here."""
+    found = pictures_of(() if block is None else (block,))
+    for picture in found:
+        yield _shown(picture, look, seq)
+    if block is not None and block.kind == "image" and not found:
         yield element("p", "[a picture that is not in the record]", class_="beside")
 
 
-def _picture(data: str, largest: int) -> Html:
-    kind = next(media for beginning, media in _BEGINNINGS.items() if data.startswith(beginning))
-    if len(data) > largest:
+def pictures_of(blocks: Iterable[Block]) -> list[Picture]:
+    """The pictures of some blocks, as many as a page may have."""
+    found = list[Picture]()
+    for block in blocks:
+        if block.kind != "image" and block.result is None:
+            continue
+        for data in _found(block.data):
+            kind = next(media for beginning, media in _BEGINNINGS.items() if data.startswith(beginning))
+            found.append(Picture(kind, data))
+            if len(found) >= _MOST:
+                return found
+    return found
+
+
+def _shown(picture: Picture, look: Look, seq: int) -> Html:
+    address = f"data:{picture.kind};base64,{picture.data}"
+    if look.to_picture is not None and seq >= 0:
+        address = look.to_picture(seq, picture.name)
+    elif len(picture.data) > look.largest:
+        why = "too large to be put here" if look.largest else "left out"
         return element(
-            "p", f"[a picture of {len(data) * 3 // 4:,} bytes, {kind}: too large to be put here]", class_="beside"
+            "p", f"[a picture of {len(picture.data) * 3 // 4:,} bytes, {picture.kind}: {why}]", class_="beside"
         )
-    return Html(
-        f'<img class="picture" src="data:{kind};base64,{data}" alt="picture from the conversation" loading="lazy">'
-    )
+    alt = "picture from the conversation"
+    return Html(f'<img class="picture" src="{escape(address)}" alt="{alt}" loading="lazy">')
 
 
 def _found(value: Any, depth: int = 0) -> Iterator[str]:

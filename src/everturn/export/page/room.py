@@ -1,7 +1,8 @@
 """How much of a turn fits on a page.
 
 One text is cut in its middle beyond `Look.longest`; once a turn has taken `Look.most` characters its tools are shown by
-their beginnings only, or the turn goes on on another page (`Look.to_rest`). What is left out is told where it is missing, with the way to all of it where there is one.
+their beginnings only, or the turn goes on on another page (`Look.to_rest`). What is left out is told where it is missing,
+with the way to all of it where there is one.
 """
 
 from __future__ import annotations
@@ -18,22 +19,33 @@ _TAIL = 4  # one part in so many is kept from the end
 class Room:
     """What is left of a turn's share of the page."""
 
-    def __init__(self, look: Look) -> None:
-        self._look = look
+    def __init__(self, look: Look, turn: int) -> None:
+        self._look, self._turn = look, turn
         self._left = look.most
         self.drawn = 0  # characters of markup
         self.next_seq = -1  # the message at which the turn was ended for want of room
+        self._named = set[int]()
 
     @property
     def is_full(self) -> bool:
         """Whether the turn goes on elsewhere."""
         return self._look.to_rest is not None and self.drawn >= self._look.most
 
+    def name(self, seq: int) -> str:
+        """The attribute that makes a message an address (`#m12`), for the first place that shows some of it.
+
+        Where messages can be looked at one by one; elsewhere nobody asks for it.
+        """
+        if self._look.to_record is None or seq < 0 or seq in self._named:
+            return ""
+        self._named.add(seq)
+        return f' id="{escape(self._look.anchor[:-1])}m{seq + 1}"'
+
     def rest(self) -> Html:
         """The way to what there was no room for."""
         if self._look.to_rest is None or self.next_seq < 0:
             return Html("")
-        link = element("a", "go on reading", href=self._look.to_rest(self.next_seq))
+        link = element("a", "go on reading", href=self._look.to_rest(self._turn, self.next_seq))
         return element("p", "This turn is longer than a page: ", link, class_="gap")
 
     def cut(self, text: str, seq: int) -> str:

@@ -1,8 +1,8 @@
 """Sessions as one HTML file that needs nothing else: to be read anywhere, kept, or mailed.
 
-The look stands in the file, pictures too; its policy forbids everything else, any script but the one of ours included.
-Subagents stand folded where they were started. Secrets are taken out by `clean`; pictures are shown as they were, and the
-file says so. Written piece by piece: what is held is one turn and a line for each.
+The look stands in the file; its policy forbids everything else, any script but the one of ours included. Subagents stand
+folded where they were started. Secrets are taken out by `clean`, which cannot look into pictures: these are put in only
+where they are asked for. The file says what was done. Written piece by piece: what is held is one turn and a line for each.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from everturn.export.page.look import Look, children_of
 from everturn.export.page.markup import Html, element
 from everturn.export.page.minimap import Entry, minimap, outline
 from everturn.export.page.turn import turn_html, words_of
-from everturn.model.archive import Session
+from everturn.model.archive import Session, SessionText
 from everturn.recall.lineage import Relative, lineage
+from everturn.recall.marks import marks_of
 from everturn.recall.reading import Sources, TurnView, read_turns
 from everturn.recall.transcript import Passage, passages
 from everturn.store import Store
@@ -38,25 +39,27 @@ def as_html(
     sessions: Sequence[Session],
     clean: Callable[[str], str] | None = None,
     context: bool = False,
+    pictures: bool = False,
 ) -> Iterator[str]:
-    """The file in pieces."""
-    look = Look(clean=clean, context=context) if clean else Look(context=context)
-    writing = _Writing(store, sources)
-    titles = [title_of(one, store.session(one.id)[1], look) for one in sessions]
+    """The file in pieces. `pictures` puts them in as they were: nobody can take secrets out of them."""
+    look = Look(context=context, titles={name: source.title for name, source in sources.items()})
+    look = replace(look, clean=clean or look.clean, largest=look.largest if pictures else 0)
+    writing = _Writing(store, sources, len(sessions) > 1)
+    titles = [title_of(one, _text(store, one), look) for one in sessions]
     yield _beginning(titles[0] if titles else Html("Sessions"))
     yield "<main>\n"
     for session in sessions:
         yield from writing.session(session, look, level=1)
     yield "</main>\n"
     yield outline(writing.entries)
-    yield _end(masked=clean is not None)
+    yield _end(clean is not None, pictures)
 
 
 class _Writing:
     """What has been written so far: which sessions are on the page, and the list of turns."""
 
-    def __init__(self, store: Store, sources: Sources) -> None:
-        self._store, self._sources = store, sources
+    def __init__(self, store: Store, sources: Sources, several: bool) -> None:
+        self._store, self._sources, self._several = store, sources, several
         self._numbers = count(1)
         self._written: dict[int, str] = {}  # the anchor of each session
         self.entries: list[Entry] = []
@@ -66,7 +69,7 @@ class _Writing:
         is_first = not self._written
         name = f"s{next(self._numbers)}"
         self._written[session.id] = name
-        relatives, text = lineage(self._store, session), self._store.session(session.id)[1]
+        relatives, text = lineage(self._store, session), _text(self._store, session)
         look = replace(
             look,
             anchor="t" if is_first else f"{name}-t",
@@ -75,11 +78,13 @@ class _Writing:
             inside=lambda one: self._inside(one, look, level),
             to_session=self._way,
         )
+        if self._several and level == 1:
+            self.entries.append(Entry(0, title_of(session, text, look), address=f"#{name}"))
         yield f'<article id="{name}">\n'
         yield head_html(session, text, relatives, look, is_nested=level > 1)
         turns = self._store.turns(session.id)
         if len(turns) > 1:
-            yield minimap(turns, lambda number: f"#{look.anchor}{number}")
+            yield minimap(turns, lambda number: f"#{look.anchor}{number}", self._store.work(session.id))
         before = None
         for view in read_turns(self._store, session):
             told = passages(self._store, self._sources, session, view, results=True)
@@ -114,6 +119,12 @@ class _Writing:
         )
 
 
+def _text(store: Store, session: Session) -> SessionText:
+    """What is known of a session by words, under the title a person gave it. A note is for those who keep it."""
+    text = store.session(session.id)[1]
+    return replace(text, title=marks_of(store, session).title or text.title)
+
+
 def _beginning(title: Html) -> Html:
     allowed = f"style-src '{_digest(STYLE)}'; script-src '{_digest(SCRIPT)}'"
     policy = f"default-src 'none'; {allowed}; img-src data:; base-uri 'none'; form-action 'none'"
@@ -126,9 +137,10 @@ def _beginning(title: Html) -> Html:
     )
 
 
-def _end(masked: bool) -> Html:
+def _end(masked: bool, pictures: bool) -> Html:
+    shown = "pictures are shown as they were" if pictures else "pictures are left out"
     said = (
-        "Secrets that were recognised are masked; pictures are shown as they were."
+        f"Secrets that were recognised are masked; {shown}."
         if masked
         else "Nothing is masked: this file may hold secrets."
     )

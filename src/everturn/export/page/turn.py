@@ -13,7 +13,7 @@ from html import escape
 from everturn.derive.numbers import counted, short
 from everturn.derive.times import duration, iso, turn_ms
 from everturn.export.markdown import minute
-from everturn.export.page.calls import call_html, folded
+from everturn.export.page.calls import call_html, folded, record_html
 from everturn.export.page.look import Look
 from everturn.export.page.markup import Html, element
 from everturn.export.page.pictures import pictures_html
@@ -53,7 +53,7 @@ def turn_html(view: TurnView, told: Iterable[Passage], look: Look, before: Turn 
     name = f"{look.anchor}{view.turn.idx + 1}"
     yield Html(f'<section class="turn{" inherited" * bool(view.turn.inherited)}" id="{escape(name)}">\n')
     yield turn_head(view, look)
-    yield from _passages(told, look)
+    yield from _passages(told, look, Room(look, view.turn.idx + 1))
     yield Html("</section>\n")
 
 
@@ -70,8 +70,17 @@ def turn_head(view: TurnView, look: Look) -> Html:
 
 def words_of(passage: Passage) -> str:
     """What was said, without the tags that clients put around commands and what these print."""
-    is_command = passage.row is not None and passage.row.kind in ("command", "output", "shell")
-    return _TAG.sub(" ", passage.text).strip() if is_command else passage.text
+    kind = passage.row.kind if passage.row is not None else ""
+    if kind == "command":
+        return _command(passage.text)
+    return _TAG.sub(" ", passage.text).strip() if kind in ("output", "shell") else passage.text
+
+
+def _command(text: str) -> str:
+    """A command as it was typed: clients write its name down twice, with and without the slash."""
+    lines = [line for line in (one.strip() for one in _TAG.sub("\n", text).splitlines()) if line]
+    slashed = {line for line in lines if line.startswith("/")}
+    return "\n".join(line for line in dict.fromkeys(lines) if f"/{line}" not in slashed)
 
 
 def _figures(view: TurnView) -> Iterator[str]:
@@ -82,6 +91,8 @@ def _figures(view: TurnView) -> Iterator[str]:
         yield duration(took)
     if turn.n_calls:
         yield counted(turn.n_calls, "call")
+    if turn.inherited:
+        yield "copied"
     if turn.n_errors:
         yield f'<span class="failed">{turn.n_errors:,} failed</span>'
     read = sum(step.tokens_in + step.tokens_cache_read + step.tokens_cache_write for step in view.steps)
@@ -103,8 +114,7 @@ def _mark(kind: str, more: str = "", before: str = "") -> Html:
     return element("p", f"{before}{_MARKS[kind]}{more}", class_=f"mark {kind}")
 
 
-def _passages(told: Iterable[Passage], look: Look) -> Iterator[Html]:
-    room = Room(look)
+def _passages(told: Iterable[Passage], look: Look, room: Room) -> Iterator[Html]:
     step: int | None = None  # whose parallel calls are being shown
     for passage in _until_full(told, room):
         here = passage.call.step if passage.kind == "call" and passage.call and passage.batch > 1 else None
@@ -147,7 +157,7 @@ def _passage(passage: Passage, look: Look, room: Room) -> Iterator[Html]:
                 room.block(look.clean(passage.text), _seq(passage), "plain"),
             )
     elif passage.block is not None and passage.block.kind == "image":
-        for picture in pictures_html(passage.block, look.largest):
+        for picture in pictures_html(passage.block, look, _seq(passage)):
             yield room.take(picture, _seq(passage))
     elif passage.text and _is_wanted(passage, look):
         yield _said(passage, look, room)
@@ -165,7 +175,8 @@ def _said(passage: Passage, look: Look, room: Room) -> Html:
         return Html("")
     if passage.kind in _FOLDED or is_quiet(passage):
         label = _LABELS.get(passage.kind, passage.kind.capitalize())
-        return folded(passage.kind, label, text, room.block(text, _seq(passage), "plain"))
+        body = Html(room.block(text, _seq(passage), "plain") + record_html(_seq(passage), look))
+        return folded(passage.kind, label, text, body, room.name(_seq(passage)))
     seq = _seq(passage)
     row = passage.row
     is_prompt = passage.kind == "prompt"
@@ -176,7 +187,7 @@ def _said(passage: Passage, look: Look, room: Room) -> Html:
         inner = _as_typed(text, seq, room)
     is_error = passage.kind == "notice" and row is not None and row.role == "assistant"
     name = f"said {passage.kind}{' wrong' * is_error}"
-    return Html(f'<div class="{escape(name)}">{_label(passage)}{inner}{_record(seq, look)}</div>\n')
+    return Html(f'<div class="{escape(name)}"{room.name(seq)}>{_label(passage)}{inner}{record_html(seq, look)}</div>\n')
 
 
 def _as_typed(text: str, seq: int, room: Room) -> Html:
@@ -197,13 +208,6 @@ def _label(passage: Passage) -> Html:
     if passage.kind == "prompt" and row is not None:
         label = "Asked by an agent" if row.origin == "agent" else _ASKED.get(row.kind, "")
     return element("p", label, class_="label") if label else Html("")
-
-
-def _record(seq: int, look: Look) -> Html:
-    address = look.to_record(seq) if look.to_record and seq >= 0 else ""
-    return (
-        element("a", "record", href=address, class_="record", title="this message as captured") if address else Html("")
-    )
 
 
 def _seq(passage: Passage) -> int:

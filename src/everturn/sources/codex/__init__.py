@@ -46,5 +46,8 @@ SOURCE = Source(
         around=lazy("everturn.sources.codex.asking:around"),
         leaves="nothing: it is told not to keep the session",
     ),
-    install=Install(lazy("everturn.sources.codex.installing:edits"), "Start it anew and look at the hooks with `/hooks`: it runs them when you have trusted them."),
+    install=Install(
+        lazy("everturn.sources.codex.installing:edits"),
+        "Start it anew and look at the hooks with `/hooks`: it runs them when you have trusted them.",
+    ),
 )

@@ -25,6 +25,7 @@ PAGES = (
     Address("/s/{session:int}", session.draw),
     Address("/s/{session:int}/map", session.draw_map),
     Address("/s/{session:int}/m/{message:int}", record.draw),
+    Address("/s/{session:int}/m/{message:int}/picture/{name}", record.draw_picture),
     Address("/s/{session:int}/restore", restore.draw),
     Address("/s/{session:int}/lineage", lineage.draw),
     Address("/search", search.draw),

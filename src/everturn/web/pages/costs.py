@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from everturn.analyse.charts import svg
-from everturn.analyse.money import dollars
+from everturn.analyse.money import Cost, dollars
 from everturn.analyse.plots import Bar, Bars
 from everturn.analyse.stats import KEYS, PERIODS, Period, Stats, stats
 from everturn.derive.numbers import short
@@ -18,6 +20,7 @@ from everturn.web.pages.paths import query_of
 
 _BARS = 31
 _ROWS = 12
+_MOST = 200  # with those that are folded away
 _DOLLARS = 20_000_000  # from here on nobody counts cents
 _NAMES = 500  # sessions whose folders are known by name
 
@@ -45,7 +48,8 @@ def draw_total(asked: Asked) -> Page:
     values = {
         "total": total,
         "cost": dollars(total.cost),
-        "subagents": dollars(found.subagents) if found.subagents.micro_dollars else "",
+        "own": dollars(_without(total.cost, found.subagents)),
+        "subagents": dollars(found.subagents),
         "inherited": short(found.inherited_tokens) if found.inherited_tokens else "",
         "tokens": {
             name: short(getattr(total, f"tokens_{name}")) for name in ("in", "out", "cache_read", "cache_write")
@@ -71,12 +75,18 @@ def draw_by(asked: Asked) -> Page:
     most = max((row["micro"] for row in rows), default=0) or 1
     for row in rows:
         row["share"] = round(100 * row["micro"] / most, 1)
-    return Page("by", {"by": by, "rows": rows[:_ROWS], "more": max(0, len(rows) - _ROWS)})
+    return Page("by", {"by": by, "rows": rows[:_ROWS], "more": rows[_ROWS:_MOST], "rest": max(0, len(rows) - _MOST)})
 
 
 def _stats(asked: Asked, by: str) -> Stats:
     period = _period(asked)
     return held(asked, f"stats {by}", lambda: stats(asked.store, scope_of(asked), prices(asked), period, by))
+
+
+def _without(whole: Cost, part: Cost) -> Cost:
+    """What is left of a cost without a part of it."""
+    rest = (whole.micro_dollars or 0) - (part.micro_dollars or 0)
+    return replace(whole, micro_dollars=rest if whole.micro_dollars is not None else None)
 
 
 def _period(asked: Asked) -> str:

@@ -44,7 +44,7 @@ def draw_calendar(asked: Asked) -> Page:
 
 def draw_safety(asked: Asked) -> Page:
     """The agents' folders, and what deserves a look."""
-    shown = [_root(asked, root) for root in safe_roots(asked)]
+    shown = [_root(asked, root) for root in safe_roots(asked) if root.files]
     names = {f"{root.title} in {root.path}" for root in safe_roots(asked)}
     problems = [
         {name: asked.line(value, 300) for name, value in asdict(check).items()}

@@ -1,14 +1,17 @@
-"""One message as it was captured: its record, and the evidence for it: file, version, byte range, hash."""
+"""One message as it was captured: its record, its pictures, and the evidence: file, version, byte range, hash."""
 
 from __future__ import annotations
 
+from base64 import b64decode
 from hashlib import sha256
 
 from everturn.errors import NothingFound
 from everturn.export.facts import source_facts
+from everturn.export.page import pictures_of
 from everturn.model.archive import MessageRow, Session
+from everturn.model.conversation import Message
 from everturn.recall.reading import Records
-from everturn.web.asking import Asked, Page
+from everturn.web.asking import Asked, Bytes, Page
 from everturn.web.listing import title_of
 
 _LONGEST = 400_000  # characters of a record that are shown
@@ -18,6 +21,7 @@ def draw(asked: Asked) -> Page:
     """The page of one message."""
     session, text = asked.session()
     row, record = captured(asked, session, asked.path["message"] - 1)
+    message = _message(asked, session, row, record)
     shown = asked.clean.line(record).decode("utf-8", "replace")
     source = source_facts(asked.store, session)
     values = {
@@ -28,7 +32,8 @@ def draw(asked: Asked) -> Page:
         "cut": max(0, len(shown) - _LONGEST),
         "digest": sha256(record).hexdigest() if record else "",
         "masked": shown != record.decode("utf-8", "replace"),
-        "words": _words(asked, session, row, record),
+        "words": _words(asked, message),
+        "pictures": [picture_address(session.id, row.seq, one.name) for one in pictures_of(message.blocks)],
         "source": {name: asked.line(str(value), 1000) for name, value in source.items()},
         "versions": len(source["versions"]),
         "last": session.n_messages,
@@ -36,9 +41,27 @@ def draw(asked: Asked) -> Page:
     return Page("record", values, f"Message {row.seq + 1}")
 
 
-def _words(asked: Asked, session: Session, row: MessageRow, record: bytes) -> list[tuple[str, str]]:
+def draw_picture(asked: Asked) -> Bytes:
+    """A picture of a message. Raises NothingFound."""
+    session, _ = asked.session()
+    row, record = captured(asked, session, asked.path["message"] - 1)
+    for one in pictures_of(_message(asked, session, row, record).blocks):
+        if one.name == asked.path["name"]:
+            return Bytes(one.kind, b64decode(one.data + "=" * (-len(one.data) % 4)))
+    raise NothingFound("there is no such picture in this message")
+
+
+def picture_address(session: int, seq: int, name: str) -> str:
+    """Where a picture of a message (counted from 0) is."""
+    return f"/s/{session}/m/{seq + 1}/picture/{name}"
+
+
+def _message(asked: Asked, session: Session, row: MessageRow, record: bytes) -> Message:
+    return Records(asked.store, asked.sources, session, until=0).view(row, record)
+
+
+def _words(asked: Asked, message: Message) -> list[tuple[str, str]]:
     """What the message says, in full as far as a page may go: a page of turns cuts what is long."""
-    message = Records(asked.store, asked.sources, session, until=0).view(row, record)
     found, room = list[tuple[str, str]](), _LONGEST
     for block in message.blocks:
         if block.text and room > 0:

@@ -96,4 +96,4 @@ def _proof(session: Session, one: dict[str, Any]) -> Proof:
     turn, message = one["turn"], one["message"]
     own = one["session"] == session.native_id
     where = f"/s/{session.id}" if own else f"/session/{quote(one['session'], errors='replace')}"
-    return Proof(f"t{turn} #{message}", f"{where}?turn={turn}#t{turn}", one.get("quote", ""))
+    return Proof(f"t{turn} #{message}", f"{where}?turn={turn}#m{message}", one.get("quote", ""))

@@ -60,11 +60,17 @@ def draw(asked: Asked) -> Page:
         "notes": (),
         "problem": "",
         "next": "",
+        "is_asked": False,
         "agents": [] if asked.is_part else agents_there(asked, asked.sources),
     }
-    if words:
-        values |= _found(asked, words)
+    if words := words or _filters_alone(values["filters"]):
+        values |= {"is_asked": True, **_found(asked, words)}
     return Page("search", values, f"{asked.line(words, 60)} – Search" if words else "Search")
+
+
+def _filters_alone(filters: dict[str, str]) -> str:
+    """What was chosen without a word, in the language of the search: the newest that fit are shown."""
+    return " ".join(f'{name}:"{value}"' for name, value in filters.items() if value and '"' not in value)
 
 
 def filters_of(asked: Asked) -> Filters:
@@ -123,7 +129,7 @@ def _hit(asked: Asked, found: Found) -> Hit:
     field = found.field.replace("_", " ")
     if row is None:
         return Hit(where, 0, field, "", None, shown)
-    return Hit(f"{where}?turn={row.turn + 1}#t{row.turn + 1}", row.turn + 1, field, row.origin, row.at, shown)
+    return Hit(f"{where}?turn={row.turn + 1}#m{row.seq + 1}", row.turn + 1, field, row.origin, row.at, shown)
 
 
 # what it can be narrowed by -------------------------------------------------------------------------------------------

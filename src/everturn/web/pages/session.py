@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from everturn.errors import NothingFound
 from everturn.export.page import Html, Look, children_of, head_html, minimap, turn_html
-from everturn.model.archive import Session, Turn
+from everturn.model.archive import Session, SessionText, Turn
 from everturn.recall.lineage import Lineage, Relative, lineage
 from everturn.recall.marks import marks_of
 from everturn.recall.reading import TurnView, read_turns
@@ -22,22 +22,26 @@ from everturn.recall.sessions import resolve
 from everturn.recall.transcript import passages
 from everturn.web.asking import Asked, Moved, Page
 from everturn.web.listing import title_of
+from everturn.web.pages.record import picture_address
 
 TURNS = 20
 LONGEST = 180_000  # characters of turns on a page
 _LIVE = 3_600_000  # milliseconds since something was written for which a session counts as going on
 _OF_A_TURN = 150_000
 _OF_A_TEXT = 8_000
-_OF_A_PICTURE = 400_000
 
 
 def draw(asked: Asked) -> Page:
-    """Turns from `after` on (counted from 0), or around `turn` (counted from 1), or up to `before`."""
+    """Turns from `after` on (counted from 0), or around `turn` (counted from 1), or up to `before`.
+
+    With `message` as well it is the rest of that turn, from this message (counted from 1) on. `within=1` is for turns that
+    are put into the page of another session: their anchors are their own.
+    """
     session, text = asked.session()
     relatives = lineage(asked.store, session)
-    look = _look(asked, session, relatives)
+    look = _look(asked, session, text, relatives)
     first = _first(asked, session)
-    turns, last = _turns(asked, session, look, first, _last(asked, session, first))
+    turns, first, last = _turns(asked, session, look, first, _last(asked, session, first))
     marks = marks_of(asked.store, session)
     text = replace(text, title=marks.title or text.title)
     values: dict[str, Any] = {
@@ -51,6 +55,8 @@ def draw(asked: Asked) -> Page:
         "turns": turns,
         "first": first,
         "last": last,
+        "within": _is_within(asked),
+        "rest_of": first + 1 if _is_rest(asked) else 0,
         "is_last": last + 1 >= session.n_turns,
         "is_live": session.ended is not None and asked.now - session.ended < _LIVE,
     }
@@ -62,7 +68,8 @@ def draw_map(asked: Asked) -> Page:
     session, _ = asked.session()
 
     def look() -> Html:
-        return minimap(asked.store.turns(session.id), lambda number: address(session.id, number))
+        turns, work = asked.store.turns(session.id), asked.store.work(session.id)
+        return minimap(turns, lambda number: address(session.id, number), work)
 
     return Page("map", {"drawn": asked.site.until_it_grows("map", session, look)}, "All turns")
 
@@ -86,27 +93,48 @@ def _first(asked: Asked, session: Session) -> int:
         if wanted > session.n_turns:
             has = f"session {session.native_id} has {session.n_turns} turns"
             raise NothingFound(f"{has}; there is no turn {wanted}")
-        return max(0, wanted - 2)  # one before it, to see what it follows on
+        return wanted - 1 if _is_rest(asked) else max(0, wanted - 2)  # one before it, to see what it follows on
     before = asked.number("before", 0)
     return max(0, before - TURNS) if before else asked.number("after", 0)
 
 
+def _is_within(asked: Asked) -> bool:
+    return asked.choice("within", ("1",)) == "1"
+
+
+def _is_rest(asked: Asked) -> bool:
+    """Whether a turn that was longer than a page goes on here."""
+    return bool(asked.number("turn", 0) and asked.number("message", 0))
+
+
 def _last(asked: Asked, session: Session, first: int) -> int:
+    if _is_rest(asked):
+        return first
     before = asked.number("before", 0)
     return min(session.n_turns, before or first + TURNS) - 1
 
 
-def _turns(asked: Asked, session: Session, look: Look, first: int, last: int) -> tuple[list[Html], int]:
-    """The turns as markup, and the last that there was room for."""
-    drawn, length, shown = list[Html](), 0, first - 1
+def _turns(asked: Asked, session: Session, look: Look, first: int, last: int) -> tuple[list[Html], int, int]:
+    """The turns as markup, the first of them, and the last that there was room for."""
+    drawn, length, shown, wanted = list[Html](), 0, first - 1, asked.number("turn", 0) - 1
     before: Turn | None = next(iter(asked.store.turns(session.id, first - 1, first - 1)), None) if first else None
     for view in read_turns(asked.store, session, first, last):
+        if _is_rest(asked):
+            view = _rest_of(view, asked.number("message", 0) - 1)
         one = Html("".join(_turn(asked, session, view, look, before)))
         if drawn and length + len(one) > LONGEST:
-            break
+            if view.turn.idx != wanted:
+                break
+            drawn, length, first = [], 0, wanted  # the one before it leaves no room for the one that is wanted
         drawn.append(one)
         length, shown, before = length + len(one), view.turn.idx, view.turn
-    return drawn, shown
+    return drawn, first, shown
+
+
+def _rest_of(view: TurnView, seq: int) -> TurnView:
+    """A turn from a message on. What came back from a tool stands with its call, and so begins there."""
+    start = min([seq, *(call.seq for call in view.calls if call.result_seq == seq)])
+    return replace(view, rows=[row for row in view.rows if row.seq >= start])
 
 
 def _turn(asked: Asked, session: Session, view: TurnView, look: Look, before: Turn | None) -> Iterator[str]:
@@ -114,20 +142,28 @@ def _turn(asked: Asked, session: Session, view: TurnView, look: Look, before: Tu
     return turn_html(view, told, look, before)
 
 
-def _look(asked: Asked, session: Session, relatives: Lineage) -> Look:
+def _look(asked: Asked, session: Session, text: SessionText, relatives: Lineage) -> Look:
     def to_session(one: Relative) -> str:
         return f"/s/{one.session.id}" if one.session else f"/session/{quote(one.native_id, errors='replace')}"
 
     def to_record(seq: int) -> str:
         return f"/s/{session.id}/m/{seq + 1}"
 
+    def to_rest(turn: int, seq: int) -> str:
+        return f"/s/{session.id}?turn={turn}&message={seq + 1}#t{turn}"
+
     return Look(
         clean=asked.clean,
+        anchor=f"s{session.id}-t" if _is_within(asked) else "t",
         longest=_OF_A_TEXT,
         most=_OF_A_TURN,
-        largest=_OF_A_PICTURE,
+        workspace=text.workspace.rstrip("/\\"),
+        titles=asked.site.titles,
         children=children_of(relatives),
         to_session=to_session,
+        to_inside=lambda one: f"{to_session(one)}?within=1",
         to_record=to_record,
         to_whole=to_record,
+        to_picture=lambda seq, name: picture_address(session.id, seq, name),
+        to_rest=to_rest,
     )

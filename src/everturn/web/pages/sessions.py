@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
+from everturn.model.archive import Session, SessionText
 from everturn.model.words import SESSION_KINDS
 from everturn.recall.marks import starred
 from everturn.store import SessionFilter
@@ -20,7 +21,7 @@ def draw(asked: Asked) -> Page:
     filters = {name: asked.word(name) for name in _FILTERS}
     given = {name: value for name, value in filters.items() if value}
     if asked.word("starred"):
-        pairs, following = starred(asked.store)[:LINES], ""
+        pairs, following = [pair for pair in starred(asked.store) if _fits(pair, filter_of(asked))][:LINES], ""
     else:
         pairs, following = asked.store.sessions(filter_of(asked), LINES, asked.word("after"))
     values: dict[str, Any] = {
@@ -32,6 +33,19 @@ def draw(asked: Asked) -> Page:
         "agents": [] if asked.is_part else agents_there(asked, asked.sources),
     }
     return Page("sessions", values, "Sessions")
+
+
+def _fits(pair: tuple[Session, SessionText], wanted: SessionFilter) -> bool:
+    """Whether a session with a star is one of those that are wanted: there are few, and they are at hand."""
+    session, text = pair
+    words = "\n".join((text.title, text.first_prompt, text.summary)).casefold()
+    return (
+        wanted.agent in ("", session.agent)
+        and wanted.workspace in text.workspace
+        and wanted.text.casefold() in words
+        and (wanted.since is None or (session.ended or 0) >= wanted.since)
+        and (wanted.until is None or (session.started or 0) < wanted.until)
+    )
 
 
 def filter_of(asked: Asked) -> SessionFilter:

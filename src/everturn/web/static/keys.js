@@ -31,6 +31,19 @@ document.addEventListener("keydown", (event) => {
   deed(event);
 });
 
+// Up and down: from the field into what was found, through it, and back.
+document.addEventListener("keydown", (event) => {
+  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!by || event.ctrlKey || event.altKey || event.metaKey) return;
+  const field = document.querySelector("[data-slash]");
+  const links = [...document.querySelectorAll("[data-keys] a")];
+  const at = links.indexOf(document.activeElement);
+  if (!links.length || (at < 0 && document.activeElement !== field)) return;
+  event.preventDefault();
+  const next = at + by < 0 ? field || links[0] : links[Math.min(links.length - 1, at + by)];
+  next.focus();
+});
+
 // From line to line of a list, or from turn to turn.
 export function moveMark(by) {
   const turns = [...document.querySelectorAll("[data-turns] > .turn")];

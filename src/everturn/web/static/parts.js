@@ -1,5 +1,5 @@
 // Exchanging the changing part of a page: while somebody types, when more is wanted, while an agent works.
-import { say } from "./saying.js";
+import { say, tell } from "./saying.js";
 
 const EVERY = 3000;
 let asked = 0;
@@ -32,6 +32,7 @@ async function fill(place) {
     const got = await fetchPart(place.dataset.part);
     if (got.status !== 304) place.replaceChildren(fragment(got.text));
     place.dispatchEvent(new Event("filled"));
+    if (place.matches(".calendar")) place.scrollLeft = place.scrollWidth; // the newest days, where not all have room
   } catch { /* a page without it is a page */ }
   place.removeAttribute("aria-busy");
 }
@@ -52,6 +53,7 @@ export function watchFilters() {
       if (mine !== asked) return;
       part.replaceChildren(fragment(text));
       history.replaceState(null, "", address);
+      tell(`${part.querySelectorAll("[data-keys] a").length} shown`);
     } catch {
       if (mine === asked) say("The server does not answer");
     }

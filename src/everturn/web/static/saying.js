@@ -9,6 +9,12 @@ export function say(text) {
   going = setTimeout(() => place.classList.remove("on"), 2500);
 }
 
+// The same for those who listen: nothing is seen of it.
+export function tell(text) {
+  const place = document.getElementById("said");
+  if (!place.classList.contains("on")) place.textContent = text;
+}
+
 // A change: with the token of this run, which no other site knows.
 export async function change(address, body) {
   const token = document.querySelector("meta[name=everturn-token]").content;

@@ -14,18 +14,38 @@ export function sessionPage() {
   document.addEventListener("click", toTurnOnThisPage);
   watchMarks(page.dataset.session);
   watchFolding();
+  document.addEventListener("toggle", openInside, { capture: true });
   follow();
   onKey("y", copyLink);
 }
 
-// `#t900` of a turn that is not on this page: to the page that has it.
+// `#t900` of a turn that is not on this page, `#m900` of a message: to the page that has it.
 function goToTurn() {
+  const message = /^#m([1-9][0-9]{0,8})$/.exec(location.hash);
+  if (message) return goToMessage(message[1]);
   const found = /^#t([1-9][0-9]{0,8})$/.exec(location.hash);
-  if (!found) return;
+  if (!found) return undefined;
   const turns = [...document.querySelectorAll("[data-turns] > .turn")];
   const at = turns.findIndex((one) => `#${one.id}` === location.hash);
   if (at >= 0) mark(turns, at);
   else if (new URLSearchParams(location.search).get("turn") !== found[1]) location.replace(`${location.pathname}?turn=${found[1]}${location.hash}`);
+  return undefined;
+}
+
+function goToMessage(number) {
+  const message = document.getElementById(`m${number}`);
+  const given = new URLSearchParams(location.search);
+  if (message) {
+    for (let fold = message.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    const turn = message.closest("[data-turns] > .turn");
+    for (const one of document.querySelectorAll("[data-turns] > .turn")) one.classList.toggle("at", one === turn);
+    const shown = message.matches("span") ? message.closest(".call") : message; // a result: with what it is the result of
+    document.querySelector(".wanted")?.classList.remove("wanted");
+    shown.classList.add("wanted");
+    shown.scrollIntoView({ behavior: "instant" });
+  } else if (given.get("turn") && given.get("message") !== number) {
+    location.replace(`${location.pathname}?turn=${given.get("turn")}&message=${number}#m${number}`);
+  }
 }
 
 function toTurnOnThisPage(event) {
@@ -68,12 +88,29 @@ function watchFolding() {
   const button = document.getElementById("tools");
   const toggle = () => {
     const open = button.getAttribute("aria-pressed") !== "true";
-    for (const one of document.querySelectorAll("[data-turns] details")) one.open = open;
+    for (const one of document.querySelectorAll("[data-turns] details:not(.child)")) one.open = open;
     button.setAttribute("aria-pressed", String(open));
     button.textContent = open ? "Fold all" : "Open all";
   };
   button.addEventListener("click", toggle);
   onKey("t", toggle);
+}
+
+// What a subagent did is fetched when somebody wants to see it.
+async function openInside(event) {
+  const child = event.target;
+  if (!child.open || !child.dataset?.inside) return;
+  const address = child.dataset.inside;
+  delete child.dataset.inside;
+  const place = document.createElement("article");
+  child.append(place);
+  try {
+    place.replaceChildren(fragment((await fetchPart(address)).text));
+  } catch {
+    child.dataset.inside = address;
+    place.remove();
+    say("The server does not answer");
+  }
 }
 
 async function copyLink() {
@@ -88,6 +125,7 @@ async function copyLink() {
 
 // At the end of a session: what is new is put behind what is there. Looked for often while it goes on, else now and then.
 function follow() {
+  if (new URLSearchParams(location.search).has("message")) return; // within a turn that is longer than a page
   let tag = "";
   const look = async () => {
     const end = document.querySelector("[data-turns] > .end");
