@@ -1,4 +1,4 @@
-"""A real browser for tests that look at pages: one for all of them, and a tab that hears everything for each.
+"""A real browser for tests that look at pages: one for the tests of a file, and a tab that hears everything for each.
 
 Skipped where there is no Chromium or no Playwright. A test gets `tab`, and at its end nothing may have gone wrong in it: no
 complaint on the console, no error of a script, no request for anything that does not belong to the page.
@@ -67,9 +67,9 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium without a window."""
+    """Chromium without a window. Not for the whole run: Playwright keeps an event loop running as long as it is there."""
     if not is_installed(PROGRAM) or not is_installed("module:playwright"):
         pytest.skip("needs chromium and playwright, which are not installed")
     from playwright.sync_api import sync_playwright

@@ -159,7 +159,7 @@ def test_another_agent_is_asked_about_with_both_paths(desk: Desk, answer: str, c
     for path in agents:
         path.write_text("def agent(text):\n    return 'you said ' + text.split()[-1]\n")
     desk.run("chat", "--new", "--no-summary", "--agent", str(agents[0]), typed="hello\n")
-    with Sitting(desk, "chat", "--resume", "--no-summary", "--agent", str(agents[1]), size=(200, 20)) as sitting:
+    with Sitting(desk, "chat", "--resume", "--no-summary", "--agent", str(agents[1]), size=(400, 20)) as sitting:
         sitting.wait("Continue? (y/n)")
         assert f"⚠️ Session created with {agents[0]}, using {agents[1]}." in sitting.screen()
         sitting.enter(answer)
