@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -17,13 +16,14 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from benchmarks import beside
 from benchmarks.corpora import Corpora
 from benchmarks.durable.images import images
 from benchmarks.durable.peer import Unobtainable, peer_python
 from benchmarks.durable.scene import PARALLEL, Scene, effects, judge, kept, play, results
 from benchmarks.durable.shim import Disk, Shim
 from benchmarks.durable.victim import Victim, points, victim
-from benchmarks.figures import Figure, exact, show
+from benchmarks.figures import Figure, exact
 from benchmarks.processes import Failed
 from everturn.resume.journal import open_archive
 
@@ -262,23 +262,5 @@ def peers(folder: Path) -> Iterator[Figure]:
     yield Figure(f"{name} {version}", repeated, "repeated", note=f"effects {counts}, the model is told {told}")
 
 
-def main() -> int:
-    """`python -m benchmarks.crash`: ours, and the peers beside it."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.crash", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="one JSON object per figure")
-    parser.add_argument(
-        "--peers", action="store_true", help="install LangGraph into a throw-away environment, and run it too"
-    )
-    options = parser.parse_args()
-    missed = 0
-    with tempfile.TemporaryDirectory(prefix="everturn-crash-") as folder:
-        for figure in figures(Corpora(Path(folder))):
-            show(figure, options.json)
-            missed += figure.verdict == "FAIL"
-        for figure in peers(Path(folder)) if options.peers else ():
-            show(figure, options.json)
-    return 1 if missed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(beside.run("crash", __doc__, figures, peers))

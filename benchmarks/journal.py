@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -15,12 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
+from benchmarks import beside
 from benchmarks.corpora import Corpora
 from benchmarks.crash import PROGRAM
 from benchmarks.durable.peer import Unobtainable, peer_python
 from benchmarks.durable.scene import Script
 from benchmarks.durable.shim import Disk, Shim
-from benchmarks.figures import Figure, show
+from benchmarks.figures import Figure
 from everturn.llm import Message, Part, Reply
 from everturn.resume.journal import About, Journal, open_archive
 from everturn.resume.loop import Loop
@@ -208,23 +208,5 @@ def peers(folder: Path) -> Iterator[Figure]:
         yield Figure(f"LangGraph {version} SqliteSaver.put at {many:,} messages", said["time"] / 1000, "ms", note=note)
 
 
-def main() -> int:
-    """`python -m benchmarks.journal`: ours, and the peer beside it."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.journal", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="one JSON object per figure")
-    parser.add_argument(
-        "--peers", action="store_true", help="install LangGraph into a throw-away environment, and run it too"
-    )
-    options = parser.parse_args()
-    missed = 0
-    with tempfile.TemporaryDirectory(prefix="everturn-journal-") as folder:
-        for figure in figures(Corpora(Path(folder))):
-            show(figure, options.json)
-            missed += figure.verdict == "FAIL"
-        for figure in peers(Path(folder)) if options.peers else ():
-            show(figure, options.json)
-    return 1 if missed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(beside.run("journal", __doc__, figures, peers))

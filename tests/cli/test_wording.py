@@ -7,7 +7,8 @@ import io
 import pytest
 
 from everturn.cli.output import Output
-from everturn.cli.wording import Pen, counted, folder, in_lines, in_one_line
+from everturn.cli.wording import Pen, folder, in_lines, in_one_line
+from everturn.derive.numbers import counted
 from tests.cli.reading import KEY
 
 

@@ -7,11 +7,8 @@ number in all of them: to be hit at call n, a process first makes harmless calls
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ from everturn.capture.sync import sync
 from everturn.capture.writing import Desk
 from everturn.errors import EverturnError
 from everturn.store import Store, open_store
+from tests.faults.forked import outcome
 from tests.faults.scenes import job_at, shrink_pieces
 
 
@@ -27,35 +25,7 @@ def main() -> None:
     """Answer requests until there are no more."""
     shrink_pieces(setattr)
     for line in sys.stdin:
-        print(json.dumps(_outcome(json.loads(line))), flush=True)
-
-
-def _outcome(request: dict[str, Any]) -> dict[str, Any]:
-    inlet, outlet = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(inlet)
-        _idle(request["call"], request["idle"])
-        os.write(outlet, json.dumps(_work(request)).encode())
-        os._exit(0)
-    os.close(outlet)
-    with os.fdopen(inlet, "rb") as said:
-        told = said.read()
-    _, status = os.waitpid(child, 0)
-    return {"pid": child, "code": os.waitstatus_to_exitcode(status), **(json.loads(told) if told else {})}
-
-
-def _idle(call: str, times: int) -> None:
-    """Calls that do nothing, to use up the count."""
-    nothing = os.open(os.devnull, os.O_RDWR)
-    harmless: dict[str, Callable[[], object]] = {
-        "pwrite64": lambda: os.pwrite(nothing, b"", 0),
-        "fdatasync": lambda: os.fdatasync(nothing),
-        "ftruncate": lambda: os.ftruncate(nothing, 0),
-    }
-    for _ in range(times):
-        with contextlib.suppress(OSError):  # a device can be neither synced nor cut, but the call is counted
-            harmless[call]()
+        print(json.dumps(outcome(json.loads(line), _work)), flush=True)
 
 
 def _work(request: dict[str, Any]) -> dict[str, Any]:

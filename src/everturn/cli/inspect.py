@@ -59,7 +59,7 @@ def command(cx: frame.Context, tool: str, by_turn: bool, plot: str, **filters: s
 
 
 def _tell(cx: frame.Context, found: Inspection, by_turn: bool) -> None:
-    from everturn.cli.wording import counted
+    from everturn.derive.numbers import counted
     from everturn.derive.times import duration
 
     shown = ", ".join(found.tools[:6]) + (f", … ({len(found.tools)} tools)" if len(found.tools) > 6 else "")

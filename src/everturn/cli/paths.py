@@ -44,7 +44,7 @@ def command(cx: frame.Context, everything: bool, by_turn: bool, top: int, plot: 
         return _tell_places(cx, scope, top)
     from everturn.analyse.chance import LEAST_SUPPORT
     from everturn.analyse.paths import paths
-    from everturn.cli.wording import counted
+    from everturn.derive.numbers import counted
 
     found = paths(cx.store(), scope, top, everything)
     if cx.json:

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from everturn.cli.output import Output
-from everturn.cli.wording import Pen, counted, in_lines, in_one_line
+from everturn.cli.wording import Pen, in_lines, in_one_line
+from everturn.derive.numbers import counted
 from everturn.derive.times import duration, iso
 from everturn.export.answers import passage_item
 from everturn.export.facts import lineage_facts, session_facts, source_facts, turn_facts, turn_ms

@@ -11,7 +11,7 @@ import click
 
 from everturn import clock
 from everturn.cli import frame
-from everturn.cli.wording import counted
+from everturn.derive.numbers import counted
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session

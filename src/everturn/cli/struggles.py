@@ -42,7 +42,7 @@ def command(cx: frame.Context, least: int, top: int, **filters: str) -> int:
 
 
 def _tell(cx: frame.Context, one: Kind, known: analysing.Names) -> None:
-    from everturn.cli.wording import counted
+    from everturn.derive.numbers import counted
     from everturn.derive.times import duration
 
     name = f"{one.tool}: {one.error_class.replace('_', ' ')}"

@@ -43,7 +43,7 @@ def command(cx: frame.Context, top: int, **filters: str) -> int:
 
 
 def _tell(cx: frame.Context, one: Suggestion, known: analysing.Names) -> None:
-    from everturn.cli.wording import counted
+    from everturn.derive.numbers import counted
     from everturn.derive.times import duration
 
     lost = f", {duration(one.saved_ms)} of waiting" if one.saved_ms >= 1000 else ""
@@ -61,8 +61,8 @@ def _tell(cx: frame.Context, one: Suggestion, known: analysing.Names) -> None:
 
 def _sentence(one: Suggestion) -> str:
     """What was seen, and what to do."""
-    from everturn.cli.wording import counted
     from everturn.derive.growth import ODD_NAME
+    from everturn.derive.numbers import counted
 
     path = " → ".join(one.tools)
     if one.kind == "sequence":

@@ -68,8 +68,3 @@ def folder(workspace: str) -> str:
 def sort_of(session: Session) -> str:
     """What a session is, for lists that hold more than current main ones."""
     return session.kind if session.state == "current" else f"{session.kind}, older"
-
-
-def counted(n: int, what: str) -> str:
-    """`1 turn`, `2 turns`."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"

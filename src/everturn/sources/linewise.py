@@ -7,6 +7,7 @@ what a file is. Nothing here raises on content.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -46,7 +47,7 @@ class Kept(Protocol):
 S = TypeVar("S", bound=Kept)
 
 
-class LineReader(Generic[S]):
+class LineReader(ABC, Generic[S]):
     """`sources.Reader` for lines: a format says in `_take` what becomes of a record, and what it remembers."""
 
     def __init__(self, remembered: S) -> None:
@@ -64,8 +65,8 @@ class LineReader(Generic[S]):
         self._state.open_line = self._walk.open_line
         return msgspec.msgpack.encode(self._state)
 
-    def _take(self, record: Rec, place: Place) -> Counted:
-        raise NotImplementedError  # each format has its own
+    @abstractmethod
+    def _take(self, record: Rec, place: Place) -> Counted: ...
 
 
 def walker(open_line: bool = False) -> Lines[Rec]:

@@ -45,7 +45,7 @@ def counting(asked: Asked) -> Job | None:
         return None
 
     def work(step: Step) -> int:
-        return asked.site.archive.aside(lambda store: plane.catch_up(store, lambda done, _: step(done, 0)))
+        return asked.site.archive.aside(lambda store: plane.catch_up(store, step))
 
     return asked.site.jobs.start(COUNT, "", work)
 
