@@ -6,6 +6,7 @@ import random
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,8 +19,9 @@ from hypothesis import strategies as st
 from everturn.errors import Busy, EverturnError, NewerArchive, NoArchive, NoSpace, NotAnArchive, Usage
 from everturn.model.archive import Growth, IndexRow, MessageRow, Session, SessionText, SourceFile, Version
 from everturn.model.words import FIELDS
-from everturn.store import Query, SessionFilter, Store, open_store, postgres, postgres_driver, tables
+from everturn.store import Query, SessionFilter, Store, migrations, open_store, postgres, postgres_driver, tables
 from everturn.store.postgres import PostgresStore, address, open_postgres
+from everturn.store.postgres_driver import PostgresDriver
 
 Texts = tuple[str | None, ...]
 
@@ -241,14 +243,102 @@ def test_eight_processes_make_one_archive_and_count_without_losing_one(postgres_
     def add_up() -> None:
         store = open_store(postgres_url)
         for _ in range(25):
-            with store.write():
-                store.set_setting("count", str(int(store.setting("count") or 0) + 1))
+            add_one(store)
         store.close()
 
     at_once(8, add_up)
     store = open_store(postgres_url)
     assert store.setting("count") == "200"
     store.close()
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_an_archive_is_opened_while_its_creator_commits(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, create: bool
+) -> None:
+    """Its tables are listed already, and this connection still believes that there is no such schema."""
+    open_store(postgres_url).close()
+    check, write = postgres._check_server, PostgresDriver.write
+    lock_taken: list[bool] = []
+
+    def forget_schema(driver: PostgresDriver) -> None:
+        check(driver)
+        driver.run("SET search_path TO pg_catalog")
+        with pytest.raises(NotAnArchive, match='"schema_migrations" does not exist'):
+            driver.all("SELECT * FROM schema_migrations")
+
+    @contextmanager
+    def write_and_learn(driver: PostgresDriver) -> Iterator[None]:
+        with write(driver):
+            driver.run(f'SET search_path TO "{driver.schema}", pg_catalog')
+            lock_taken.append(True)
+            yield
+
+    monkeypatch.setattr(postgres, "_check_server", forget_schema)
+    monkeypatch.setattr(PostgresDriver, "write", write_and_learn)
+    store = open_store(postgres_url, create=create, upgrade=False)
+    assert lock_taken == [True]
+    assert store.setting("key") == ""
+    store.close()
+
+
+def test_an_archive_that_another_process_creates_first_is_used_as_it_is(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one creates it between our look and our lock."""
+    ask = postgres._applied_so_far
+
+    def ask_and_lose(driver: PostgresDriver) -> migrations.Applied:
+        seen = ask(driver)
+        monkeypatch.setattr(postgres, "_applied_so_far", ask)
+        open_store(postgres_url).close()
+        return seen
+
+    monkeypatch.setattr(postgres, "_applied_so_far", ask_and_lose)
+    store = open_store(postgres_url, upgrade=False)
+    assert store.check().problems == []
+    store.close()
+
+
+def test_an_archive_appears_whole(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody can open one that has only some of its tables, also when its creator fails at the last step."""
+    steps = (*migrations.known("postgres"), migrations.Migration(99, "broken", "SELECT 1/0", "abc"))
+    with monkeypatch.context() as patch, pytest.raises(psycopg.errors.DivisionByZero):
+        patch.setattr(migrations, "known", lambda engine: steps)
+        open_store(postgres_url)
+    with pytest.raises(NoArchive):
+        open_store(postgres_url, create=False)
+
+
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+def test_writers_take_turns_whatever_the_isolation_of_the_server(postgres_url: str, level: str) -> None:
+    strict = f"{postgres_url}&options=-c%20default_transaction_isolation%3D{level.replace(' ', '%5C%20')}"
+    first, second = open_store(strict), open_store(strict)
+    waiting = threading.Thread(target=add_one, args=[second])
+    with first.write():
+        waiting.start()
+        wait_for_waiter(first, waiting)
+        first.set_setting("count", "1")
+    waiting.join()
+    assert first.setting("count") == "2"
+    first.close()
+    second.close()
+
+
+def add_one(store: Store) -> None:
+    with store.write():
+        store.set_setting("count", str(int(store.setting("count") or 0) + 1))
+
+
+def wait_for_waiter(store: Store, waiting: threading.Thread) -> None:
+    """Until the thread waits for the lock that this connection holds."""
+    assert isinstance(store, PostgresStore)
+    sql = """
+        SELECT 1 FROM pg_locks held JOIN pg_locks wanted USING (locktype, database, classid, objid)
+        WHERE held.pid=pg_backend_pid() AND locktype='advisory' AND held.granted AND NOT wanted.granted
+    """
+    while store.driver.one(sql) is None:
+        assert waiting.is_alive()
 
 
 def test_a_reader_does_not_wait_for_a_writer(store: PostgresStore, postgres_url: str) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from everturn.clock import Clock, now
-from everturn.errors import EverturnError, NoArchive, OlderArchive, Usage
+from everturn.errors import EverturnError, NoArchive, NotAnArchive, OlderArchive, Usage
 from everturn.store import Health, migrations
 from everturn.store.sql import SqlStore
 
@@ -155,20 +155,41 @@ def _check_server(driver: PostgresDriver) -> None:
 
 
 def _bring_up_to_date(driver: PostgresDriver, create: bool, clock: Clock, upgrade: bool) -> None:
-    steps = migrations.known("postgres")
-    applied = _applied(driver)
-    if not applied and not create:
-        raise NoArchive(f"{driver.url} (schema {driver.schema})")
-    if applied and not upgrade and migrations.pending(driver.url, steps, applied):
-        raise OlderArchive(driver.url)
-    for step in migrations.pending(driver.url, steps, applied):
-        with driver.write():
-            if step not in migrations.pending(driver.url, steps, _applied(driver)):
-                continue  # another process was faster
+    """Apply what is missing in one transaction: others see the archive of before or the whole new one."""
+    if not _undone(driver, _applied_so_far(driver), create, upgrade):
+        return
+    with driver.write():
+        for step in _undone(driver, _applied(driver), create, upgrade):  # another process may have been faster
             driver.run(f'CREATE SCHEMA IF NOT EXISTS "{driver.schema}"')
             driver.run(_NOTES)
             driver.script(step.sql)
             driver.run(migrations.NOTE, [step.number, step.name, step.checksum, clock()])
+
+
+def _undone(
+    driver: PostgresDriver, applied: migrations.Applied, create: bool, upgrade: bool
+) -> list[migrations.Migration]:
+    """The steps to apply. Raises when the caller does not want them applied."""
+    undone = migrations.pending(driver.url, migrations.known("postgres"), applied)
+    if not applied and not create:
+        raise NoArchive(f"{driver.url} (schema {driver.schema})")
+    if applied and undone and not upgrade:
+        raise OlderArchive(driver.url)
+    return undone
+
+
+def _applied_so_far(driver: PostgresDriver) -> migrations.Applied:
+    """What `_applied` says, read without the lock of the writers unless another process creates the archive right now.
+
+    A commit makes rows visible first and tells other connections to drop their caches a moment later. In between
+    `pg_tables` lists a new table, but a connection that has looked for its schema before still takes it as missing. The
+    lock is released after both.
+    """
+    try:
+        return _applied(driver)
+    except NotAnArchive:
+        with driver.write():
+            return _applied(driver)
 
 
 def _applied(driver: PostgresDriver) -> migrations.Applied:

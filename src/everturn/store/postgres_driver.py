@@ -164,6 +164,8 @@ def connect(conninfo: str, shown: str, schema: str) -> PostgresDriver:
         # Ours first: the schema has a `lower` of its own.
         connection.execute(sql.SQL("SET search_path TO {}, pg_catalog").format(sql.Identifier(schema)))
         connection.execute(sql.SQL("SET lock_timeout TO {}").format(LOCK_SECONDS * 1000))
+        # A stricter level would fix the view of a writer before it waits for its turn.
+        connection.execute("SET default_transaction_isolation TO 'read committed'")
     return driver
 
 
@@ -213,6 +215,8 @@ def dollars(statement: str) -> str:
 
 
 def _line(error: psycopg.Error) -> str:
+    if error.diag.message_primary:  # what follows it points into our SQL
+        return error.diag.message_primary
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[-1].strip().removeprefix("FATAL:").removeprefix("ERROR:").strip()
 

@@ -1,4 +1,4 @@
-"""The numbered steps that bring an archive to the schema of this version: forward only, one transaction each.
+"""The numbered steps that bring an archive to the schema of this version: forward only, none half applied.
 
 Each engine has a folder of `NNNN_name.sql`. What was applied is noted in `schema_migrations` with a checksum: a file
 changed after it was applied, or a number we do not know, means the archive is not ours to touch.
