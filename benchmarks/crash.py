@@ -75,7 +75,7 @@ def _parallel(engine: str, place: _Place, url: str = "") -> Iterator[Figure]:
         if url:
             scene = Scene(f"{url}&schema=crash_{policy or 'ask'}", scene.folder, PARALLEL, policy=policy)
         with victim() as one:
-            code = one.play(scene.url, scene.folder, steps=PARALLEL, dies="b", after=0.7, policy=policy)["code"]
+            code = one.play(scene.url, scene.folder, steps=PARALLEL, dies="b", policy=policy)["code"]
         wrong = [] if code == -9 else ["it was not killed"]
         wrong += judge(scene)
         with closing(open_archive(scene.url)) as store:

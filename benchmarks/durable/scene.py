@@ -32,6 +32,7 @@ from everturn.store import Store
 PARALLEL = (("a", "b", "c"),)
 LONG = (("a", "b", "c"), ("d",), ("e", "f"), ("g",))
 ANSWER = "all is done"
+PATIENCE = 60.0  # seconds
 
 
 @dataclass
@@ -72,7 +73,6 @@ class Scene:
     folder: Path
     steps: tuple[tuple[str, ...], ...] = LONG
     dies: str = ""
-    after: float = 0.3
     policy: str = ""  # of the tool: "" asks, or fails where nobody can be asked; "reconcile" looks into the ledger
     durability: str = "power"
 
@@ -185,11 +185,27 @@ def _effect(scene: Scene) -> Tool:
         os.fsync(handle)
         os.close(handle)
         if name == scene.dies:
-            time.sleep(scene.after)
+            _wait_for_others(scene)
             os.kill(os.getpid(), signal.SIGKILL)
         return f"done {name}"
 
     return effect
+
+
+def _wait_for_others(scene: Scene) -> None:
+    """Until the journal says that the results of the calls beside `dies` are durable."""
+    beside = next(step for step in scene.steps if scene.dies in step)
+    wanted, end = {f"call_{name}" for name in beside if name != scene.dies}, time.monotonic() + PATIENCE
+    while not wanted <= _acknowledged_results(scene):
+        if time.monotonic() > end:
+            raise TimeoutError(f"{sorted(wanted - _acknowledged_results(scene))} have no result")
+        time.sleep(0.01)
+
+
+def _acknowledged_results(scene: Scene) -> set[str]:
+    lines = scene.acks.read_bytes().split(b"\n")[:-1]  # the last may be half written
+    read = [records.parse(line, SESSION) for line in lines]
+    return {record.call_id for record in read if isinstance(record, records.Result)}
 
 
 def _acknowledge(journal: Journal, path: Path, acked: Callable[[bytes], None]) -> None:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,8 @@ from benchmarks.durable.images import images
 from benchmarks.durable.scene import PARALLEL, Scene, effects, judge, kept, play, results
 from benchmarks.durable.shim import Disk, Shim
 from benchmarks.durable.victim import CALLS, Victim, points, victim
-from everturn.resume.journal import open_archive
+from everturn.resume import records
+from everturn.resume.journal import Journal, open_archive
 
 BROKEN = "reading or writing it failed; check the disk, then run `everturn verify`"
 FULL = "the disk is full; nothing half-written was kept: free some space and run it again"
@@ -71,6 +74,35 @@ def test_a_process_killed_in_the_middle_of_parallel_calls_repeats_none(
         assert {one.call_id: one.outcome for one in results(store).values()} == {
             "call_a": "ok", "call_b": wanted, "call_c": "ok",
         }  # fmt: skip
+
+
+def test_the_scene_kills_its_process_only_after_the_other_results_are_durable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may take any time on a busy machine, and the policy `retry` repeats a call without a result."""
+    scene = Scene(str(tmp_path / "archive.db"), tmp_path, PARALLEL, dies="b")
+    durable, looks, written_now = Journal.write, count(1), threading.Event()
+    told: list[set[str]] = []
+
+    def hold_results(journal: Journal, *many: records.Record) -> None:
+        if any(isinstance(record, records.Result) for record in many):
+            assert written_now.wait(60)
+        durable(journal, *many)
+
+    def look_again(seconds: float) -> None:
+        if next(looks) == 3:
+            written_now.set()
+
+    def note_death(pid: int, signal: int) -> None:
+        lines = [records.parse(line, "") for line in scene.acks.read_bytes().splitlines()]
+        told.append({record.call_id for record in lines if isinstance(record, records.Result)})
+        written_now.set()
+
+    monkeypatch.setattr(Journal, "write", hold_results)
+    monkeypatch.setattr("benchmarks.durable.scene.time.sleep", look_again)
+    monkeypatch.setattr("benchmarks.durable.scene.os.kill", note_death)
+    assert play(scene).state == "done"
+    assert told == [{"call_a", "call_c"}]
 
 
 @pytest.mark.needs("strace")
