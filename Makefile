@@ -7,7 +7,7 @@ PYTEST ?= -n auto
 FILES = src tests scripts benchmarks
 DOCS = docs/commands.md docs/schema.md docs/analytics.md docs/habits.md
 
-.PHONY: run test check lint types layers docs-check docs test-all cover bench bench-peers conformance agents-test fuzz clean
+.PHONY: run test check lint types layers docs-check docs test-all cover bench bench-peers conformance agents-test recordings fuzz clean
 
 run: .venv/ready-run  ## archive the agents' history of this machine (or a sample) into .everturn/ and say what to try
 	@EVERTURN_HOME="$(CURDIR)/.everturn" $(BIN)/everturn
@@ -53,6 +53,9 @@ conformance:  ## other people's test suites for what we implement of theirs, in 
 
 agents-test: .venv/ready-dev  ## install the real agents from npm into .agents/ and run the tests that drive them
 	@scripts/agents
+
+recordings: .venv/ready-dev  ## install the real agents from npm into .agents/, record them in .recordings/ and print the score
+	@scripts/recordings
 
 fuzz: .venv/ready-dev  ## ten minutes of random damage for every reader
 	@PYTHONPATH=src:. $(BIN)/python -m tests.fuzz

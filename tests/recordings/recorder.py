@@ -1,0 +1,326 @@
+"""Record one scenario: a program in tmux, `script` around it, the scripted model behind it, the truth beside it.
+
+    record(PROGRAMS["opencode-0.5"], SCENARIOS["tools"], seed=1, out=Path("out"))
+
+Waiting is for something to be seen: the prompt in the input box, the model's replies asked for, a screen that no longer
+changes. A step that does not end in time makes the truth incomplete, and the recording goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from tests.model_server import ModelServer
+from tests.recordings.homes import Home
+from tests.recordings.model import ScriptedModel
+from tests.recordings.programs import Keys, Program
+from tests.recordings.scenarios import Scenario
+from tests.recordings.steps import Step
+from tests.recordings.truth import (
+    RECORDING,
+    SCREENS,
+    TIMING,
+    Answer,
+    Event,
+    Moment,
+    Notice,
+    Prompt,
+    Screen,
+    Truth,
+    lines_on,
+    squash,
+    write_truth,
+)
+from tests.tmux import Pane
+
+FORMS = {
+    "typescript": lambda raw, timing: ["script", "-q", "-f", f"--timing={timing}", raw],
+    "log-out": lambda raw, timing: ["script", "-q", "-f", "--logging-format", "advanced", "-O", raw, "-T", timing],
+}
+
+START = 90.0  # seconds until a program takes its first prompt
+STEP = 60.0  # seconds until a step is over
+QUIET = 1.0  # seconds without a change until a screen has settled
+
+
+def record(program: Program, scenario: Scenario, seed: int, out: Path, form: str = "log-out") -> Truth:
+    """Make a recording in a folder, and return its truth."""
+    out.mkdir(parents=True, exist_ok=True)
+    for name in (RECORDING, TIMING, SCREENS):
+        (out / name).unlink(missing_ok=True)
+    stage = Path(tempfile.gettempdir()) / "recordings" / f"{program.name}-{scenario.name}-{seed}"
+    shutil.rmtree(stage, ignore_errors=True)
+    stage.mkdir(parents=True)
+    clock = _Clock(out / RECORDING)
+    try:
+        work = stage / "home" / "work"
+        model = ScriptedModel(lambda tool, offered: program.spell(tool, offered, work), clock.now)
+        with ModelServer(model) as server:
+            home = Home(stage / "home", server.root, program.path, scenario.asks)
+            home.work.mkdir(parents=True)
+            command = [*FORMS[form](str(out / RECORDING), str(out / TIMING)), "-c", _line(program, home)]
+            env = {"PATH": os.environ["PATH"], "HOME": str(home.path), "LANG": "C.UTF-8", **program.settle(home)}
+            with Pane(stage, ["env", "TERM=xterm-256color", *command], env, scenario.size, home.work) as pane:
+                session = _Session(program, pane, model, clock, out)
+                try:
+                    session.run(scenario.steps(seed))
+                finally:
+                    _end(stage)
+        truth = _told(session, scenario, seed, form)
+        write_truth(out, truth)
+        return truth
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _line(program: Program, home: Home) -> str:
+    return " ".join([str(program.path), *program.arguments(home)])
+
+
+def _told(session: _Session, scenario: Scenario, seed: int, form: str) -> Truth:
+    model = session.model
+    return Truth(
+        program=session.program.name,
+        version=session.program.version,
+        scenario=scenario.name,
+        seed=seed,
+        size=scenario.size,
+        form=form,
+        started=session.clock.started,
+        bytes=session.clock.now().offset,
+        complete=session.complete,
+        prompts=session.prompts,
+        answers=session.answers(),
+        calls=model.calls,
+        notices=sorted([*session.notices, *model.failures], key=lambda notice: notice.when.at),
+        events=session.events,
+    )
+
+
+class _Clock:
+    """Tells the moment: `script` writes through, so the size of its file is the place in the recording."""
+
+    def __init__(self, recording: Path) -> None:
+        self._recording, self.started = recording, time.time()
+
+    def begin(self) -> None:
+        """The recording has begun."""
+        self.started = time.time()
+
+    def now(self) -> Moment:
+        """This moment."""
+        size = self._recording.stat().st_size if self._recording.exists() else 0
+        return Moment(round(time.time() - self.started, 3), size)
+
+
+@dataclass
+class _Session:
+    """One run of a program, step by step."""
+
+    program: Program
+    pane: Pane
+    model: ScriptedModel
+    clock: _Clock
+    out: Path
+    prompts: list[Prompt] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    complete: bool = True
+    number: int = 1  # of the session
+    seen: dict[int, list[str]] = field(default_factory=dict)  # screens while the answer to a prompt streamed
+    cut: set[int] = field(default_factory=set)  # prompts whose answer was interrupted
+
+    def run(self, steps: list[Step]) -> None:
+        """Take every step the program can take."""
+        self._wait(lambda: self.clock.now().offset > 0, START)
+        self.clock.begin()
+        self._wait(lambda: re.search(self.program.ready, self._look()) is not None, START)
+        self._settle()
+        doing: dict[str, Callable[[Step], None]] = {
+            "prompt": self._submit,
+            "new": self._begin_session,
+            "resize": self._resize,
+            "scroll": self._scroll,
+            "interrupt": self._interrupt,
+            "agent": self._switch_agent,
+            "toast": self._raise_toast,
+        }
+        self._keep_screen("start")
+        for step in steps:
+            doing[step.do](step)
+            self._keep_screen(step.do)
+
+    def answers(self) -> list[Answer]:
+        """What the model said; of an interrupted answer, what had been drawn."""
+        return [
+            Answer(one.text, one.when, one.prompt, True, lines_on(one.text, self.seen.get(one.prompt, [])))
+            if one.prompt in self.cut
+            else one
+            for one in self.model.answers
+        ]
+
+    # steps ------------------------------------------------------------------------------------------------------------
+    def _submit(self, step: Step) -> None:
+        self._enter_text(step)
+        self.model.begin(len(self.prompts), step.value, step.replies)
+        self.prompts.append(Prompt(step.value, self.clock.now(), self.number, step.is_pasted))
+        self.pane.press("Enter")
+        for decision in step.decisions:
+            self._decide(decision)
+        if step.waits:
+            self._wait(lambda: self.model.is_idle, STEP)
+            self._settle()
+        else:
+            self._wait(lambda: self.model.has_begun, STEP)
+            self._wait(self._is_well_begun, STEP)
+
+    def _enter_text(self, step: Step) -> None:
+        before = self._look()
+        if step.is_pasted:
+            self.pane.paste(step.value)
+            self._wait(lambda: self._look() != before, 10)
+            self._settle(0.4)
+            return
+        self.pane.type(step.value)
+        tail = squash(step.value)[-8:]
+        self._wait(lambda: squash(self._look()).count(tail) > squash(before).count(tail), 10)
+        self._settle(0.3)
+
+    def _is_well_begun(self) -> bool:
+        screens = self.seen.setdefault(len(self.prompts) - 1, [])
+        screens.append(self._look())
+        answers = [answer for answer in self.model.answers if answer.prompt == len(self.prompts) - 1]
+        return bool(answers) and len(lines_on(answers[-1].text, screens)) > 12
+
+    def _decide(self, decision: str) -> None:
+        dialog = self.program.dialog
+        assert dialog is not None
+        self._wait(lambda: re.search(dialog.sign, self._look()) is not None, STEP)
+        self._settle(0.5)
+        self.notices.append(Notice("dialog", decision, self.clock.now()))
+        if decision == "reject":
+            self.model.deny_open_calls()
+        self._send(dialog.answers[decision])
+        self._wait(lambda: re.search(dialog.sign, self._look()) is None, 10)
+        if decision == "reject":
+            self._settle()
+            self.model.stop_waiting()
+
+    def _begin_session(self, step: Step) -> None:
+        if self._press("new", "", self.program.new):
+            self.number += 1
+
+    def _resize(self, step: Step) -> None:
+        self.events.append(Event("resize", step.value, self.clock.now()))
+        width, height = step.value.split("x")
+        self.pane.resize(int(width), int(height))
+        self._finish_turn()
+
+    def _scroll(self, step: Step) -> None:
+        if keys := self.program.scroll.get(step.value, ()):
+            self.events.append(Event("scroll", step.value, self.clock.now()))
+            self._send(keys)
+            self._settle(0.4, most=3)
+            if step.value == "down":
+                self._finish_turn()
+
+    def _interrupt(self, step: Step) -> None:
+        prompt = len(self.prompts) - 1
+        self.cut.add(prompt)
+        self.events.append(Event("interrupt", "", self.clock.now()))
+        self._send(self.program.interrupt)
+        self._settle()
+        self.seen.setdefault(prompt, []).append(self._look())
+        self.notices.append(Notice("interrupt", "", self.clock.now()))
+        self.model.stop_waiting()
+
+    def _switch_agent(self, step: Step) -> None:
+        self._press("agent", "", self.program.agent)
+
+    def _raise_toast(self, step: Step) -> None:
+        if self._press("toast", "", self.program.toast):
+            self.notices.append(Notice("toast", "", self.events[-1].when))
+
+    def _press(self, kind: str, value: str, keys: Keys) -> bool:
+        if not keys:
+            return False
+        self.events.append(Event(kind, value, self.clock.now()))
+        self._send(keys)
+        self._settle()
+        return True
+
+    def _keep_screen(self, after: str) -> None:
+        """Note what is on the screen after a step, as tmux sees it."""
+        screen = Screen(after, self.clock.now(), [line.rstrip() for line in self._look().splitlines()])
+        with (self.out / SCREENS).open("ab") as file:
+            file.write(msgspec.json.encode(screen) + b"\n")
+
+    # waiting ----------------------------------------------------------------------------------------------------------
+    def _look(self) -> str:
+        return self.pane.screen()
+
+    def _send(self, keys: Keys) -> None:
+        for key in keys:
+            if key.startswith("/"):
+                self.pane.type(key)
+            else:
+                self.pane.press(key)
+            self._settle(0.3, most=3)
+
+    def _finish_turn(self) -> None:
+        self._wait(lambda: self.model.is_idle, STEP)
+        self._settle()
+
+    def _settle(self, quiet: float = QUIET, most: float = STEP) -> None:
+        """Wait until the screen has not changed for a while."""
+        last, since, end = "", time.monotonic(), time.monotonic() + most
+        while time.monotonic() - since < quiet:
+            if (screen := self._look()) != last:
+                last, since = screen, time.monotonic()
+            if time.monotonic() > end:
+                self.complete = self.complete and most != STEP
+                return
+            time.sleep(0.1)
+
+    def _wait(self, happened: Callable[[], bool], most: float) -> None:
+        end = time.monotonic() + most
+        while not happened():
+            if time.monotonic() > end:
+                self.complete = False
+                (self.out / "stuck.txt").write_text(self._look(), "utf-8")
+                return
+            time.sleep(0.1)
+
+
+def _end(stage: Path) -> None:
+    """End what was started: `script` and the program outlive their terminal."""
+    for noted in stage.glob("tmux*.pid"):
+        for pid in reversed(_family(int(noted.read_text()))):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+
+def _family(first: int) -> list[int]:
+    """A process and its descendants."""
+    parents: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+    found = [first]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found
