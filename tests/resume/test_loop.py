@@ -7,21 +7,23 @@ import os
 import signal
 import threading
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from everturn.errors import ModelUnreachable, Usage
 from everturn.llm import Delta, Message, Part, Reply, Request
-from everturn.resume import policies
-from everturn.resume.execution import Limits
+from everturn.resume import execution, policies
+from everturn.resume.execution import Ending, Execution, Limits
 from everturn.resume.journal import Journal
 from everturn.resume.loop import Budget, Loop, Watch, in_thread
 from everturn.resume.tools import Tool, ToolContext, tool
 from everturn.store import Store
 from tests.resume.talking import Model, calls, says
+from tests.waiting import wait_until
 
-LONGEST = 20  # seconds; no test waits that long unless something is wrong
+LONGEST = 60  # seconds; no test waits that long unless something is wrong
 
 
 @tool(read_only=True)
@@ -38,6 +40,14 @@ def told(journal: Journal) -> dict[str, tuple[str, bool]]:
         for part in message.parts
         if part.kind == "result"
     }
+
+
+class Clock:
+    """The clock of running calls, as many seconds ahead as a test says."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seconds = 0.0
+        monkeypatch.setattr(execution, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + self.seconds))
 
 
 def test_a_conversation_with_tools_goes_on_until_there_is_an_answer(store: Store) -> None:
@@ -75,22 +85,24 @@ def test_calls_of_one_response_run_side_by_side(archive: Store) -> None:
 
 
 def test_no_more_calls_run_at_once_than_allowed_and_some_only_alone(archive: Store) -> None:
-    running, most, lock = [0], [0], threading.Lock()
+    running, most, lock, together = [0], [0], threading.Lock(), threading.Barrier(2)
     beside: list[int] = []
+    first_two: list[int] = []
 
     def body(note: list[int]) -> None:
         with lock:
             running[0] += 1
             most[0] = max(most[0], running[0])
-        time.sleep(0.01)
+        if note is first_two:
+            together.wait(LONGEST)
         with lock:
             note.append(running[0])
             running[0] -= 1
 
     @tool
-    def work() -> None:
+    def work(context: ToolContext) -> None:
         """Work."""
-        body([])
+        body(first_two if context.call_id in "01" else [])
 
     @tool(alone=True)
     def careful() -> None:
@@ -169,18 +181,23 @@ def test_a_call_that_takes_too_long_is_told_to_stop_and_not_waited_for(archive: 
     assert archive.calls(1)[0].error_class == "timeout"
 
 
-def test_asynchronous_tools_run_too_and_are_cancelled_when_their_time_is_up(archive: Store) -> None:
+def test_asynchronous_tools_run_too_and_are_cancelled_when_their_time_is_up(
+    archive: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ended: list[str] = []
+    begun, clock = threading.Event(), Clock(monkeypatch)
 
     @tool
     async def quick(word: str) -> str:
-        """Say it back."""
-        await asyncio.sleep(0)
+        """Say it back when the other one runs, an hour later."""
+        await asyncio.to_thread(begun.wait, LONGEST)
+        clock.seconds = 3600
         return word
 
-    @tool(timeout=0.05)
+    @tool(timeout=1800)
     async def slow() -> None:
         """Wait."""
+        begun.set()
         try:
             await asyncio.sleep(LONGEST)
         finally:
@@ -188,13 +205,20 @@ def test_asynchronous_tools_run_too_and_are_cancelled_when_their_time_is_up(arch
 
     journal = Journal.open(archive)
     Loop(Model([calls(("a", "quick", {"word": "hi"}), ("b", "slow")), says("ok")]), [quick, slow]).run(journal, "go")
-    assert told(journal) == {"a": ("hi", False), "b": (policies.timed_out(0.05), True)}
-    _until(lambda: ended == ["cancelled"])
+    assert told(journal) == {"a": ("hi", False), "b": (policies.timed_out(1800), True)}
+    wait_until(lambda: ended == ["cancelled"])
 
 
-def test_a_turn_that_is_stopped_tells_the_truth_about_every_call(store: Store) -> None:
+def test_a_turn_that_is_stopped_tells_the_truth_about_every_call(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = Journal.open(store)
-    running = threading.Event()
+    running, over, clock, drain = threading.Event(), threading.Event(), Clock(monkeypatch), Execution._drain
+
+    def drain_and_jump(running: Execution, patience: float) -> list[Ending]:
+        endings = drain(running, patience)
+        clock.seconds = 3600 if any(ending.part.call_id == "a" for ending in endings) else clock.seconds
+        return endings
+
+    monkeypatch.setattr(Execution, "_drain", drain_and_jump)
 
     @tool
     def polite(context: ToolContext) -> str:
@@ -206,10 +230,10 @@ def test_a_turn_that_is_stopped_tells_the_truth_about_every_call(store: Store) -
     @tool
     def deaf() -> None:
         """Never listen."""
-        time.sleep(LONGEST)
+        over.wait(LONGEST)
 
     model = Model([calls(("a", "polite"), ("b", "deaf"), ("c", "add", {"first": 1})), says("I see")])
-    loop = Loop(model, [polite, deaf, add], limits=Limits(workers=2, grace=0.2))
+    loop = Loop(model, [polite, deaf, add], limits=Limits(workers=2, grace=LONGEST))
 
     def stop() -> None:
         running.wait(LONGEST)
@@ -217,6 +241,7 @@ def test_a_turn_that_is_stopped_tells_the_truth_about_every_call(store: Store) -
 
     threading.Thread(target=stop).start()
     outcome = loop.run(journal, "go")
+    over.set()
     assert outcome.state == "cancelled"
     assert told(journal) == {
         "a": ("stopped half way", False),
@@ -240,7 +265,7 @@ def test_ctrl_c_stops_the_turn_while_the_model_speaks(archive: Store) -> None:
     released.set()
     assert outcome.state == "cancelled"
     assert signal.getsignal(signal.SIGINT) is before
-    _until(lambda: model.closed == 1)
+    wait_until(lambda: model.closed == 1)
     assert [message.role for message in journal.past.messages] == ["user"]
     model.while_speaking = lambda: None
     assert Loop(model).resume(journal).text == "one two three"
@@ -400,10 +425,3 @@ def test_a_response_that_names_a_call_twice_gets_one_result(archive: Store) -> N
     journal = Journal.open(archive)
     Loop(Model([twice, says("ok")]), [once]).run(journal, "go")
     assert (ran, told(journal)) == ([1], {"a": ("", False)})
-
-
-def _until(is_so: Any) -> None:
-    end = time.monotonic() + LONGEST
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.005)
