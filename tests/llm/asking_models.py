@@ -15,7 +15,7 @@ KEY = "sk-test-" + "Zq7w" * 8
 WIRES: dict[str, Wire] = {"messages": anthropic_messages, "chat": chat_completions}
 
 #: Quick enough for tests; the pauses are noted instead of waited for.
-QUICK = Patience(connect=5, read=5, total=20, tries=3)
+QUICK = Patience(connect=20, read=20, total=20, tries=3)
 
 
 def asks(text: str = "hello", **more: Any) -> Request:

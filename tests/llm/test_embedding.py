@@ -6,7 +6,6 @@ import importlib
 import json
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 
 from everturn.errors import BadAnswer, BadConfig, ModelBusy, ModelRefused, ModelUnreachable
 from everturn.llm.embedding import EndpointEmbedder, LocalEmbedder, described, open_embedder
+from tests.waiting import PATIENCE
 
 Answer = Callable[[dict[str, Any]], tuple[int, Any]]
 
@@ -125,14 +125,17 @@ def test_an_answer_that_is_not_what_was_promised_is_told(server: Server, body: A
 
 
 def test_a_server_that_does_not_answer_in_time_is_given_up(server: Server) -> None:
-    def slowly(asked: dict[str, Any]) -> tuple[int, Any]:
-        time.sleep(0.5)
+    given_up = threading.Event()
+
+    def answer_afterwards(asked: dict[str, Any]) -> tuple[int, Any]:
+        given_up.wait(PATIENCE)
         return lengths(asked)
 
-    server.answer = slowly
+    server.answer = answer_afterwards
 
     with pytest.raises(ModelUnreachable, match="within"):
         EndpointEmbedder(server.base, "small", 2, timeout=0.05).embed(["a"])
+    given_up.set()
 
 
 def test_a_server_that_is_not_there_is_told(server: Server) -> None:
@@ -140,7 +143,7 @@ def test_a_server_that_is_not_there_is_told(server: Server) -> None:
     server.server_close()
 
     with pytest.raises(ModelUnreachable):
-        EndpointEmbedder(base, "small", 2, timeout=1).embed(["a"])
+        EndpointEmbedder(base, "small", 2, timeout=PATIENCE).embed(["a"])
 
 
 @pytest.mark.parametrize("base", ["", "file:///etc/passwd", "ftp://host/v1", "host/v1", "http://"])

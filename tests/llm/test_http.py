@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from everturn.errors import BadAnswer, BadConfig, ModelBusy, ModelError, ModelRefused, ModelUnreachable
-from everturn.llm import Message, Part, Request, Tool
+from everturn.llm import Message, Part, Request, Tool, http
 from everturn.llm.address import address
 from everturn.llm.answers import pause_of
 from everturn.llm.http import Endpoint, HttpBackend, Patience
@@ -28,6 +30,7 @@ from tests.model_server import (
     refuses,
     web_page,
 )
+from tests.waiting import PATIENCE, wait_until
 
 BOTH = pytest.mark.parametrize("wire", ["messages", "chat"])
 HOW = pytest.mark.parametrize("is_streamed", [True, False])
@@ -186,7 +189,7 @@ def test_a_whole_reply_that_always_breaks_off_is_given_cut(wire: str) -> None:
 
 def test_a_reply_that_broke_off_when_time_is_over_is_given_cut() -> None:
     with ModelServer([Says("one two three four", cut_after=6)]) as server:
-        reply = backend(server, patience=Patience(total=5, tries=3, pause=50)).ask(asks())
+        reply = backend(server, patience=Patience(total=60, longest_pause=600, tries=3, pause=600)).ask(asks())
     assert (reply.stop, reply.tries, len(server.asked)) == ("cut", 1, 1)
 
 
@@ -239,16 +242,23 @@ def test_an_answer_without_words_is_an_answer(wire: str) -> None:
 @BOTH
 def test_a_server_that_answers_too_late_is_not_waited_for(wire: str) -> None:
     quick = Patience(connect=5, read=0.2, total=20, tries=3)
-    with ModelServer([Says("late", wait=30)]) as server, pytest.raises(ModelUnreachable, match="in time"):
-        backend(server, wire, quick).ask(asks())
-    assert len(server.asked) == 1  # what it may be working on is not asked for twice
+    with ModelServer([Says("late", wait=PATIENCE)]) as server:
+        with pytest.raises(ModelUnreachable, match="in time") as caught:
+            backend(server, wire, quick).ask(asks())
+        wait_until(lambda: server.asked)
+    # What it may be working on is not asked for twice.
+    assert (caught.value.tries, len(server.asked)) == (1, 1)
 
 
 @BOTH
-def test_an_answer_that_drips_for_ever_ends_when_its_time_is_over(wire: str) -> None:
-    says = Says("word " * 500, drip=0.05)
-    with ModelServer([says]) as server:
-        deltas = list(backend(server, wire, Patience(read=5, total=0.4, tries=1)).stream(asks()))
+def test_an_answer_that_drips_for_ever_ends_when_its_time_is_over(wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    hours = [0.0]  # that pass with the first words
+    monkeypatch.setattr(http, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + hours[0]))
+    deltas = []
+    with ModelServer([Says("word " * 500, drip=0.05)]) as server:
+        for delta in backend(server, wire, Patience(read=PATIENCE, total=PATIENCE, tries=1)).stream(asks()):
+            deltas.append(delta)
+            hours[0] = 3600.0 if delta.text else hours[0]
     reply = deltas[-1].reply
     assert reply is not None and reply.stop == "cut" and 0 < len(reply.text) < 500
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from everturn.errors import BadAnswer, ModelError, ModelRefused, ModelUnreachable
-from everturn.llm import Message, Part, Request, Tool
+from everturn.llm import Message, Part, Request, Tool, programs
 from everturn.llm.programs import MARK, Limits, ProgramBackend, prompt
 from everturn.model.words import ASKING
 from everturn.sources import Ask, Asked, all_sources
 from tests.llm.asking_models import asks
+from tests.waiting import wait_until
 
 ASKED = {name: source.ask for name, source in all_sources().items() if source.ask is not None}
 EACH = pytest.mark.parametrize("name", sorted(ASKED))
@@ -211,35 +212,37 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def gone(pid: int) -> bool:
-    for _ in range(200):
-        if not is_running(pid):
-            return True
-        time.sleep(0.02)
-    return False
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-def test_a_program_that_takes_too_long_is_ended_with_all_its_children(tmp_path: Path) -> None:
-    text = f"pid = os.fork()\nopen({str(tmp_path / 'pid')!r}, 'a').write(f'{{os.getpid()}}\\n')\ntime.sleep(60)"
-    with pytest.raises(ModelUnreachable, match=r"within 0\.7 s"):
-        script(tmp_path, text, Limits(seconds=0.7)).ask(asks())
-    pids = [int(line) for line in (tmp_path / "pid").read_text().split()]
-    assert len(pids) == 2 and all(map(gone, pids))
+def test_a_program_that_takes_too_long_is_ended_with_all_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted, wait = tmp_path / "pid", programs._waited
+
+    def wait_for_both(process: subprocess.Popen[bytes], seconds: float) -> str:
+        wait_until(lambda: noted.exists() and noted.read_text().count("\n") == 2)
+        return wait(process, seconds)
+
+    monkeypatch.setattr(programs, "_waited", wait_for_both)
+    text = f"pid = os.fork()\nopen({str(noted)!r}, 'a').write(f'{{os.getpid()}}\\n')\ntime.sleep(600)"
+    with pytest.raises(ModelUnreachable, match=r"within 0\.05 s"):
+        script(tmp_path, text, Limits(seconds=0.05)).ask(asks())
+    wait_until(lambda: not any(is_running(int(pid)) for pid in noted.read_text().split()))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 def test_a_child_that_a_program_leaves_behind_is_ended(tmp_path: Path) -> None:
-    text = f"pid = os.fork()\nif not pid:\n    time.sleep(60)\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(pid))\nprint('done')"
+    text = f"pid = os.fork()\nif not pid:\n    time.sleep(600)\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(pid))\nprint('done')"
     assert script(tmp_path, text).ask(asks()).text == "done\n"
-    assert gone(int((tmp_path / "pid").read_text()))
+    wait_until(lambda: not is_running(int((tmp_path / "pid").read_text())))
 
 
 @pytest.mark.skipif(not hasattr(os, "setsid"), reason="needs sessions of processes")
 def test_a_child_that_went_away_does_not_hold_us_up(tmp_path: Path) -> None:
     text = (
-        f"pid = os.fork()\nif not pid:\n    os.setsid()\n    open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
-        "    time.sleep(60)\ntime.sleep(0.3)\nprint('done', flush=True)"
+        f"noted = {str(tmp_path / 'pid')!r}\npid = os.fork()\n"
+        "if not pid:\n    os.setsid()\n    open(noted, 'w').write(str(os.getpid()))\n    time.sleep(600)\n"
+        "while not os.path.exists(noted) or not os.path.getsize(noted): time.sleep(0.01)\n"
+        "print('done', flush=True)"
     )
     assert script(tmp_path, text).ask(asks()).text == "done\n"
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
