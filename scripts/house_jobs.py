@@ -68,7 +68,7 @@ def run_command(*words: str) -> None:
 def run_sync(folder: Path, tracer: CallTracer) -> None:
     """Archive one session of a format that keeps lines of JSON."""
     call = {"type": "toolCall", "id": "c1", "name": "read", "arguments": {"path": "gauge.txt"}}
-    said: list[dict[str, Any]] = [
+    messages: list[dict[str, Any]] = [
         {"role": "user", "content": [{"type": "text", "text": "Read the gauge."}]},
         {"role": "assistant", "content": [{"type": "text", "text": "Reading."}, call], "stopReason": "toolUse"},
         {"role": "toolResult", "content": [{"type": "text", "text": "4.2 m"}], "toolCallId": "c1", "toolName": "read"},
@@ -76,7 +76,9 @@ def run_sync(folder: Path, tracer: CallTracer) -> None:
     ]
     stamp = "2026-05-04T15:00:0{}.000Z".format
     records: list[dict[str, Any]] = [{"type": "session", "version": 3, "id": "gauge", "cwd": "/home/ada/harbour"}]
-    records += [{"type": "message", "id": str(n), "parentId": str(n - 1), "message": one} for n, one in enumerate(said)]
+    records += [
+        {"type": "message", "id": str(n), "parentId": str(n - 1), "message": one} for n, one in enumerate(messages)
+    ]
     lines = [json.dumps(record | {"timestamp": stamp(n)}) for n, record in enumerate(records)]
     (folder / "pi").mkdir()
     (folder / "pi" / "gauge.jsonl").write_text("\n".join(lines) + "\n", "utf-8")

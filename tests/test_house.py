@@ -93,7 +93,7 @@ def test_participles_are_found_among_methods_and_inner_functions(tmp_path: Path)
                 def _counted(): ...
         """
     found = house.find_participles(write_tree(tmp_path, {"till.py": text}))
-    assert found == ["shop.till:2 opened", "shop.till:4 _counted"]
+    assert found == ["shop.till:2 opened", "shop.till:3 _sold", "shop.till:4 _counted"]
 
 
 @pytest.mark.parametrize(
