@@ -8,6 +8,7 @@ from contextlib import closing
 
 import pytest
 
+from everturn.analyse.chance import surprising
 from everturn.analyse.paths import Paths, paths, places
 from everturn.analyse.plane import Scope, catch_up
 from everturn.store import SessionFilter, Store, open_store
@@ -66,6 +67,12 @@ def test_two_tools_that_only_some_sessions_have_do_not_belong_together(seed: int
         for number in range(60)
     )
     assert [one.path for one in found_in(made).items] == []
+
+
+def test_a_path_is_surprising_from_five_times_and_one_and_a_half_times_chance_on() -> None:
+    assert surprising(5, 0.001, 1) and not surprising(4, 0.001, 1)
+    assert surprising(1_500_000, 1_000_000, 1) and not surprising(1_499_999, 1_000_000, 1)
+    assert not surprising(6, 4, 1), "chance explains it, although it was seen often enough"
 
 
 def test_a_path_says_how_often_where_and_how_far_beyond_chance(store: Store) -> None:

@@ -161,6 +161,40 @@ def test_a_moved_file_is_the_same_session_at_another_place(any_store: Store, his
     assert len(sessions(any_store)) == 1
 
 
+@pytest.mark.parametrize("grown", [False, True])
+def test_a_file_that_was_copied_to_another_place_and_deleted_has_moved(
+    grown: bool, any_store: Store, history: History
+) -> None:
+    data = history.turn("a", "b")
+    path = history.write(data)
+    run(any_store, history)
+    new = _at_another_place(path, data + history.turn("c", "d") if grown else data)
+    report = run(any_store, history)
+    assert (report.moved, report.gone, report.messages) == (1, 0, 2 if grown else 0)
+    assert [file.path for file, _ in any_store.files()] == [str(new)]
+    assert len(sessions(any_store)) == 1
+
+
+def test_a_smaller_file_of_the_same_name_at_another_place_is_another_file(any_store: Store, history: History) -> None:
+    data = history.turn("a", "b") + history.turn("c", "d")
+    path = history.write(data)
+    run(any_store, history)
+    new = _at_another_place(path, data[:-1])
+    report = run(any_store, history)
+    assert (report.moved, report.gone, report.new) == (0, 1, 1)
+    assert {(file.path, file.state) for file, _ in any_store.files()} == {(str(path), "gone"), (str(new), "live")}
+    assert raw(any_store, path) == data
+
+
+def _at_another_place(path: Path, data: bytes) -> Path:
+    """A file with the name of one that is deleted, and an inode of its own."""
+    new = path.parent.with_name("-elsewhere") / path.name
+    new.parent.mkdir()
+    new.write_bytes(data)
+    path.unlink()
+    return new
+
+
 def test_a_fork_is_counted_once_and_linked(any_store: Store, history: History) -> None:
     shared = history.turn("common octopus", "reply")
     history.write(shared)

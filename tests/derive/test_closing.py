@@ -42,3 +42,14 @@ def test_next_steps_may_be_a_sentence() -> None:
 
 def test_the_word_next_alone_says_nothing() -> None:
     assert next_steps("The next release is far away. Next up") == []
+
+
+def test_a_next_step_has_at_least_four_words_and_is_no_question() -> None:
+    assert next_steps("All green. Next, write the docs.") == ["Next, write the docs."]
+    assert next_steps("All green. Next, the docs.") == []
+    assert next_steps("All green. Next, shall I write the docs for it?") == []
+
+
+def test_the_last_three_sentences_that_name_a_next_step_count() -> None:
+    steps = [f"Next, I'll write part {n} of the docs." for n in range(5)]
+    assert next_steps("All green. " + " ".join(steps)) == steps[-3:]

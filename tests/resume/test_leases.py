@@ -12,6 +12,7 @@ import pytest
 
 from everturn.errors import Busy, Conflict, EverturnError
 from everturn.llm import Delta
+from everturn.resume import leases
 from everturn.resume.journal import About, Journal, open_archive
 from everturn.resume.leases import Holder, current, this_process
 from everturn.resume.loop import Loop, Watch
@@ -151,6 +152,36 @@ def test_a_number_that_another_process_has_now_does_not_keep_a_lease(archive: St
     Journal.open(archive, "s1", holder=Holder("box", 1, "", "after"))
     mine = this_process("box")
     assert mine.started not in ("", "ended")
+
+
+@pytest.mark.parametrize(("after_the_name", "started"), [
+    ("S " + " ".join(str(n) for n in range(1, 50)), "19"),
+    ("S " + " ".join(str(n) for n in range(1, 20)), "19"),
+    ("S " + " ".join(str(n) for n in range(1, 19)), ""),  # too short to tell
+    ("Z " + " ".join(str(n) for n in range(1, 50)), "ended"),
+    ("", ""),
+])  # fmt: skip
+def test_the_start_of_a_process_is_field_22_of_its_stat(
+    after_the_name: str, started: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stat").write_text(f"1 (a) Z (b) {after_the_name}\n")
+    monkeypatch.setattr(leases, "Path", lambda _: tmp_path / "stat")
+    assert this_process("box").started == started
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not tell when a process began")
+def test_a_process_that_ended_and_was_not_waited_for_does_not_keep_a_lease(archive: Store) -> None:
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    started = Path(f"/proc/{other.pid}/stat").read_text().rpartition(")")[2].split()[19]
+    Journal.open(archive, "s1", holder=Holder("box", other.pid, started, "before"))
+    with pytest.raises(Busy):
+        Journal.open(archive, "s1", holder=HERE)
+    assert other.stdin is not None
+    with other.stdin as stdin:
+        stdin.write(b"\n")
+    os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
+    assert Journal.open(archive, "s1", holder=HERE).past.token == 2
+    other.wait()
 
 
 def test_two_processes_that_want_one_session_get_it_one_after_the_other(tmp_path: Path) -> None:
