@@ -5,6 +5,9 @@ BIN = .venv/bin
 # Tests run on every core; `make test PYTEST="-n 0 -x -k words"` gives pytest other arguments.
 PYTEST ?= -n auto
 FILES = src tests scripts benchmarks
+# Compiled modules are kept in .venv: the tests start hundreds of interpreters, and compiling takes longer than running.
+export PYTHONPYCACHEPREFIX = $(CURDIR)/.venv/pycache
+unexport PYTHONDONTWRITEBYTECODE
 DOCS = docs/commands.md docs/schema.md docs/analytics.md docs/habits.md
 
 .PHONY: run test check lint types layers docs-check docs test-all cover bench bench-peers conformance agents-test recordings fuzz clean
