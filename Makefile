@@ -37,7 +37,7 @@ docs-check: .venv/ready-dev
 	@PYTHONPATH=src:. $(BIN)/cog --check --check-fail-msg="docs are out of date: run \`make docs\`" $(DOCS)
 
 test-all: .venv/ready-dev
-	@$(BIN)/python -m pytest -q -rs $(PYTEST)
+	@$(BIN)/python -m pytest -q -rs --durations=10 --durations-min=1 $(PYTEST)
 
 docs: .venv/ready-dev  ## write docs/commands.md anew
 	@PYTHONPATH=src:. $(BIN)/cog -r $(DOCS)
