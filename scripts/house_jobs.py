@@ -2,8 +2,9 @@
 
     python scripts/house_jobs.py search FOLDER    # writes FOLDER/search.json
 
-A module counts when one of its functions runs, in any thread. Module and class bodies do not count, nor do functions that
-are called while a module is imported. `FOLDER` is the home folder of the process, with the sample archive in `everturn/`.
+A module counts when one of its functions runs, in any thread, and a template when it is filled (it is compiled to functions
+under its own file name). Module and class bodies do not count, nor do functions that are called while a module is imported.
+`FOLDER` is the home folder of the process, with the sample archive in `everturn/`.
 Only commands and public names are used, so that a module may be moved or renamed without a change here.
 """
 
