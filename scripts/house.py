@@ -21,9 +21,9 @@ How the figures are counted:
 - *`__init__` with definitions*: `__init__.py` files that define a function or class other than `__getattr__` and `__dir__`.
 - *files touched*: modules of everturn in which at least one function ran while a job was done, in any thread, and
   templates that were filled. Module and class bodies do not count, nor do functions that are called while a module
-  is imported. Each job has a process of its own: `everturn sync` of one Pi session into a new archive, `everturn search` and `everturn restore` on the sample
-  archive, a durable loop that opens an archive and runs one tool call, and the page of a session, requested from a
-  running `everturn web` that has answered another page before.
+  is imported. Each job has a process of its own: `everturn sync` of one Pi session into a new archive, `everturn
+  search` and `everturn restore` on the sample archive, a durable loop that opens an archive and runs one tool call,
+  and the page of a session, requested from a running `everturn web` that has answered another page before.
 """
 
 from __future__ import annotations
