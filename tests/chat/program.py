@@ -205,7 +205,7 @@ class Terminal:
         """Press keys."""
         os.write(self._master, text.encode())
 
-    def until(self, wanted: str, seconds: float = 30) -> str:
+    def until(self, wanted: str, seconds: float = 60) -> str:
         """Wait for something behind what was waited for before; all that came up to it."""
         start, end = self._looked, time.monotonic() + seconds
         while (found := self.seen.find(wanted, start)) < 0:
@@ -219,7 +219,7 @@ class Terminal:
         self._looked = found + len(wanted)
         return self.seen[start : self._looked]
 
-    def ended(self, seconds: float = 30) -> int:
+    def ended(self, seconds: float = 60) -> int:
         """Wait for the end; the exit code."""
         end = time.monotonic() + seconds
         while self._process.poll() is None and time.monotonic() < end:

@@ -16,7 +16,7 @@ from tests.chat.program import Desk, Model, Terminal, last_words, words_of
 from tests.model_server import Asked, Call, ModelServer, Says
 
 
-def told(process: subprocess.Popen[bytes], until: bytes, seconds: float = 30) -> bytes:
+def told(process: subprocess.Popen[bytes], until: bytes, seconds: float = 60) -> bytes:
     """What a process says, up to these words."""
     assert process.stdout is not None
     seen, end = b"", time.monotonic() + seconds

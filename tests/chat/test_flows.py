@@ -261,7 +261,7 @@ def test_a_summary_that_fails_once_is_made_by_the_retry(tmp_path: Path) -> None:
 
 def test_a_summary_that_takes_too_long_is_left_behind(tmp_path: Path) -> None:
     script = Model()
-    with ModelServer(lambda asked: Says("late", wait=20) if is_summary_request(asked) else script(asked)) as server:
+    with ModelServer(lambda asked: Says("late", wait=60) if is_summary_request(asked) else script(asked)) as server:
         desk = Desk(tmp_path, server)
         ran = desk.chat("words", words=("--new", "--summary-timeout", "0.2"))
         assert "(timed out after 0.2 s)" in ran.err and ran.code == 0
@@ -281,14 +281,18 @@ def test_no_summary_asks_no_model(desk: Desk) -> None:
     assert not any(map(is_summary_request, desk.server.asked)) and len(desk.sessions()) == 2
 
 
-@pytest.mark.parametrize("fault", [broken(), Says("odd", wait=20), Says("")])
+@pytest.mark.parametrize(
+    ("fault", "patience"),
+    [(broken(), "60"), (Says("odd", wait=60), "1"), (Says(""), "60")],
+    ids=["fails", "late", "empty"],
+)
 def test_an_acknowledgment_that_fails_is_late_or_empty_does_not_stop_anybody(
-    tmp_path: Path, fault: Says | Answer
+    tmp_path: Path, fault: Says | Answer, patience: str
 ) -> None:
     script = Model()
     with ModelServer(lambda asked: fault if is_restoration(asked) else script(asked)) as server:
         desk = Desk(tmp_path, server)
-        ran = desk.chat("one", "compact", "two", words=("--new", "--summary-timeout", "1"))
+        ran = desk.chat("one", "compact", "two", words=("--new", "--summary-timeout", patience))
         assert "answer 2" in ran.out and [one.n_prompts for one in desk.sessions()] == [1, 1]
         assert words_of(server.asked[-2])[0].startswith("CONTEXT RESTORATION")
 

@@ -92,19 +92,20 @@ def test_a_summary_that_is_much_too_long_is_taken_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "shown"),
+    ("fault", "patience", "shown"),
     [
-        (broken(), "⚠️ The model did not acknowledge (the server failed with status 500"),
-        (Says("odd", wait=60), "⚠️ The acknowledgment did not come in time or was stopped; going on"),
-        (Says("42 bananas"), "Assistant: 42 bananas"),
+        (broken(), "60", "⚠️ The model did not acknowledge (the server failed with status 500"),
+        (Says("odd", wait=60), "1", "⚠️ The acknowledgment did not come in time or was stopped; going on"),
+        (Says("42 bananas"), "60", "Assistant: 42 bananas"),
     ],
+    ids=["fails", "late", "odd"],
 )
 def test_an_acknowledgment_that_fails_is_late_or_odd_is_shown_and_the_chat_goes_on(
-    tmp_path: Path, fault: Says | Answer, shown: str
+    tmp_path: Path, fault: Says | Answer, patience: str, shown: str
 ) -> None:
     with ModelServer(Faulty(fault, 1, restorations=True)) as server:
         desk = Desk(tmp_path, server)
-        with Sitting(desk, "chat", "--summary-timeout", "1") as sitting:
+        with Sitting(desk, "chat", "--summary-timeout", patience) as sitting:
             sitting.say("one")
             assert shown in sitting.say("compact")
             assert sitting.say("two").endswith("Assistant: answer 2")

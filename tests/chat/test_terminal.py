@@ -58,7 +58,7 @@ def test_ctrl_c_at_the_prompt_gives_the_line_up_and_stays(desk: Desk) -> None:
             terminal.until("(Ctrl-D or /exit leaves)", seconds=8)
         except AssertionError:  # in the instant a key is read, Python's readline notices an interrupt with the next key
             terminal.type("\x03")
-            terminal.until("(Ctrl-D or /exit leaves)", seconds=8)
+            terminal.until("(Ctrl-D or /exit leaves)")
         terminal.until("You: ")
         terminal.type("exit\r")
         assert terminal.ended() == 0
