@@ -110,7 +110,7 @@ def _run(command: list[str | Path], other: dict[str, Any]) -> None:
 
 
 def _wait(url: str, log: Path) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while True:
         try:
             psycopg.connect(url).close()

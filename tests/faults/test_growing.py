@@ -31,7 +31,7 @@ def test_commands_that_run_while_files_are_written_take_in_every_line_once(tmp_p
     with ended(writer):
         while not stop.exists():
             reports.append(_report(desktop))
-        assert writer.wait(10) == 0
+        assert writer.wait(60) == 0
         reports.append(_report(desktop))
     assert len(reports) > 1
     assert sum(report["bytes_stored"] for report in reports) == sum(path.stat().st_size for path in _files(history))
@@ -55,7 +55,7 @@ def test_a_watch_takes_in_every_line_as_it_is_written(tmp_path: Path) -> None:
             assert writer.wait(60) == 0
         _wait_until_taken_in(desktop, history)
         watch.send_signal(signal.SIGINT)
-        stdout, stderr = watch.communicate(timeout=20)
+        stdout, stderr = watch.communicate(timeout=60)
         assert (watch.returncode, stderr.strip()) == (0, "stopped; everything seen so far is in the archive")
     reports = [json.loads(line)["report"] for line in stdout.splitlines()]
     assert len(reports) > 1

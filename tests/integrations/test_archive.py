@@ -44,12 +44,12 @@ def test_who_is_cancelled_is_told_when_the_work_is_done(archive: Archive) -> Non
 
     def slow(store: SqlStore) -> int:
         begun.set()
-        go_on.wait(10)
+        go_on.wait(60)
         return add(store, "o")
 
     async def cancelled_twice() -> None:
         task = asyncio.create_task(archive.ado(slow))
-        await asyncio.to_thread(begun.wait, 10)
+        await asyncio.to_thread(begun.wait, 60)
         task.cancel()
         await asyncio.sleep(0)
         task.cancel()

@@ -56,7 +56,7 @@ def _play(*items: str) -> tuple[list[list[str]], dict[str, str]]:
     for _ in range(2):
         slow.go.release()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     return slow.batches, said
 
 
@@ -85,14 +85,14 @@ def test_results_from_many_threads_share_transactions(store: Store) -> None:
     before, ready = journal.commits, threading.Barrier(len(wanted))
 
     def work(call: str) -> None:
-        ready.wait(10)
+        ready.wait(60)
         journal.result(call, f"result of {call}")
 
     threads = [threading.Thread(target=work, args=(call,)) for call in wanted]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert journal.commits - before < len(wanted)
     assert [part.text for part in journal.past.messages[-1].parts] == [f"result of {call}" for call in wanted]
     journal.close()
@@ -116,7 +116,7 @@ def test_two_threads_with_a_result_for_one_call_do_not_both_win(store: Store) ->
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert sorted(said) == ["lost"] * 7 + ["won"]
     with pytest.raises(Conflict):
         journal.result("a", "later")
