@@ -89,6 +89,7 @@ def open_tab(browser: Browser) -> Iterator[Callable[..., tuple[Page, Heard]]]:
 
     def make(width: int = 1440, scheme: str = "light") -> tuple[Page, Heard]:
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+        context.set_default_timeout(60_000)
         contexts.append(context)
         page, heard = context.new_page(), Heard()
         page.on(

@@ -169,8 +169,8 @@ def test_the_list_and_an_open_session_follow_what_is_written(own: Served, open_t
     whole = history.file().read_bytes() + history.turn("a fifth question", "five")
     own.taken.take_in(whole)
     own.taken.take_in(history.turn("something brand new", "yes", sid=OTHER), sid=OTHER)
-    tab.get_by_text("something brand new").wait_for(timeout=20_000)
-    reader.locator("#t5").get_by_text("a fifth question").wait_for(timeout=20_000)
+    tab.get_by_text("something brand new").wait_for(timeout=60_000)
+    reader.locator("#t5").get_by_text("a fifth question").wait_for(timeout=60_000)
     assert heard.complaints == []
 
 

@@ -121,11 +121,21 @@ def test_an_answer_that_comes_too_late_is_dropped(web: Served, open_tab: Tabs) -
     assert heard.complaints == []
 
 
+#: Types faster than any pause, however busy the machine is.
+TYPE = """(word) => {
+  const field = document.querySelector('.search input[name=q]');
+  for (const letter of word) {
+    field.value += letter;
+    field.dispatchEvent(new InputEvent('input', {bubbles: true, data: letter, inputType: 'insertText'}));
+  }
+}"""
+
+
 def test_one_question_is_asked_for_a_word_that_is_typed_fast(web: Served, open_tab: Tabs) -> None:
     tab, heard = open_tab()
     settled(tab, f"{web.home}/search")
     before = len(heard.requests)
-    tab.keyboard.type("question", delay=5)
+    tab.evaluate(TYPE, "question")
     tab.wait_for_selector(".hits mark")
     assert len(heard.requests) - before <= 3
 
