@@ -10,6 +10,7 @@ import pytest
 
 from everturn.capture import pieces as module
 from everturn.capture.pieces import Intake, Piece, begin, is_read, pieces, probes
+from everturn.capture.policy import Policy
 from everturn.capture.scan import look
 from everturn.model.archive import Version
 from everturn.sources import Found
@@ -141,6 +142,28 @@ def test_a_file_is_compared_whole_when_it_is_another_one(store: Store, history: 
     assert run(store, history).rewritten == 1
     assert (raw(store, path, 1), raw(store, path, 2)) == (data, other)
     assert current(store).n_turns == 13
+
+
+@pytest.mark.parametrize(("mode", "shares"), [("full", True), ("redacted", False)])
+def test_a_rewritten_file_begins_with_the_chunks_it_has_in_common(
+    mode: str, shares: bool, store: Store, history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BATCH", 4 << 20)
+    old = b"".join(history.turn(f"ask {n}", "reply " * 2000) for n in range(60))
+    path = history.write(old)
+    run(store, history, Policy(mode=mode))
+    path.write_bytes(old[:-500] + b"x\n")
+    row = store.file("box", str(path))
+    assert row is not None
+    *common, _ = store.chunks(row[1].id)
+    with path.open("rb") as file:
+        intake = begin(store, look(SOURCES[FORMAT], Found(path, "main", SID), row), mode, file)
+        first = next(pieces(store, intake, file))
+    assert common and (intake.reason, intake.old_version) == ("truncated", row[1].id)
+    assert intake.shared == sum(chunk.size for chunk in common) * shares
+    assert (first.stored == b"", first.last) == (shares, not shares)
+    if shares:
+        assert (first.changes["offset"], first.changes["parser"]) == (intake.shared, module.UNFINISHED)
 
 
 def test_a_version_that_was_never_written_starts_anew(memory: Store, history: History) -> None:
