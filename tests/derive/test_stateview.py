@@ -121,7 +121,7 @@ def test_only_what_was_changed_and_only_what_was_resolved_is_shown() -> None:
     assert view.errors_resolved == []
 
 
-@pytest.mark.parametrize("pinned", [0, 5, 40, 400])
+@pytest.mark.parametrize("pinned", [0, 5, 40, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("width", [5, 60, 400])
 @pytest.mark.parametrize("budget", [BUDGET, 300])
 def test_the_text_is_never_over_its_budget(width: int, pinned: int, budget: int) -> None:

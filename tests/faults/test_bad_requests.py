@@ -17,6 +17,7 @@ from everturn.store import open_store
 from tests.capture.history import OTHER, SID, History, raw
 from tests.faults.commands import Desktop, ended, sentence
 from tests.faults.injection import HERE, environment
+from tests.faults.scenes import sync_at
 
 ORDINARY = [sys.executable, str(Path(__file__).with_name("ordinary.py"))]
 BAD = "22222222-2222-4333-8444-555555555555"
@@ -38,7 +39,7 @@ def desktop(tmp_path: Path, history: History) -> Desktop:
 @pytest.fixture
 def full(desktop: Desktop) -> Desktop:
     """A machine with an archive of two sessions."""
-    assert desktop.run("sync").returncode == 0
+    assert sync_at(desktop.archive, desktop.history).new == 2
     return desktop
 
 
@@ -251,6 +252,7 @@ def test_given_files_that_may_not_be_read_are_told(desktop: Desktop, tmp_path: P
 
 @pytest.mark.usefixtures("permissions")
 def test_an_archive_that_may_not_be_written_is_told(full: Desktop, history: History) -> None:
+    assert full.run("sync").returncode == 0  # makes the folders beside the archive
     history.grow(history.turn("more", "words"))
     full.archive.chmod(0o400)
     full.home.chmod(0o500)

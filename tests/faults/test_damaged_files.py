@@ -27,7 +27,7 @@ damages = st.lists(st.tuples(st.sampled_from(DAMAGES), st.integers(0, 2**32)), m
 
 
 @given(which=st.integers(0, 99), harm=damages)
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_a_damaged_file_is_kept_and_accounted_for(which: int, harm: list[tuple[Damage, int]]) -> None:
     _assert_kept(_damaged(which, 0, harm))
 
@@ -43,7 +43,7 @@ def test_a_thousand_damaged_files_are_kept_and_accounted_for(
 
 
 @given(which=st.integers(0, 99), harm=damages, cuts=st.lists(st.floats(0, 1), min_size=1, max_size=3))
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_a_damaged_file_that_grows_gives_the_same_rows_as_at_once(
     which: int, harm: list[tuple[Damage, int]], cuts: list[float]
 ) -> None:

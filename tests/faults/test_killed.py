@@ -24,7 +24,7 @@ MANY, PARTS = 210, 4
 @pytest.mark.parametrize("name", SCENES)
 def test_a_sync_killed_now_and_then_loses_nothing(folder: Path, name: str) -> None:
     scene = SCENES[name](folder / "scene")
-    for archive in _killed(folder, scene, "sync", some(_points(folder, scene, "sync"), 16)):
+    for archive in _killed(folder, scene, "sync", some(_points(folder, scene, "sync"), 8)):
         _assert_recovers(archive, scene)
 
 
@@ -41,7 +41,7 @@ def test_a_sync_killed_at_many_points_loses_nothing(folder: Path, name: str, par
 
 def test_a_rebuild_killed_now_and_then_loses_nothing(folder: Path) -> None:
     scene = _taken_in(folder)
-    for archive in _killed(folder, scene, "rebuild", some(_points(folder, scene, "rebuild"), 16)):
+    for archive in _killed(folder, scene, "rebuild", some(_points(folder, scene, "rebuild"), 8)):
         _assert_rebuilds(archive, scene)
 
 

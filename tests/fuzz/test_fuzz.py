@@ -12,14 +12,15 @@ from tests.fuzz.checks import prepared, readers
 from tests.fuzz.child import input_of
 from tests.fuzz.watching import fuzz
 
-INPUTS = {"terminal": 40, "opencode": 50, "claude_code": 70}
+FEW, MANY = 20, 90
 
 
+@pytest.mark.parametrize("inputs", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("reader", readers())
-def test_random_damage_stops_no_reader(reader: str, tmp_path: Path) -> None:
-    outcome = fuzz(reader, seed=7, seconds=300, inputs=INPUTS.get(reader, 90), save=tmp_path)
+def test_random_damage_stops_no_reader(reader: str, inputs: int, tmp_path: Path) -> None:
+    outcome = fuzz(reader, seed=7, seconds=300, inputs=inputs, save=tmp_path)
     assert [failure.trace for failure in outcome.failures] == []
-    assert outcome.inputs == INPUTS.get(reader, 90)
+    assert outcome.inputs == inputs
 
 
 def test_every_source_is_fuzzed_from_several_sound_files() -> None:
