@@ -101,7 +101,9 @@ def test_nothing_below_the_surfaces_prints_or_looks_around() -> None:
 
 
 def test_migrations_are_numbered_without_gaps() -> None:
-    for folder in {path.parent for path in PACKAGE.rglob("*.sql")}:
+    folders = {path.parent for path in PACKAGE.rglob("*.sql")}
+    assert len(folders) == 2, "one for each engine"
+    for folder in folders:
         numbers = sorted(int(path.name.partition("_")[0]) for path in folder.glob("*.sql"))
         assert numbers == list(range(1, len(numbers) + 1)), folder.name
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from everturn.capture.installing import (
@@ -369,7 +369,7 @@ def test_taking_out_gives_back_what_the_file_said(theirs: dict[str, Any], edits:
     try:
         changed, entries, _ = applied(text, edits)
     except ValueError:
-        return
+        reject()  # hypothesis fails the test if too few of the files can be changed
     assert json.loads(undone(changed, entries)) == theirs
 
 

@@ -48,7 +48,9 @@ def test_a_pipe_gets_everything(filled: Desk) -> None:
 
 
 def test_a_shown_id_can_be_typed(filled: Desk) -> None:
-    for line in filled.run("turns")[1].splitlines()[1:]:
+    lines = filled.run("turns")[1].splitlines()[1:]
+    assert lines
+    for line in lines:
         assert filled.run("turns", "--session", line.split()[0])[0] == 0
 
 

@@ -153,9 +153,11 @@ def test_flags_of_one_run_are_not_those_of_the_next(capsys: Capture) -> None:
 
 def test_an_alias_is_the_command_itself() -> None:
     context = click.Context(frame.root)
+    assert frame.ALIASES
     for alias, name in frame.ALIASES.items():
-        if name in frame.one_line_helps():
-            assert frame.root.get_command(context, alias) is frame.root.get_command(context, name)
+        command = frame.root.get_command(context, name)
+        assert command is not None, name
+        assert frame.root.get_command(context, alias) is command
 
 
 #: What `everturn --help` may import beyond what a bare interpreter has: nothing but click and the frame itself.

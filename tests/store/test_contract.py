@@ -7,6 +7,7 @@ import hashlib
 import os
 import random
 import tracemalloc
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -84,9 +85,11 @@ def test_sizes_add_up(store: Store) -> None:
     assert min(sizes.values()) >= 0
 
 
-def test_closing_twice_does_no_harm(store: Store) -> None:
+def test_closing_twice_does_no_harm(store: Store, store_url: str) -> None:
     store.close()
     store.close()
+    with closing(open_store(store_url)) as again:
+        assert again.files() == []
 
 
 # files and versions -----------------------------------------------------------------------------------------------

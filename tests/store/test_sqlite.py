@@ -45,10 +45,11 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_the_columns_are_the_fields_of_the_rows(store: SqliteStore) -> None:
     own_columns = {"link": ("stated",)}
-    for table in vars(tables).values():
-        if isinstance(table, tables.Table):
-            rows = store.driver.all(f'SELECT name FROM pragma_table_info("{table.name}")')
-            assert tuple(row[0] for row in rows) == table.columns + own_columns.get(table.name, ())
+    described = [thing for thing in vars(tables).values() if isinstance(thing, tables.Table)]
+    assert len(described) > 10
+    for table in described:
+        rows = store.driver.all(f'SELECT name FROM pragma_table_info("{table.name}")')
+        assert tuple(row[0] for row in rows) == table.columns + own_columns.get(table.name, ())
 
 
 def test_the_tables_of_structure_hold_no_content(store: SqliteStore) -> None:
