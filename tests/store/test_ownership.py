@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import astuple
@@ -128,19 +129,45 @@ def derive_marked(store: Store, sessions: list[int], conversations: list[list[To
             mark_fresh(store, [session])
 
 
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(conversations, st.integers(0, 1 << 30))
 def test_the_order_in_which_messages_come_does_not_matter(conversations: list[list[Told]], seed: int) -> None:
+    _tell_in_any_order(conversations, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=300)
+@given(conversations, st.integers(0, 1 << 30))
+def test_the_order_in_which_messages_come_does_not_matter_in_many_histories(
+    conversations: list[list[Told]], seed: int
+) -> None:
+    _tell_in_any_order(conversations, seed)
+
+
+def _tell_in_any_order(conversations: list[list[Told]], seed: int) -> None:
     store = open_store("memory:")
     compare(store, conversations, seed, "x")
     store.close()
 
 
-@settings(max_examples=100)
+@settings(max_examples=30)
 @given(conversations, st.integers(0, 3), st.integers(0, 1 << 30))
 def test_a_session_that_comes_again_leaves_no_trace_of_having_gone(
     conversations: list[list[Told]], which: int, seed: int
 ) -> None:
+    _tell_again(conversations, which, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=200)
+@given(conversations, st.integers(0, 3), st.integers(0, 1 << 30))
+def test_a_session_that_comes_again_leaves_no_trace_of_having_gone_in_many_histories(
+    conversations: list[list[Told]], which: int, seed: int
+) -> None:
+    _tell_again(conversations, which, seed)
+
+
+def _tell_again(conversations: list[list[Told]], which: int, seed: int) -> None:
     store = open_store("memory:")
     sessions = open_all(store, conversations, "x")
     tell_all(store, sessions, conversations, random.Random(seed))
@@ -158,11 +185,24 @@ def test_a_session_that_comes_again_leaves_no_trace_of_having_gone(
     store.close()
 
 
-@settings(max_examples=100)
+@settings(max_examples=30)
 @given(conversations, st.integers(0, 3), st.integers(0, 1 << 30))
 def test_after_a_session_was_deleted_the_rest_is_as_if_it_had_never_been(
     conversations: list[list[Told]], which: int, seed: int
 ) -> None:
+    _delete_one(conversations, which, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=200)
+@given(conversations, st.integers(0, 3), st.integers(0, 1 << 30))
+def test_after_a_session_was_deleted_the_rest_is_as_if_it_had_never_been_in_many_histories(
+    conversations: list[list[Told]], which: int, seed: int
+) -> None:
+    _delete_one(conversations, which, seed)
+
+
+def _delete_one(conversations: list[list[Told]], which: int, seed: int) -> None:
     store, other = open_store("memory:"), open_store("memory:")
     sessions = open_all(store, conversations, "x")
     tell_all(store, sessions, conversations, random.Random(seed))

@@ -30,17 +30,28 @@ def style_name(style: Style) -> str:
     return f"{style.marks}-{style.drawing}-{style.columns}x{style.rows}{'-sidebar' if style.sidebar else ''}"
 
 
-@pytest.mark.parametrize("style", STYLES, ids=style_name)
-def test_a_program_that_redraws_itself_is_read_as_its_text(style: Style) -> None:
-    for seed, timed in ((1, False), (2, True)):
-        session = played(seed, style)
-        found = agreement(session.truth, text(read(style, session, timed), style))
-        assert min(found) >= 0.99, f"seed {seed}"
+#: Every style without and with times; half of them are left to the slow tests.
+PLAYED = [
+    pytest.param(
+        style, 1 + timed, timed, marks=[] if (number + number // len(SHAPES)) % 2 == timed else [pytest.mark.slow]
+    )
+    for number, style in enumerate(STYLES)
+    for timed in (False, True)
+]
 
 
-def test_the_transcript_of_many_sessions_is_nearly_perfect() -> None:
+@pytest.mark.parametrize(
+    ("style", "seed", "timed"), PLAYED, ids=lambda one: style_name(one) if isinstance(one, Style) else None
+)
+def test_a_program_that_redraws_itself_is_read_as_its_text(style: Style, seed: int, timed: bool) -> None:
+    session = played(seed, style)
+    assert min(agreement(session.truth, text(read(style, session, timed), style))) >= 0.99
+
+
+@pytest.mark.parametrize("many", [8, pytest.param(24, marks=pytest.mark.slow)])
+def test_the_transcript_of_many_sessions_is_nearly_perfect(many: int) -> None:
     found = []
-    for seed in range(100, 124):
+    for seed in range(100, 100 + many):
         style = STYLES[seed % len(STYLES)]
         session = played(seed, style)
         found.append(agreement(session.truth, text(read(style, session), style)))
