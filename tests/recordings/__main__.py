@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tests.recordings.older import is_older, read_older_truth
 from tests.recordings.programs import PROGRAMS, Program
-from tests.recordings.recorder import FORMS, record
+from tests.recordings.recorder import FORMS, ProgramEnded, record
 from tests.recordings.scenarios import SCENARIOS, Scenario
 from tests.recordings.score import Row, score_recording, table
 from tests.recordings.truth import TRUTH, read_truth
@@ -118,7 +118,11 @@ def _name(program: Program, scenario: Scenario, seed: int) -> str:
 
 def _record(program: Program, scenario: Scenario, seed: int, out: Path, form: str) -> bool:
     name, began = _name(program, scenario, seed), time.monotonic()
-    truth = record(program, scenario, seed, (out / name).resolve(), form)
+    try:
+        truth = record(program, scenario, seed, (out / name).resolve(), form)
+    except ProgramEnded as error:
+        print(f"{name:36} {error}", file=sys.stderr, flush=True)
+        return False
     counts = f"{len(truth.prompts):3} prompts {len(truth.runs):3} calls {truth.bytes:9} bytes"
     state = "" if truth.complete else "  incomplete: a step did not end in time"
     print(f"{name:36} {counts} {time.monotonic() - began:6.1f} s{state}", flush=True)

@@ -58,6 +58,18 @@ def settle_opencode_0(home: Home) -> Mapping[str, str]:
     return {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1", **_npm_settings()}
 
 
+def settle_opencode_0_1(home: Home) -> Mapping[str, str]:
+    """OpenCode 0.1: other names for the settings, and fewer of them."""
+    env = settle_opencode_0(home)
+    known = json.loads((home.path / ".config/opencode/opencode.json").read_text("utf-8"))
+    own = {name: known[name] for name in ("autoupdate", "model", "provider")}
+    (home.path / ".config/opencode/opencode.json").unlink()
+    # The providers that fetch something from the network when the program starts.
+    home.put(".config/opencode/config.json", own | {"disabled_providers": ["github-copilot", "anthropic"]})
+    home.put(".cache/opencode/models.json", "{}")
+    return env
+
+
 def _put_opencode_settings(home: Home) -> None:
     free = {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0}
     model = {"name": MODEL, "cost": free, "limit": {"context": 128000, "output": 4096}, "tool_call": True}

@@ -36,6 +36,7 @@ class ScriptedModel:
         self.answers: list[Answer] = []
         self.calls: list[ToolRun] = []
         self.failures: list[Notice] = []
+        self.heard: dict[int, str] = {}  # a prompt, where the program told it in other characters
         self.side_requests: list[str] = []
         self._spell, self._now = spell, now
         self._lock = threading.Lock()
@@ -48,7 +49,7 @@ class ScriptedModel:
     def begin(self, prompt: int, text: str, replies: tuple[Reply, ...]) -> None:
         """A turn begins."""
         with self._lock:
-            self._prompt, self._text, self._replies, self._played = prompt, squash(text)[:60], replies, 0
+            self._prompt, self._text, self._replies, self._played = prompt, text, replies, 0
             self._open.clear()
 
     @property
@@ -81,13 +82,14 @@ class ScriptedModel:
             if not offered or not self._is_of_turn(told):
                 self.side_requests.append(told[-1].text[:80] if told else "")
                 return Says(TITLE)
+            self._note_prompt(told)
             self._note_results(told)
             return self._play(asked, offered)
 
     def _is_of_turn(self, told: list[Heard]) -> bool:
         last = next((place for place in reversed(range(len(told))) if told[place].kind != "user"), -1)
         said = squash(" ".join(piece.text for piece in told[last + 1 :]))
-        return self._text in said or (last >= 0 and told[last].kind in ("call", "result"))
+        return squash(self._text)[:60] in said or (last >= 0 and told[last].kind in ("call", "result"))
 
     def _play(self, asked: Asked, offered: list[str]) -> Says | HttpAnswer:
         while True:
@@ -115,6 +117,14 @@ class ScriptedModel:
         drip = (reply.lasts or min(6.0, 0.3 + 0.012 * events)) / events
         self._busy_until = time.monotonic() + events * drip
         return Says(reply.text, tuple(made), drip=drip)
+
+    def _note_prompt(self, told: list[Heard]) -> None:
+        """Remember the prompt as it was told, where keys went elsewhere or came from elsewhere."""
+        wanted = squash(self._text)
+        near = [piece.text for piece in told if piece.kind == "user" and wanted in squash(piece.text)]
+        text = near[-1].strip() if near else self._text
+        if text.split() != self._text.split() and len(text) < len(self._text) + 40:
+            self.heard[self._prompt] = text
 
     def _note_results(self, told: list[Heard]) -> None:
         if not self._open:

@@ -37,6 +37,7 @@ from tests.recordings.truth import (
     Prompt,
     Screen,
     Truth,
+    added_lines,
     lines_on,
     squash,
     write_truth,
@@ -50,7 +51,12 @@ FORMS = {
 
 START = 90.0  # seconds until a program takes its first prompt
 STEP = 60.0  # seconds until a step is over
+ANSWER = 25.0  # seconds until a program asks for a permission
 QUIET = 1.0  # seconds without a change until a screen has settled
+
+
+class ProgramEnded(Exception):
+    """The program is gone although the scenario is not over."""
 
 
 def record(program: Program, scenario: Scenario, seed: int, out: Path, form: str = "log-out") -> Truth:
@@ -99,12 +105,17 @@ def _told(session: _Session, scenario: Scenario, seed: int, form: str) -> Truth:
         started=session.clock.started,
         bytes=session.clock.now().offset,
         complete=session.complete,
-        prompts=session.prompts,
+        prompts=[_as_heard(prompt, model.heard.get(place)) for place, prompt in enumerate(session.prompts)],
         answers=session.answers(),
         calls=model.calls,
         notices=sorted([*session.notices, *model.failures], key=lambda notice: notice.when.at),
         events=session.events,
     )
+
+
+def _as_heard(prompt: Prompt, told: str | None) -> Prompt:
+    """The prompt as the program took it: a key may have meant something else to it."""
+    return prompt if told is None else Prompt(told, prompt.when, prompt.session, prompt.pasted)
 
 
 class _Clock:
@@ -200,13 +211,15 @@ class _Session:
         screens = self.seen.setdefault(len(self.prompts) - 1, [])
         screens.append(self._look())
         answers = [answer for answer in self.model.answers if answer.prompt == len(self.prompts) - 1]
-        return bool(answers) and len(lines_on(answers[-1].text, screens)) > 12
+        return bool(answers) and len(lines_on(answers[-1].text, screens)) > 4
 
     def _decide(self, decision: str) -> None:
         dialog = self.program.dialog
         assert dialog is not None
-        self._wait(lambda: re.search(dialog.sign, self._look()) is not None, STEP)
-        self._settle(0.5)
+        if not self._wait(lambda: re.search(dialog.sign, self._look()) is not None, ANSWER):
+            return
+        self._settle(0.4, most=2)
+        self._keep_screen("dialog")
         self.notices.append(Notice("dialog", decision, self.clock.now()))
         if decision == "reject":
             self.model.deny_open_calls()
@@ -238,18 +251,25 @@ class _Session:
         prompt = len(self.prompts) - 1
         self.cut.add(prompt)
         self.events.append(Event("interrupt", "", self.clock.now()))
+        before = self._look()
         self._send(self.program.interrupt)
         self._settle()
         self.seen.setdefault(prompt, []).append(self._look())
-        self.notices.append(Notice("interrupt", "", self.clock.now()))
+        self.notices.append(Notice("interrupt", added_lines(before, self._look()), self.clock.now()))
         self.model.stop_waiting()
 
     def _switch_agent(self, step: Step) -> None:
         self._press("agent", "", self.program.agent)
 
     def _raise_toast(self, step: Step) -> None:
-        if self._press("toast", "", self.program.toast):
-            self.notices.append(Notice("toast", "", self.events[-1].when))
+        if not self.program.toast:
+            return
+        before = self._look()
+        self.events.append(Event("toast", "", self.clock.now()))
+        self._send(self.program.toast)
+        self._keep_screen("notice")
+        self.notices.append(Notice("toast", added_lines(before, self._look()), self.clock.now()))
+        self._settle()
 
     def _press(self, kind: str, value: str, keys: Keys) -> bool:
         if not keys:
@@ -292,14 +312,17 @@ class _Session:
                 return
             time.sleep(0.1)
 
-    def _wait(self, happened: Callable[[], bool], most: float) -> None:
+    def _wait(self, happened: Callable[[], bool], most: float) -> bool:
         end = time.monotonic() + most
         while not happened():
             if time.monotonic() > end:
                 self.complete = False
-                (self.out / "stuck.txt").write_text(self._look(), "utf-8")
-                return
+                self._keep_screen("stuck")
+                if re.search(r"\[ended \d+\]", self._look()):
+                    raise ProgramEnded(f"{self.program.name} has ended:\n{self._look().strip()}")
+                return False
             time.sleep(0.1)
+        return True
 
 
 def _end(stage: Path) -> None:

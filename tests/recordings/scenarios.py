@@ -202,11 +202,11 @@ def play_todos(chance: Random) -> list[Step]:
 @_scenario("permission dialogs: allowed once, always, and refused", "permissions", asks=True)
 def play_permissions(chance: Random) -> list[Step]:
     return [
-        prompt("Run it once", say("I need a command.", (shell("seq 1 5 | tac"),)), say(sentence(chance)), decisions=("once",)),
+        prompt("Run it once", say("I need a command.", (shell("touch first.txt"),)), say(sentence(chance)), decisions=("once",)),
         prompt("Write a file", say(calls=(write("asked.txt", numbered_file("asked.txt", 6)),)), say(sentence(chance)), decisions=("once",)),
-        prompt("Run something else", say(calls=(shell("ls -la / | wc -l"),)), say(sentence(chance)), decisions=("reject",)),
+        prompt("Run something else", say(calls=(shell("touch second.txt"),)), say(sentence(chance)), decisions=("reject",)),
         prompt("Ok please proceed", say(bullets(chance, 6))),
-        prompt("Run it from now on", say(calls=(shell("seq 7 9 | sort -r"),)), say(bullets(chance, 3)), decisions=("always",)),
+        prompt("Run it from now on", say(calls=(shell("mkdir third"),)), say(bullets(chance, 3)), decisions=("always",)),
         prompt("Thanks", say(sentence(chance))),
     ]  # fmt: skip
 

@@ -56,6 +56,7 @@ class ToolRun(msgspec.Struct, frozen=True):
     prompt: int
     status: str = "none"  # ok: a result came back; denied: the user refused; none: never run
     result: str | None = None  # as the model was told
+    shown: bool = True  # whether its key was ever drawn
 
 
 class Notice(msgspec.Struct, frozen=True):
@@ -148,6 +149,12 @@ def lines_on(text: str, screens: Iterable[str]) -> list[str]:
         return bool(bare) and any(bare in screen for screen in seen)
 
     return [line for line in text.splitlines() if is_seen(line)]
+
+
+def added_lines(before: str, after: str) -> str:
+    """The lines of a screen that an earlier one did not have."""
+    known = {squash(line) for line in before.splitlines()}
+    return "\n".join(line.strip() for line in after.splitlines() if squash(line) and squash(line) not in known)
 
 
 # timing ---------------------------------------------------------------------------------------------------------------
