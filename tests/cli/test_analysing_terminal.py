@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -24,21 +27,37 @@ LISTS = (
 )  # fmt: skip
 
 
-@pytest.fixture
-def filled(desk: Desk) -> Desk:
-    fill(desk.archive.store, history(1, 60))
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive to be copied: filling one takes longer than most questions."""
+    path = tmp_path_factory.mktemp("filled") / "archive.db"
     failing = chain("Bash!exit_status", "Bash!exit_status", "Bash", "Reed!unknown_tool")
     long = "a-name-of-a-session-that-does-not-fit-into-sixty-columns-of-a-terminal"
-    fill(desk.archive.store, [MadeSession(long, [failing], model="a-model-with-a-rather-long-name")])
-    return desk
+    with closing(open_store(str(path))) as store:
+        fill(store, history(1, 60))
+        fill(store, [MadeSession(long, [failing], model="a-model-with-a-rather-long-name")])
+    return path
+
+
+@pytest.fixture
+def filled(
+    archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Desk]:
+    monkeypatch.setenv("EVERTURN_HOME", str(tmp_path))
+    shutil.copy(archive, tmp_path / "archive.db")
+    made = Desk(tmp_path, capsys)
+    yield made
+    made.archive.store.close()
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
-def test_nothing_is_wider_than_the_terminal(filled: Desk, width: int) -> None:
+def test_nothing_is_wider_than_the_terminal(filled: Desk, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("COLUMNS", str(width)), ("FORCE_COLOR", "1"), ("NO_COLOR", "1")):
+        monkeypatch.setenv(name, value)
     for words in LISTS:
-        done = filled.process(*words, COLUMNS=str(width), FORCE_COLOR="1", NO_COLOR="1")
-        lines = done.stdout.decode().splitlines()
-        assert done.returncode == 0 and lines, words
+        code, out, _ = filled.run(*words)
+        lines = out.splitlines()
+        assert code == 0 and lines, words
         assert max(map(cells, lines)) <= width, words
 
 
