@@ -19,7 +19,7 @@ from everturn.resume.loop import Loop, Watch
 from everturn.resume.tools import tool
 from everturn.store import Store
 from tests.resume.talking import Model, calls, says
-from tests.resume.test_loop import _until
+from tests.waiting import wait_until
 
 HERE = Holder("box", os.getpid(), "", "here")
 THERE = Holder("other box", 1, "", "there")
@@ -83,7 +83,7 @@ def test_a_tool_that_takes_longer_than_the_lease_does_not_lose_it(tmp_path: Path
         """Take three thirds of the lease, and then some."""
         for _ in range(4):
             clock.now += 400
-            _until(lambda: current(other, "s1").until >= clock.now + 1000)
+            wait_until(lambda: current(other, "s1").until >= clock.now + 1000)
         with pytest.raises(Busy):
             Journal.open(other, "s1", holder=THERE, clock=clock)
         return "still ours"
