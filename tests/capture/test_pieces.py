@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from everturn.capture.pieces import Intake, Piece, begin, is_read, pieces, probe
 from everturn.capture.policy import Policy
 from everturn.capture.scan import look
 from everturn.model.archive import Version
+from everturn.model.conversation import Reading
 from everturn.sources import Found
 from everturn.store import Store, open_store
 from tests.capture.history import FORMAT, SID, SOURCES, History, current, raw, run
@@ -175,3 +179,58 @@ def test_a_version_that_was_never_written_starts_anew(memory: Store, history: Hi
     with path.open("rb") as file:
         intake = begin(memory, candidate, "full", file)
     assert (intake.reason, intake.version.number) == ("first", 1)
+
+
+class Counting:
+    """A reader that takes whatever it gets; it breaks at one of the pieces."""
+
+    def __init__(self, breaks_at: int = 0) -> None:
+        self.fed = 0
+        self.breaks_at = breaks_at
+
+    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+        self.fed += 1
+        if self.fed == self.breaks_at:
+            raise ZeroDivisionError
+        return module.nothing(len(data))
+
+    def state(self) -> bytes:
+        return b"%d" % self.fed
+
+
+def read_by(reader: Counting, store: Store, path: Path) -> Iterator[Piece]:
+    source = replace(SOURCES[FORMAT], reader=lambda found, state: reader)
+    with path.open("rb") as file:
+        intake = begin(store, look(source, Found(path, "main", SID), None), "full", file)
+        yield from islice(pieces(store, intake, file), 50)
+
+
+def test_each_piece_has_the_state_of_its_reader(memory: Store, history: History) -> None:
+    found = list(read_by(Counting(), memory, history.write(b"x" * 99 + b"\n" + b"y\n" * BATCH)))
+    assert [piece.changes["state"] for piece in found] == [b"1", b"2", b"3"]
+
+
+def test_a_reader_that_broke_is_not_asked_again(memory: Store, history: History) -> None:
+    reader = Counting(breaks_at=2)
+    found = list(read_by(reader, memory, history.write(b"y\n" * BATCH * 2)))
+    assert [bool(piece.failed) for piece in found] == [False, True, False, False]
+    assert reader.fed == 2 and found[1].changes["parser"] == -1
+
+
+def test_a_file_is_read_to_the_size_it_had_at_first(memory: Store, history: History) -> None:
+    path = history.write(b"y\n" * BATCH)
+    found = []
+    for piece in read_by(Counting(), memory, path):
+        found.append(piece)
+        history.grow(b"z\n" * 10)
+    assert b"".join(piece.stored for piece in found) == b"y\n" * BATCH
+
+
+def test_a_file_that_is_cut_while_it_is_read_ends_there(memory: Store, history: History) -> None:
+    path = history.write(b"y\n" * BATCH * 40)
+    found = []
+    for piece in read_by(Counting(), memory, path):
+        found.append(piece)
+        os.truncate(path, BATCH)
+    assert [piece.last for piece in found] == [False] * (len(found) - 1) + [True]
+    assert found[-1].stored == b"" and len(found) < 50
