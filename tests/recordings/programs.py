@@ -74,7 +74,6 @@ def installed_in() -> Path:
 
 
 _PAGES: Mapping[str, Keys] = {"up": ("PageUp",), "down": ("PageDown",)}
-_OPENCODE_DIALOG = Dialog(r"(?i)permission required", {"once": ("Enter",), "always": ("a",), "reject": ("Escape",)})
 
 PROGRAMS = {
     program.name: program
@@ -102,7 +101,7 @@ PROGRAMS = {
             scroll=_PAGES,
             toast=("C-x", "y"),
             interrupt=("Escape", "Escape"),
-            dialog=_OPENCODE_DIALOG,
+            dialog=Dialog(r"Permission required", {"once": ("Enter",), "always": ("a",), "reject": ("Escape",)}),
         ),
         Program(
             "opencode-1.18",
@@ -116,7 +115,10 @@ PROGRAMS = {
             scroll=_PAGES,
             toast=("C-x", "y"),
             interrupt=("Escape", "Escape"),
-            dialog=_OPENCODE_DIALOG,
+            dialog=Dialog(
+                r"Permission required",
+                {"once": ("Enter",), "always": ("Right", "Enter", "Enter"), "reject": ("Escape",)},
+            ),
         ),
         Program(
             "claude-code-2.1",
