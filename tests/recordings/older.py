@@ -2,7 +2,7 @@
 
     {"agent", "scenario", "size", "seed", "steps": [{"kind", "value", "at"}], "model": [{"at", "title", "prompt", "answer", "calls"}]}
 
-Moments are found through the timing file. What an interrupted answer had drawn is found in the bytes of the recording.
+Moments are found through the timing file.
 """
 
 from __future__ import annotations
@@ -23,11 +23,9 @@ from tests.recordings.truth import (  # fmt: skip
     Prompt,
     ToolRun,
     Truth,
-    lines_on,
     read_timing,
 )
 
-_ESCAPES = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_=>78()][0B]?")
 _KINDS = {"bash": "shell", "write": "write", "edit": "edit", "read": "read"}
 
 
@@ -45,7 +43,6 @@ def read_older_truth(folder: Path) -> Truth:
     width, height = told["size"].split("x")
     prompts = _prompts(told["steps"], when)
     cut = _interrupted(told["steps"])
-    drawn = _ESCAPES.sub("", raw.decode("utf-8", "replace"))
     asked = [entry for entry in told["model"] if not entry.get("title") and not entry.get("cut")]
     places = _places(asked, prompts)
     return Truth(
@@ -58,7 +55,7 @@ def read_older_truth(folder: Path) -> Truth:
         started=0.0,
         bytes=len(raw),
         prompts=prompts,
-        answers=[_answer(entry, when, place, place in cut, drawn) for entry, place in zip(asked, places, strict=True) if entry.get("answer")],
+        answers=[_answer(entry, when, place, place in cut) for entry, place in zip(asked, places, strict=True) if entry.get("answer")],
         calls=[call for entry, place in zip(asked, places, strict=True) for call in _calls(entry, when, place)],
         events=[Event(step["kind"], step["value"], when(step["at"])) for step in told["steps"] if step["kind"] not in ("prompt", "paste")],
     )  # fmt: skip
@@ -118,9 +115,8 @@ def _places(asked: list[dict[str, Any]], prompts: list[Prompt]) -> list[int]:
     return places
 
 
-def _answer(entry: dict[str, Any], when: Callable[[float], Moment], place: int, cut: bool, drawn: str) -> Answer:
-    shown = lines_on(entry["answer"], [drawn]) if cut else None
-    return Answer(entry["answer"], when(entry["at"]), place, cut, shown)
+def _answer(entry: dict[str, Any], when: Callable[[float], Moment], place: int, cut: bool) -> Answer:
+    return Answer(entry["answer"], when(entry["at"]), place, cut)
 
 
 def _calls(entry: dict[str, Any], when: Callable[[float], Moment], place: int) -> list[ToolRun]:

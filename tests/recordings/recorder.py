@@ -38,7 +38,7 @@ from tests.recordings.truth import (
     Screen,
     Truth,
     added_lines,
-    lines_on,
+    answer_lines,
     squash,
     write_truth,
 )
@@ -51,7 +51,7 @@ FORMS = {
 
 START = 90.0  # seconds until a program takes its first prompt
 STEP = 60.0  # seconds until a step is over
-ANSWER = 25.0  # seconds until a program asks for a permission
+ANSWER = 30.0  # seconds until a program shows what was typed, or asks for a permission
 QUIET = 1.0  # seconds without a change until a screen has settled
 
 
@@ -148,7 +148,6 @@ class _Session:
     events: list[Event] = field(default_factory=list)
     complete: bool = True
     number: int = 1  # of the session
-    seen: dict[int, list[str]] = field(default_factory=dict)  # screens while the answer to a prompt streamed
     cut: set[int] = field(default_factory=set)  # prompts whose answer was interrupted
 
     def run(self, steps: list[Step]) -> None:
@@ -172,13 +171,8 @@ class _Session:
             self._keep_screen(step.do)
 
     def answers(self) -> list[Answer]:
-        """What the model said; of an interrupted answer, what had been drawn."""
-        return [
-            Answer(one.text, one.when, one.prompt, True, lines_on(one.text, self.seen.get(one.prompt, [])))
-            if one.prompt in self.cut
-            else one
-            for one in self.model.answers
-        ]
+        """What the model said."""
+        return [Answer(one.text, one.when, one.prompt, one.prompt in self.cut) for one in self.model.answers]
 
     # steps ------------------------------------------------------------------------------------------------------------
     def _submit(self, step: Step) -> None:
@@ -204,14 +198,14 @@ class _Session:
             return
         self.pane.type(step.value)
         tail = squash(step.value)[-8:]
-        self._wait(lambda: squash(self._look()).count(tail) > squash(before).count(tail), 10)
+        self._wait(lambda: squash(self._look()).count(tail) > squash(before).count(tail), ANSWER)
         self._settle(0.3)
 
     def _is_well_begun(self) -> bool:
-        screens = self.seen.setdefault(len(self.prompts) - 1, [])
-        screens.append(self._look())
+        """Whether some lines of the answer are on the screen."""
         answers = [answer for answer in self.model.answers if answer.prompt == len(self.prompts) - 1]
-        return bool(answers) and len(lines_on(answers[-1].text, screens)) > 4
+        screen = squash(self._look())
+        return bool(answers) and sum(line in screen for line in answer_lines(answers[-1])) > 4
 
     def _decide(self, decision: str) -> None:
         dialog = self.program.dialog
@@ -248,13 +242,11 @@ class _Session:
                 self._finish_turn()
 
     def _interrupt(self, step: Step) -> None:
-        prompt = len(self.prompts) - 1
-        self.cut.add(prompt)
+        self.cut.add(len(self.prompts) - 1)
         self.events.append(Event("interrupt", "", self.clock.now()))
         before = self._look()
         self._send(self.program.interrupt)
         self._settle()
-        self.seen.setdefault(prompt, []).append(self._look())
         self.notices.append(Notice("interrupt", added_lines(before, self._look()), self.clock.now()))
         self.model.stop_waiting()
 

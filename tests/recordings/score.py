@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from tests.recordings.reading import Found, read_recording
 from tests.recordings.truth import RECORDING, ToolRun, Truth, answer_lines, squash
+from tests.recordings.witness import shown_of
 
 
 @dataclass(frozen=True)
@@ -58,16 +59,16 @@ class Row:
 
 def score_recording(folder: Path, truth: Truth) -> Row:
     """Read a recording with everturn, and compare."""
-    return compare(truth, read_recording(folder / RECORDING))
+    return compare(truth, read_recording(folder / RECORDING), shown_of(folder, truth))
 
 
-def compare(truth: Truth, found: Found) -> Row:
-    """The score of what was found."""
+def compare(truth: Truth, found: Found, shown: set[str] | None = None) -> Row:
+    """The score of what was found. `shown` are the lines and keys that were on the screen; None: all of them."""
     submitted = [letters(prompt.text) for prompt in truth.prompts]
     said = [letters(text) for text in found.prompts]
     kept = common(submitted, said)
-    lines_found, repeated, lines = match_lines(truth, found)
-    calls_kept, calls_seen = match_calls(truth.runs, found.calls)
+    lines_found, repeated, lines = match_lines(truth, found, shown)
+    calls_kept, calls_seen = match_calls(truth.runs, found.calls, shown)
     score = Score(
         prompts_found=len(kept),
         prompts=len(submitted),
@@ -117,28 +118,38 @@ def common(mine: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]:
     return pairs
 
 
-def match_lines(truth: Truth, found: Found) -> tuple[int, int, int]:
+def match_lines(truth: Truth, found: Found, shown: set[str] | None) -> tuple[int, int, int]:
     """Lines found, lines there too often, lines shown."""
-    shown = Counter(line for answer in truth.answers for line in answer_lines(answer))
+    every = (line for answer in truth.answers for line in answer_lines(answer))
+    said = Counter(line for line in every if shown is None or line in shown)
     text = squash("".join(found.answers))
-    counts = {line: text.count(line) for line in shown}
-    kept = sum(min(counts[line], times) for line, times in shown.items())
+    counts = {line: text.count(line) for line in said}
+    kept = sum(min(counts[line], times) for line, times in said.items())
     # A line of few letters occurs in others by chance.
-    surplus = sum(max(counts[line] - times, 0) for line, times in shown.items() if len(line) > 20)
-    return kept, surplus, shown.total()
+    surplus = sum(max(counts[line] - times, 0) for line, times in said.items() if len(line) > 20)
+    return kept, surplus, said.total()
 
 
-def match_calls(runs: Sequence[ToolRun], found: Sequence[str]) -> tuple[set[int], set[int]]:
-    """The calls that were found, and the found ones that were run: a call holds the key of the other."""
-    keys = [squash(run.key) for run in runs]
+def match_calls(
+    runs: Sequence[ToolRun], found: Sequence[str], shown: set[str] | None = None
+) -> tuple[set[int], set[int]]:
+    """The calls that were found, and the found ones that were run. A call whose key was never shown is any call."""
     texts = [squash(text) for text in found]
     used: set[int] = set()
     kept: set[int] = set()
-    for place, key in enumerate(keys):
-        match = next((n for n, text in enumerate(texts) if n not in used and key in text), None)
+
+    def find(place: int, fits: Callable[[str], bool]) -> None:
+        match = next((n for n, text in enumerate(texts) if n not in used and fits(text)), None)
         if match is not None:
             used.add(match)
             kept.add(place)
+
+    for place, run in enumerate(runs):
+        key = squash(run.key)
+        find(place, lambda text: key in text or (run.kind == "todo" and re.match("todo|plan|update", text) is not None))  # noqa: B023
+    for place, run in enumerate(runs):
+        if place not in kept and shown is not None and squash(run.key) not in shown:
+            find(place, lambda text: True)
     return kept, used
 
 

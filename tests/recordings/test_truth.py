@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.recordings.emulator import Emulator
 from tests.recordings.older import is_older, read_older_truth
 from tests.recordings.programs import PROGRAMS
 from tests.recordings.reading import Found, collect
@@ -21,12 +22,12 @@ from tests.recordings.truth import (
     ToolRun,
     Truth,
     answer_lines,
-    lines_on,
     offset_at,
     read_timing,
     read_truth,
     write_truth,
 )
+from tests.recordings.witness import shown_of
 
 NOW = Moment(1.5, 120)
 
@@ -105,13 +106,6 @@ def test_markdown_marks_are_no_part_of_a_line() -> None:
     assert answer_lines(Answer(text, NOW, 0)) == ["head", "onetwo", "three", "four", "x1", "ab"]
 
 
-def test_of_an_interrupted_answer_only_what_was_drawn_counts() -> None:
-    text = "- the first line of it\n- the second line of it\n- the third line of it"
-    shown = lines_on(text, ["  • the first line\n    of it", "  • the second line of"])
-    assert shown == text.splitlines()[:1]
-    assert answer_lines(Answer(text, NOW, 0, True, shown)) == ["thefirstlineofit"]
-
-
 CLASSIC = "1.5 10\n0.5 20\n2.0 5\n"
 ADVANCED = "H 0.000000 COLUMNS 110\nO 1.500000 10\nO 0.500000 20\nS 1.000000 SIGWINCH ROWS=24 COLS=80\nO 1.000000 5\n"
 
@@ -150,7 +144,38 @@ def test_the_truth_of_an_older_recording_is_understood(tmp_path: Path) -> None:
     read = read_older_truth(folder)
     assert (read.program, read.sessions, [run.key for run in read.runs]) == ("opencode-0.5", 2, ["seq 1 5"])
     assert read.prompts[0].when == Moment(3.0, len(head) + 5)
-    assert [answer_lines(answer) for answer in read.answers] == [["itwent"], ["thefirstlineofananswer"]]
+    assert [answer_lines(answer) for answer in read.answers] == [
+        ["itwent"],
+        ["thefirstlineofananswer", "whatnobodyhasseenofit"],
+    ]
+    assert [answer.cut for answer in read.answers] == [False, True]
+    assert shown_of(folder, read) == {"thefirstlineofananswer"}
+
+
+# the witness ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("output", "rows"), [
+    ("abc\r\ndef", ["abc", "def", ""]),
+    ("abcdefgh", ["abcdef", "gh", ""]),
+    ("日本語x", ["日本語", "x", ""]),
+    ("abc\x1b[2Dxy", ["axy", "", ""]),
+    ("\x1b[2;3Hx\x1b[1;1Hy", ["y", "  x", ""]),
+    ("abcdef\x1b[1;3H\x1b[K", ["ab", "", ""]),
+    ("a\x1b[3b", ["aaaa", "", ""]),
+    ("a\r\nb\r\nc\x1b[1;1H\x1b[M", ["b", "c", ""]),
+    ("a\x1b]0;title\x07b\x1b[31mc\x1b[0m", ["abc", "", ""]),
+    ("main\x1b[?1049h\x1b[Hother\x1b[?1049l", ["main", "", ""]),
+])  # fmt: skip
+def test_the_emulator_puts_text_where_a_terminal_does(output: str, rows: list[str]) -> None:
+    terminal = Emulator(6, 3)
+    for character in output:  # a sequence may be cut anywhere
+        terminal.feed(character)
+    assert [row.rstrip() for row in terminal.text.split("\n")] == rows
+
+
+def test_rows_that_scroll_off_are_given_once() -> None:
+    terminal = Emulator(6, 2)
+    terminal.feed("one\r\ntwo\r\nthree")
+    assert terminal.take_left().split() == ["one"] and terminal.take_left() == ""
 
 
 # score ----------------------------------------------------------------------------------------------------------------
@@ -178,6 +203,14 @@ def test_a_call_is_found_once_by_its_command_or_file() -> None:
     row = compare(truth(calls=runs), Found(calls=["bash seq 1 5", "write /w/notes.txt", "bash other"]))
     assert (row.score.calls_found, row.score.calls, row.score.strange_calls) == (2, 3, 1)
     assert row.lost_calls == ("shell seq 1 5",)
+
+
+def test_only_what_was_shown_can_be_lost() -> None:
+    said = Answer("- a line that was drawn\n- a line that was not", NOW, 0)
+    run = ToolRun("shell", "seq 1 5", "bash", {}, NOW, 0, "ok")
+    row = compare(truth(answers=[said], calls=[run]), Found(calls=["bash folded"]), {"alinethatwasdrawn"})
+    assert (row.score.lines_found, row.score.lines) == (0, 1)
+    assert (row.score.calls_found, row.score.strange_calls) == (1, 0)
 
 
 def test_an_exported_session_is_taken_apart() -> None:

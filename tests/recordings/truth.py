@@ -9,7 +9,7 @@ then. What a person caused (prompts, keys) happens at that moment and is on the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +41,7 @@ class Answer(msgspec.Struct, frozen=True):
     text: str
     when: Moment  # when its first byte was sent
     prompt: int  # index of the prompt it belongs to
-    cut: bool = False  # it was interrupted: `shown` tells what had been drawn
-    shown: list[str] | None = None  # lines of `text` that were on the screen; None: all of them
+    cut: bool = False  # it was interrupted: not all of it was drawn
 
 
 class ToolRun(msgspec.Struct, frozen=True):
@@ -56,7 +55,6 @@ class ToolRun(msgspec.Struct, frozen=True):
     prompt: int
     status: str = "none"  # ok: a result came back; denied: the user refused; none: never run
     result: str | None = None  # as the model was told
-    shown: bool = True  # whether its key was ever drawn
 
 
 class Notice(msgspec.Struct, frozen=True):
@@ -130,25 +128,15 @@ _MARKER = re.compile(r"^\s*(?:(?:[-*•>#]+|\d+\.)\s+)+")
 
 
 def answer_lines(answer: Answer) -> list[str]:
-    """The lines of an answer that were on the screen, without what Markdown makes of them."""
-    lines = answer.text.splitlines() if answer.shown is None else answer.shown
-    return [bare for line in lines if not _FENCE.match(line) and (bare := squash(_MARKER.sub("", line)))]
+    """The letters of each line of an answer, without what Markdown makes of it."""
+    return [
+        bare for line in answer.text.splitlines() if not _FENCE.match(line) and (bare := squash(_MARKER.sub("", line)))
+    ]
 
 
 def squash(text: str) -> str:
     """The letters and digits of a text: what wrapping, borders and Markdown leave alone."""
     return re.sub(r"[\W_]", "", text).lower()
-
-
-def lines_on(text: str, screens: Iterable[str]) -> list[str]:
-    """The lines of an answer that are on one of the screens as a whole."""
-    seen = [squash(screen) for screen in screens]
-
-    def is_seen(line: str) -> bool:
-        bare = squash(_MARKER.sub("", line))
-        return bool(bare) and any(bare in screen for screen in seen)
-
-    return [line for line in text.splitlines() if is_seen(line)]
 
 
 def added_lines(before: str, after: str) -> str:
