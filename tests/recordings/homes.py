@@ -122,7 +122,7 @@ def settle_claude(home: Home) -> Mapping[str, str]:
 # codex ----------------------------------------------------------------------------------------------------------------
 def settle_codex(home: Home) -> Mapping[str, str]:
     """Codex."""
-    approval, sandbox = ("untrusted", "danger-full-access") if home.asks else ("never", "danger-full-access")
+    approval, sandbox = ("on-request", "read-only") if home.asks else ("never", "danger-full-access")
     home.put(
         ".codex/config.toml",
         f'model = "{MODEL}"\nmodel_provider = "local"\napproval_policy = "{approval}"\nsandbox_mode = "{sandbox}"\n'

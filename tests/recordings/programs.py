@@ -46,6 +46,7 @@ class Program:
     scroll: Mapping[str, Keys] = field(default_factory=dict)
     interrupt: Keys = ("Escape",)
     dialog: Dialog | None = None
+    spell_asking: Spell | None = None  # where a call must say that it needs a permission
     has_todo: bool = True
 
     @property
@@ -141,6 +142,8 @@ PROGRAMS = {
             ready=r"›",
             new=("/new", "Enter"),
             agent=("BTab",),
+            dialog=Dialog(r"Would you like to", {"once": ("y",), "always": ("p",), "reject": ("Escape",)}),
+            spell_asking=SPELLINGS["codex-asking"],
         ),
         Program(
             "gemini-0.61",

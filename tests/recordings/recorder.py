@@ -50,7 +50,7 @@ FORMS = {
 }
 
 START = 90.0  # seconds until a program takes its first prompt
-STEP = 60.0  # seconds until a step is over
+STEP = 120.0  # seconds until a step is over
 ANSWER = 30.0  # seconds until a program shows what was typed, or asks for a permission
 QUIET = 1.0  # seconds without a change until a screen has settled
 
@@ -70,7 +70,8 @@ def record(program: Program, scenario: Scenario, seed: int, out: Path, form: str
     clock = _Clock(out / RECORDING)
     try:
         work = stage / "home" / "work"
-        model = ScriptedModel(lambda tool, offered: program.spell(tool, offered, work), clock.now)
+        spell = program.spell_asking if scenario.asks and program.spell_asking else program.spell
+        model = ScriptedModel(lambda tool, offered: spell(tool, offered, work), clock.now)
         with ModelServer(model) as server:
             home = Home(stage / "home", server.root, program.path, scenario.asks)
             home.work.mkdir(parents=True)

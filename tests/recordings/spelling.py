@@ -104,6 +104,11 @@ _CODEX: _Table = {
     ],
 }
 
+_ESCALATED = {"sandbox_permissions": "require_escalated", "justification": "It was asked for."}
+_CODEX_ASKING: _Table = _CODEX | {
+    "shell": [("exec_command", lambda given, work: {"cmd": given["command"], **_ESCALATED})],
+}
+
 _GEMINI: _Table = {
     "shell": [
         (
@@ -138,5 +143,6 @@ SPELLINGS: dict[str, Spell] = {
     "opencode": _speller(_OPENCODE),
     "claude": _speller(_CLAUDE),
     "codex": _speller(_CODEX),
+    "codex-asking": _speller(_CODEX_ASKING),
     "gemini": _speller(_GEMINI),
 }
