@@ -61,6 +61,7 @@ def _words() -> argparse.ArgumentParser:
     score = commands.add_parser("score", help="read recordings with everturn and compare with their truth")
     score.add_argument("folder", type=Path, nargs="+", help="a recording, or a folder of them")
     score.add_argument("--json", action="store_true", help="one object for each recording, with what was lost")
+    score.add_argument("--jobs", type=int, default=1, help="how many at a time")
     score.set_defaults(do=score_all)
     return words
 
@@ -133,11 +134,13 @@ def _record(program: Program, scenario: Scenario, seed: int, out: Path, form: st
 def score_all(given: argparse.Namespace) -> int:
     """Print the score of every recording below some folders."""
     found = sorted({path.parent for folder in given.folder for path in folder.rglob(TRUTH)})
-    rows = [_score(folder) for folder in found]
-    if given.json:
-        for row in rows:
-            print(json.dumps(row.as_json(), ensure_ascii=False))
-    else:
+    with ThreadPoolExecutor(given.jobs) as pool:
+        rows = []
+        for row in pool.map(_score, found):
+            rows.append(row)
+            if given.json:
+                print(json.dumps(row.as_json(), ensure_ascii=False), flush=True)
+    if not given.json:
         print(table(rows))
     return 0
 
