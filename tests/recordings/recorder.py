@@ -225,7 +225,8 @@ class _Session:
             self.model.stop_waiting()
 
     def _begin_session(self, step: Step) -> None:
-        if self._press("new", "", self.program.new):
+        if self.program.new:
+            self._press("new", self.program.new)
             self.number += 1
 
     def _resize(self, step: Step) -> None:
@@ -252,7 +253,8 @@ class _Session:
         self.model.stop_waiting()
 
     def _switch_agent(self, step: Step) -> None:
-        self._press("agent", "", self.program.agent)
+        if self.program.agent:
+            self._press("agent", self.program.agent)
 
     def _raise_toast(self, step: Step) -> None:
         if not self.program.toast:
@@ -264,13 +266,11 @@ class _Session:
         self.notices.append(Notice("toast", added_lines(before, self._look()), self.clock.now()))
         self._settle()
 
-    def _press(self, kind: str, value: str, keys: Keys) -> bool:
-        if not keys:
-            return False
-        self.events.append(Event(kind, value, self.clock.now()))
+    def _press(self, kind: str, keys: Keys) -> None:
+        before, when = self._look(), self.clock.now()
         self._send(keys)
         self._settle()
-        return True
+        self.events.append(Event(kind, added_lines(before, self._look()), when))
 
     def _keep_screen(self, after: str) -> None:
         """Note what is on the screen after a step, as tmux sees it."""

@@ -69,7 +69,7 @@ class Event(msgspec.Struct, frozen=True):
     """Something else a person did."""
 
     kind: str  # new | resize | scroll | interrupt | agent | toast
-    value: str
+    value: str  # the size, the direction; of `new` and `agent` what is on the screen since
     when: Moment
 
 
