@@ -34,6 +34,7 @@ class Score:
     strange_calls: int = 0
     sessions_found: int = 0
     sessions: int = 0
+    strange_sessions: int = 0  # more than there were
 
     def __add__(self, other: Score) -> Score:
         return Score(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Score)))
@@ -79,8 +80,9 @@ def compare(truth: Truth, found: Found, shown: set[str] | None = None) -> Row:
         calls_found=len(calls_kept),
         calls=len(truth.runs),
         strange_calls=len(found.calls) - len(calls_seen),
-        sessions_found=found.sessions,
+        sessions_found=min(found.sessions, truth.sessions),
         sessions=truth.sessions,
+        strange_sessions=max(found.sessions - truth.sessions, 0),
     )
     return Row(
         truth.program,
@@ -171,7 +173,7 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-_HEAD = f"{'program':16} {'scenario':14} {'prompts':>9} {'strange':>7} {'lines':>11} {'repeated':>8} {'calls':>7} {'strange':>7} {'sessions':>8}"  # fmt: skip
+_HEAD = f"{'program':16} {'scenario':14} {'prompts':>9} {'strange':>7} {'lines':>11} {'repeated':>8} {'calls':>7} {'strange':>7} {'sessions':>8} {'strange':>7}"  # fmt: skip
 
 
 def _line(program: str, scenario: str, scores: Sequence[Score]) -> str:
@@ -179,5 +181,6 @@ def _line(program: str, scenario: str, scores: Sequence[Score]) -> str:
     return (
         f"{program:16} {scenario:14} {one.prompts_found:4}/{one.prompts:<4} {one.strange or '':>7} "
         f"{one.lines_found:5}/{one.lines:<5} {one.repeated or '':>8} {one.calls_found:3}/{one.calls:<3} "
-        f"{one.strange_calls or '':>7} {one.sessions_found:4}/{one.sessions:<3}"
+        f"{one.strange_calls or '':>7} {one.sessions_found:4}/{one.sessions:<3} "
+        f"{one.strange_sessions or '':>7}"
     ).rstrip()
