@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tests.recordings.older import is_older, read_older_truth
 from tests.recordings.programs import PROGRAMS, Program
-from tests.recordings.recorder import FORMS, ProgramEnded, record
+from tests.recordings.recorder import FORMS, ProgramFailed, record
 from tests.recordings.scenarios import SCENARIOS, Scenario
 from tests.recordings.score import Row, score_recording, table
 from tests.recordings.truth import TRUTH, read_truth
@@ -118,16 +118,19 @@ def _name(program: Program, scenario: Scenario, seed: int) -> str:
 
 
 def _record(program: Program, scenario: Scenario, seed: int, out: Path, form: str) -> bool:
+    """Make a recording. A program that hangs when it starts is started once more."""
     name, began = _name(program, scenario, seed), time.monotonic()
-    try:
-        truth = record(program, scenario, seed, (out / name).resolve(), form)
-    except ProgramEnded as error:
-        print(f"{name:36} {error}", file=sys.stderr, flush=True)
-        return False
-    counts = f"{len(truth.prompts):3} prompts {len(truth.runs):3} calls {truth.bytes:9} bytes"
-    state = "" if truth.complete else "  incomplete: a step did not end in time"
-    print(f"{name:36} {counts} {time.monotonic() - began:6.1f} s{state}", flush=True)
-    return truth.complete
+    for _ in range(2):
+        try:
+            truth = record(program, scenario, seed, (out / name).resolve(), form)
+        except ProgramFailed as error:
+            print(f"{name:36} {error}", file=sys.stderr, flush=True)
+            continue
+        counts = f"{len(truth.prompts):3} prompts {len(truth.runs):3} calls {truth.bytes:9} bytes"
+        state = "" if truth.complete else "  incomplete: a step did not end in time"
+        print(f"{name:36} {counts} {time.monotonic() - began:6.1f} s{state}", flush=True)
+        return truth.complete
+    return False
 
 
 # scoring --------------------------------------------------------------------------------------------------------------

@@ -55,8 +55,8 @@ ANSWER = 30.0  # seconds until a program shows what was typed, or asks for a per
 QUIET = 1.0  # seconds without a change until a screen has settled
 
 
-class ProgramEnded(Exception):
-    """The program is gone although the scenario is not over."""
+class ProgramFailed(Exception):
+    """The program has ended, or never took a prompt."""
 
 
 def record(program: Program, scenario: Scenario, seed: int, out: Path, form: str = "log-out") -> Truth:
@@ -311,8 +311,8 @@ class _Session:
             if time.monotonic() > end:
                 self.complete = False
                 self._keep_screen("stuck")
-                if re.search(r"\[ended \d+\]", self._look()):
-                    raise ProgramEnded(f"{self.program.name} has ended:\n{self._look().strip()}")
+                if not self.prompts or re.search(r"\[ended \d+\]", self._look()):
+                    raise ProgramFailed(f"{self.program.name} does not go on:\n{self._look().strip()}")
                 return False
             time.sleep(0.1)
         return True
