@@ -13,8 +13,8 @@ from typing import Any
 from benchmarks.corpora import Corpora, Corpus
 from benchmarks.figures import Figure, exact
 from benchmarks.processes import Place, everturn, median_cpu
-from everturn.analyse.paths import paths
-from everturn.analyse.plane import Scope
+from everturn.analyse.paths import find_paths
+from everturn.analyse.plane import AnalyticsScope
 from everturn.store import open_store
 from tests.analyse.histories import PLANTED, fill, history, shuffled
 
@@ -72,11 +72,11 @@ def _planted() -> Iterator[Figure]:
     for seed in SEEDS:
         with closing(open_store("memory:")) as store:
             fill(store, history(seed, _SMALL))
-            found = {one.tools for one in paths(store, Scope(), 1000).items}
+            found = {one.tools for one in find_paths(store, AnalyticsScope(), 1000).items}
         missed += [f"seed {seed}: {' → '.join(path)}" for path in PLANTED if path not in found]
         with closing(open_store("memory:")) as store:
             fill(store, shuffled(history(seed, _SMALL), seed))
-            invented += [f"seed {seed}: {one.path}" for one in paths(store, Scope(), 1000).items]
+            invented += [f"seed {seed}: {one.path}" for one in find_paths(store, AnalyticsScope(), 1000).items]
     told = f"{len(SEEDS)} histories of {_SMALL} sessions"
     yield exact("planted paths that were not found", missed, f"{len(PLANTED)} in each of {told}")
     yield exact("paths found where calls were shuffled", invented, told)
@@ -165,7 +165,7 @@ def _ours(db: Path) -> set[Pair]:
 
     with closing(open_store(str(db))) as store:
         batches: dict[tuple[int, int], list[str]] = defaultdict(list)
-        for session in sessions_of(store, Scope()):
+        for session in sessions_of(store, AnalyticsScope()):
             for call in store.calls(session.id):
                 if call.status != "orphan":
                     batches[session.id, call.step].append(call.call_id)

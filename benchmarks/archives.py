@@ -9,7 +9,7 @@ from pathlib import Path
 
 import apsw
 
-from everturn.export.verbatim import raw
+from everturn.export.verbatim import raw_bytes
 from everturn.store import Store
 from everturn.store.packing import Packer
 
@@ -35,7 +35,7 @@ def derived_rows(db: Path) -> dict[str, str]:
 
 def original(store: Store, version: int) -> bytes:
     """What `export --as raw` gives for a version."""
-    return b"".join(raw(store, version))
+    return b"".join(raw_bytes(store, version))
 
 
 def places_of(word: bytes, folder: Path, db: Path) -> list[str]:

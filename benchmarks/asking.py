@@ -11,10 +11,10 @@ from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure
 from benchmarks.ingest import taken_in
 from benchmarks.processes import MB, everturn, median_cpu
-from everturn.derive.redact import redact, redact_bytes
+from everturn.derive.redact import redact_bytes, redact_text
 from everturn.export.document import as_json
 from everturn.export.markdown import as_markdown
-from everturn.export.verbatim import raw
+from everturn.export.verbatim import raw_bytes
 from everturn.model.archive import Session
 from everturn.recall.search import search
 from everturn.sources import all_sources
@@ -79,10 +79,10 @@ def _written_out(store: Store) -> Iterator[Figure]:
     chosen = sorted(_sessions(store), key=lambda row: row.n_messages)[-_LARGEST:]
     size = sum(store.version(row.version).size for row in chosen) / MB
     forms: dict[str, Iterable[Iterable[object]]] = {
-        "raw": (raw(store, row.version) for row in chosen),
+        "raw": (raw_bytes(store, row.version) for row in chosen),
         "json": (as_json(store, sources, row) for row in chosen),
         "json, secrets masked": (as_json(store, sources, row, redact_bytes) for row in chosen),
-        "markdown, secrets masked": (as_markdown(store, sources, row, redact) for row in chosen),
+        "markdown, secrets masked": (as_markdown(store, sources, row, redact_text) for row in chosen),
     }
     for form, documents in forms.items():
         begun = time.process_time()

@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure, exact
 from benchmarks.processes import EVERTURN, MB, Cost, Failed, run
-from everturn.derive.tokens import estimate
+from everturn.derive.tokens import estimate_tokens
 from everturn.model.archive import Session
 from everturn.recall.reading import read_messages
 from everturn.recall.tool import ConversationRecall
@@ -162,7 +162,7 @@ def _chat(desk: Desk, typed: str, *words: str) -> Cost:
 def _too_long(server: ModelServer) -> Iterator[str]:
     for asked in server.asked:
         words = [str(one["content"]) for one in asked.body["messages"]]
-        if sum(map(estimate, words)) + asked.body["max_tokens"] > _WINDOW:
+        if sum(map(estimate_tokens, words)) + asked.body["max_tokens"] > _WINDOW:
             yield f"request {asked.number}"
 
 

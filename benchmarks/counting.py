@@ -16,10 +16,10 @@ from unittest.mock import patch
 
 from everturn import clock
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Sync, sync
+from everturn.capture.sync import SyncJob, sync_all
 from everturn.derive.redact import redact_bytes
 from everturn.settings import load
-from everturn.sources import Places, all_sources
+from everturn.sources import SearchPlaces, all_sources
 from everturn.store.sqlite import open_sqlite
 
 
@@ -40,13 +40,13 @@ def main() -> None:
     settings = load()
     store = open_sqlite(settings.db)
     connection = store.driver.connection
-    places = Places(Path.home(), dict(os.environ), sys.platform)
+    places = SearchPlaces(Path.home(), dict(os.environ), sys.platform)
     policy = Policy(redact=redact_bytes)
-    job = Sync(store, all_sources(), places, policy, settings.machine, settings.owner, clock.now)
+    job = SyncJob(store, all_sources(), places, policy, settings.machine, settings.owner, clock.now)
     connection.pragma("wal_autocheckpoint", 0)
     rows = connection.total_changes()
     with patch.object(Path, "open", _open):
-        report = sync(job)
+        report = sync_all(job)
     counts = {
         "bytes_read": report.bytes_read,
         "bytes_asked_for": CountedFile.taken,

@@ -52,9 +52,9 @@ def _contexts(place: Place, bare: float) -> Iterator[Figure]:
     """What is told to a model, from files that a drain has prepared; a hint only where a prompt has one of the phrases."""
     folder = str(place.archive / "state" / "context")
     text = context.as_printed("Where you were. " * 300)
-    context.prepare(folder, _CWD, context.WHERE, text)
-    context.prepare(folder, _CWD, context.HINT, text)
-    context.prepare(folder, "s1", context.WINDOW, context.BETWEEN.join(["some words of a session " * 40] * 100))
+    context.prepare_context(folder, _CWD, context.WHERE, text)
+    context.prepare_context(folder, _CWD, context.HINT, text)
+    context.prepare_context(folder, "s1", context.WINDOW, context.BETWEEN.join(["some words of a session " * 40] * 100))
     about = {"session_id": "s1", "cwd": _CWD}
     start = _written(place, "start", about | {"hook_event_name": "SessionStart", "source": "startup"})
     prompt = about | {"hook_event_name": "UserPromptSubmit"}
@@ -100,10 +100,10 @@ def _drain(place: Place) -> Iterator[Figure]:
     folder = place.folder / "spool"
     for number in range(DRAINED):
         said = json.dumps(_said(f"t{number}")).encode()
-        hook.append(str(folder), hook.line_of(said, True, number + 1, 7))
+        hook.append(str(folder), hook.event_line(said, True, number + 1, 7))
     store = open_store(str(place.folder / "drained.db"))
     begun = time.process_time()
-    drained = spool.drain(store, folder)
+    drained = spool.drain_spool(store, folder)
     spent = time.process_time() - begun
     store.close()
     wrong = [] if drained.rows == DRAINED else [f"{drained.rows} rows"]

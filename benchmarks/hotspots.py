@@ -17,9 +17,9 @@ from pathlib import Path
 from benchmarks.processes import MB
 from everturn import clock
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Report, Sync, sync
+from everturn.capture.sync import SyncJob, SyncReport, sync_all
 from everturn.derive.redact import redact_bytes
-from everturn.sources import Places, all_sources
+from everturn.sources import SearchPlaces, all_sources
 from everturn.store import open_store
 
 
@@ -44,11 +44,11 @@ def main() -> None:
     _print(profile, size, options.by, options.top)
 
 
-def _ingest(folder: Path) -> Report:
+def _ingest(folder: Path) -> SyncReport:
     with tempfile.TemporaryDirectory() as home:
         store = open_store(f"{home}/archive.db")
-        places = Places(Path(home), {"CLAUDE_CONFIG_DIR": str(folder)}, sys.platform)
-        report = sync(Sync(store, all_sources(), places, Policy(redact=redact_bytes), "here", "me", clock.now))
+        places = SearchPlaces(Path(home), {"CLAUDE_CONFIG_DIR": str(folder)}, sys.platform)
+        report = sync_all(SyncJob(store, all_sources(), places, Policy(redact=redact_bytes), "here", "me", clock.now))
         store.close()
         return report
 

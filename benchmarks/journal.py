@@ -21,8 +21,8 @@ from benchmarks.durable.peer import Unobtainable, peer_python
 from benchmarks.durable.scene import Script
 from benchmarks.durable.shim import Disk, Shim
 from benchmarks.figures import Figure
-from everturn.llm import Message, Part, Reply
-from everturn.resume.journal import About, Journal, open_archive
+from everturn.llm import ChatMessage, ChatPart, Reply
+from everturn.resume.journal import Journal, JournalAbout, open_archive
 from everturn.resume.loop import Loop
 from everturn.resume.tools import tool
 from everturn.store import Store
@@ -105,7 +105,7 @@ def _costs(folder: Path) -> Iterator[Figure]:
     lengths = {"short": 10, "long": LONG}
     for name, wanted in lengths.items():
         store = open_archive(str(folder / f"{name}.db"), "process")
-        with Journal.open(store, name, About(workspace="/w", model="m")) as journal:
+        with Journal.open(store, name, JournalAbout(workspace="/w", model="m")) as journal:
             _grow(journal, wanted)
         if name == "long":
             yield _resumed(store)
@@ -173,13 +173,15 @@ def _grow(journal: Journal, wanted: int) -> None:
         for n in range(there, min(there + 500, wanted)):
             text = _text(dice)
             many.append(
-                records.User(parts=(Part("text", text),)) if n % 2 == 0 else records.Response(reply=_reply(text, n))
+                records.UserRecord(parts=(ChatPart("text", text),))
+                if n % 2 == 0
+                else records.ResponseRecord(reply=_reply(text, n))
             )
         journal.write(*many)
 
 
 def _reply(text: str, n: int) -> Reply:
-    return Reply(Message("assistant", (Part("text", text),), id=f"msg_{n}"), model="m")
+    return Reply(ChatMessage("assistant", (ChatPart("text", text),), id=f"msg_{n}"), model="m")
 
 
 def _text(dice: random.Random) -> str:

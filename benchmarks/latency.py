@@ -23,12 +23,12 @@ from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure, say
 from benchmarks.ingest import taken_in
 from benchmarks.processes import MB
-from everturn.derive.query import parse
-from everturn.model.archive import Growth, IndexRow, MessageRow, Session, SourceFile, Version
+from everturn.derive.query import parse_query
+from everturn.model.archive import IndexRow, MessageRow, Session, SessionGrowth, SourceFile, Version
 from everturn.model.words import FIELDS
 from everturn.recall import ranking
-from everturn.recall.terms import request
-from everturn.store import Query, Store, open_store
+from everturn.recall.terms import build_index_query
+from everturn.store import IndexQuery, Store, open_store
 
 USUAL = 20.0  # ms of CPU for queries with up to FEW hits
 ANY = 50.0  # for any other
@@ -81,7 +81,7 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
 
 def asked(store: Store, where: str, texts: Sequence[str]) -> Iterator[Figure]:
     """Every query, its cost and what bounding the work changed; then the worst of each sort."""
-    asking = [(text, request(parse(text))) for text in texts]
+    asking = [(text, build_index_query(parse_query(text))) for text in texts]
     took = {text: _took(store, query) for text, query in asking}
     yield Figure("memory after searching", _memory(), "MB", MEMORY, note=f"most that this process took, {where}")
     worst = {USUAL: 0.0, ANY: 0.0}
@@ -106,7 +106,7 @@ def _on_a_server() -> Iterator[Figure]:
             url = f"{server}{'&' if '?' in server else '?'}schema=latency"
             _, words = million(url, _ON_A_SERVER)
             with closing(open_store(url)) as store:
-                took = {text: _by_the_clock(store, request(parse(text))) for text in queries(words)}
+                took = {text: _by_the_clock(store, build_index_query(parse_query(text))) for text in queries(words)}
     except (ImportError, RuntimeError) as failure:
         yield Figure(f"search on {where}", None, note=str(failure))
         return
@@ -116,12 +116,12 @@ def _on_a_server() -> Iterator[Figure]:
     yield Figure(f"rank a word that stands nowhere, {where}", took[NOWHERE], "ms", note="its neighbours are tried too")
 
 
-def _by_the_clock(store: Store, query: Query) -> float:
+def _by_the_clock(store: Store, query: IndexQuery) -> float:
     """Milliseconds, the middle of three."""
     took = []
     for _ in range(3):
         begun = time.perf_counter()
-        ranking.rank(store, query, _NOW)
+        ranking.rank_candidates(store, query, _NOW)
         took.append((time.perf_counter() - begun) * 1000)
     return median(took)
 
@@ -163,22 +163,22 @@ def queries(words: Sequence[str]) -> list[str]:
     return [*alone, *joined, *quoted, NOWHERE]
 
 
-def _took(store: Store, query: Query) -> tuple[float, list[tuple[int, int]]]:
+def _took(store: Store, query: IndexQuery) -> tuple[float, list[tuple[int, int]]]:
     """CPU milliseconds, the middle of five, and the first ten."""
     took, first = [], []
-    ranking.rank(store, query)  # what is read from disk first is not what is measured
+    ranking.rank_candidates(store, query)  # what is read from disk first is not what is measured
     for _ in range(5):
         gc.collect()
         begun = time.process_time()
-        hits = ranking.rank(store, query, _NOW).hits
+        hits = ranking.rank_candidates(store, query, _NOW).hits
         took.append((time.process_time() - begun) * 1000)
         first = [(hit.session, hit.seq) for hit in hits[:10]]
     return median(took), first
 
 
-def _everything(store: Store, query: Query) -> list[tuple[int, int]]:
+def _everything(store: Store, query: IndexQuery) -> list[tuple[int, int]]:
     """The order when every message that matches is looked at."""
-    found = ranking.ranked(store, store.candidates(query), query, _NOW, ranking.WEIGHTS, sys.maxsize)
+    found = ranking.rank_hits(store, store.candidates(query), query, _NOW, ranking.WEIGHTS, sys.maxsize)
     return [(hit.session, hit.seq) for hit in found]
 
 
@@ -224,4 +224,6 @@ def _write_session(store: Store, number: int, batch: Sequence[tuple[str, str]]) 
         source = store.add_file(SourceFile(format="made-up", machine="box", path=f"/{number}"))
         version = store.add_version(Version(source=source))
         session = store.open_session(Session(agent="made-up", native_id=f"s{number}", version=version))
-        store.append(session.id, Growth(rows, [], [], [], [], [], index, [], started=at, ended=at + len(batch) * 1000))
+        store.append(
+            session.id, SessionGrowth(rows, [], [], [], [], [], index, [], started=at, ended=at + len(batch) * 1000)
+        )

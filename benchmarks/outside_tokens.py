@@ -24,9 +24,9 @@ from typing import Any
 from everturn import clock
 from everturn.analyse import plane
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Sync, add
+from everturn.capture.sync import SyncJob, add_paths
 from everturn.model.analytics import SLOT_MS
-from everturn.sources import Places, all_sources
+from everturn.sources import SearchPlaces, all_sources
 from everturn.store import open_store
 
 PEER = "ccusage@18"
@@ -59,10 +59,13 @@ def main() -> None:
 def our_count(folder: Path) -> Count:
     """What the archive says."""
     store = open_store("memory:")
-    add(Sync(store, all_sources(), Places(folder, {}, sys.platform), Policy(), "box", "me", clock.now), [folder])
+    add_paths(
+        SyncJob(store, all_sources(), SearchPlaces(folder, {}, sys.platform), Policy(), "box", "me", clock.now),
+        [folder],
+    )
     plane.catch_up(store)
     found: Count = Counter()
-    for row in plane.usage(store, plane.Scope()):
+    for row in plane.usage(store, plane.AnalyticsScope()):
         if not row.inherited:
             day = f"{datetime.fromtimestamp(row.slot * SLOT_MS / 1000, UTC):%Y-%m-%d}"
             tokens = (row.tokens_in, row.tokens_out, row.tokens_cache_read, row.tokens_cache_write)

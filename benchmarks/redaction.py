@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure
 from benchmarks.processes import ROOT
-from everturn.derive.redact import redact, redact_bytes, secrets
+from everturn.derive.redact import find_secrets, redact_bytes, redact_text
 
 FLOOR = 40.0  # MB for each CPU second
 MISTAKES = 0.3  # per MB
@@ -27,7 +27,7 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
     """Speed on text of several sorts; mistakes where real transcripts are at hand."""
     for name, texts in _sorts():
         size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
-        speed = _speed(redact, texts, size)
+        speed = _speed(redact_text, texts, size)
         bar = FLOOR if name in ("prose", "messages of real transcripts") else None
         yield Figure(
             f"redact, {name}", speed, "MB/CPU-s", bar, at_least=True, note=f"{len(texts):,} texts, {size / _MB:.0f} MB"
@@ -117,5 +117,5 @@ def _mistakes() -> Figure:
     for path in (path for path in _REAL.rglob("*") if path.is_file()):
         text = path.read_bytes().decode("utf-8", "replace")
         size += len(text)
-        found += len(secrets(text))
+        found += len(find_secrets(text))
     return Figure(name, found / size * _MB, "per MB", MISTAKES, note=f"{found} in {size / _MB:.0f} MB")

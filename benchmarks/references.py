@@ -10,7 +10,7 @@ from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure
 from benchmarks.labelled import PROMPTS, Labelled
 from benchmarks.processes import ROOT, Place, everturn
-from everturn.derive.dangling import phrases_in, reference
+from everturn.derive.dangling import find_reference, phrases_in
 from everturn.model.archive import Session
 from everturn.recall.reading import read_messages
 from everturn.sources import all_sources
@@ -36,7 +36,7 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
 
 
 def _own() -> Iterator[Figure]:
-    given = [(one, reference(one.prompt, one.window) is not None) for one in PROMPTS]
+    given = [(one, find_reference(one.prompt, one.window) is not None) for one in PROMPTS]
     hits = sum(hint and one.dangling for one, hint in given)
     hints = sum(hint for _, hint in given)
     wanted = sum(one.dangling for one in PROMPTS)
@@ -59,9 +59,9 @@ def _real(store: Store) -> Iterator[Figure]:
         for prompt, window in _prompts(store, session):
             prompts += 1
             phrases += bool(phrases_in(prompt))
-            opening += not window and reference(prompt, window) is not None
-            later += bool(window) and reference(prompt, window) is not None
-            short += bool(window) and reference(prompt, window[-_SHORT:]) is not None
+            opening += not window and find_reference(prompt, window) is not None
+            later += bool(window) and find_reference(prompt, window) is not None
+            short += bool(window) and find_reference(prompt, window[-_SHORT:]) is not None
     taken = (time.process_time() - begun) * 1000 / max(prompts, 1)
     note = f"{prompts} prompts, all before them in the window; {opening} of the hints on first prompts; {phrases} have a phrase"
     # Nothing has left the window, so every hint is one too many.

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure
-from everturn.sources.terminal.recordings import take_apart
-from everturn.sources.terminal.screen import Screen
+from everturn.sources.terminal.recordings import read_recording
+from everturn.sources.terminal.screen import TerminalScreen
 from everturn.sources.terminal.stitch import transcribe
 from tests.sources.terminal.known_content import Agreement, agreement, read, text, typescript
 from tests.sources.terminal.redrawing import Style, played
@@ -43,11 +43,11 @@ def _recordings() -> Iterator[tuple[str, bytes]]:
 
 
 def _speed(name: str, data: bytes) -> Iterator[Figure]:
-    recording = take_apart(data, name)
+    recording = read_recording(data, name)
     output = b"".join(chunk.data for chunk in recording.chunks())
 
     def replay() -> None:
-        screen = Screen(recording.columns, recording.rows)
+        screen = TerminalScreen(recording.columns, recording.rows)
         for start in range(0, len(output), 1 << 16):
             screen.feed(output[start : start + (1 << 16)])
 

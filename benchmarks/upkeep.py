@@ -79,7 +79,7 @@ def _drain(corpus: Corpus, whole: float) -> Figure:
     for number, path in enumerate(corpus.paths[: _DRAINS + 1]):
         append_turn(path, 9_000 + number)
         event = {"session_id": path.stem, "transcript_path": str(path), "hook_event_name": "Stop"}
-        line = hook.line_of(json.dumps(event).encode(), True, number + 1, 1)
+        line = hook.event_line(json.dumps(event).encode(), True, number + 1, 1)
         hook.append(str(corpus.place.archive / "state" / "spool"), line)
         costs.append(everturn(corpus.place, "drain"))
     # The first one looks at everything, because no drain ever has.

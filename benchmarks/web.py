@@ -20,7 +20,7 @@ from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure, exact
 from benchmarks.ingest import taken_in
 from benchmarks.processes import EVERTURN, MB, Failed, Place, cpu_of, peak_of, run
-from everturn.recall.sessions import resolve
+from everturn.recall.sessions import resolve_session
 from everturn.store import SessionFilter, open_store
 
 _SESSIONS = _TURNS = 10_000
@@ -163,7 +163,7 @@ def _with_a_long_session(place: Place) -> int:
         file.writelines(long_turn(number) for number in range(_TURNS))
     run((*EVERTURN, "sync"), place.env)
     with closing(open_store(str(place.db))) as store:
-        return resolve(store, _LONG).id
+        return resolve_session(store, _LONG).id
 
 
 class _Took(NamedTuple):

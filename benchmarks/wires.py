@@ -15,12 +15,12 @@ from typing import Any
 
 from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure, exact, show
-from everturn.llm import Message, Part, Request, anthropic_messages
+from everturn.llm import ChatMessage, ChatPart, ModelRequest, anthropic_messages
 from everturn.llm.prefix import prefix_of
-from everturn.llm.repair import NO_RECORD, repair
-from everturn.llm.translate import translate
-from everturn.llm.validate import validate
-from everturn.resume.context import Sizes, assemble
+from everturn.llm.repair import NO_RECORD, repair_history
+from everturn.llm.translate import translate_history
+from everturn.llm.validate import validate_request
+from everturn.resume.context import Sizes, assemble_context
 from tests.llm.histories import WIRES, cuts, messages_of, request, sent, taken_up
 
 SEEDS = 150
@@ -56,7 +56,7 @@ def _changed(wire: str) -> Iterator[str]:
         messages = messages_of(wire, body)
         if json.dumps(sent(wire, messages, body)[name]) != json.dumps(body[name]):
             yield f"seed {seed}"
-        if validate(wire, body) or repair(messages).messages != messages:
+        if validate_request(wire, body) or repair_history(messages).messages != messages:
             yield f"seed {seed}: a valid one was not taken as such"
 
 
@@ -65,14 +65,14 @@ def _cut(wire: str) -> Figure:
     for seed in range(SEEDS):
         body = request(wire, seed)
         whole = messages_of(wire, body)
-        known = {part.call_id: Part("result", "done", part.call_id) for part in _parts(whole, "call")}
+        known = {part.call_id: ChatPart("result", "done", part.call_id) for part in _parts(whole, "call")}
         for cut in cuts(whole):
             count += 1
-            broken += bool(validate(wire, sent(wire, cut, body)))
-            fixed = repair(cut, known)
+            broken += bool(validate_request(wire, sent(wire, cut, body)))
+            fixed = repair_history(cut, known)
             made = sent(wire, taken_up(cut, wire), body)
             is_false = any(part.text == NO_RECORD for part in _parts(fixed.messages, "result"))
-            if validate(wire, made) or repair(fixed.messages).mended or is_false:
+            if validate_request(wire, made) or repair_history(fixed.messages).mended or is_false:
                 wrong.append(f"seed {seed}")
     told = f"{count:,} cuts of {SEEDS} histories, {broken:,} of them broken before"
     return exact(f"{wire}: cuts, not valid after repair", wrong, told)
@@ -81,14 +81,14 @@ def _cut(wire: str) -> Figure:
 def _translated(one: str, other: str) -> Iterator[str]:
     for seed in range(SEEDS):
         before = messages_of(one, request(one, seed))
-        after = translate(before, one, other)
+        after = translate_history(before, one, other)
         body = sent(other, after.messages)
         text = json.dumps(body, ensure_ascii=False)
         kept = all(
             json.dumps(part.text, ensure_ascii=False)[1:-1] in text
             for part in [*_parts(before, "text"), *_parts(before, "result")]
         )
-        if validate(other, body) or not kept or len(after.ids) != len(_parts(before, "call")):
+        if validate_request(other, body) or not kept or len(after.ids) != len(_parts(before, "call")):
             yield f"{one} to {other}, seed {seed}"
 
 
@@ -98,15 +98,21 @@ def _translated(one: str, other: str) -> Iterator[str]:
 def _times() -> Iterator[Figure]:
     history, sizes = _talk(1000), Sizes()
     note = "1,000 messages of 600 characters, 192,000 tokens"
-    cold = _ms(lambda: assemble(history, 192_000, "s " * 500, "k: v\n" * 100, sizes=sizes), 1)
+    cold = _ms(lambda: assemble_context(history, 192_000, "s " * 500, "k: v\n" * 100, sizes=sizes), 1)
     yield Figure("context, each message counted for the first time", cold, "CPU ms", note=note)
-    warm = _ms(lambda: assemble(history, 192_000, "s " * 500, "k: v\n" * 100, sizes=sizes))
+    warm = _ms(lambda: assemble_context(history, 192_000, "s " * 500, "k: v\n" * 100, sizes=sizes))
     yield Figure("context, per request", warm, "CPU ms", _PER_1000, note=note)
-    yield Figure("repair", _ms(lambda: repair(history)), "CPU ms", _PER_1000, note="1,000 messages, nothing wrong")
-    body = anthropic_messages.body(Request(tuple(history)))
+    yield Figure(
+        "repair", _ms(lambda: repair_history(history)), "CPU ms", _PER_1000, note="1,000 messages, nothing wrong"
+    )
+    body = anthropic_messages.body(ModelRequest(tuple(history)))
     count = len(body["messages"])
     yield Figure(
-        "validate", _ms(lambda: validate("anthropic_messages", body)), "CPU ms", _PER_1000, note=f"{count} messages"
+        "validate",
+        _ms(lambda: validate_request("anthropic_messages", body)),
+        "CPU ms",
+        _PER_1000,
+        note=f"{count} messages",
     )
     yield Figure("prefix", _ms(lambda: prefix_of(body)), "CPU ms", note=f"{count} messages")
 
@@ -120,16 +126,16 @@ def _ms(work: Callable[[], Any], times: int = 7) -> float:
     return sorted(took)[len(took) // 2] * 1000
 
 
-def _talk(count: int) -> list[Message]:
+def _talk(count: int) -> list[ChatMessage]:
     dice = random.Random(5)
-    made: list[Message] = []
+    made: list[ChatMessage] = []
     for n in range(count // 4):
         prompt, given, result, answer = (" ".join(dice.choices(_WORDS, k=120)) for _ in range(4))
-        call = Part("call", call_id=f"toolu_{n}", name="read", arguments={"path": given})
-        made += [Message("user", (Part("text", prompt),)), Message("assistant", (call,))]
+        call = ChatPart("call", call_id=f"toolu_{n}", name="read", arguments={"path": given})
+        made += [ChatMessage("user", (ChatPart("text", prompt),)), ChatMessage("assistant", (call,))]
         made += [
-            Message("tool", (Part("result", result, f"toolu_{n}"),)),
-            Message("assistant", (Part("text", answer),)),
+            ChatMessage("tool", (ChatPart("result", result, f"toolu_{n}"),)),
+            ChatMessage("assistant", (ChatPart("text", answer),)),
         ]
     return made
 
@@ -161,14 +167,16 @@ def _judged() -> Iterator[Figure]:
 def _chat_bodies(mend: bool) -> Iterator[list[dict[str, Any]]]:
     for wire in WIRES:
         for seed in range(_JUDGED):
-            whole = translate(messages_of(wire, request(wire, seed)), wire, "chat_completions", nine=True).messages
+            whole = translate_history(
+                messages_of(wire, request(wire, seed)), wire, "chat_completions", nine=True
+            ).messages
             for cut in cuts(whole):
                 made = taken_up(_from_user(cut), "chat_completions") if mend else _from_user(cut)
                 if made:
                     yield _plain(sent("chat_completions", made)["messages"])
 
 
-def _from_user(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+def _from_user(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
     """It wants to begin with the user; what a window leaves is made so by the context."""
     starts = (place for place, message in enumerate(messages) if message.role in ("user", "system"))
     return messages[next(starts, len(messages)) :]
@@ -185,7 +193,7 @@ def _plain(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return made
 
 
-def _parts(messages: tuple[Message, ...], kind: str) -> list[Part]:
+def _parts(messages: tuple[ChatMessage, ...], kind: str) -> list[ChatPart]:
     return [part for message in messages for part in message.parts if part.kind == kind]
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from everturn import clock
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Sync, add
-from everturn.sources import Places, abilities, all_sources
+from everturn.capture.sync import SyncJob, add_paths
+from everturn.sources import SearchPlaces, abilities, all_sources
 from everturn.store import Store, open_store
 
 HEAD = """# Formats
@@ -34,9 +34,9 @@ def main() -> None:
     root = Path(sys.argv[1]).resolve()
     store = open_store("memory:")
     sources = all_sources()
-    job = Sync(store, sources, Places(root / "no-home", {}, "linux"), Policy(), "here", "me", clock.now)
+    job = SyncJob(store, sources, SearchPlaces(root / "no-home", {}, "linux"), Policy(), "here", "me", clock.now)
     files = [path for path in sorted(root.rglob("*")) if path.is_file() and path.parent != root]
-    report = add(job, files)
+    report = add_paths(job, files)
     rows = {name: counted(store, name) for name in sources}
     print(HEAD.format(files=sum(row["files"] for row in rows.values())))
     for name, row in rows.items():

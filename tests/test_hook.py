@@ -64,7 +64,7 @@ def home(tmp_path: Path) -> Home:
 
 def said(event: Any, whole: bool = True) -> dict[str, Any]:
     """What is noted of an event."""
-    line = hook.line_of(event if isinstance(event, bytes) else json.dumps(event).encode(), whole, 5, 7)
+    line = hook.event_line(event if isinstance(event, bytes) else json.dumps(event).encode(), whole, 5, 7)
     assert line.startswith(b"\n{") and line.endswith(b"}\n") and line.count(b"\n") == 2
     return dict(json.loads(line))
 
@@ -125,7 +125,7 @@ def test_no_word_of_an_event_gets_into_the_spool(home: Home) -> None:
     assert len(events) >= 19
     for event in events:
         home.spool.parent.mkdir(parents=True, exist_ok=True)
-        hook.append(str(home.spool.parent), hook.line_of(json.dumps(_planted(event)).encode(), True, 5, 7))
+        hook.append(str(home.spool.parent), hook.event_line(json.dumps(_planted(event)).encode(), True, 5, 7))
     home.run(json.dumps(_planted(events[0]) | {"prompt": CANARY, "tool_input": {"session_id": CANARY}}).encode())
     assert CANARY.encode() not in home.spool.read_bytes()
     assert len(home.lines()) == len(events) + 1

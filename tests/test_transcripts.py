@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from everturn.derive.growth import grow
-from everturn.model.archive import Growth, Tail
-from everturn.model.conversation import Part
-from everturn.sources import Found, all_sources
+from everturn.derive.growth import grow_session
+from everturn.model.archive import JournalTail, SessionGrowth
+from everturn.model.conversation import SessionPart
+from everturn.sources import SourceCandidate, all_sources
 from tests.transcript_truth import Deed, SessionTruth, tell
 from tests.transcripts import Truth, alter_copy, alter_name, append_turn, stream_file, write_history
 
@@ -134,20 +134,20 @@ def test_marks_stand_nowhere_else(truth: Truth) -> None:
 
 
 # the real reader ------------------------------------------------------------------------------------------------------
-def part_of(session: SessionTruth) -> Part:
+def part_of(session: SessionTruth) -> SessionPart:
     """What our own reader makes of a session."""
     source = all_sources()["claude_code"]
     kind = "main" if session.kind == "sidechain" else session.kind
     name = session.path.stem if kind == "main" else session.native_id
-    reader = source.reader(Found(session.path, kind, name, session.parent if kind == "subagent" else ""), b"")
+    reader = source.reader(SourceCandidate(session.path, kind, name, session.parent if kind == "subagent" else ""), b"")
     reading = reader.feed(session.path.read_bytes(), 0, True)
     assert reading.problems == []
     return next(part for part in reading.parts if part.native_id == session.native_id)
 
 
-def read(session: SessionTruth) -> Growth:
+def read(session: SessionTruth) -> SessionGrowth:
     """The rows of a session."""
-    return grow(Tail(), part_of(session).messages)[0]
+    return grow_session(JournalTail(), part_of(session).messages)[0]
 
 
 def test_our_own_reader_knows_the_sessions(truth: Truth) -> None:

@@ -18,14 +18,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from everturn.capture.verify import verify
-from everturn.llm import Delta, Message, Part, Reply, Request, anthropic_messages, chat_completions, responses
-from everturn.llm.validate import validate
+from everturn.capture.verify import verify_archive
+from everturn.llm import (
+    ChatMessage,
+    ChatPart,
+    Delta,
+    ModelRequest,
+    Reply,
+    anthropic_messages,
+    chat_completions,
+    responses,
+)
+from everturn.llm.validate import validate_request
 from everturn.resume import records
 from everturn.resume.journal import Journal, open_archive, path_of
 from everturn.resume.loop import Loop, Outcome
-from everturn.resume.past import Past
-from everturn.resume.tools import NotDone, Settled, Tool, ToolContext, tool
+from everturn.resume.past import JournalState
+from everturn.resume.tools import NotDone, ReconciledResult, Tool, ToolContext, tool
 from everturn.store import Store
 
 #: The calls of each response in turn; after the last there is an answer.
@@ -40,29 +49,29 @@ class Script:
     """A model that says what stands in its script, and remembers what it was asked."""
 
     steps: tuple[tuple[str, ...], ...]
-    asked: list[Request] = field(default_factory=list)
+    asked: list[ModelRequest] = field(default_factory=list)
     name: str = "script"
     model: str = "script"
     window: int = 0
     max_tokens: int = 0
     takes_tools: bool = True
 
-    def stream(self, request: Request) -> Iterator[Delta]:
+    def stream(self, request: ModelRequest) -> Iterator[Delta]:
         """See `llm.Backend`."""
         self.asked.append(request)
         yield Delta("end", reply=self._reply(request))
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: ModelRequest) -> Reply:
         """See `llm.Backend`."""
         return next(delta.reply for delta in self.stream(request) if delta.reply is not None)
 
-    def _reply(self, request: Request) -> Reply:
+    def _reply(self, request: ModelRequest) -> Reply:
         said = sum(message.role == "assistant" for message in request.messages)
         if said >= len(self.steps):
-            return Reply(Message("assistant", (Part("text", ANSWER),), id=f"m{said}"), "end", model="script")
+            return Reply(ChatMessage("assistant", (ChatPart("text", ANSWER),), id=f"m{said}"), "end", model="script")
         names = self.steps[said]
-        calls = [Part("call", call_id=f"call_{name}", name="effect", arguments={"name": name}) for name in names]
-        return Reply(Message("assistant", tuple(calls), id=f"m{said}"), "calls", model="script")
+        calls = [ChatPart("call", call_id=f"call_{name}", name="effect", arguments={"name": name}) for name in names]
+        return Reply(ChatMessage("assistant", tuple(calls), id=f"m{said}"), "calls", model="script")
 
 
 @dataclass(frozen=True)
@@ -141,17 +150,17 @@ def effects(scene: Scene) -> Counter[str]:
     return Counter(scene.ledger.read_text().split()) if scene.ledger.exists() else Counter()
 
 
-def results(store: Store) -> dict[str, records.Result]:
+def results(store: Store) -> dict[str, records.ResultRecord]:
     """What the model was told about each call."""
     found = {}
     for raw in _lines(store):
-        record = records.parse(raw, SESSION)
-        if isinstance(record, records.Result):
+        record = records.parse_record(raw, SESSION)
+        if isinstance(record, records.ResultRecord):
             found[record.call_id] = record
     return found
 
 
-def invalid(messages: tuple[Message, ...]) -> list[str]:
+def invalid(messages: tuple[ChatMessage, ...]) -> list[str]:
     """Every call is answered by exactly one result in the next message, and nothing else is."""
     wrong = []
     for number, message in enumerate(messages):
@@ -163,19 +172,19 @@ def invalid(messages: tuple[Message, ...]) -> list[str]:
     return wrong
 
 
-def refused_by_providers(request: Request) -> list[str]:
+def refused_by_providers(request: ModelRequest) -> list[str]:
     """What each provider would refuse in it."""
     return [
         f"{wire.WIRE} would refuse {one.where}: {one.rule}"
         for wire in (anthropic_messages, chat_completions, responses)
-        for one in validate(wire.WIRE, wire.body(request))
+        for one in validate_request(wire.WIRE, wire.body(request))
     ]
 
 
 # the world --------------------------------------------------------------------------------------------------------------
 def _effect(scene: Scene) -> Tool:
-    def found(context: ToolContext, arguments: dict[str, Any]) -> Settled | NotDone:
-        return Settled(f"done {arguments['name']}") if effects(scene)[arguments["name"]] else NotDone()
+    def found(context: ToolContext, arguments: dict[str, Any]) -> ReconciledResult | NotDone:
+        return ReconciledResult(f"done {arguments['name']}") if effects(scene)[arguments["name"]] else NotDone()
 
     @tool(policy=scene.policy, reconcile=found if scene.policy == "reconcile" else None)
     def effect(name: str) -> str:
@@ -204,8 +213,8 @@ def _wait_for_others(scene: Scene) -> None:
 
 def _acknowledged_results(scene: Scene) -> set[str]:
     lines = scene.acks.read_bytes().split(b"\n")[:-1]  # the last may be half written
-    read = [records.parse(line, SESSION) for line in lines]
-    return {record.call_id for record in read if isinstance(record, records.Result)}
+    read = [records.parse_record(line, SESSION) for line in lines]
+    return {record.call_id for record in read if isinstance(record, records.ResultRecord)}
 
 
 def _acknowledge(journal: Journal, path: Path, acked: Callable[[bytes], None]) -> None:
@@ -214,7 +223,7 @@ def _acknowledge(journal: Journal, path: Path, acked: Callable[[bytes], None]) -
 
     def noting(*many: records.Record) -> None:
         write(*many)
-        lines = b"".join(map(records.line, many))
+        lines = b"".join(map(records.record_line, many))
         os.write(handle, lines)
         acked(lines)
 
@@ -223,7 +232,7 @@ def _acknowledge(journal: Journal, path: Path, acked: Callable[[bytes], None]) -
 
 # the judge --------------------------------------------------------------------------------------------------------------
 def _whole(store: Store) -> list[str]:
-    return [f"not whole: {problem}" for problem in verify(store, "", lambda *numbers: None).wrong]
+    return [f"not whole: {problem}" for problem in verify_archive(store, "", lambda *numbers: None).wrong]
 
 
 def _acknowledged(store: Store, scene: Scene) -> list[str]:
@@ -237,7 +246,7 @@ def _lines(store: Store) -> list[bytes]:
     return store.read_raw(rows[0][1].id, 0, rows[0][1].size).splitlines() if rows else []
 
 
-def _effects(store: Store, scene: Scene, past: Past) -> list[str]:
+def _effects(store: Store, scene: Scene, past: JournalState) -> list[str]:
     happened, told = effects(scene), results(store)
     wrong = [f"{name} happened {n} times" for name, n in happened.items() if n > 1]
     for name in (name for step in scene.steps for name in step):
@@ -248,8 +257,8 @@ def _effects(store: Store, scene: Scene, past: Past) -> list[str]:
             wrong.append(f"{name} was reported as done and did not happen")
         elif result.outcome not in ("ok", "settled", "in_doubt"):
             wrong.append(f"{name} ended as {result.outcome}")
-    lines = [records.parse(raw, SESSION) for raw in _lines(store)]
-    counted = Counter(record.call_id for record in lines if isinstance(record, records.Result))
+    lines = [records.parse_record(raw, SESSION) for raw in _lines(store)]
+    counted = Counter(record.call_id for record in lines if isinstance(record, records.ResultRecord))
     wrong += [f"{call} has {n} results" for call, n in counted.items() if n > 1]
     if [record.n for record in lines] != list(range(len(lines))):
         wrong.append("the records are not numbered one after the other")

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from benchmarks.recall.questions import Place
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Sync, add
-from everturn.errors import Usage
+from everturn.capture.sync import SyncJob, add_paths
+from everturn.errors import UsageError
 from everturn.model.archive import Session
 from everturn.model.conversation import Message
 from everturn.model.words import SESSION_KINDS
-from everturn.recall.meaning import Meaning
+from everturn.recall.meaning import MeaningSearch
 from everturn.recall.reading import Sources, read_messages
-from everturn.recall.scope import Filters
+from everturn.recall.scope import SearchFilters
 from everturn.recall.search import search
-from everturn.sources import Places, all_sources
+from everturn.sources import SearchPlaces, all_sources
 from everturn.store import SessionFilter, Store, open_store
 
 #: How many messages are asked for, each with its snippet: enough to hold ten sessions nearly always.
@@ -28,12 +28,12 @@ NOW = 1_780_000_000_000
 
 
 def ranked(
-    store: Store, sources: Sources, text: str, scope: str = "", meaning: Meaning | None = None
+    store: Store, sources: Sources, text: str, scope: str = "", meaning: MeaningSearch | None = None
 ) -> list[tuple[int, int, float]]:
     """What the search core gives, best first: session, seq (-1: the session's own title or summary), score."""
     try:
-        page = search(store, sources, text, Filters(workspace=scope), limit=DEPTH, now=NOW, meaning=meaning)
-    except Usage:  # a pasted text may say something in the language of requests that cannot be meant
+        page = search(store, sources, text, SearchFilters(workspace=scope), limit=DEPTH, now=NOW, meaning=meaning)
+    except UsageError:  # a pasted text may say something in the language of requests that cannot be meant
         return []
     return [(one.session.id, one.row.seq if one.row else -1, one.score) for one in page.items]
 
@@ -63,16 +63,16 @@ class Archive:
     def of(cls, folder: Path, db: Path) -> Archive:
         """Take in everything below a folder."""
         store = open_store(str(db))
-        nobody = Places(folder / "nobody", {}, "linux")
-        job = Sync(store, dict(all_sources()), nobody, Policy(), "box", "ann", lambda: NOW)
-        add(job, [folder])
+        nobody = SearchPlaces(folder / "nobody", {}, "linux")
+        job = SyncJob(store, dict(all_sources()), nobody, Policy(), "box", "ann", lambda: NOW)
+        add_paths(job, [folder])
         return cls(store)
 
     def close(self) -> None:
         """The file stays."""
         self.store.close()
 
-    def ask(self, text: str, scope: str, meaning: Meaning | None = None) -> list[Place]:
+    def ask(self, text: str, scope: str, meaning: MeaningSearch | None = None) -> list[Place]:
         """The answer of the search core, by native ids."""
         found = ranked(self.store, self.sources, text, scope, meaning)
         return [(self.names[session], seq) for session, seq, _ in found]

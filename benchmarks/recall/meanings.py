@@ -11,8 +11,8 @@ from benchmarks.recall.archive import Archive
 from benchmarks.recall.baselines import Ask
 from benchmarks.recall.questions import Place
 from everturn.llm.embedding import LocalEmbedder
-from everturn.recall.meaning import Meaning
-from everturn.recall.vectors import HeldVectors, make_all
+from everturn.recall.meaning import MeaningSearch
+from everturn.recall.vectors import HeldVectors, make_all_vectors
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ def with_meaning(archive: Archive, model: Model) -> dict[str, Ask]:
     """Embed what was said in an archive; one method for each weight. What it costs is said."""
     embedder, vectors = LocalEmbedder(model.name, model.dimensions), HeldVectors()
     begun, made = time.process_time(), 0
-    for portion in make_all(archive.store, archive.sources, embedder, vectors, str):
+    for portion in make_all_vectors(archive.store, archive.sources, embedder, vectors, str):
         made += portion.vectors
     say(f"{made:,} vectors of {embedder.dimensions} numbers made in {time.process_time() - begun:.0f} CPU s")
     asked: dict[str, Ask] = {}
     for weight in model.weights:
-        asked[f"with meaning × {weight:g}"] = partial(_ask, archive, Meaning(embedder, vectors, str, weight))
+        asked[f"with meaning × {weight:g}"] = partial(_ask, archive, MeaningSearch(embedder, vectors, str, weight))
     return asked
 
 
-def _ask(archive: Archive, meaning: Meaning, text: str, scope: str) -> list[Place]:
+def _ask(archive: Archive, meaning: MeaningSearch, text: str, scope: str) -> list[Place]:
     return archive.ask(text, scope, meaning)

@@ -41,11 +41,11 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
 
 
 def _document(cut: Cut) -> str:
-    from everturn.restore.document import mechanical
-    from everturn.restore.writing import markdown
+    from everturn.restore.document import build_document
+    from everturn.restore.writing import document_markdown
     from everturn.sources import all_sources
 
-    return markdown(mechanical(cut.store, all_sources(), cut.session, cut.turns - 1), str, BUDGET)
+    return document_markdown(build_document(cut.store, all_sources(), cut.session, cut.turns - 1), str, BUDGET)
 
 
 def _of_first_part(documents: list[tuple[Cut, str]]) -> Iterator[Figure]:
@@ -72,12 +72,12 @@ def _of_the_rest(documents: list[tuple[Cut, str]]) -> Figure:
 
 def _constraints(store: Store) -> Iterator[Figure]:
     """Without bars: the set the rules were fitted on says little, and the one that was held out is small."""
-    from everturn.restore.document import mechanical
+    from everturn.restore.document import build_document
     from everturn.sources import all_sources
 
     for name, held_out in (("held out", True), ("fitted on", False)):
         made = [
-            constraints.score(mechanical(store, all_sources(), session), marked)
+            constraints.score(build_document(store, all_sources(), session), marked)
             for session, marked in constraints.labelled(store, held_out)
         ]
         score = total(made)
@@ -107,21 +107,21 @@ def _recordings() -> Figure:
 
 def _cpu(path: Path, restore: bool) -> float:
     from everturn.capture.policy import Policy
-    from everturn.capture.sync import Sync
-    from everturn.restore.document import mechanical
+    from everturn.capture.sync import SyncJob
+    from everturn.restore.document import build_document
     from everturn.restore.target import find_target
-    from everturn.restore.writing import markdown
-    from everturn.sources import Places, all_sources
+    from everturn.restore.writing import document_markdown
+    from everturn.sources import SearchPlaces, all_sources
 
-    places, sources = Places(Path("/nowhere"), {}, "linux"), all_sources()
+    places, sources = SearchPlaces(Path("/nowhere"), {}, "linux"), all_sources()
     used = 0.0
     for number in range(_TIMES + 1):
         begun = time.process_time()
         found = find_target(
-            str(path), None, lambda into: Sync(into, sources, places, Policy(), "here", "me", lambda: 0)
+            str(path), None, lambda into: SyncJob(into, sources, places, Policy(), "here", "me", lambda: 0)
         )
         if restore:
-            markdown(mechanical(found.store, sources, found.session), str, BUDGET)
+            document_markdown(build_document(found.store, sources, found.session), str, BUDGET)
         found.store.close()
         spent = time.process_time() - begun
         used = used + spent if number else 0.0  # the first one also imports

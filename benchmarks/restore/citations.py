@@ -18,7 +18,7 @@ from benchmarks.figures import Figure
 from everturn.model.archive import MessageRow
 from everturn.recall.reading import Records
 from everturn.restore import Document, Evidence
-from everturn.restore.document import mechanical
+from everturn.restore.document import build_document
 from everturn.sources import all_sources
 from everturn.store import SessionFilter, Store
 
@@ -35,7 +35,7 @@ def figure(store: Store) -> Figure:
         data = store.read_raw(session.version, 0, store.version(session.version).size)
         rows = {row.seq: row for row in store.messages(session.id)}
         records = Records(store, all_sources(), session)
-        for one in _evidence(mechanical(store, all_sources(), session)):
+        for one in _evidence(build_document(store, all_sources(), session)):
             way = _way(data, one, rows[one.message], records)
             ways[way] += 1
             first = first or (f"; first broken: {session.native_id} message {one.message + 1}" if way == BROKEN else "")

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from benchmarks.restore.cutting import Cut, cut_at
 from benchmarks.restore.measuring import Score, files_to_come
-from everturn.derive.tokens import estimate
+from everturn.derive.tokens import estimate_tokens
 from everturn.recall.reading import read_messages
-from everturn.restore.document import mechanical
-from everturn.restore.writing import markdown
+from everturn.restore.document import build_document
+from everturn.restore.writing import document_markdown
 from everturn.sources import all_sources
 from everturn.store import SessionFilter, Store
 
@@ -42,10 +42,10 @@ def comparisons(store: Store) -> Iterator[Comparison]:
             if len(words) < _LEAST or not row.turn or not cut.calls:
                 continue
             at = Cut(store, session, cut.path, text.workspace, row.turn, row.start)
-            document = markdown(mechanical(store, sources, session, row.turn - 1), str, BUDGET)
+            document = document_markdown(build_document(store, sources, session, row.turn - 1), str, BUDGET)
             theirs, ours = files_to_come(words, at), files_to_come(document, at)
             if theirs.all:
-                yield Comparison(theirs, ours, estimate(words))
+                yield Comparison(theirs, ours, estimate_tokens(words))
 
 
 def _words(store: Store, session: int, seq: int) -> str:

@@ -14,9 +14,9 @@ from pathlib import Path
 from benchmarks.processes import ROOT
 from benchmarks.restore.truth import READERS, Call, Truth, truth_of
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Sync, add
+from everturn.capture.sync import SyncJob, add_paths
 from everturn.model.archive import Session
-from everturn.sources import Places, all_sources
+from everturn.sources import SearchPlaces, all_sources
 from everturn.store import SessionFilter, Store, open_store
 
 CORPUS = ROOT.parent / "shared" / "corpus"
@@ -61,8 +61,8 @@ def archive(folder: Path) -> Store:
     """The whole corpus in an archive."""
     folder.mkdir(parents=True, exist_ok=True)
     store = open_store(str(folder / "corpus.db"))
-    places = Places(folder, {}, "linux")
-    add(Sync(store, all_sources(), places, Policy(), "here", "me", lambda: 1_700_000_000_000), [CORPUS])
+    places = SearchPlaces(folder, {}, "linux")
+    add_paths(SyncJob(store, all_sources(), places, Policy(), "here", "me", lambda: 1_700_000_000_000), [CORPUS])
     return store
 
 

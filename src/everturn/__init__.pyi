@@ -27,7 +27,8 @@ from everturn.resume.journal import Journal, open_archive
 from everturn.resume.loop import Budget, Loop, Outcome
 from everturn.resume.mainloop import MainLoop
 from everturn.resume.recording import enable_conversation_recording, settle
-from everturn.resume.slices import Session, append, replace_latest, upsert
+from everturn.resume.slices import EvaluationSession as Session
+from everturn.resume.slices import append, replace_latest, upsert
 from everturn.resume.snapshots import Snapshot
 from everturn.resume.tools import Tool, ToolContext, tool
 from everturn.sources import all_sources

@@ -53,7 +53,7 @@ KEYS = ("db", "machine", "owner", "capture.mode", "capture.exclude", "models.def
 
 def read(path: Path) -> ConfigFile:
     """The file's content; all defaults when there is no file."""
-    return check(_text(path), path)
+    return check(_read_text(path), path)
 
 
 def check(text: str, path: Path) -> ConfigFile:
@@ -63,33 +63,33 @@ def check(text: str, path: Path) -> ConfigFile:
     except tomllib.TOMLDecodeError as error:
         raise BadConfig(str(path), f"not valid TOML: {error}") from None
     except msgspec.ValidationError as error:
-        key, why = _explain(str(error))
+        key, why = _explain_error(str(error))
         raise BadConfig(key, f"{why} (in {path})") from None
 
 
 def change(path: Path, key: str, value: str) -> None:
     """Set one key in the file, which is made when it is missing; readable by its owner only."""
-    table, name = _known(key)
-    text = _text(path)
+    table, name = _split_key(key)
+    text = _read_text(path)
     check(text, path)
     line = f"{_toml_key(name)} = {_toml_value(key, value)}"
-    wanted = _value_at(check(line_in(table, line), path), key)
-    changed = _with_line(text, table, name, line)
+    wanted = _value_at(check(config_with_line(table, line), path), key)
+    changed = _put_line(text, table, name, line)
     try:
         done = _value_at(check(changed, path), key) == wanted
     except BadConfig:
         done = False
     if not done:
         raise BadConfig(key, f"is written in {path} in a way that cannot be changed for you, edit the file by hand")
-    _replace(path, changed)
+    _replace_file(path, changed)
 
 
-def line_in(table: str, line: str) -> str:
+def config_with_line(table: str, line: str) -> str:
     """A whole config file that holds one line."""
     return f"[{table}]\n{line}\n" if table else f"{line}\n"
 
 
-def unknown(key: str, known: tuple[str, ...] = KEYS) -> BadConfig:
+def unknown_key(key: str, known: tuple[str, ...] = KEYS) -> BadConfig:
     """The error for a key that does not exist, with the nearest one that does."""
     return BadConfig(key, _no_such_key(key, known))
 
@@ -97,7 +97,7 @@ def unknown(key: str, known: tuple[str, ...] = KEYS) -> BadConfig:
 # checking ---------------------------------------------------------------------------------------------------------
 
 
-def _explain(message: str) -> tuple[str, str]:
+def _explain_error(message: str) -> tuple[str, str]:
     """The key and a sentence out of what the validator says, e.g. ``Expected `str`, got `int` - at `$.db` ``."""
     what, _, where = message.partition(" - at `$")
     place = re.sub(r"\[(?:\.\.\.|\d+)\]", "", where.rstrip("`")).lstrip(".")
@@ -128,15 +128,15 @@ def _no_such_key(key: str, known: tuple[str, ...]) -> str:
     return f"there is no such key, known are {', '.join(known)}"
 
 
-def _known(key: str) -> tuple[str, str]:
+def _split_key(key: str) -> tuple[str, str]:
     table, dot, name = key.rpartition(".")
     if key not in KEYS and not (key.startswith("sources.") and len(key) > len("sources.")):
-        raise unknown(key, (*KEYS, "sources.NAME"))
+        raise unknown_key(key, (*KEYS, "sources.NAME"))
     return ("sources", key[len("sources.") :]) if key.startswith("sources.") else (table, name if dot else key)
 
 
 def _value_at(config: ConfigFile, key: str) -> Any:
-    table, name = _known(key)
+    table, name = _split_key(key)
     if table == "sources":
         return (config.sources or {}).get(name)
     if table == "models":
@@ -147,10 +147,10 @@ def _value_at(config: ConfigFile, key: str) -> Any:
 # changing ---------------------------------------------------------------------------------------------------------
 
 
-def _with_line(text: str, table: str, name: str, line: str) -> str:
+def _put_line(text: str, table: str, name: str, line: str) -> str:
     """The text with `line` in the place of the key's old line, or as the last one of its table."""
     lines = text.splitlines()
-    first, last = _bounds(lines, table)
+    first, last = _table_bounds(lines, table)
     if first is None:
         return "\n".join([*lines, *([""] if lines else []), f"[{table}]", line, ""])
     for number in range(first, last):
@@ -163,7 +163,7 @@ def _with_line(text: str, table: str, name: str, line: str) -> str:
     return "\n".join([*lines[:last], line, *gap, *lines[last:], ""])
 
 
-def _bounds(lines: list[str], table: str) -> tuple[int | None, int]:
+def _table_bounds(lines: list[str], table: str) -> tuple[int | None, int]:
     """First line of a table's body and the line after it; the table "" is what stands before the first header."""
     headers = [number for number, line in enumerate(lines) if re.match(r"\s*\[", line) and _is_header(line)]
     after: Callable[[int], int] = lambda start: min((h for h in headers if h >= start), default=len(lines))  # noqa: E731
@@ -200,11 +200,11 @@ def _toml_key(name: str) -> str:
 
 def _toml_value(key: str, value: str) -> str:
     if key == "capture.exclude" or key.startswith("sources."):
-        return "[" + ", ".join(map(_toml_string, _parts(value))) + "]"
+        return "[" + ", ".join(map(_toml_string, _split_list(value))) + "]"
     return _toml_string(value)
 
 
-def _parts(value: str) -> list[str]:
+def _split_list(value: str) -> list[str]:
     """A list as a person writes it: separated by commas, or as TOML and JSON write it."""
     if value.lstrip().startswith("["):
         try:
@@ -219,7 +219,7 @@ def _toml_string(value: str) -> str:
     return msgspec.json.encode(value.encode("utf-8", "replace").decode()).decode().replace("\x7f", "\\u007f")
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except FileNotFoundError:
@@ -228,7 +228,7 @@ def _text(path: Path) -> str:
         raise BadConfig(str(path), f"cannot be read: {error}") from None
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace_file(path: Path, text: str) -> None:
     """Write beside it and rename, so that a crash leaves the old file or the new one."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

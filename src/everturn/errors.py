@@ -44,20 +44,20 @@ class EverturnError(Exception):
     exit_code = 1
 
 
-class Usage(EverturnError):
+class UsageError(EverturnError):
     """The request is wrong."""
 
     exit_code = 2
 
 
-class BadConfig(Usage):
+class BadConfig(UsageError):
     """A setting that cannot be used."""
 
     def __init__(self, key: str, why: str) -> None:
         super().__init__(f"setting {key}: {why}; see `everturn config --help`")
 
 
-class AmbiguousSession(Usage):
+class AmbiguousSession(UsageError):
     """A prefix that fits several sessions."""
 
     def __init__(self, prefix: str, matches: list[str]) -> None:
@@ -65,7 +65,7 @@ class AmbiguousSession(Usage):
         super().__init__(f"session id {prefix!r} fits {len(matches)} sessions ({shown}); give more characters")
 
 
-class MissingPath(Usage):
+class MissingPath(UsageError):
     """A path that is not there."""
 
     def __init__(self, path: str) -> None:

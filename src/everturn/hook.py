@@ -67,31 +67,31 @@ def _run(words: list[str], until: float) -> None:
         if word == "--with":
             name, _, value = words[place + 1].partition("=")
             os.environ[name] = value
-    event, whole = _given(until)
+    event, whole = _read_event(until)
     folder = state_folder(os.environ, sys.platform)
     os.umask(0o077)
     if "--statusline" not in words:
-        _note(event, whole, os.path.join(folder, "spool"))
-    _tell(event, words, os.path.join(folder, "context"))
+        _note_event(event, whole, os.path.join(folder, "spool"))
+    _print_prepared(event, words, os.path.join(folder, "context"))
     if "--drain" in words:
-        _drain(os.path.join(folder, "spool", LOCK))
+        _start_drain(os.path.join(folder, "spool", LOCK))
 
 
-def _note(event: bytes, whole: bool, folder: str) -> None:
+def _note_event(event: bytes, whole: bool, folder: str) -> None:
     try:
         if event:
-            append(folder, line_of(event, whole, time.time_ns(), os.getpid()))
+            append(folder, event_line(event, whole, time.time_ns(), os.getpid()))
     except OSError:  # a full disk is no reason not to tell
         pass
 
 
-def _tell(event: bytes, words: list[str], folder: str) -> None:
+def _print_prepared(event: bytes, words: list[str], folder: str) -> None:
     """Print what was prepared, where that is wanted."""
     try:
         if "--statusline" in words:
-            from everturn.capture.statusline import line, status
+            from everturn.capture.statusline import read_status, status_line
 
-            os.write(1, line(status(event, folder), time.time_ns() // 1_000_000).encode() + b"\n")
+            os.write(1, status_line(read_status(event, folder), time.time_ns() // 1_000_000).encode() + b"\n")
         elif "--hints" in words or "--where-you-were" in words:
             from everturn.capture.context import context_for
 
@@ -111,38 +111,38 @@ def state_folder(env: "os._Environ[str] | dict[str, str]", platform: str) -> str
     if os.path.isabs(named):
         return os.path.join(named, "everturn")
     usual = "Library/Application Support" if platform == "darwin" else ".local/state"
-    return os.path.join(_home(env), usual, "everturn")
+    return os.path.join(_home_folder(env), usual, "everturn")
 
 
-def line_of(event: bytes, whole: bool, at: int, pid: int) -> bytes:
+def event_line(event: bytes, whole: bool, at: int, pid: int) -> bytes:
     """What is noted of an event: a JSON object without any content. `whole` is False where the end of it is missing."""
     fields: dict[bytes, bytes] = {b"at": b"%d" % at, b"pid": b"%d" % pid, b"size": b"%d" % len(event)}
     try:
-        _scan(event, fields)
+        _scan_members(event, fields)
     except _TooMuchError:
         fields[b"cut"] = b"true"
     except (IndexError, ValueError):
         fields[b"broken" if whole else b"cut"] = b"true"
-    return b"\n" + _object(fields) + b"\n"
+    return b"\n" + _encode_object(fields) + b"\n"
 
 
 def append(folder: str, line: bytes) -> None:
     """Add a line to the spool, in one write. Raises OSError."""
     path = os.path.join(folder, SPOOL)
     for _ in range(_TRIES):
-        file = _open(folder, path)
+        file = _open_spool(folder, path)
         try:
             there = os.fstat(file)
             if there.st_mode & 0o170000 != 0o100000 or there.st_size > FULL:
                 return
             os.write(file, line)
-            if _is_at(path, there):
+            if _is_same_file(path, there):
                 return  # else it was taken away to be read, perhaps before this line: once more does no harm
         finally:
             os.close(file)
 
 
-def _drain(lock: str) -> None:
+def _start_drain(lock: str) -> None:
     """Start a process that outlives this one and has nothing of the agent's in its hands, unless one is at it already."""
     command = [sys.executable, "-P", "-m", "everturn", "drain"]  # -P: the agent's folder is no place for our modules
     if not hasattr(os, "fork"):
@@ -179,13 +179,13 @@ def _is_locked(lock: str) -> bool:
     return False
 
 
-def _given(until: float) -> tuple[bytes, bool]:
+def _read_event(until: float) -> tuple[bytes, bool]:
     if len(sys.argv) > 1 and sys.argv[-1].startswith("{"):
         return os.fsencode(sys.argv[-1]), True
-    return (b"", True) if os.isatty(0) else _read(0, until)
+    return (b"", True) if os.isatty(0) else _read_input(0, until)
 
 
-def _read(file: int, until: float) -> tuple[bytes, bool]:
+def _read_input(file: int, until: float) -> tuple[bytes, bool]:
     """Everything up to the end, and whether it came in time and was not too much. The rest of it is read, not kept."""
     kept: list[bytes] = []
     size, pause = 0, _PAUSE
@@ -213,13 +213,13 @@ class _TooMuchError(Exception):
     """It would take too long."""
 
 
-def _scan(event: bytes, fields: dict[bytes, bytes]) -> None:
+def _scan_members(event: bytes, fields: dict[bytes, bytes]) -> None:
     """Note members of an event until its end, or until something is not as it should be."""
     # Escaped backslashes and quotes become others of the same length: what is left of `"` begins or ends a string.
     plain = event.replace(b"\\\\", b"__").replace(b'\\"', b"__")
     for key, first, last in members(plain, next_word(plain, 0)):
         if key == _BATCH and plain[first] == 91:  # [
-            fields[key] = b"[" + b",".join(_batch(event, plain, first, fields)) + b"]"
+            fields[key] = b"[" + b",".join(_batch_calls(event, plain, first, fields)) + b"]"
         else:
             _note_member(fields, key, event[first:last], _NAMES)
 
@@ -236,7 +236,7 @@ def _note_member(fields: dict[bytes, bytes], key: bytes, value: bytes, names: fr
         fields[key] = value
 
 
-def _batch(event: bytes, plain: bytes, at: int, fields: dict[bytes, bytes]):  # type: ignore[no-untyped-def]
+def _batch_calls(event: bytes, plain: bytes, at: int, fields: dict[bytes, bytes]):  # type: ignore[no-untyped-def]
     """The calls of a batch, each with its name, id and sizes."""
     at = next_word(plain, at + 1)
     for _ in range(_MANY):
@@ -246,14 +246,14 @@ def _batch(event: bytes, plain: bytes, at: int, fields: dict[bytes, bytes]):  # 
         last = at + 1
         for key, first, last in members(plain, at):
             _note_member(call, key, event[first:last], _NAMES_OF_A_CALL)
-        yield _object(call)
+        yield _encode_object(call)
         at = next_word(plain, next_word(plain, last) + 1)  # behind the bracket
         if plain[at] == 44:  # ,
             at = next_word(plain, at + 1)
     fields[b"cut"] = b"true"
 
 
-def _object(fields: dict[bytes, bytes]) -> bytes:
+def _encode_object(fields: dict[bytes, bytes]) -> bytes:
     return b"{" + b",".join(b'"%b":%b' % field for field in fields.items()) + b"}"
 
 
@@ -273,7 +273,7 @@ def members(plain: bytes, at: int):  # type: ignore[no-untyped-def]  # Iterator 
         if plain[colon] != 58:  # :
             raise ValueError
         first = next_word(plain, colon + 1)
-        last = _end(plain, first)
+        last = _value_end(plain, first)
         yield key, first, last
         at = next_word(plain, last)
         if plain[at] == 44:  # ,
@@ -281,19 +281,19 @@ def members(plain: bytes, at: int):  # type: ignore[no-untyped-def]  # Iterator 
     raise _TooMuchError
 
 
-def _end(plain: bytes, at: int) -> int:
+def _value_end(plain: bytes, at: int) -> int:
     """Where the value that begins at `at` ends."""
     if plain[at] == 34:  # "
         return plain.index(b'"', at + 1) + 1
     if plain[at] in b"{[":
-        return _end_of_nest(plain, at)
+        return _nest_end(plain, at)
     for last in range(at, at + 64):
         if plain[last] in b",}] \t\r\n":
             return last
     raise ValueError
 
 
-def _end_of_nest(plain: bytes, at: int) -> int:
+def _nest_end(plain: bytes, at: int) -> int:
     depth = 0
     for _ in range(_STRINGS):
         quote = plain.find(b'"', at)
@@ -323,7 +323,7 @@ def next_word(plain: bytes, at: int) -> int:
 
 
 # files and folders ------------------------------------------------------------------------------------------------------
-def _open(folder: str, path: str) -> int:
+def _open_spool(folder: str, path: str) -> int:
     try:
         return os.open(path, _APPEND, 0o600)
     except FileNotFoundError:
@@ -331,7 +331,7 @@ def _open(folder: str, path: str) -> int:
         return os.open(path, _APPEND, 0o600)
 
 
-def _is_at(path: str, there: os.stat_result) -> bool:
+def _is_same_file(path: str, there: os.stat_result) -> bool:
     try:
         now = os.stat(path)
     except FileNotFoundError:
@@ -339,7 +339,7 @@ def _is_at(path: str, there: os.stat_result) -> bool:
     return (now.st_dev, now.st_ino) == (there.st_dev, there.st_ino)
 
 
-def _home(env: "os._Environ[str] | dict[str, str]") -> str:
+def _home_folder(env: "os._Environ[str] | dict[str, str]") -> str:
     home = env.get("HOME", "")
     if os.path.isabs(home):
         return home

@@ -69,7 +69,7 @@ class Settings:
 
     def make_folders(self) -> None:
         """Make our own folders, and the one a database file is to lie in, for nobody but their owner."""
-        for folder in (self.data, self.state, *_folder_of(self.db)):
+        for folder in (self.data, self.state, *_archive_folder(self.db)):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
@@ -78,31 +78,31 @@ def load(flags: Mapping[str, str] | None = None, env: Mapping[str, str] | None =
     env = os.environ if env is None else env
     flags = flags or {}
     folders = _folders(env)
-    config_origin, config_path = _first(
+    config_origin, config_path = _first_given(
         flag=flags.get("config"), environment=env.get("EVERTURN_CONFIG"), default=str(folders.config / "config.toml")
     )
     path = Path(os.path.abspath(os.path.expanduser(config_path)))
     file = configfile.read(path)
-    db_origin, db = _first(
+    db_origin, db = _first_given(
         flag=flags.get("db"),
         environment=env.get("EVERTURN_DB"),
-        config=_against(path.parent, file.db),
+        config=_relative_to_config(path.parent, file.db),
         default=str(folders.data / "archive.db"),
     )
-    machine_origin, machine = _first(config=file.machine, default=_machine())
-    owner_origin, owner = _first(config=file.owner, default=_owner(env))
+    machine_origin, machine = _first_given(config=file.machine, default=_machine())
+    owner_origin, owner = _first_given(config=file.owner, default=_owner(env))
     origins = {"db": db_origin, "config": config_origin, "machine": machine_origin, "owner": owner_origin}
-    origins |= {key: "default" if value is None else "config" for key, value in _without_flags(file).items()}
+    origins |= {key: "default" if value is None else "config" for key, value in _file_only_values(file).items()}
     return Settings(
-        db=_absolute(db),
+        db=_absolute_path(db),
         config=path,
         data=folders.data,
         state=folders.state,
         machine=machine,
         owner=owner,
-        capture=Capture(file.capture.mode or "full", _expanded(file.capture.exclude or ())),
+        capture=Capture(file.capture.mode or "full", _expand_paths(file.capture.exclude or ())),
         workspaces=tuple(Workspace(os.path.expanduser(rule.path), rule.mode) for rule in file.workspace or ()),
-        sources={name: _expanded(paths) for name, paths in (file.sources or {}).items()},
+        sources={name: _expand_paths(paths) for name, paths in (file.sources or {}).items()},
         models=file.models or {},
         meaning=file.meaning or {},
         origins=origins,
@@ -120,7 +120,7 @@ def _folders(env: Mapping[str, str]) -> Folders:
     return Folders(data=usual.user_data_path, state=usual.user_state_path, config=usual.user_config_path)
 
 
-def _first(**values: str | None) -> tuple[str, str]:
+def _first_given(**values: str | None) -> tuple[str, str]:
     """The first value that says something, with its origin; the default always does."""
     for origin in ORIGINS:
         value = values.get(origin)
@@ -129,7 +129,7 @@ def _first(**values: str | None) -> tuple[str, str]:
     return "default", ""
 
 
-def _without_flags(file: ConfigFile) -> dict[str, object]:
+def _file_only_values(file: ConfigFile) -> dict[str, object]:
     """What only the config file can say."""
     return {
         "capture.mode": file.capture.mode,
@@ -141,7 +141,7 @@ def _without_flags(file: ConfigFile) -> dict[str, object]:
     }
 
 
-def _expanded(paths: tuple[str, ...]) -> tuple[str, ...]:
+def _expand_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(map(os.path.expanduser, paths))
 
 
@@ -149,18 +149,18 @@ def _is_url(db: str) -> bool:
     return db.partition(":")[0] in ("memory", "postgresql", "postgres")
 
 
-def _against(folder: Path, db: str | None) -> str | None:
+def _relative_to_config(folder: Path, db: str | None) -> str | None:
     """A relative path in the config file counts from the file's own folder, not from wherever the user stands."""
     if not db or _is_url(db):
         return db
     return str(folder / os.path.expanduser(db.removeprefix("sqlite:")))
 
 
-def _absolute(db: str) -> str:
+def _absolute_path(db: str) -> str:
     return db if _is_url(db) else os.path.abspath(os.path.expanduser(db.removeprefix("sqlite:")))
 
 
-def _folder_of(db: str) -> list[Path]:
+def _archive_folder(db: str) -> list[Path]:
     return [] if _is_url(db) else [Path(db).parent]
 
 

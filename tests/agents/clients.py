@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from everturn.sources import Places
+from everturn.sources import SearchPlaces
 from tests.model_server import ModelServer
 
 #: Where the programs are installed (`node_modules/.bin` below it); "1": they are on the PATH.
@@ -56,9 +56,9 @@ class Run:
         self.client.settle(self.home, self.server)
         return self
 
-    def places(self) -> Places:
+    def places(self) -> SearchPlaces:
         """Where everturn looks for the sessions of this home."""
-        return Places(self.home, self.env, "linux")
+        return SearchPlaces(self.home, self.env, "linux")
 
     def begin(self, prompt: str) -> str:
         """A new session; what was printed."""

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from everturn import clock
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Sync, sync
+from everturn.capture.sync import SyncJob, sync_all
 from everturn.model.archive import Session
-from everturn.recall.sessions import best
-from everturn.resume.native import Plan, Wanted, carry_out, plan
+from everturn.recall.sessions import best_match
+from everturn.resume.native import NativeOptions, NativePlan, plan_native, write_native
 from everturn.sources import all_sources
 from everturn.store import SessionFilter, Store, open_store
 from tests.agents.clients import CLIENTS, Run
@@ -49,10 +49,10 @@ def hold(agent: str, home: Path) -> Held:
 def taken_in(run: Run, store: Store, native_id: str = "") -> Session:
     """The newest session of a program, or that with an id, after a sync."""
     source = all_sources()[run.client.name]
-    job = Sync(store, {source.name: source}, run.places(), Policy(), "box", "ann", clock.now)
-    assert sync(job).failed == []
+    job = SyncJob(store, {source.name: source}, run.places(), Policy(), "box", "ann", clock.now)
+    assert sync_all(job).failed == []
     if native_id:
-        return best(store.sessions_of(source.name, native_id))
+        return best_match(store.sessions_of(source.name, native_id))
     return store.sessions(SessionFilter(agent=source.name))[0][0][0]
 
 
@@ -71,13 +71,13 @@ def resume(agent: str, native_id: str) -> list[str]:
     return command(native_id)
 
 
-def converted(held: Held, run: Run, upto: int | None = None) -> Plan:
+def converted(held: Held, run: Run, upto: int | None = None) -> NativePlan:
     """The conversation as a session of another program, written into its home."""
     target = all_sources()[run.client.name]
     folder = run.home / "handed-over"
-    wanted = Wanted(target, run.places(), clock.new_id(), clock.now(), folder, str(run.work), upto)
-    made = plan(held.store, all_sources(), held.session, wanted)
-    carry_out(held.store, held.session, made)
+    wanted = NativeOptions(target, run.places(), clock.new_id(), clock.now(), folder, str(run.work), upto)
+    made = plan_native(held.store, all_sources(), held.session, wanted)
+    write_native(held.store, held.session, made)
     if made.take_in:
         run.run(made.take_in)
     return made

@@ -14,7 +14,7 @@ import pytest
 
 from everturn.derive.dangling import HINT
 from everturn.errors import NothingFound
-from everturn.recall.sessions import best
+from everturn.recall.sessions import best_match
 from everturn.sources import all_sources
 from everturn.store import SessionFilter, Store, open_store
 from tests.agents.clients import CLIENTS, Run
@@ -176,7 +176,7 @@ def _missing_in(installed: Installed, turns: int) -> str:
         rows, _ = store.sessions(SessionFilter(agent=installed.run.client.name))
         if not rows or rows[0][0].n_turns < turns:
             return f"{rows[0][0].n_turns if rows else 'no'} turns"
-        version = store.version(best(store.sessions_of(rows[0][0].agent, rows[0][0].native_id)).version)
+        version = store.version(best_match(store.sessions_of(rows[0][0].agent, rows[0][0].native_id)).version)
         source, _ = store.file_by_id(version.source)
         if "#" in source.path:
             return ""  # a conversation within a database: its lines are made, not found

@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 from everturn import clock
-from everturn.resume.diagnosis import diagnosed
-from everturn.resume.native import Wanted, carry_out
-from everturn.resume.repair import repaired
+from everturn.resume.diagnosis import diagnose_session
+from everturn.resume.native import NativeOptions, write_native
+from everturn.resume.repair import plan_repair
 from everturn.sources import all_sources
 from tests import broken
 from tests.agents.held import next_request, running
@@ -26,11 +26,13 @@ def test_a_repaired_session_opens_and_is_told_whole(agent: str, kind: str, tmp_p
     with (
         running(agent, tmp_path / "home") as run,
         patient(case, tmp_path) as (ill, store, session),
-        diagnosed(ill, run.places(), clock.now()) as diagnosis,
+        diagnose_session(ill, run.places(), clock.now()) as diagnosis,
     ):
         target = all_sources()[agent]
-        wanted = Wanted(target, run.places(), clock.new_id(), clock.now(), tmp_path, str(run.work), is_repair=True)
-        made = repaired(diagnosis, all_sources(), wanted)
+        wanted = NativeOptions(
+            target, run.places(), clock.new_id(), clock.now(), tmp_path, str(run.work), is_repair=True
+        )
+        made = plan_repair(diagnosis, all_sources(), wanted)
         assert diagnosis.session is not None
-        carry_out(store, session or diagnosis.session, made)
+        write_native(store, session or diagnosis.session, made)
         assert_told(next_request(run, made.command), (*case.expected, ("user", LAST)))

@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from everturn.model.archive import Call, Growth, MessageRow, Session, SourceFile, Step, Turn, Version
+from everturn.model.archive import Call, MessageRow, Session, SessionGrowth, SourceFile, Step, Turn, Version
 from everturn.store import Store
 
 START = 1_767_600_000_000  # 2026-01-05T08:00:00Z
@@ -122,9 +122,9 @@ def _put(store: Store, sessions: Sequence[MadeSession]) -> int:
     return calls
 
 
-def growth_of(session: int, made: MadeSession) -> Growth:
+def growth_of(session: int, made: MadeSession) -> SessionGrowth:
     """The rows of a session: one message for each response."""
-    growth = Growth([], [], [], [], [], [], [], [], model=made.model, started=made.started)
+    growth = SessionGrowth([], [], [], [], [], [], [], [], model=made.model, started=made.started)
     at, seq, step = made.started, 0, 0
     for number, batches in enumerate(made.turns):
         turn = Turn(session, number, seq, seq, "human", at, at, n_messages=1, answered=1)

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from everturn.analyse.inspect import inspect
-from everturn.analyse.paths import paths
-from everturn.analyse.plane import Scope
-from everturn.analyse.runs import Sample, gathered
-from everturn.analyse.suggest import suggest
+from everturn.analyse.inspect import inspect_tools
+from everturn.analyse.paths import find_paths
+from everturn.analyse.plane import AnalyticsScope
+from everturn.analyse.runs import Sample, count_paths
+from everturn.analyse.suggest import find_suggestions
 from everturn.model.analytics import Trail
 from everturn.store import SessionFilter, Store, open_store
 from tests.analyse.histories import chain, fill, history, session
 from tests.capture.history import OTHER
 from tests.recall.archives import Archive
 
-ALL_OF_IT = Scope(SessionFilter(since=0))
+ALL_OF_IT = AnalyticsScope(SessionFilter(since=0))
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +33,12 @@ def full() -> Iterator[Store]:
 
 def test_paths_are_the_same(full: Store) -> None:
     for by_chance_too in (False, True):
-        whole, chosen = (paths(full, scope, 50, by_chance_too) for scope in (Scope(), ALL_OF_IT))
+        whole, chosen = (find_paths(full, scope, 50, by_chance_too) for scope in (AnalyticsScope(), ALL_OF_IT))
         assert whole.items and whole == chosen
 
 
 def test_details_of_paths_are_the_same(full: Store) -> None:
-    whole, chosen = gathered(full, Scope()), gathered(full, ALL_OF_IT)
+    whole, chosen = count_paths(full, AnalyticsScope()), count_paths(full, ALL_OF_IT)
     assert (whole.n, whole.steps, whole.windows) == (chosen.n, chosen.steps, chosen.windows)
     assert (whole.working, whole.missing) == (chosen.working, chosen.missing)
     assert whole.closer(list(whole.n)) == chosen.closer(list(whole.n))
@@ -46,11 +46,11 @@ def test_details_of_paths_are_the_same(full: Store) -> None:
 
 @pytest.mark.parametrize("tool", ["Read", "mcp__*", "*"])
 def test_inspections_are_the_same(full: Store, tool: str) -> None:
-    assert inspect(full, Scope(), tool) == inspect(full, ALL_OF_IT, tool)
+    assert inspect_tools(full, AnalyticsScope(), tool) == inspect_tools(full, ALL_OF_IT, tool)
 
 
 def test_suggestions_are_the_same(full: Store) -> None:
-    assert suggest(full, Scope()) == suggest(full, ALL_OF_IT)
+    assert find_suggestions(full, AnalyticsScope()) == find_suggestions(full, ALL_OF_IT)
 
 
 def test_what_a_fork_repeats_is_counted_once_either_way(store: Store, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_what_a_fork_repeats_is_counted_once_either_way(store: Store, tmp_path: 
     after = b"".join(archive.use(tool, tool) + archive.back(tool, "x") for tool in ("Edit", "Bash", "Edit", "Bash"))
     archive.take_in(before)
     archive.take_in(archive.history.fork(before + after * 3, OTHER), sid=OTHER)
-    whole, chosen = gathered(store, Scope()), gathered(store, ALL_OF_IT)
+    whole, chosen = count_paths(store, AnalyticsScope()), count_paths(store, ALL_OF_IT)
     assert whole.calls == chosen.calls == 6 + 12
     assert (whole.n, whole.steps, whole.windows) == (chosen.n, chosen.steps, chosen.windows)
     assert whole.n["Edit", "Bash"] == 6 and whole.closer(list(whole.n)) == chosen.closer(list(whole.n))

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from everturn.analyse.inspect import inspect
-from everturn.analyse.money import load
-from everturn.analyse.paths import paths, places
-from everturn.analyse.plane import Scope
+from everturn.analyse.inspect import inspect_tools
+from everturn.analyse.money import load_prices
+from everturn.analyse.paths import find_paths, list_positions
+from everturn.analyse.plane import AnalyticsScope
 from everturn.analyse.plots import activity_calendar, transitions, turn_lengths
-from everturn.analyse.stats import stats
-from everturn.analyse.struggles import kinds, struggles
-from everturn.analyse.suggest import suggest
-from everturn.analyse.turns import Wanted, shapes, turns
+from everturn.analyse.stats import count_stats
+from everturn.analyse.struggles import find_struggles, group_kinds
+from everturn.analyse.suggest import find_suggestions
+from everturn.analyse.turns import TurnFilter, list_shape_rows, list_turn_rows
 from everturn.store import SessionFilter, Store, open_store
 from tests.analyse.histories import chain, fill, history, session
 
-SCOPES = (Scope(), Scope(subagents=False), Scope(SessionFilter(agent="maker")))
+SCOPES = (AnalyticsScope(), AnalyticsScope(subagents=False), AnalyticsScope(SessionFilter(agent="maker")))
 
 
 def answers(store: Store) -> list[Any]:
@@ -28,13 +28,16 @@ def answers(store: Store) -> list[Any]:
     given: list[Any] = []
     for scope in SCOPES:
         given += [
-            paths(store, scope, 30, True),
-            places(store, scope),
-            inspect(store, scope, "Read"),
-            suggest(store, scope),
+            find_paths(store, scope, 30, True),
+            list_positions(store, scope),
+            inspect_tools(store, scope, "Read"),
+            find_suggestions(store, scope),
         ]
-        given += [kinds(store, struggles(store, scope)), stats(store, scope, load(), "day", "model")]
-        given += [turns(store, scope, Wanted(), 500), shapes(store, scope, Wanted())]
+        given += [
+            group_kinds(store, find_struggles(store, scope)),
+            count_stats(store, scope, load_prices(), "day", "model"),
+        ]
+        given += [list_turn_rows(store, scope, TurnFilter(), 500), list_shape_rows(store, scope, TurnFilter())]
         given += [transitions(store, scope), turn_lengths(store, scope), activity_calendar(store, scope)]
     return given
 

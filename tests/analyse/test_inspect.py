@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.analyse.inspect import Inspection, inspect, near
-from everturn.analyse.plane import Scope
+from everturn.analyse.inspect import Inspection, inspect_tools, similar_tools
+from everturn.analyse.plane import AnalyticsScope
 from everturn.store import Store
 from tests.analyse.histories import Made, chain, fill, session
 
@@ -23,7 +23,7 @@ def told(store: Store) -> Inspection:
             session("b", chain("Bash", "Edit!not_found")),
         ],
     )
-    found = inspect(store, Scope(), "Edit")
+    found = inspect_tools(store, AnalyticsScope(), "Edit")
     assert found is not None
     return found
 
@@ -54,11 +54,11 @@ def test_errors_are_told_by_position(told: Inspection) -> None:
 def test_wildcards_sum_up_and_a_name_as_it_stands_comes_first(store: Store) -> None:
     fill(store, [session("a", chain("mcp__x__get", "mcp__x__put", "mcp__y__get", "mcp__*"))])
     for wanted, n in (("mcp__x__*", 2), ("*GET", 2), ("mcp__x__get", 1), ("mcp__*", 1), ("*", 4)):
-        found = inspect(store, Scope(), wanted)
+        found = inspect_tools(store, AnalyticsScope(), wanted)
         assert found is not None and found.n == n, wanted
 
 
 def test_an_unknown_tool_is_none_and_those_near_it_are_named(store: Store) -> None:
     fill(store, [session("a", chain("Bash", "Read"))])
-    assert inspect(store, Scope(), "bsh") is None
-    assert near(store, Scope(), "bsh") == ["Bash"]
+    assert inspect_tools(store, AnalyticsScope(), "bsh") is None
+    assert similar_tools(store, AnalyticsScope(), "bsh") == ["Bash"]

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from everturn.analyse import plane
-from everturn.analyse.money import Cost, cost, cost_by, dollars
-from everturn.analyse.prices import Prices, load
+from everturn.analyse.money import Cost, cost_by, dollars, token_cost
+from everturn.analyse.prices import Prices, load_prices
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Sync, add
+from everturn.capture.sync import SyncJob, add_paths
 from everturn.errors import BadConfig
 from everturn.model.analytics import SLOT_MS, UsageRow
-from everturn.sources import Places
+from everturn.sources import SearchPlaces
 from everturn.store import open_store
 from tests.capture.history import SOURCES, ticking
 from tests.transcripts import write_history
@@ -55,7 +55,7 @@ output = 40.0
 def prices(tmp_path: Path) -> Prices:
     file = tmp_path / "prices.toml"
     file.write_text(LIST, "utf-8")
-    return load(file)
+    return load_prices(file)
 
 
 def used(model: str, day: str = "2026-03-01", **columns: int) -> UsageRow:
@@ -65,47 +65,47 @@ def used(model: str, day: str = "2026-03-01", **columns: int) -> UsageRow:
 
 def test_every_kind_of_token_has_its_own_price(prices: Prices) -> None:
     row = used("m1", tokens_in=1, tokens_out=10, tokens_cache_read=100, tokens_cache_write=50, tokens_cache_write_1h=20)
-    assert cost([row], prices) == Cost(3 + 150 + 30 + 30 * 3_750_000 // 1_000_000 + 1 + 120, 161)
+    assert token_cost([row], prices) == Cost(3 + 150 + 30 + 30 * 3_750_000 // 1_000_000 + 1 + 120, 161)
 
 
 def test_a_sum_is_rounded_once(prices: Prices) -> None:
     rows = [used("m1", tokens_cache_read=1) for _ in range(10)]
-    assert cost(rows, prices).micro_dollars == 3
-    assert cost(rows[:1], prices).micro_dollars == 0
+    assert token_cost(rows, prices).micro_dollars == 3
+    assert token_cost(rows[:1], prices).micro_dollars == 0
 
 
 def test_a_long_prompt_has_its_own_price(prices: Prices) -> None:
-    assert cost([used("m1", tokens_in=10, prompt_size=2)], prices).micro_dollars == 60
-    assert cost([used("m1", tokens_in=10, prompt_size=1)], prices).micro_dollars == 30
-    assert cost([used("m1", tokens_cache_read=10, prompt_size=3)], prices) == Cost(None, 0, 10, ("m1",))
+    assert token_cost([used("m1", tokens_in=10, prompt_size=2)], prices).micro_dollars == 60
+    assert token_cost([used("m1", tokens_in=10, prompt_size=1)], prices).micro_dollars == 30
+    assert token_cost([used("m1", tokens_cache_read=10, prompt_size=3)], prices) == Cost(None, 0, 10, ("m1",))
 
 
 def test_the_price_of_the_day_counts(prices: Prices) -> None:
     days = {"2025-12-31": None, "2026-01-01": 10, "2026-01-31": 10, "2026-02-01": 2, "2027-01-01": 2}
-    assert {day: cost([used("m2", day, tokens_in=1)], prices).micro_dollars for day in days} == days
+    assert {day: token_cost([used("m2", day, tokens_in=1)], prices).micro_dollars for day in days} == days
 
 
 def test_usage_without_a_time_has_a_price_only_where_it_never_changed(prices: Prices) -> None:
-    assert cost([UsageRow(1, -1, "m1", tokens_in=2)], prices).micro_dollars == 6
-    assert cost([UsageRow(1, -1, "m2", tokens_in=2)], prices) == Cost(None, 0, 2, ("m2",))
+    assert token_cost([UsageRow(1, -1, "m1", tokens_in=2)], prices).micro_dollars == 6
+    assert token_cost([UsageRow(1, -1, "m2", tokens_in=2)], prices) == Cost(None, 0, 2, ("m2",))
 
 
 def test_a_model_nobody_knows_has_no_price(prices: Prices) -> None:
     rows = [used("m1", tokens_in=1), used("m9", tokens_in=5), used("", tokens_out=4)]
-    assert cost(rows, prices) == Cost(3, 1, 9, ("", "m9"))
-    assert cost(rows[1:], prices).micro_dollars is None
-    assert cost([], prices) == Cost(0)
-    assert [dollars(cost(part, prices)) for part in (rows, rows[1:], [])] == ["$0.0000+", "?", "$0.00"]
-    assert cost([used("m1-fast", tokens_in=1)], prices).micro_dollars is None
+    assert token_cost(rows, prices) == Cost(3, 1, 9, ("", "m9"))
+    assert token_cost(rows[1:], prices).micro_dollars is None
+    assert token_cost([], prices) == Cost(0)
+    assert [dollars(token_cost(part, prices)) for part in (rows, rows[1:], [])] == ["$0.0000+", "?", "$0.00"]
+    assert token_cost([used("m1-fast", tokens_in=1)], prices).micro_dollars is None
 
 
 def test_a_name_with_a_date_is_the_same_model(prices: Prices) -> None:
     for name in ("m1-20250929", "m1-2025-09-29"):
-        assert cost([used(name, tokens_in=1)], prices).micro_dollars == 3
+        assert token_cost([used(name, tokens_in=1)], prices).micro_dollars == 3
 
 
 def test_what_a_fork_inherits_costs_nothing_again(prices: Prices) -> None:
-    assert cost([used("m1", tokens_in=1), used("m1", tokens_in=1, inherited=1)], prices).micro_dollars == 3
+    assert token_cost([used("m1", tokens_in=1), used("m1", tokens_in=1, inherited=1)], prices).micro_dollars == 3
 
 
 def test_groups_are_priced_each_for_itself(prices: Prices) -> None:
@@ -120,7 +120,7 @@ def test_groups_are_priced_each_for_itself(prices: Prices) -> None:
 
 
 def test_the_list_that_comes_along_can_be_read_and_has_a_date() -> None:
-    ours = load()
+    ours = load_prices()
     assert datetime.fromisoformat(ours.as_of).year >= 2026
     assert len(ours.models) > 40
     for name, entries in ours.models.items():
@@ -129,13 +129,13 @@ def test_the_list_that_comes_along_can_be_read_and_has_a_date() -> None:
 
 
 def test_a_list_of_ones_own_replaces_a_model_and_leaves_the_others(tmp_path: Path) -> None:
-    name = next(iter(load().models))
+    name = next(iter(load_prices().models))
     own = tmp_path / "prices.toml"
     own.write_text(f'[[price]]\nnames = ["{name}", "mine"]\ninput = 0\noutput = 0.000001\n', "utf-8")
-    prices = load(own)
-    assert cost([used(name, tokens_out=1_000_000)], prices) == Cost(1, 1_000_000)
-    assert prices.as_of == load().as_of and set(prices.models) == set(load().models) | {"mine"}
-    assert load(tmp_path / "none.toml") == load()
+    prices = load_prices(own)
+    assert token_cost([used(name, tokens_out=1_000_000)], prices) == Cost(1, 1_000_000)
+    assert prices.as_of == load_prices().as_of and set(prices.models) == set(load_prices().models) | {"mine"}
+    assert load_prices(tmp_path / "none.toml") == load_prices()
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_list_that_cannot_be_meant_is_refused(tmp_path: Path, text: str) -> No
     own = tmp_path / "prices.toml"
     own.write_text(text, "utf-8")
     with pytest.raises(BadConfig, match="prices"):
-        load(own)
+        load_prices(own)
 
 
 # tokens -----------------------------------------------------------------------------------------------------------
@@ -214,10 +214,13 @@ def _take(responses: dict[tuple[str, str], dict[str, Any]], event: dict[str, Any
 
 def archived(root: Path) -> Used:
     store = open_store("memory:")
-    add(Sync(store, SOURCES, Places(root / "no-home", {}, "linux", {}), Policy(), "box", "ann", ticking()), [root])
+    add_paths(
+        SyncJob(store, SOURCES, SearchPlaces(root / "no-home", {}, "linux", {}), Policy(), "box", "ann", ticking()),
+        [root],
+    )
     plane.catch_up(store)
     found: Used = Counter()
-    for row in plane.usage(store, plane.Scope()):
+    for row in plane.usage(store, plane.AnalyticsScope()):
         if not row.inherited:
             day = f"{datetime.fromtimestamp(row.slot * SLOT_MS / 1000, UTC):%Y-%m-%d}"
             for kind, n in zip(("in", "out", "read", "write", "hour"), _tokens(row), strict=True):

@@ -8,9 +8,9 @@ from contextlib import closing
 
 import pytest
 
-from everturn.analyse.chance import surprising
-from everturn.analyse.paths import Paths, paths, places
-from everturn.analyse.plane import Scope, catch_up
+from everturn.analyse.chance import is_surprising
+from everturn.analyse.paths import Paths, find_paths, list_positions
+from everturn.analyse.plane import AnalyticsScope, catch_up
 from everturn.store import SessionFilter, Store, open_store
 from tests.analyse.histories import PLANTED, START, Made, MadeSession, chain, fill, history, session, shuffled
 
@@ -23,14 +23,14 @@ MANY = 1000
 def found_in(sessions: Iterator[MadeSession]) -> Paths:
     with closing(open_store("memory:")) as store:
         fill(store, sessions)
-        return paths(store, Scope(), MANY)
+        return find_paths(store, AnalyticsScope(), MANY)
 
 
 def missed(seed: int, store: Store) -> set[tuple[str, ...]]:
     """Planted paths that are not found, in all sessions or in the first half of them."""
     fill(store, history(seed, SESSIONS))
-    half = Scope(SessionFilter(until=START + SESSIONS // 2 * 3_600_000))
-    everywhere, among_some = paths(store, Scope(), MANY), paths(store, half, MANY)
+    half = AnalyticsScope(SessionFilter(until=START + SESSIONS // 2 * 3_600_000))
+    everywhere, among_some = find_paths(store, AnalyticsScope(), MANY), find_paths(store, half, MANY)
     assert among_some.sessions < everywhere.sessions
     return {*PLANTED} - {one.tools for one in everywhere.items} | {*PLANTED} - {one.tools for one in among_some.items}
 
@@ -70,9 +70,9 @@ def test_two_tools_that_only_some_sessions_have_do_not_belong_together(seed: int
 
 
 def test_a_path_is_surprising_from_five_times_and_one_and_a_half_times_chance_on() -> None:
-    assert surprising(5, 0.001, 1) and not surprising(4, 0.001, 1)
-    assert surprising(1_500_000, 1_000_000, 1) and not surprising(1_499_999, 1_000_000, 1)
-    assert not surprising(6, 4, 1), "chance explains it, although it was seen often enough"
+    assert is_surprising(5, 0.001, 1) and not is_surprising(4, 0.001, 1)
+    assert is_surprising(1_500_000, 1_000_000, 1) and not is_surprising(1_499_999, 1_000_000, 1)
+    assert not is_surprising(6, 4, 1), "chance explains it, although it was seen often enough"
 
 
 def test_a_path_says_how_often_where_and_how_far_beyond_chance(store: Store) -> None:
@@ -80,7 +80,7 @@ def test_a_path_says_how_often_where_and_how_far_beyond_chance(store: Store) -> 
     fill(
         store, (session(f"s{n}", chain("Plan", "Move", *dice.choices(["Read", "Bash", "Ask"], k=6))) for n in range(40))
     )
-    (one,) = [one for one in paths(store, Scope()).items if one.tools == ("Plan", "Move")]
+    (one,) = [one for one in find_paths(store, AnalyticsScope()).items if one.tools == ("Plan", "Move")]
     assert (one.path, one.n, one.sessions, one.position, one.errors) == ("Plan → Move", 40, 40, 1.0, 0)
     assert one.lift == pytest.approx(one.n / one.by_chance, rel=0.01) and one.lift > 3
 
@@ -91,7 +91,7 @@ def test_a_step_that_is_mostly_repeated_says_so(store: Store) -> None:
         chain("Glob", "Read", "Read", "Read", *dice.choices(["Edit", "Bash", "Ask", "List"], k=5)) for _ in range(30)
     ]
     fill(store, (session(f"s{n}", turn) for n, turn in enumerate(turns)))
-    assert "Glob → Read{2+}" in [one.path for one in paths(store, Scope()).items]
+    assert "Glob → Read{2+}" in [one.path for one in find_paths(store, AnalyticsScope()).items]
 
 
 def test_parts_of_a_path_are_not_told_beside_it(store: Store) -> None:
@@ -104,13 +104,13 @@ def test_parts_of_a_path_are_not_told_beside_it(store: Store) -> None:
             for n in range(60)
         ),
     )
-    assert [one.tools for one in paths(store, Scope()).items] == [("Glob", "Move", "Plan")]
+    assert [one.tools for one in find_paths(store, AnalyticsScope()).items] == [("Glob", "Move", "Plan")]
 
 
 def test_all_shows_what_chance_explains_as_well(store: Store) -> None:
     fill(store, shuffled(history(1, 60), 1))
-    assert paths(store, Scope()).items == []
-    every = paths(store, Scope(), 10, by_chance_too=True).items
+    assert find_paths(store, AnalyticsScope()).items == []
+    every = find_paths(store, AnalyticsScope(), 10, by_chance_too=True).items
     assert len(every) == 10 and [one.n for one in every] == sorted((one.n for one in every), reverse=True)
     assert all(0.6 < one.lift < 1.6 for one in every)
 
@@ -119,14 +119,14 @@ def test_subagents_count_only_when_they_are_asked_for(store: Store) -> None:
     made = [session(f"s{n}", chain("Read", "Bash")) for n in range(6)]
     made += [session(f"s{n}/agent-1", chain("Glob", "Move"), kind="subagent", parent=f"s{n}") for n in range(6)]
     fill(store, made)
-    tools = {one.tool for one in places(store, Scope(subagents=False))}
+    tools = {one.tool for one in list_positions(store, AnalyticsScope(subagents=False))}
     assert tools == {"Read", "Bash"}
-    assert {one.tool for one in places(store, Scope())} == {"Read", "Bash", "Glob", "Move"}
+    assert {one.tool for one in list_positions(store, AnalyticsScope())} == {"Read", "Bash", "Glob", "Move"}
 
 
 def test_places_say_where_in_a_turn_a_tool_stands(store: Store) -> None:
     fill(store, [session("a", chain("Read", "Edit", "Bash"), [[Made("Read"), Made("Read")], [Made("Bash")]])])
-    by_tool = {one.tool: one for one in places(store, Scope())}
+    by_tool = {one.tool: one for one in list_positions(store, AnalyticsScope())}
     read, bash = by_tool["Read"], by_tool["Bash"]
     assert (read.calls, read.turns, read.first, read.last, read.position) == (3, 2, 1.0, 0.0, 1.0)
     assert (bash.calls, bash.first, bash.last, bash.position, bash.parallel) == (2, 0.0, 1.0, 2.5, 0.0)
@@ -134,4 +134,8 @@ def test_places_say_where_in_a_turn_a_tool_stands(store: Store) -> None:
 
 
 def test_an_empty_archive_has_no_paths(store: Store) -> None:
-    assert paths(store, Scope()).items == [] and places(store, Scope()) == [] and catch_up(store) == 0
+    assert (
+        find_paths(store, AnalyticsScope()).items == []
+        and list_positions(store, AnalyticsScope()) == []
+        and catch_up(store) == 0
+    )

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from everturn.analyse import plane
-from everturn.analyse.plane import Scope
+from everturn.analyse.plane import AnalyticsScope
 from everturn.derive.trails import pack, unpack
 from everturn.model.analytics import ARROW, EDGE, Trail, bucket_of, bucket_start
 from everturn.model.archive import Call, Session, Step, Turn
-from everturn.model.conversation import Message, Usage
+from everturn.model.conversation import Message, TokenUsage
 from everturn.store import SessionFilter, Store, open_store
 from everturn.store.sqlite import SqliteStore, open_sqlite
 from everturn.store.tables import CALLS, SESSIONS, STEPS, TURNS
@@ -43,11 +43,11 @@ def test_a_tool_is_counted_with_its_errors_its_place_and_its_time(store: Store) 
     told(store, new_session(store, "a"), "Read Read", "Edit!", "Read", "Bash?")
     told(store, new_session(store, "b"), "Read")
     plane.catch_up(store)
-    by_name = {row.tool: row for row in plane.counts(store, Scope()).tools()}
+    by_name = {row.tool: row for row in plane.read_counts(store, AnalyticsScope()).tools()}
     read, edit, bash = by_name["Read"], by_name["Edit"], by_name["Bash"]
     assert (read.n, read.errors, read.sessions, read.turns, read.parallel, read.position) == (4, 0, 2, 2, 2, 2)
     assert (read.timed, read.duration_ms, edit.errors, bash.open, bash.timed) == (4, 2000, 1, 1, 0)
-    counts = plane.counts(store, Scope())
+    counts = plane.read_counts(store, AnalyticsScope())
     assert counts.positions("Read") == {0: (3, 0), 2: (1, 0)}
     assert counts.failures() == {("Edit", "other"): (1, 1)}
     assert plane.percentile(counts.times("Read"), 0.5) == bucket_start(bucket_of(500))
@@ -60,10 +60,10 @@ def test_a_tool_is_counted_with_its_errors_its_place_and_its_time(store: Store) 
 def test_a_path_takes_a_repeated_tool_as_one_step(store: Store) -> None:
     told(store, new_session(store), "Read Read", "Read", "Edit", "Bash!")
     plane.catch_up(store)
-    (path,) = plane.counts(store, Scope()).paths(3)
+    (path,) = plane.read_counts(store, AnalyticsScope()).paths(3)
     assert (path.steps, path.n, path.sessions, path.turns, path.errors) == (("Read", "Edit", "Bash"), 1, 1, 1, 1)
     assert (path.position, path.repeated) == (0, (1, 0, 0))
-    counts = plane.counts(store, Scope())
+    counts = plane.read_counts(store, AnalyticsScope())
     assert [counts.total(f"path{length}") for length in range(1, 7)] == [3, 2, 1, 0, 0, 0]
     assert {path.steps for path in counts.paths(2)} == {("Read", "Edit"), ("Edit", "Bash")}
 
@@ -89,7 +89,7 @@ def test_a_failed_call_is_retried_by_the_next_batch_that_uses_its_tool(store: St
     session = new_session(store)
     told(store, session, "Edit! Edit", "Read", "Edit Edit", "Edit")
     plane.catch_up(store)
-    ((_, trail),) = plane.trails(store, Scope())
+    ((_, trail),) = plane.trails(store, AnalyticsScope())
     ((_, uses),) = plane.turns_of(trail)
     assert [(use.tool, use.batch, use.number, use.retry_of) for use in uses] == [
         ("Edit", 0, 0, -1), ("Edit", 0, 1, -1), ("Read", 1, 0, -1), ("Edit", 2, 0, 0), ("Edit", 2, 1, -1), ("Edit", 3, 0, -1),
@@ -108,7 +108,7 @@ def test_what_a_fork_repeats_is_counted_once_and_what_it_adds_in_its_place(store
     assert found["tool_path"][2, ARROW.join(("Read", "Edit"))][0] == 1
     assert found["tool_path"][3, ARROW.join(("Read", "Edit", "Bash"))][0] == 1
     assert found["tool_position"]["Bash", 2] == [1, 0]
-    ((_, _), (_, trail)) = plane.trails(store, Scope())
+    ((_, _), (_, trail)) = plane.trails(store, AnalyticsScope())
     ((_, uses),) = plane.turns_of(trail)
     assert [use.own for use in uses] == [False, False, True, True]
 
@@ -117,22 +117,22 @@ def test_subagents_are_counted_apart(store: Store) -> None:
     told(store, new_session(store, "main"), "Task")
     told(store, new_session(store, "sub", kind="subagent"), "Read", "Task")
     assert {key[0]: row[0] for key, row in rows(store)["tool_total"].items()} == {"Task": 2, "Read": 1}
-    own = rows(store, Scope(subagents=False))["tool_total"]
+    own = rows(store, AnalyticsScope(subagents=False))["tool_total"]
     assert {key[0]: row[0] for key, row in own.items()} == {"Task": 1}
-    assert [session for session, _ in plane.trails(store, Scope(subagents=False))] == [1]
+    assert [session for session, _ in plane.trails(store, AnalyticsScope(subagents=False))] == [1]
 
 
 def test_a_choice_of_sessions_is_counted_as_the_totals_are(store: Store) -> None:
     for n in range(12):
         told(store, new_session(store, f"s{n}", kind="subagent" if n % 3 == 0 else "main"), *_random_turn(n))
     everything = rows(store)
-    assert rows(store, Scope(only=tuple(range(1, 13)))) == everything
-    assert rows(store, Scope(sessions=SessionFilter(since=0))) == everything
-    assert rows(store, Scope(only=()))["tool_total"] == {}
+    assert rows(store, AnalyticsScope(only=tuple(range(1, 13)))) == everything
+    assert rows(store, AnalyticsScope(sessions=SessionFilter(since=0))) == everything
+    assert rows(store, AnalyticsScope(only=()))["tool_total"] == {}
     for least in (2, 3, 5):
         kept = {key: row for key, row in everything["tool_path"].items() if row[0] >= least}
-        for scope in (Scope(), Scope(only=tuple(range(1, 13)))):
-            assert plane.counts(store, scope, ("tool_path",), least).tables["tool_path"] == kept
+        for scope in (AnalyticsScope(), AnalyticsScope(only=tuple(range(1, 13)))):
+            assert plane.read_counts(store, scope, ("tool_path",), least).tables["tool_path"] == kept
 
 
 def _random_turn(seed: int) -> list[str]:
@@ -330,13 +330,13 @@ def test_a_trail_comes_back_as_it_was() -> None:
 @pytest.mark.parametrize("pieces", [1, 2, 4])
 def test_a_response_that_was_cut_in_two_is_counted_to_its_end(store: Store, pieces: int) -> None:
     def part(name: str, said: int) -> Message:
-        return replace(answer("a", provider_id=name), usage=Usage(2, said, 5, 7, 1))
+        return replace(answer("a", provider_id=name), usage=TokenUsage(2, said, 5, 7, 1))
 
     messages = [prompt("a"), part("r1", 1), part("r1", 3), part("r2", 4), part("r1", 9), part("r1", 30)]
     session = new_session(store)
     for n in range(pieces):
         tell(store, session, *messages[n * 6 // pieces : (n + 1) * 6 // pieces])
     plane.catch_up(store)
-    (row,) = plane.usage(store, Scope())
+    (row,) = plane.usage(store, AnalyticsScope())
     assert (row.responses, row.tokens_in, row.tokens_out, row.tokens_cache_write_1h) == (2, 4, 34, 2)
     assert store.session(session)[0].tokens_out == 34

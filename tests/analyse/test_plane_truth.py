@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from everturn.analyse import plane
-from everturn.analyse.plane import Scope
-from everturn.capture.deriving import rebuild
-from everturn.capture.forget import forget
-from everturn.capture.merge import merge
+from everturn.analyse.plane import AnalyticsScope
+from everturn.capture.deriving import rebuild_archive
+from everturn.capture.forget import forget_session
+from everturn.capture.merge import merge_archive
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Sync, desk_for, sync
+from everturn.capture.sync import SyncJob, sync_all, writer_for
 from everturn.model.analytics import PLANE
-from everturn.sources import Places
+from everturn.sources import SearchPlaces
 from everturn.store import Store, open_store
 from tests.analyse.working import stored
 from tests.capture.history import FORMAT, SOURCES, ticking
@@ -26,14 +26,14 @@ from tests.transcripts import CallTruth, SessionTruth, Truth, write_history
 SUBAGENTS = ("subagent", "sidechain")
 
 
-def job(store: Store, root: Path, mode: str = "full") -> Sync:
-    places = Places(root / "no-home", {}, "linux", {FORMAT: (root,)})
-    return Sync(store, SOURCES, places, Policy(mode), "box", "ann", ticking())
+def job(store: Store, root: Path, mode: str = "full") -> SyncJob:
+    places = SearchPlaces(root / "no-home", {}, "linux", {FORMAT: (root,)})
+    return SyncJob(store, SOURCES, places, Policy(mode), "box", "ann", ticking())
 
 
 def taken_in(root: Path, mode: str = "full") -> Store:
     store = open_store("memory:")
-    sync(job(store, root, mode))
+    sync_all(job(store, root, mode))
     plane.catch_up(store)
     return store
 
@@ -74,7 +74,7 @@ def test_calls_errors_and_durations_are_those_that_were(archive: Store, truth: T
         )
         for name in {call.name for call in calls}
     }
-    found = plane.counts(archive, Scope(subagents=subagents), ("tool_total",)).tools()
+    found = plane.read_counts(archive, AnalyticsScope(subagents=subagents), ("tool_total",)).tools()
     assert {
         row.tool: (row.n, row.errors, row.open, row.parallel, row.timed, row.duration_ms) for row in found
     } == expected
@@ -90,7 +90,7 @@ def test_parallel_pairs_are_those_that_were(archive: Store, truth: Truth) -> Non
             batches[call.turn, number].append(call.name)
         for names in batches.values():
             expected.update(tuple(sorted(pair)) for pair in combinations(names, 2))
-    found = plane.counts(archive, Scope(), ("tool_pair",)).pairs("parallel")
+    found = plane.read_counts(archive, AnalyticsScope(), ("tool_pair",)).pairs("parallel")
     assert {(row.first, row.second): row.n for row in found} == expected
     assert sum(expected.values()) > 20
 
@@ -103,7 +103,7 @@ def test_paths_are_those_that_were(archive: Store, truth: Truth) -> None:
         if one.forked_from:
             own = {call.call_id for call in own_calls(truth, one)}
             expected.subtract(_stretches([call for call in one.calls if call.call_id not in own]))
-    found = plane.counts(archive, Scope(), ("tool_path",)).paths()
+    found = plane.read_counts(archive, AnalyticsScope(), ("tool_path",)).paths()
     assert {row.steps: row.n for row in found} == +expected
     assert max(len(steps) for steps in expected) == 6
 
@@ -119,7 +119,7 @@ def _stretches(calls: list[CallTruth]) -> Counter[tuple[str, ...]]:
 
 def test_turns_and_responses_are_counted_once(archive: Store, truth: Truth) -> None:
     whole = [one for one in truth.sessions.values() if not one.forked_from]
-    rows = plane.usage(archive, Scope())
+    rows = plane.usage(archive, AnalyticsScope())
     for number, column in enumerate(("tokens_in", "tokens_out", "tokens_cache_read", "tokens_cache_write")):
         of_forks = sum(
             one.tokens[number] - truth.sessions[one.forked_from].tokens[number]
@@ -131,7 +131,7 @@ def test_turns_and_responses_are_counted_once(archive: Store, truth: Truth) -> N
     inherited = sum(row.responses for row in rows if row.inherited)
     steps = [(one, truth.sessions[one.forked_from]) for one in truth.sessions.values() if one.forked_from]
     assert inherited == sum(old.steps for _, old in steps)
-    turns = sum(row.turns for row in plane.activity(archive, Scope()))
+    turns = sum(row.turns for row in plane.activity(archive, AnalyticsScope()))
     assert turns == sum(one.turns for one in whole) + sum(new.turns - old.turns for new, old in steps)
 
 
@@ -147,25 +147,29 @@ def test_no_word_of_a_conversation_is_in_the_plane(truth: Truth, mode: str) -> N
     for table in (*(table.name for table in PLANE), *OF_PLANE):
         held = repr(store.driver.all(f'SELECT * FROM "{table}"'))  # type: ignore[attr-defined]
         assert [word for word in words if word in held] == [], table
-    assert plane.counts(store, Scope()).total("calls") == len(every_own_call(truth, True))
+    assert plane.read_counts(store, AnalyticsScope()).total("calls") == len(every_own_call(truth, True))
     store.close()
 
 
 def test_the_numbers_do_not_depend_on_how_the_history_came_in(archive: Store, truth: Truth) -> None:
     store = taken_in(truth.root)
-    before = plane.counts(store, Scope()).tables
-    rebuild(desk_for(job(store, truth.root)), SOURCES, lambda *numbers: None)
+    before = plane.read_counts(store, AnalyticsScope()).tables
+    rebuild_archive(writer_for(job(store, truth.root)), SOURCES, lambda *numbers: None)
     plane.catch_up(store)
-    assert plane.counts(store, Scope()).tables == before == plane.counts(archive, Scope()).tables
+    assert (
+        plane.read_counts(store, AnalyticsScope()).tables
+        == before
+        == plane.read_counts(archive, AnalyticsScope()).tables
+    )
     store.close()
 
 
 @pytest.mark.parametrize("mode", ["full", "structure"])
 def test_a_merged_archive_counts_what_the_other_counted(archive: Store, truth: Truth, mode: str) -> None:
     other, store = taken_in(truth.root, mode), open_store("memory:")
-    merge(desk_for(job(store, truth.root)), other, SOURCES, lambda *numbers: None)
+    merge_archive(writer_for(job(store, truth.root)), other, SOURCES, lambda *numbers: None)
     plane.catch_up(store)
-    assert plane.counts(store, Scope()).tables == plane.counts(archive, Scope()).tables
+    assert plane.read_counts(store, AnalyticsScope()).tables == plane.read_counts(archive, AnalyticsScope()).tables
     other.close()
     store.close()
 
@@ -173,15 +177,15 @@ def test_a_merged_archive_counts_what_the_other_counted(archive: Store, truth: T
 @pytest.mark.parametrize("keep_forks", [True, False])
 def test_totals_are_right_after_a_session_and_its_forks_are_forgotten(truth: Truth, keep_forks: bool) -> None:
     store = taken_in(truth.root)
-    calls = plane.counts(store, Scope()).total("calls")
+    calls = plane.read_counts(store, AnalyticsScope()).total("calls")
     for fork in [one for one in truth.sessions.values() if one.forked_from]:
         (session,) = store.sessions_of(FORMAT, fork.forked_from)
-        forget(desk_for(job(store, truth.root)), SOURCES, session, keep_forks)
+        forget_session(writer_for(job(store, truth.root)), SOURCES, session, keep_forks)
         plane.catch_up(store)
     kept = stored(store)
     with store.write():
         store.plane.start_over()  # type: ignore[attr-defined]
     plane.catch_up(store)
     assert stored(store) == kept
-    assert 0 < plane.counts(store, Scope()).total("calls") < calls
+    assert 0 < plane.read_counts(store, AnalyticsScope()).total("calls") < calls
     store.close()

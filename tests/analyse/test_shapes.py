@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.analyse.shapes import fits, named, read_pattern, shape, written
-from everturn.errors import Usage
+from everturn.analyse.shapes import fits, matches_name, read_pattern, shape, write_shape
+from everturn.errors import UsageError
 
 
 def test_repeats_are_one_token_however_many_there_are() -> None:
     assert shape("Read Read Edit Bash Bash Bash Read".split()) == ("Read{2+}", "Edit", "Bash{2+}", "Read")
     assert shape(["Read"] * 2) == shape(["Read"] * 9)
-    assert written(shape(["Read", "Read", "Edit"])) == "Read{2+} → Edit"
+    assert write_shape(shape(["Read", "Read", "Edit"])) == "Read{2+} → Edit"
     assert shape([]) == ()
 
 
@@ -46,14 +46,14 @@ def test_a_pattern_fits_where_its_tools_stand_side_by_side(pattern: str, tools: 
 
 def test_the_shape_of_a_turn_is_a_pattern_that_fits_it() -> None:
     tokens = shape("Read Read Edit Bash Bash Glob".split())
-    assert fits(read_pattern(f"^{written(tokens)}$"), tokens)
+    assert fits(read_pattern(f"^{write_shape(tokens)}$"), tokens)
 
 
 @pytest.mark.parametrize("text", ["", " → ", "Read →", "→ Read", "Read → → Edit", " → ".join(["Read"] * 21)])
 def test_what_is_no_pattern_is_said_to_be_none(text: str) -> None:
-    with pytest.raises(Usage, match="not a pattern of tools"):
+    with pytest.raises(UsageError, match="not a pattern of tools"):
         read_pattern(text)
 
 
 def test_names_with_brackets_are_no_more_than_names() -> None:
-    assert named("*", "anything") and named("Ba?h", "bash") and not named("Bash", "BashOutput")
+    assert matches_name("*", "anything") and matches_name("Ba?h", "bash") and not matches_name("Bash", "BashOutput")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from everturn.analyse.money import Prices, load
-from everturn.analyse.plane import Scope
-from everturn.analyse.stats import days_of, stats
+from everturn.analyse.money import Prices, load_prices
+from everturn.analyse.plane import AnalyticsScope
+from everturn.analyse.stats import count_stats, days_of
 from everturn.store import SessionFilter, Store
 from tests.analyse.histories import START, MadeSession, chain, fill
 
@@ -27,7 +27,7 @@ cache_write = 2.0
 @pytest.fixture
 def prices(tmp_path: Path) -> Prices:
     (tmp_path / "prices.toml").write_text(OWN)
-    return load(tmp_path / "prices.toml")
+    return load_prices(tmp_path / "prices.toml")
 
 
 @pytest.fixture
@@ -46,20 +46,20 @@ def filled(store: Store) -> Store:
 
 
 def test_work_is_counted_by_period(filled: Store, prices: Prices) -> None:
-    months = stats(filled, Scope(), prices).items
+    months = count_stats(filled, AnalyticsScope(), prices).items
     assert [(one.period, one.sessions, one.turns, one.calls, one.errors) for one in months] == [
         ("2026-01", 2, 3, 4, 1),
         ("2026-02", 2, 2, 3, 0),
     ]
-    weeks = stats(filled, Scope(), prices, "week").items
+    weeks = count_stats(filled, AnalyticsScope(), prices, "week").items
     assert [(one.period, one.calls) for one in weeks] == [("2026-W02", 4), ("2026-W06", 3)]
-    days = stats(filled, Scope(), prices, "day").items
+    days = count_stats(filled, AnalyticsScope(), prices, "day").items
     assert [one.period for one in days] == ["2026-01-05", "2026-01-07", "2026-02-04"]
 
 
 def test_tokens_and_money_are_those_of_the_responses(filled: Store, prices: Prices) -> None:
     """Each response: 1,000 in, 200 out, 5,000 read from the cache, 10 written to it: 3,520 micro-dollars."""
-    found = stats(filled, Scope(), prices)
+    found = count_stats(filled, AnalyticsScope(), prices)
     january, february = found.items
     assert (january.responses, january.tokens_in, january.tokens_out) == (4, 4000, 800)
     assert (february.tokens_cache_read, february.tokens_cache_write) == (15_000, 30)
@@ -67,7 +67,7 @@ def test_tokens_and_money_are_those_of_the_responses(filled: Store, prices: Pric
     assert (january.cost.micro_dollars, january.cost.unknown_models) == (3 * 3520, ("model-9",))
     assert found.total.cost.micro_dollars == 6 * 3520
     assert found.subagents.micro_dollars == 3520
-    assert stats(filled, Scope(subagents=False), prices).total.cost.micro_dollars == 5 * 3520
+    assert count_stats(filled, AnalyticsScope(subagents=False), prices).total.cost.micro_dollars == 5 * 3520
 
 
 @pytest.mark.parametrize(
@@ -80,24 +80,24 @@ def test_tokens_and_money_are_those_of_the_responses(filled: Store, prices: Pric
 )
 def test_it_can_be_grouped(filled: Store, prices: Prices, by: str, expected: dict[str, int]) -> None:
     counted: dict[str, int] = {}
-    for one in stats(filled, Scope(), prices, "month", by).items:
+    for one in count_stats(filled, AnalyticsScope(), prices, "month", by).items:
         counted[one.key] = counted.get(one.key, 0) + one.calls
     assert counted == expected
 
 
 def test_since_leaves_out_what_was_before(filled: Store, prices: Prices) -> None:
-    found = stats(filled, Scope(SessionFilter(since=START + 20 * DAY)), prices)
+    found = count_stats(filled, AnalyticsScope(SessionFilter(since=START + 20 * DAY)), prices)
     assert [one.period for one in found.items] == ["2026-02"] and found.total.calls == 3
 
 
 def test_tools_and_errors_are_named(filled: Store, prices: Prices) -> None:
-    found = stats(filled, Scope(), prices)
+    found = count_stats(filled, AnalyticsScope(), prices)
     assert [(one.name, one.n) for one in found.tools[:1]] == [("Read", 4)]
     assert [(one.name, one.n) for one in found.errors] == [("stale", 1)]
 
 
 def test_an_empty_archive_has_a_total_of_nothing(store: Store, prices: Prices) -> None:
-    found = stats(store, Scope(), prices)
+    found = count_stats(store, AnalyticsScope(), prices)
     assert (found.total.sessions, found.total.calls, found.total.cost.micro_dollars) == (0, 0, 0)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.analyse.plane import Scope
-from everturn.analyse.struggles import Struggle, kinds, struggles
-from everturn.analyse.tracks import Handle
+from everturn.analyse.plane import AnalyticsScope
+from everturn.analyse.struggles import Struggle, find_struggles, group_kinds
+from everturn.analyse.tracks import TrailHandle
 from everturn.store import Store
 from tests.analyse.histories import Made, chain, fill, session
 
@@ -15,13 +15,13 @@ FAIL = "Bash!exit_status"
 
 def found_in(store: Store, *turns: list[list[Made]], least: int = 3) -> list[Struggle]:
     fill(store, [session("a", *turns)])
-    return list(struggles(store, Scope(), least))
+    return list(find_struggles(store, AnalyticsScope(), least))
 
 
 def test_three_failures_in_a_row_are_a_struggle_and_two_are_none(store: Store) -> None:
     assert found_in(store, chain(FAIL, FAIL, "Bash", FAIL)) == []
     fill(store, [session("b", chain(FAIL, FAIL, FAIL, "Bash"))])
-    (one,) = struggles(store, Scope())
+    (one,) = find_struggles(store, AnalyticsScope())
     assert (one.tool, one.error_class, one.failures, one.turn, one.ending) == ("Bash", "exit_status", 3, 0, "worked")
     assert (one.recovery, one.calls, one.lost_ms) == (("Bash",), 4, 60)
 
@@ -40,7 +40,7 @@ def test_another_class_of_error_is_another_struggle(store: Store) -> None:
 def test_what_a_human_stopped_is_no_failure_of_the_agent(store: Store, by: str) -> None:
     assert found_in(store, chain(*[f"Bash!{by}"] * 5)) == []
     fill(store, [session("b", chain(FAIL, FAIL, f"Bash!{by}", FAIL))])
-    assert [one.failures for one in struggles(store, Scope())] == [3]
+    assert [one.failures for one in find_struggles(store, AnalyticsScope())] == [3]
 
 
 def test_how_it_ended(store: Store) -> None:
@@ -52,8 +52,8 @@ def test_how_it_ended(store: Store) -> None:
     }
     for number, turns in enumerate(endings.values()):
         fill(store, [session(f"s{number}", *turns)])
-    assert [one.ending for one in struggles(store, Scope())] == list(endings)
-    ways = {one.ending: one.recovery for one in struggles(store, Scope())}
+    assert [one.ending for one in find_struggles(store, AnalyticsScope())] == list(endings)
+    ways = {one.ending: one.recovery for one in find_struggles(store, AnalyticsScope())}
     assert ways == {"next turn": ("Bash",), "another way": ("Write", "Edit"), "given up": ()}
 
 
@@ -70,17 +70,17 @@ def test_calls_of_one_batch_count_one_by_one(store: Store) -> None:
 def test_kinds_sum_up_with_the_longest_as_evidence(store: Store) -> None:
     fill(store, [session("a", chain(*[FAIL] * 3, "Read", "Bash")), session("b", chain(*[FAIL] * 5, "Read", "Bash"))])
     fill(store, [session("c", chain("Glob"), chain(*["Edit!stale"] * 3))])
-    first, second = kinds(store, struggles(store, Scope()))
+    first, second = group_kinds(store, find_struggles(store, AnalyticsScope()))
     assert (first.tool, first.n, first.sessions, first.failures, first.longest) == ("Bash", 2, 2, 8, 5)
     assert (first.endings, first.recoveries) == ({"worked": 2}, [("Read → Bash", 2)])
-    assert first.evidence == (Handle("b", 1, "maker"), Handle("a", 1, "maker"))
-    assert (second.tool, second.evidence, second.endings) == ("Edit", (Handle("c", 2, "maker"),), {"given up": 1})
+    assert first.evidence == (TrailHandle("b", 1, "maker"), TrailHandle("a", 1, "maker"))
+    assert (second.tool, second.evidence, second.endings) == ("Edit", (TrailHandle("c", 2, "maker"),), {"given up": 1})
 
 
 def test_a_turn_with_two_struggles_is_one_place_to_look_at(store: Store) -> None:
     fill(store, [session("a", chain(FAIL, FAIL, FAIL, "Bash", FAIL, FAIL, FAIL, "Bash"))])
-    (kind,) = kinds(store, struggles(store, Scope()))
-    assert (kind.n, kind.evidence) == (2, (Handle("a", 1, "maker"),))
+    (kind,) = group_kinds(store, find_struggles(store, AnalyticsScope()))
+    assert (kind.n, kind.evidence) == (2, (TrailHandle("a", 1, "maker"),))
 
 
 def test_the_least_can_be_set(store: Store) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 
 from everturn.analyse import plane
-from everturn.model.conversation import Block, CallEnd, CallStart, Message, Usage
+from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage
 from everturn.store import Store
 from tests.store.building import NOON, prompt, tell
 
@@ -30,10 +30,10 @@ def told(store: Store, session: int, *batches: str, at: int = NOON) -> list[Mess
     return messages
 
 
-def rows(store: Store, scope: plane.Scope | None = None) -> dict[str, dict[tuple[int | str, ...], list[int]]]:
+def rows(store: Store, scope: plane.AnalyticsScope | None = None) -> dict[str, dict[tuple[int | str, ...], list[int]]]:
     """Everything that is counted."""
     plane.catch_up(store)
-    return plane.counts(store, scope or plane.Scope()).tables
+    return plane.read_counts(store, scope or plane.AnalyticsScope()).tables
 
 
 def stored(store: Store) -> dict[str, list[tuple[object, ...]]]:
@@ -52,7 +52,7 @@ def _response(calls: Sequence[tuple[str, str]], at: int) -> Message:
     number = next(_numbers)
     return Message(
         "assistant", "model", blocks=tuple(blocks), fingerprint=number, at=at, precision="ms",
-        provider_id=f"response{number}", model="m1", usage=Usage(3, 5, 7, 11, 2),
+        provider_id=f"response{number}", model="m1", usage=TokenUsage(3, 5, 7, 11, 2),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from everturn.recall.sessions import resolve
+from everturn.recall.sessions import resolve_session
 from everturn.store import open_store
 from tests.browser.conftest import WIDTHS, Tabs
 from tests.capture.history import History, run
@@ -36,7 +36,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path
     files = {}
     for name, sid in made.items():
         files[name] = folder / f"{sid}.html"
-        files[name].write_text(page(store, resolve(store, sid), context=True), "utf-8")
+        files[name].write_text(page(store, resolve_session(store, sid), context=True), "utf-8")
     store.close()
     yield files
 

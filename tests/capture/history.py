@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Report, Sync, sync
+from everturn.capture.sync import SyncJob, SyncReport, sync_all
 from everturn.model.archive import Session
-from everturn.sources import Places, all_sources
-from everturn.store import Query, Store
+from everturn.sources import SearchPlaces, all_sources
+from everturn.store import IndexQuery, Store
 
 FORMAT = "claude_code"  # capture knows no format; these tests must write some
 SID = "11111111-2222-4333-8444-555555555555"
@@ -85,14 +85,14 @@ def ticking(start: int = 1_772_000_000_000) -> Callable[[], int]:
     return now
 
 
-def job(store: Store, history: History, policy: Policy | None = None, **more: Any) -> Sync:
-    places = Places(history.root / "no-home", {}, "linux", {FORMAT: (history.root,)})
+def job(store: Store, history: History, policy: Policy | None = None, **more: Any) -> SyncJob:
+    places = SearchPlaces(history.root / "no-home", {}, "linux", {FORMAT: (history.root,)})
     more.setdefault("clock", ticking())
-    return Sync(store, SOURCES, places, policy or Policy(), "box", "ann", **more)
+    return SyncJob(store, SOURCES, places, policy or Policy(), "box", "ann", **more)
 
 
-def run(store: Store, history: History, policy: Policy | None = None, **more: Any) -> Report:
-    return sync(job(store, history, policy, **more))
+def run(store: Store, history: History, policy: Policy | None = None, **more: Any) -> SyncReport:
+    return sync_all(job(store, history, policy, **more))
 
 
 def sessions(store: Store, sid: str = SID) -> list[Session]:
@@ -114,7 +114,7 @@ def raw(store: Store, path: Path, number: int | None = None) -> bytes:
 
 
 def hits(store: Store, *words: str) -> list[tuple[str, int]]:
-    found = store.search(Query(tuple(((word,),) for word in words), limit=100))
+    found = store.search(IndexQuery(tuple(((word,),) for word in words), limit=100))
     return [(store.session(hit.session)[0].native_id, hit.seq) for hit in found]
 
 

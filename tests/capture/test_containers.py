@@ -10,25 +10,25 @@ from pathlib import Path
 
 import pytest
 
-from everturn.capture.forget import forget
+from everturn.capture.forget import forget_session
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Report, Sync, add, desk_for, sync
-from everturn.capture.verify import verify
-from everturn.errors import Usage
-from everturn.model.conversation import Block, Census, Facts, Message, Part, Reading
-from everturn.sources import Found, Member, Places, Source
-from everturn.sources.database import opened
-from everturn.store import Query, Store
+from everturn.capture.sync import SyncJob, SyncReport, add_paths, sync_all, writer_for
+from everturn.capture.verify import verify_archive
+from everturn.errors import UsageError
+from everturn.model.conversation import Block, Census, Message, ReadResult, SessionFacts, SessionPart
+from everturn.sources import Member, SearchPlaces, Source, SourceCandidate
+from everturn.sources.database import open_snapshot
+from everturn.store import IndexQuery, Store
 from tests.capture.history import everything, ticking
 
 
 class LineReader:
     """`{"ask": …}` or `{"say": …}` per line."""
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: SourceCandidate) -> None:
         self.found = found
 
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         messages, at = [], 0
         while (end := data.find(b"\n", at)) >= 0:
             message = view(data[at:end])
@@ -40,8 +40,8 @@ class LineReader:
                 )
             )
             at = end + 1
-        part = Part(self.found.native_id, Facts(kind=self.found.kind), messages)
-        return Reading(at, [part], [], [Census("line", "", "message", len(messages))], lines=len(messages))
+        part = SessionPart(self.found.native_id, SessionFacts(kind=self.found.kind), messages)
+        return ReadResult(at, [part], [], [Census("line", "", "message", len(messages))], lines=len(messages))
 
     def state(self) -> bytes:
         return b""
@@ -54,23 +54,23 @@ def view(record: bytes) -> Message | None:
     return Message("assistant", "model", blocks=(Block("text", value["say"], "answer"),))
 
 
-def unpack(found: Found, path: Path) -> Iterator[Member]:
-    with opened(path) as database:
+def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
+    with open_snapshot(path) as database:
         names = [row["talk"] for row in database.rows("SELECT DISTINCT talk FROM line ORDER BY talk")]
         for name in names:
             rows = database.rows("SELECT text FROM line WHERE talk=? ORDER BY id", name)
             yield Member(name, (row["text"].encode() + b"\n" for row in rows), native_id=name)
 
 
-def find(root: Path) -> Iterator[Found]:
+def find(root: Path) -> Iterator[SourceCandidate]:
     for path in sorted(root.glob("*.talks")):
         wal = Path(f"{path}-wal")
-        yield Found(path, "container", stamp=wal.stat().st_mtime_ns if wal.exists() else 0)
+        yield SourceCandidate(path, "container", stamp=wal.stat().st_mtime_ns if wal.exists() else 0)
 
 
 TALKS = Source(
     name="talks", title="Talks", parser=1, roots=lambda places: [root for root in places.extra["talks"] if root.is_dir()],
-    find=find, sniff=lambda path, head: Found(path, "container") if path.suffix == ".talks" else None,
+    find=find, sniff=lambda path, head: SourceCandidate(path, "container") if path.suffix == ".talks" else None,
     reader=lambda found, state: LineReader(found), view=view, workspace=lambda head: "", unpack=unpack, is_database=True,
 )  # fmt: skip
 
@@ -94,17 +94,17 @@ def write(connection: sqlite3.Connection, talk: str, **lines: str) -> None:
     connection.commit()
 
 
-def run(store: Store, folder: Path, policy: Policy | None = None) -> Report:
-    return sync(job(store, folder, policy))
+def run(store: Store, folder: Path, policy: Policy | None = None) -> SyncReport:
+    return sync_all(job(store, folder, policy))
 
 
-def job(store: Store, folder: Path, policy: Policy | None = None) -> Sync:
-    places = Places(folder, {}, "linux", {"talks": (folder,)})
-    return Sync(store, {"talks": TALKS}, places, policy or Policy(), "box", "ann", ticking())
+def job(store: Store, folder: Path, policy: Policy | None = None) -> SyncJob:
+    places = SearchPlaces(folder, {}, "linux", {"talks": (folder,)})
+    return SyncJob(store, {"talks": TALKS}, places, policy or Policy(), "box", "ann", ticking())
 
 
 def asked(store: Store, word: str) -> list[str]:
-    return [store.session(hit.session)[0].native_id for hit in store.search(Query((((word,),),)))]
+    return [store.session(hit.session)[0].native_id for hit in store.search(IndexQuery((((word,),),)))]
 
 
 def test_each_conversation_in_a_live_database_is_a_session(
@@ -131,7 +131,7 @@ def test_what_is_added_to_a_database_is_added_to_the_session(
     (session,) = any_store.sessions_of("talks", "one")
     assert (session.n_messages, session.n_turns) == (4, 2)
     assert asked(any_store, "otter") == ["one"]
-    assert verify(any_store, "box", lambda *n: None).wrong == []
+    assert verify_archive(any_store, "box", lambda *n: None).wrong == []
 
 
 def test_a_conversation_deleted_in_the_database_stays_here(
@@ -162,11 +162,11 @@ def test_a_deleted_or_moved_database_takes_its_conversations_with_it(
 
 
 def test_rows_are_made_again_from_the_kept_lines(store: Store, database: sqlite3.Connection, tmp_path: Path) -> None:
-    from everturn.capture.deriving import rebuild
+    from everturn.capture.deriving import rebuild_archive
 
     run(store, tmp_path / "talks")
     before = list(everything(store))
-    rebuild(desk_for(job(store, tmp_path / "talks")), {"talks": TALKS}, lambda *n: None)
+    rebuild_archive(writer_for(job(store, tmp_path / "talks")), {"talks": TALKS}, lambda *n: None)
     assert list(everything(store)) == before
     assert asked(store, "walrus") == ["one"]
 
@@ -177,11 +177,11 @@ def test_forgetting_one_conversation_takes_the_database_copy_too(
     run(store, tmp_path / "talks")
     (session,) = store.sessions_of("talks", "one")
     one = job(store, tmp_path / "talks")
-    forget(desk_for(one), {"talks": TALKS}, session)
+    forget_session(writer_for(one), {"talks": TALKS}, session)
     for _ in range(2):
         assert (asked(store, "walrus"), asked(store, "zebra")) == ([], ["two"])
         assert b"walrus" not in b"".join(path.read_bytes() for path in (tmp_path / "archive").iterdir())
-        sync(job(store, tmp_path / "talks"))
+        sync_all(job(store, tmp_path / "talks"))
     kept = {Path(file.path).name: version.mode for file, version in store.files()}
     assert kept == {"a.talks": "structure", "a.talks#two": "full"}
 
@@ -202,7 +202,7 @@ def test_credentials_of_the_agent_are_not_copied(store: Store, database: sqlite3
     database.commit()
     one = job(store, tmp_path / "talks")
     private = ("DELETE FROM account", "DELETE FROM a_table_of_tomorrow")
-    sync(replace(one, sources={"talks": replace(TALKS, private=private)}))
+    sync_all(replace(one, sources={"talks": replace(TALKS, private=private)}))
     (container,) = [version for file, version in store.files() if file.kind == "container"]
     kept = store.read_raw(container.id, 0, container.size)
     assert b"first walrus" in kept
@@ -217,14 +217,14 @@ def test_a_damaged_database_waits_in_quarantine(store: Store, tmp_path: Path) ->
 
 
 def test_the_bytes_of_a_damaged_container_are_kept(store: Store, tmp_path: Path) -> None:
-    def broken(found: Found, path: Path) -> Iterator[Member]:
+    def broken(found: SourceCandidate, path: Path) -> Iterator[Member]:
         raise OSError(5, "not a whole zip")
 
     folder = tmp_path / "talks"
     folder.mkdir()
     (folder / "half.talks").write_bytes(b"PK half of it")
     packed = dataclasses.replace(TALKS, is_database=False, unpack=broken)
-    report = sync(dataclasses.replace(job(store, folder), sources={"talks": packed}))
+    report = sync_all(dataclasses.replace(job(store, folder), sources={"talks": packed}))
     assert [reason for _, reason in report.failed] == ["not a whole zip"]
     [(file, version)] = store.files()
     assert file.fail_reason == "not a whole zip"
@@ -237,6 +237,6 @@ def test_two_sources_that_claim_one_file_are_named(store: Store, database: sqlit
     one = job(store, tmp_path / "talks")
     both = replace(one, sources={"talks": TALKS, "more": replace(TALKS, name="more")})
     path = tmp_path / "talks" / "a.talks"
-    with pytest.raises(Usage, match="talks and more"):
-        add(both, [path])
-    assert add(both, [path], "talks").sessions == 2
+    with pytest.raises(UsageError, match="talks and more"):
+        add_paths(both, [path])
+    assert add_paths(both, [path], "talks").sessions == 2

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from everturn.capture import context
-from everturn.capture.context import BETWEEN, HINT, STATUS, WHERE, WINDOW, as_printed, clear, mark_of, prepare
-from everturn.capture.statusline import line, status
+from everturn.capture.context import BETWEEN, HINT, STATUS, WHERE, WINDOW, as_printed, clear, mark_of, prepare_context
+from everturn.capture.statusline import read_status, status_line
 from everturn.derive import dangling
 from everturn.llm.programs import MARK
 
@@ -44,8 +44,8 @@ class Home:
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     made = Home(tmp_path)
-    prepare(made.context, "/home/ann/shop", WHERE, as_printed(TEXT))
-    prepare(made.context, "/home/ann/shop", HINT, as_printed("Look it up. " + TEXT))
+    prepare_context(made.context, "/home/ann/shop", WHERE, as_printed(TEXT))
+    prepare_context(made.context, "/home/ann/shop", HINT, as_printed("Look it up. " + TEXT))
     return made
 
 
@@ -90,9 +90,9 @@ def test_a_prompt_that_points_to_what_is_out_of_view_brings_the_hint(home: Home)
 
 def test_a_prompt_that_points_to_what_is_in_view_brings_none(home: Home) -> None:
     prompt = PROMPT | {"prompt": "fix the retry logic like we discussed"}
-    prepare(home.context, "s1", WINDOW, BETWEEN.join(["something else", "the retry logic waits too long"]))
+    prepare_context(home.context, "s1", WINDOW, BETWEEN.join(["something else", "the retry logic waits too long"]))
     assert home.tell(prompt, "--hints") == ""
-    prepare(home.context, "s1", WINDOW, "something else")
+    prepare_context(home.context, "s1", WINDOW, "something else")
     assert home.tell(prompt, "--hints")
 
 
@@ -103,15 +103,15 @@ def test_without_anything_prepared_the_hint_stands_alone(home: Home) -> None:
 
 def test_a_path_with_any_letters_is_found(home: Home) -> None:
     place = '/home/änn/a "b" \\ c'
-    prepare(home.context, place, WHERE, as_printed("there"))
+    prepare_context(home.context, place, WHERE, as_printed("there"))
     assert said(home.tell(START | {"cwd": place}, "--where-you-were"))["additionalContext"] == "there"
 
 
 def test_another_name_with_the_same_mark_is_not_taken_for_it(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(context, "mark_of", lambda name: "same")
-    prepare(home.context, "/a", WHERE, "text")
-    assert context.prepared(home.context, "/a", WHERE) == b"text"
-    assert context.prepared(home.context, "/b", WHERE) == b""
+    prepare_context(home.context, "/a", WHERE, "text")
+    assert context.read_prepared(home.context, "/a", WHERE) == b"text"
+    assert context.read_prepared(home.context, "/b", WHERE) == b""
 
 
 def test_what_everturn_itself_asks_is_told_nothing_and_starts_nothing(home: Home) -> None:
@@ -187,17 +187,20 @@ def test_the_status_line_says_whether_a_session_is_archived(home: Home, tmp_path
     told = json.dumps(
         {"session_id": "s1", "transcript_path": str(transcript), "context_window": {"total_input_tokens": 5}}
     )
-    assert line(status(told.encode(), home.context), 0) == "everturn: not archived yet · 5 tokens"
-    prepare(home.context, "s1", STATUS, json.dumps({"size": 1000, "tokens": 12345, "turns": 3, "at": 1_000_000}))
+    assert status_line(read_status(told.encode(), home.context), 0) == "everturn: not archived yet · 5 tokens"
+    prepare_context(
+        home.context, "s1", STATUS, json.dumps({"size": 1000, "tokens": 12345, "turns": 3, "at": 1_000_000})
+    )
     assert (
-        line(status(told.encode(), home.context), 1_030_000) == "everturn: archived · 12,345 tokens · synced 30 s ago"
+        status_line(read_status(told.encode(), home.context), 1_030_000)
+        == "everturn: archived · 12,345 tokens · synced 30 s ago"
     )
     transcript.write_bytes(b"x" * 9000)
-    assert "archived but for 8 kB" in line(status(told.encode(), home.context), 1_030_000)
+    assert "archived but for 8 kB" in status_line(read_status(told.encode(), home.context), 1_030_000)
     assert home.tell(json.loads(told), "--statusline").startswith("everturn: archived but for 8 kB · 12,345 tokens")
     assert not (home.folder / "state" / "spool").exists()
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{", b'{"session_id": 5, "context_window": 7}', b"\xff"])
 def test_the_status_line_is_one_line_whatever_it_is_told(data: bytes, home: Home) -> None:
-    assert line(status(data, home.context), 0) == "everturn: not archived yet"
+    assert status_line(read_status(data, home.context), 0) == "everturn: not archived yet"

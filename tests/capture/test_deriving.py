@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from everturn.capture.deriving import rebuild
-from everturn.capture.sync import Sync, desk_for, sync
-from everturn.sources import Found, Reader
+from everturn.capture.deriving import rebuild_archive
+from everturn.capture.sync import SyncJob, sync_all, writer_for
+from everturn.sources import SourceCandidate, SourceReader
 from everturn.store import Store, open_store
 from tests.capture.history import (
     FORMAT,
@@ -44,7 +44,7 @@ def test_a_rebuild_gives_the_same_rows(store: Store, history: History) -> None:
         list(everything(store)),
         [hits(store, word) for word in ("common", "ground", "text", "later", "own")],
     )
-    done = rebuild(desk_for(job(store, history)), SOURCES, lambda *numbers: None)
+    done = rebuild_archive(writer_for(job(store, history)), SOURCES, lambda *numbers: None)
     assert done == 3
     assert list(everything(store)) == before
     assert [hits(store, word) for word in ("common", "ground", "text", "later", "own")] == found
@@ -60,13 +60,15 @@ def test_a_rebuild_that_was_interrupted_is_finished_by_the_next_sync(store: Stor
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        rebuild(desk_for(job(store, history)), SOURCES, stop)
+        rebuild_archive(writer_for(job(store, history)), SOURCES, stop)
     assert list(everything(store)) != before
     run(store, history)
     assert list(everything(store)) == before
 
 
-def with_parser(one: Sync, number: int, reader: Callable[[Found, bytes], Reader] | None = None) -> Sync:
+def with_parser(
+    one: SyncJob, number: int, reader: Callable[[SourceCandidate, bytes], SourceReader] | None = None
+) -> SyncJob:
     """The same job with a source of another parser version."""
     name, source = FORMAT, SOURCES[FORMAT]
     changed = replace(source, parser=number)
@@ -82,11 +84,11 @@ def test_a_newer_parser_makes_the_rows_again_also_of_old_versions_and_gone_files
     history.file(OTHER).unlink()
     run(store, history)
     before = list(everything(store))
-    report = sync(with_parser(job(store, history), 99))
+    report = sync_all(with_parser(job(store, history), 99))
     assert (report.rederived, report.grown) == (3, 0)
     assert {v.parser for file, _ in store.files() for v in store.versions(file.id)} == {99}
     assert list(everything(store)) == before
-    assert sync(with_parser(job(store, history), 99)).rederived == 0
+    assert sync_all(with_parser(job(store, history), 99)).rederived == 0
 
 
 class Broken:
@@ -99,14 +101,14 @@ class Broken:
         return b""
 
 
-def broken(found: Found, state: bytes) -> Reader:
+def broken(found: SourceCandidate, state: bytes) -> SourceReader:
     return Broken()  # type: ignore[return-value]
 
 
 def test_a_defect_in_a_reader_costs_no_byte_and_is_made_good_later(store: Store, history: History) -> None:
     path = history.write(history.turn("kept anyway", "yes"))
     clock = ticking()
-    report = sync(with_parser(job(store, history, clock=clock), 1, broken))
+    report = sync_all(with_parser(job(store, history, clock=clock), 1, broken))
     assert [why for _, why in report.failed] == ["the reader failed with ZeroDivisionError after byte 0"]
     assert raw(store, path) == path.read_bytes()
     history.grow(history.turn("more", "words"))
@@ -123,6 +125,6 @@ def test_a_giant_line_is_read_again_from_the_archive(tmp_path: Path, history: Hi
     path = history.write(history.turn("big", "x " * 3_000_000) + history.turn("small", "y"))
     run(store, history)
     before = list(everything(store))
-    rebuild(desk_for(job(store, history)), SOURCES, lambda *numbers: None)
+    rebuild_archive(writer_for(job(store, history)), SOURCES, lambda *numbers: None)
     assert list(everything(store)) == before
     assert raw(store, path) == path.read_bytes()

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from everturn.capture.draining import WHILE, drain_alone
+from everturn.capture.draining import WHILE, drain_once
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Sync
-from everturn.hook import LOCK, SPOOL, append, line_of
-from everturn.sources import Places
+from everturn.capture.sync import SyncJob
+from everturn.hook import LOCK, SPOOL, append, event_line
+from everturn.sources import SearchPlaces
 from everturn.store import SessionFilter, open_store
 from tests.capture.history import OTHER, SID, SOURCES, History
 
@@ -52,9 +52,9 @@ class Desk:
         )
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
-    def job(self, store: Any) -> Sync:
-        places = Places(self.folder / "home", {}, "linux")
-        return Sync(store, SOURCES, places, Policy(), "box", "ann", lambda: 1_800_000_000_000, spool=self.spool)
+    def job(self, store: Any) -> SyncJob:
+        places = SearchPlaces(self.folder / "home", {}, "linux")
+        return SyncJob(store, SOURCES, places, Policy(), "box", "ann", lambda: 1_800_000_000_000, spool=self.spool)
 
     def sizes(self) -> dict[str, int]:
         """Archived bytes by session; empty while there is no archive."""
@@ -142,17 +142,17 @@ def test_the_agent_does_not_wait_for_the_drain(desk: Desk) -> None:
 
 def test_one_drain_leaves_the_rest_to_the_one_at_work(desk: Desk) -> None:
     desk.write()
-    append(str(desk.spool), line_of(json.dumps(desk.event("Stop")).encode(), True, 1, 1))
+    append(str(desk.spool), event_line(json.dumps(desk.event("Stop")).encode(), True, 1, 1))
     store = open_store("memory:")
     with _Held(desk.spool / LOCK):
-        assert drain_alone(desk.job(store), lambda seconds: None) == 0
-    assert drain_alone(desk.job(store), lambda seconds: None) >= 1
+        assert drain_once(desk.job(store), lambda seconds: None) == 0
+    assert drain_once(desk.job(store), lambda seconds: None) >= 1
     assert not (desk.spool / SPOOL).exists()
 
 
 def test_what_is_written_after_the_last_event_is_taken_in_too(desk: Desk) -> None:
     desk.write()
-    append(str(desk.spool), line_of(json.dumps(desk.event("SessionEnd")).encode(), True, 1, 1))
+    append(str(desk.spool), event_line(json.dumps(desk.event("SessionEnd")).encode(), True, 1, 1))
     store = open_store("memory:")
     naps: list[int] = []
 
@@ -161,7 +161,7 @@ def test_what_is_written_after_the_last_event_is_taken_in_too(desk: Desk) -> Non
         if len(naps) == 3:
             desk.write()
 
-    drain_alone(desk.job(store), sleep)
+    drain_once(desk.job(store), sleep)
     session, _ = store.sessions(SessionFilter())[0][0]
     assert store.version(session.version).size == desk.history.file().stat().st_size
     assert len(naps) < 50, "it ends"
@@ -170,7 +170,7 @@ def test_what_is_written_after_the_last_event_is_taken_in_too(desk: Desk) -> Non
 def test_a_line_that_came_while_the_lock_was_given_back_is_not_left(desk: Desk) -> None:
     size = desk.write()
     store = open_store("memory:")
-    late = [line_of(json.dumps(desk.event("Stop")).encode(), True, 2, 2)]
+    late = [event_line(json.dumps(desk.event("Stop")).encode(), True, 2, 2)]
     rounds: list[Mapping[str, str]] = []
 
     def settled(folders: Mapping[str, str]) -> None:
@@ -180,8 +180,8 @@ def test_a_line_that_came_while_the_lock_was_given_back_is_not_left(desk: Desk) 
         if late and len(rounds) == 1:
             append(str(desk.spool), late.pop())
 
-    append(str(desk.spool), line_of(json.dumps(desk.event("Stop")).encode(), True, 1, 1))
-    drain_alone(desk.job(store), sleep, settled)
+    append(str(desk.spool), event_line(json.dumps(desk.event("Stop")).encode(), True, 1, 1))
+    drain_once(desk.job(store), sleep, settled)
     assert not (desk.spool / SPOOL).exists() and len(store.hooked(SID)) == 2
     assert rounds[0] == {SID: "/home/ann/shop"}
     assert store.version(store.sessions(SessionFilter())[0][0][0].version).size == size
@@ -193,10 +193,10 @@ def test_only_what_was_named_is_looked_at_until_a_while_has_passed_or_a_session_
 
     def heard(sid: str) -> dict[str, bool]:
         """Whether each session is in the archive as it is on disk, after an event of one."""
-        append(str(desk.spool), line_of(json.dumps(desk.event("Stop", sid)).encode(), True, now[0], 1))
+        append(str(desk.spool), event_line(json.dumps(desk.event("Stop", sid)).encode(), True, now[0], 1))
         job = desk.job(store)
         job.clock = lambda: now[0]
-        drain_alone(job, lambda seconds: None)
+        drain_once(job, lambda seconds: None)
         rows, _ = store.sessions(SessionFilter(), 10)
         sizes = {row.native_id: store.version(row.version).size for row, _ in rows}
         return {sid: size == desk.history.file(sid).stat().st_size for sid, size in sizes.items()}
@@ -219,8 +219,8 @@ def test_what_hangs_on_a_named_transcript_comes_with_it(desk: Desk) -> None:
     store = open_store("memory:")
     desk.write()
     for n in range(2):
-        append(str(desk.spool), line_of(json.dumps(desk.event("Stop")).encode(), True, n + 1, 1))
-        drain_alone(desk.job(store), lambda seconds: None)
+        append(str(desk.spool), event_line(json.dumps(desk.event("Stop")).encode(), True, n + 1, 1))
+        drain_once(desk.job(store), lambda seconds: None)
         folder = desk.history.project / SID / "subagents"
         folder.mkdir(parents=True, exist_ok=True)
         line = desk.history.line("user", "helper", isSidechain=True, agentId="a1b2c3d")

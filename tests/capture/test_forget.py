@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from everturn.capture.deriving import rebuild
-from everturn.capture.forget import Forgotten, forget, plan
-from everturn.capture.verify import verify
-from everturn.capture.writing import Desk
+from everturn.capture.deriving import rebuild_archive
+from everturn.capture.forget import ForgetReport, forget_session, plan_forget
+from everturn.capture.verify import verify_archive
+from everturn.capture.writing import ArchiveWriter
 from everturn.model.archive import Session
 from everturn.store import Store
 from tests.capture.history import OTHER, SID, SOURCES, History, current, everything, hits, raw, run, sessions
@@ -16,8 +16,8 @@ from tests.capture.history import OTHER, SID, SOURCES, History, current, everyth
 CANARY = "quetzalcoatl"
 
 
-def erase(store: Store, session: Session, keep_forks: bool = False) -> Forgotten:
-    return forget(Desk(store, "box", "ann", 1_000_000), SOURCES, session, keep_forks)
+def erase(store: Store, session: Session, keep_forks: bool = False) -> ForgetReport:
+    return forget_session(ArchiveWriter(store, "box", "ann", 1_000_000), SOURCES, session, keep_forks)
 
 
 def stored(folder: Path) -> bytes:
@@ -35,7 +35,7 @@ def test_no_byte_of_a_forgotten_session_is_left(store: Store, history: History, 
     assert sessions(store) == []
     assert CANARY.encode() not in stored(tmp_path / "archive")
     assert hits(store, "harmless") == [(OTHER, 0)]
-    assert verify(store, "box", lambda *n: None).wrong == []
+    assert verify_archive(store, "box", lambda *n: None).wrong == []
 
 
 def test_a_later_sync_does_not_bring_it_back(store: Store, history: History, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_every_version_and_every_subagent_goes_with_it(store: Store, history: Hi
     line = history.line("user", f"{CANARY} helper", isSidechain=True, agentId="a1b2c3d")
     (folder / "agent-a1b2c3d.jsonl").write_bytes(line)
     run(store, history)
-    assert {row.native_id for row in plan(store, current(store))} == {SID, f"{SID}/agent-a1b2c3d"}
+    assert {row.native_id for row in plan_forget(store, current(store))} == {SID, f"{SID}/agent-a1b2c3d"}
     erase(store, current(store))
     assert store.files() == []
     assert (hits(store, "life"), hits(store, CANARY)) == ([], [])
@@ -79,7 +79,7 @@ def test_copies_in_forks_are_blanked_and_the_rest_of_the_fork_stays(
     assert CANARY.encode() not in kept
     assert kept.endswith(own)
     assert hits(store, "own") == [(OTHER, 0)], "blanked records are no messages any more"
-    assert verify(store, "box", lambda *n: None).wrong == []
+    assert verify_archive(store, "box", lambda *n: None).wrong == []
     history.grow(history.turn("and on", "it goes", OTHER), OTHER)
     run(store, history)
     assert hits(store, CANARY) == []
@@ -104,7 +104,7 @@ def test_records_that_are_no_messages_go_with_the_messages_they_lie_between(
     run(store, history)
     assert CANARY.encode() not in raw(store, history.file(third))
     assert hits(store, "part") == [(third, 1)]
-    assert verify(store, "box", lambda *n: None).wrong == []
+    assert verify_archive(store, "box", lambda *n: None).wrong == []
 
 
 def test_a_fork_that_appears_after_the_forgetting_comes_without_the_forgotten_part(
@@ -122,7 +122,7 @@ def test_a_fork_that_appears_after_the_forgetting_comes_without_the_forgotten_pa
     assert CANARY.encode() not in raw(store, history.file(third))
     assert hits(store, "part") == [(third, 1)]
     before = list(everything(store))
-    rebuild(Desk(store, "box", "ann", 0), SOURCES, lambda *n: None)
+    rebuild_archive(ArchiveWriter(store, "box", "ann", 0), SOURCES, lambda *n: None)
     assert list(everything(store)) == before
 
 
@@ -140,8 +140,8 @@ def test_forks_can_be_kept(store: Store, history: History) -> None:
 
 def test_of_several_sessions_in_one_file_only_the_forgotten_one_goes(store: Store, tmp_path: Path) -> None:
     from everturn.capture.policy import Policy
-    from everturn.capture.sync import Sync, add
-    from everturn.sources import Places, all_sources
+    from everturn.capture.sync import SyncJob, add_paths
+    from everturn.sources import SearchPlaces, all_sources
     from tests.capture.history import ticking
 
     path = tmp_path / ".aider.chat.history.md"
@@ -164,16 +164,16 @@ An answer about {CANARY}.
 A harmless answer.
 """
     )
-    one = Sync(store, all_sources(), Places(tmp_path, {}, "linux"), Policy(), "box", "ann", ticking())
-    assert add(one, [path]).sessions == 2
+    one = SyncJob(store, all_sources(), SearchPlaces(tmp_path, {}, "linux"), Policy(), "box", "ann", ticking())
+    assert add_paths(one, [path]).sessions == 2
     first, second = sorted(store.sessions_in(store.files()[0][1].id), key=lambda row: row.started or 0)
-    done = forget(Desk(store, "box", "ann", 0), all_sources(), first)
+    done = forget_session(ArchiveWriter(store, "box", "ann", 0), all_sources(), first)
     assert done.sessions == [first.native_id]
     assert hits(store, CANARY) == []
     assert [name for name, _ in hits(store, "harmless")] == [second.native_id]
     assert CANARY.encode() not in stored(tmp_path / "archive")
     with path.open("a") as file:
         file.write("\n#### third question\n\nAnother answer.\n")
-    assert add(one, [path]).failed == []
+    assert add_paths(one, [path]).failed == []
     assert [name for name, _ in hits(store, "third")] == [second.native_id]
     assert CANARY.encode() not in stored(tmp_path / "archive")

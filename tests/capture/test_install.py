@@ -17,7 +17,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from everturn.capture.installing import (
-    Record,
+    InstallRecord,
     carry_out,
     plan_install,
     plan_uninstall,
@@ -26,14 +26,16 @@ from everturn.capture.installing import (
     records,
     take_out,
 )
-from everturn.capture.locking import lock
+from everturn.capture.locking import process_lock
 from everturn.capture.service import service_for
-from everturn.capture.settingfiles import applied, undone
+from everturn.capture.settingfiles import apply_entries, undo_entries
 from everturn.derive import jsontext
-from everturn.sources import Edit, OwnFile, Places, Programs, Section, Setting, Source, all_sources
+from everturn.sources import Edit, InstallPrograms, JsonSetting, OwnFile, SearchPlaces, Source, TomlSection, all_sources
 
 SOURCES = [source for source in all_sources().values() if source.install is not None]
-PROGRAMS = Programs(("/opt/our tools/everturn-hook",), ("/opt/our tools/everturn",), {"EVERTURN_HOME": "/srv/ev"})
+PROGRAMS = InstallPrograms(
+    ("/opt/our tools/everturn-hook",), ("/opt/our tools/everturn",), {"EVERTURN_HOME": "/srv/ev"}
+)
 JSONC = '// mine\n{\n\t"theme": "dark", // not light\n\t"mcp": {"other": {"command": ["x"]}},\n}\n'
 HOOK = {"hooks": [{"type": "command", "command": "everturn-hook"}]}
 
@@ -42,7 +44,7 @@ def install(folder: Path, edits: list[Edit], name: str = "some", options: tuple[
     """How many files were changed."""
     plan = plan_install(edits, read_record(folder, name), folder)
     if plan.work:
-        carry_out(plan, Record(name, 1, options=options), folder)
+        carry_out(plan, InstallRecord(name, 1, options=options), folder)
     return len(plan.work)
 
 
@@ -60,9 +62,11 @@ def folders(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_dir()}
 
 
-def edits_of(source: Source, home: Path, project: Path | None = None, programs: Programs = PROGRAMS) -> list[Edit]:
+def edits_of(
+    source: Source, home: Path, project: Path | None = None, programs: InstallPrograms = PROGRAMS
+) -> list[Edit]:
     assert source.install is not None
-    return list(source.install.edits(Places(home, {}, "linux"), project, programs))
+    return list(source.install.edits(SearchPlaces(home, {}, "linux"), project, programs))
 
 
 @pytest.fixture
@@ -86,7 +90,7 @@ def test_what_is_installed_is_gone_without_a_trace_afterwards(
     project = home / "work" if in_project else None
     for theirs in (edit for edit in edits_of(source, home, project) if not isinstance(edit, OwnFile)):
         theirs.path.parent.mkdir(parents=True, exist_ok=True)
-        theirs.path.write_text(JSONC if isinstance(theirs, Setting) else '# mine\nmodel = "m"\n[a]\nb = 1', "utf-8")
+        theirs.path.write_text(JSONC if isinstance(theirs, JsonSetting) else '# mine\nmodel = "m"\n[a]\nb = 1', "utf-8")
     before = files(home), folders(home)
     wanted = edits_of(source, home, project)
     assert install(kept, wanted) > 0
@@ -99,14 +103,14 @@ def test_what_is_installed_is_gone_without_a_trace_afterwards(
 
 
 def _holds(edit: Edit) -> None:
-    if isinstance(edit, Setting) and edit.only_new:
+    if isinstance(edit, JsonSetting) and edit.only_new:
         return  # the file was there
     text = edit.path.read_text("utf-8")
-    if isinstance(edit, Setting):
+    if isinstance(edit, JsonSetting):
         value = jsontext.value_at(text, edit.at)
         assert edit.value in value if edit.item else value == edit.value
         assert "// not light" in text
-    elif isinstance(edit, Section):
+    elif isinstance(edit, TomlSection):
         assert tomllib.loads(text)["model"] == "m" and edit.text in text
     else:
         assert text == edit.text
@@ -118,10 +122,10 @@ def test_a_file_that_went_on_changing_keeps_its_changes_and_loses_ours(source: S
     install(kept, edits_of(source, home, project))
     touched = []
     for edit in edits_of(source, home, project):
-        if isinstance(edit, Setting) and edit.path not in touched:
-            edit.path.write_text(jsontext.put(edit.path.read_text("utf-8"), ("new",), "theirs"), "utf-8")
+        if isinstance(edit, JsonSetting) and edit.path not in touched:
+            edit.path.write_text(jsontext.put_entry(edit.path.read_text("utf-8"), ("new",), "theirs"), "utf-8")
             touched.append(edit.path)
-        elif isinstance(edit, Section):
+        elif isinstance(edit, TomlSection):
             edit.path.write_text(f'model = "m"\n{edit.path.read_text("utf-8")}\n[after]\nx = 1\n', "utf-8")
             touched.append(edit.path)
     uninstall(kept)
@@ -139,7 +143,7 @@ def test_every_program_is_named_by_its_full_path_and_finds_the_archive_from_anyw
     assert "EVERTURN_HOME" in said and "/srv/ev" in said
     for word in ("--hints", "--where-you-were", "--statusline"):
         assert word not in said, "off unless the user turns it on"
-    full = Programs(("/h",), ("/e",), {}, where=True, hints=True)
+    full = InstallPrograms(("/h",), ("/e",), {}, where=True, hints=True)
     told = "".join(str(edit) for edit in edits_of(source, home, None, full))
     assert "--hints" in told and "--where-you-were" in told and "--with" not in told
 
@@ -159,12 +163,12 @@ def test_another_file_or_entry_in_our_place_is_left_alone_and_told(home: Path, k
     before = files(home)
     edits: list[Edit] = [
         OwnFile(home / "recall.md", "ours"),
-        Setting(home / "s.json", ("mcp", "everturn"), {"a": 1}),
-        Section(home / "c.toml", '[mcp_servers.everturn]\ncommand = "ours"'),
+        JsonSetting(home / "s.json", ("mcp", "everturn"), {"a": 1}),
+        TomlSection(home / "c.toml", '[mcp_servers.everturn]\ncommand = "ours"'),
     ]
     plan = plan_install(edits, None, kept)
     assert plan.work == [] and len(plan.refused) == 3
-    carry_out(plan, Record("some", 1), kept)
+    carry_out(plan, InstallRecord("some", 1), kept)
     uninstall(kept)
     assert files(home) == before
 
@@ -173,22 +177,22 @@ def test_another_file_or_entry_in_our_place_is_left_alone_and_told(home: Path, k
 def test_a_file_that_is_not_understood_is_not_touched(text: str, home: Path, kept: Path) -> None:
     path = home / "hooks.json"
     path.write_text(text, "utf-8")
-    plan = plan_install([Setting(path, ("hooks", "Stop"), HOOK, item=True)], None, kept)
+    plan = plan_install([JsonSetting(path, ("hooks", "Stop"), HOOK, item=True)], None, kept)
     assert plan.work == [] and len(plan.refused) == 1
     path.write_bytes(b'{"a": "\xff"}')
-    assert plan_install([Setting(path, ("a", "b"), 1)], None, kept).work == []
+    assert plan_install([JsonSetting(path, ("a", "b"), 1)], None, kept).work == []
 
 
 def test_a_newer_installation_replaces_the_older_and_gives_back_what_was_before_both(home: Path, kept: Path) -> None:
     path = home / "s.json"
     path.write_text('{"theirs": [1,2]}', "utf-8")
     old: list[Edit] = [
-        Setting(path, ("hooks", "Stop"), {"command": "/old/hook"}, item=True),
+        JsonSetting(path, ("hooks", "Stop"), {"command": "/old/hook"}, item=True),
         OwnFile(home / "a.md", "old"),
     ]
     install(kept, old)
     new: list[Edit] = [
-        Setting(path, ("hooks", "Stop"), {"command": "/new/hook"}, item=True),
+        JsonSetting(path, ("hooks", "Stop"), {"command": "/new/hook"}, item=True),
         OwnFile(home / "b.md", "new"),
     ]
     install(kept, new, options=("hints",))
@@ -205,7 +209,7 @@ def test_links_modes_and_line_ends_stay(home: Path, kept: Path) -> None:
     real.chmod(0o600)
     link = home / "s.json"
     link.symlink_to(real)
-    install(kept, [Setting(link, ("b",), {"c": [1]})])
+    install(kept, [JsonSetting(link, ("b",), {"c": [1]})])
     assert link.is_symlink() and stat.S_IMODE(real.stat().st_mode) == 0o600
     assert b"\n" not in real.read_bytes().replace(b"\r\n", b"")
     uninstall(kept)
@@ -214,7 +218,7 @@ def test_links_modes_and_line_ends_stay(home: Path, kept: Path) -> None:
 
 def test_what_was_there_before_is_kept_for_nobody_else_to_read(home: Path, kept: Path) -> None:
     (home / "s.json").write_text('{"token": "secret"}', "utf-8")
-    install(kept, [Setting(home / "s.json", ("b",), 1)])
+    install(kept, [JsonSetting(home / "s.json", ("b",), 1)])
     copies = [path for path in kept.rglob("*") if path.is_file()]
     assert b'{"token": "secret"}' in [path.read_bytes() for path in copies]
     assert {stat.S_IMODE(path.stat().st_mode) for path in copies} == {0o600}
@@ -224,7 +228,7 @@ def test_what_could_not_be_written_to_the_end_can_be_taken_out(home: Path, kept:
     plan = plan_install([OwnFile(home / "a.md", "ours"), OwnFile(home / "file" / "b.md", "ours")], None, kept)
     (home / "file").write_text("came in the way", "utf-8")
     with pytest.raises(OSError):
-        carry_out(plan, Record("some", 1), kept)
+        carry_out(plan, InstallRecord("some", 1), kept)
     assert (home / "a.md").exists()
     (home / "file").unlink()
     uninstall(kept)
@@ -234,12 +238,12 @@ def test_what_could_not_be_written_to_the_end_can_be_taken_out(home: Path, kept:
 def test_a_file_that_was_changed_while_the_person_was_asked_is_not_overwritten(home: Path, kept: Path) -> None:
     path = home / "s.json"
     path.write_text('{"a": 1}', "utf-8")
-    plan = plan_install([OwnFile(home / "a.md", "ours"), Setting(path, ("b",), 1)], None, kept)
+    plan = plan_install([OwnFile(home / "a.md", "ours"), JsonSetting(path, ("b",), 1)], None, kept)
     path.write_text('{"a": 2}', "utf-8")
     with pytest.raises(OSError, match="changed meanwhile"):
-        carry_out(plan, Record("some", 1), kept)
+        carry_out(plan, InstallRecord("some", 1), kept)
     assert files(home) == {"s.json": b'{"a": 2}'}
-    install(kept, [Setting(path, ("b",), 1)])
+    install(kept, [JsonSetting(path, ("b",), 1)])
     record = read_record(kept, "some")
     assert record is not None
     plan = plan_uninstall(record, kept)
@@ -252,10 +256,10 @@ def test_a_file_that_was_changed_while_the_person_was_asked_is_not_overwritten(h
 
 def test_one_process_at_a_time_installs(home: Path, kept: Path) -> None:
     plan = plan_install([OwnFile(home / "a.md", "ours")], None, kept)
-    with lock(kept / "lock"), pytest.raises(OSError, match="another process is installing"):
-        carry_out(plan, Record("some", 1), kept)
+    with process_lock(kept / "lock"), pytest.raises(OSError, match="another process is installing"):
+        carry_out(plan, InstallRecord("some", 1), kept)
     assert files(home) == {} and records(kept) == []
-    carry_out(plan, Record("some", 1), kept)
+    carry_out(plan, InstallRecord("some", 1), kept)
     assert files(home) == {"a.md": b"ours"}
 
 
@@ -333,7 +337,7 @@ def test_a_link_that_leads_out_of_a_project_is_not_followed(home: Path, kept: Pa
     (project / "s.json").symlink_to(home / "elsewhere.json")
     edits: list[Edit] = [
         OwnFile(project / ".agent" / "a.md", "ours"),
-        Setting(project / "s.json", ("b",), 1),
+        JsonSetting(project / "s.json", ("b",), 1),
         OwnFile(project / "c.md", "ours"),
     ]
     plan = plan_install(edits, None, kept, project)
@@ -349,7 +353,7 @@ def test_projects_have_records_of_their_own() -> None:
 _PARTS = st.sampled_from(["a", "b", "hooks"])
 _EDITS = st.lists(
     st.builds(
-        lambda at, value, item: Setting(Path("s"), at, {"ours": value}, item),
+        lambda at, value, item: JsonSetting(Path("s"), at, {"ours": value}, item),
         st.lists(_PARTS, min_size=1, max_size=3).map(tuple),
         st.integers(0, 3),
         st.booleans(),
@@ -364,13 +368,13 @@ _THEIRS: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(st.dictionaries(_PARTS, _THEIRS, max_size=3), _EDITS)
-def test_taking_out_gives_back_what_the_file_said(theirs: dict[str, Any], edits: list[Setting]) -> None:
+def test_taking_out_gives_back_what_the_file_said(theirs: dict[str, Any], edits: list[JsonSetting]) -> None:
     text = json.dumps(theirs, indent=2)
     try:
-        changed, entries, _ = applied(text, edits)
+        changed, entries, _ = apply_entries(text, edits)
     except ValueError:
         reject()  # hypothesis fails the test if too few of the files can be changed
-    assert json.loads(undone(changed, entries)) == theirs
+    assert json.loads(undo_entries(changed, entries)) == theirs
 
 
 # the service ----------------------------------------------------------------------------------------------------------
@@ -379,15 +383,15 @@ def test_a_service_for_each_platform(tmp_path: Path) -> None:
     from xml.etree import ElementTree
 
     words, env = ("/opt/a b/everturn",), {"EVERTURN_HOME": "/srv/50%"}
-    unit = service_for(Places(tmp_path, {}, "linux"), words, env, tmp_path)
+    unit = service_for(SearchPlaces(tmp_path, {}, "linux"), words, env, tmp_path)
     assert unit.file.path == tmp_path / ".config" / "systemd" / "user" / "everturn.service"
     assert 'ExecStart="/opt/a b/everturn" "sync" "--watch"\nEnvironment="EVERTURN_HOME=/srv/50%%"\n' in unit.file.text
     assert unit.start[-1][:4] == ("systemctl", "--user", "enable", "--now")
-    agent = service_for(Places(tmp_path, {}, "darwin"), words, env, tmp_path)
+    agent = service_for(SearchPlaces(tmp_path, {}, "darwin"), words, env, tmp_path)
     told = plistlib.loads(agent.file.text.encode())
     assert told["ProgramArguments"] == ["/opt/a b/everturn", "sync", "--watch"]
     assert told["EnvironmentVariables"] == env and told["RunAtLoad"] is True
-    task = service_for(Places(tmp_path, {}, "win32"), words, env, tmp_path)
+    task = service_for(SearchPlaces(tmp_path, {}, "win32"), words, env, tmp_path)
     command = [node.text for node in ElementTree.fromstring(task.file.text).iter() if node.tag.endswith("Command")]
     assert command == ["/opt/a b/everturn"] and task.stop[0][0] == "schtasks"
 
@@ -398,5 +402,5 @@ def test_a_word_with_a_blank_stays_one_word_in_the_line_of_a_hook(home: Path) ->
 
     from everturn.sources.installing import command_line
 
-    line = command_line(PROGRAMS, Places(home, {}, "linux"), "--drain")
+    line = command_line(PROGRAMS, SearchPlaces(home, {}, "linux"), "--drain")
     assert shlex.split(line) == ["/opt/our tools/everturn-hook", "--with", "EVERTURN_HOME=/srv/ev", "--drain"]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from everturn.capture.forget import forget
-from everturn.capture.merge import merge
+from everturn.capture.forget import forget_session
+from everturn.capture.merge import merge_archive
 from everturn.capture.policy import Policy
-from everturn.capture.sync import desk_for
-from everturn.capture.verify import verify
-from everturn.model.archive import Kept
+from everturn.capture.sync import writer_for
+from everturn.capture.verify import verify_archive
+from everturn.model.archive import KeptRow
 from everturn.store import Store, open_store
 from tests.capture.history import OTHER, SID, SOURCES, History, current, everything, hits, job, raw, run
 
 
 def merged(store: Store, other: Store, history: History) -> object:
-    return merge(desk_for(job(store, history)), other, SOURCES, lambda *numbers: None)
+    return merge_archive(writer_for(job(store, history)), other, SOURCES, lambda *numbers: None)
 
 
 def other_archive(history: History) -> Store:
@@ -35,7 +35,7 @@ def test_everything_of_the_other_is_there_afterwards(store: Store, history: Hist
     assert raw(store, history.file()) == data
     assert (hits(store, "theirs"), hits(store, "mine")) == ([(SID, 0)], [(OTHER, 0)])
     assert [(c.name, c.status) for c in store.calls(current(store).id)] == [("Bash", "ok")]
-    assert verify(store, "elsewhere", lambda *n: None).wrong == []
+    assert verify_archive(store, "elsewhere", lambda *n: None).wrong == []
 
 
 def test_merging_again_changes_nothing(store: Store, history: History) -> None:
@@ -82,7 +82,7 @@ def test_sessions_without_content_keep_their_structure(store: Store, history: Hi
 def test_what_was_forgotten_here_does_not_come_back_through_a_merge(store: Store, history: History) -> None:
     other = other_archive(history)
     run(store, history)
-    forget(desk_for(job(store, history)), SOURCES, current(store))
+    forget_session(writer_for(job(store, history)), SOURCES, current(store))
     merged(store, other, history)
     assert hits(store, "theirs") == []
     assert store.files() == []
@@ -90,9 +90,9 @@ def test_what_was_forgotten_here_does_not_come_back_through_a_merge(store: Store
 
 def test_notes_and_tombstones_come_along(store: Store, history: History) -> None:
     other = other_archive(history)
-    forget(desk_for(job(other, history)), SOURCES, current(other))
+    forget_session(writer_for(job(other, history)), SOURCES, current(other))
     with other.write():
-        other.keep(Kept("note", "", SID, "k", '"v"', 1))
+        other.keep(KeptRow("note", "", SID, "k", '"v"', 1))
     merged(store, other, history)
     assert [row.value for row in store.kept("note")] == ['"v"']
     assert run(store, history).forgotten == 1

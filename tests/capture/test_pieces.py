@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from everturn.capture import pieces as module
-from everturn.capture.pieces import Intake, Piece, begin, is_read, pieces, probes
+from everturn.capture.pieces import FilePiece, ReaderStart, is_read, probes, read_pieces, start_reader
 from everturn.capture.policy import Policy
-from everturn.capture.scan import look
+from everturn.capture.scan import look_at_file
 from everturn.model.archive import Version
-from everturn.model.conversation import Reading
-from everturn.sources import Found
+from everturn.model.conversation import ReadResult
+from everturn.sources import SourceCandidate
 from everturn.store import Store, open_store
 from tests.capture.history import FORMAT, SID, SOURCES, History, current, raw, run
 
@@ -36,17 +36,17 @@ def memory() -> Iterator[Store]:
     store.close()
 
 
-def first_intake(store: Store, path: Path, mode: str) -> Intake:
+def first_intake(store: Store, path: Path, mode: str) -> ReaderStart:
     """The intake of a file that the archive does not know."""
-    candidate = look(SOURCES[FORMAT], Found(path, "main", SID), None)
+    candidate = look_at_file(SOURCES[FORMAT], SourceCandidate(path, "main", SID), None)
     with path.open("rb") as file:
-        return begin(store, candidate, mode, file)
+        return start_reader(store, candidate, mode, file)
 
 
-def all_pieces(store: Store, path: Path, mode: str) -> list[Piece]:
+def all_pieces(store: Store, path: Path, mode: str) -> list[FilePiece]:
     intake = first_intake(store, path, mode)
     with path.open("rb") as file:
-        return list(pieces(store, intake, file))
+        return list(read_pieces(store, intake, file))
 
 
 @pytest.mark.parametrize("mode", ["full", "structure"])
@@ -117,9 +117,9 @@ def test_a_file_that_has_grown_since_is_not_read_yet_to_its_end(memory: Store, h
     run(memory, history)
     row = memory.file("box", str(path))
     assert row is not None
-    known = look(SOURCES[FORMAT], Found(path, "main", SID), row)
+    known = look_at_file(SOURCES[FORMAT], SourceCandidate(path, "main", SID), row)
     with path.open("rb") as file:
-        intake = begin(memory, known, "full", file)
+        intake = start_reader(memory, known, "full", file)
         assert intake.reason == "" and is_read(intake, file)
         history.grow(b"\n")
         assert not is_read(intake, file)
@@ -161,8 +161,8 @@ def test_a_rewritten_file_begins_with_the_chunks_it_has_in_common(
     assert row is not None
     *common, _ = store.chunks(row[1].id)
     with path.open("rb") as file:
-        intake = begin(store, look(SOURCES[FORMAT], Found(path, "main", SID), row), mode, file)
-        first = next(pieces(store, intake, file))
+        intake = start_reader(store, look_at_file(SOURCES[FORMAT], SourceCandidate(path, "main", SID), row), mode, file)
+        first = next(read_pieces(store, intake, file))
     assert common and (intake.reason, intake.old_version) == ("truncated", row[1].id)
     assert intake.shared == sum(chunk.size for chunk in common) * shares
     assert (first.stored == b"", first.last) == (shares, not shares)
@@ -175,9 +175,9 @@ def test_a_version_that_was_never_written_starts_anew(memory: Store, history: Hi
     run(memory, history)
     row = memory.file("box", str(path))
     assert row is not None
-    candidate = look(SOURCES[FORMAT], Found(path, "main", SID), (row[0], Version()))
+    candidate = look_at_file(SOURCES[FORMAT], SourceCandidate(path, "main", SID), (row[0], Version()))
     with path.open("rb") as file:
-        intake = begin(memory, candidate, "full", file)
+        intake = start_reader(memory, candidate, "full", file)
     assert (intake.reason, intake.version.number) == ("first", 1)
 
 
@@ -188,21 +188,21 @@ class Counting:
         self.fed = 0
         self.breaks_at = breaks_at
 
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         self.fed += 1
         if self.fed == self.breaks_at:
             raise ZeroDivisionError
-        return module.nothing(len(data))
+        return module.empty_result(len(data))
 
     def state(self) -> bytes:
         return b"%d" % self.fed
 
 
-def read_by(reader: Counting, store: Store, path: Path) -> Iterator[Piece]:
+def read_by(reader: Counting, store: Store, path: Path) -> Iterator[FilePiece]:
     source = replace(SOURCES[FORMAT], reader=lambda found, state: reader)
     with path.open("rb") as file:
-        intake = begin(store, look(source, Found(path, "main", SID), None), "full", file)
-        yield from islice(pieces(store, intake, file), 50)
+        intake = start_reader(store, look_at_file(source, SourceCandidate(path, "main", SID), None), "full", file)
+        yield from islice(read_pieces(store, intake, file), 50)
 
 
 def test_each_piece_has_the_state_of_its_reader(memory: Store, history: History) -> None:

@@ -17,11 +17,11 @@ import pytest
 
 from everturn import hook
 from everturn.capture import spool
-from everturn.capture.forget import forget
-from everturn.capture.merge import merge
+from everturn.capture.forget import forget_session
+from everturn.capture.merge import merge_archive
 from everturn.capture.policy import Policy
-from everturn.capture.sync import desk_for, sync
-from everturn.capture.writing import Desk
+from everturn.capture.sync import sync_all, writer_for
+from everturn.capture.writing import ArchiveWriter
 from everturn.model.archive import Tombstone
 from everturn.model.hooked import PHASES
 from everturn.model.words import ERROR_CLASSES
@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 def note(folder: Path, *events: dict[str, Any] | bytes) -> None:
     for event in events:
         data = event if isinstance(event, bytes) else json.dumps(event).encode()
-        hook.append(str(folder), hook.line_of(data, True, next(_nanoseconds), 7))
+        hook.append(str(folder), hook.event_line(data, True, next(_nanoseconds), 7))
 
 
 def after(call: str, session: str = SID, **more: Any) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def test_the_batches_of_a_real_client_are_those_derived_from_its_transcript(
     history: History, store: Store, folder: Path
 ) -> None:
     note(folder, *EVENTS)
-    drained = spool.drain(store, folder)
+    drained = spool.drain_spool(store, folder)
     assert (drained.lines, drained.problems, left(folder)) == (len(EVENTS), [], [])
     history.write((HERE / "recorded" / "session.jsonl").read_bytes(), RECORDED)
     run(store, history)
@@ -80,12 +80,12 @@ def test_the_batches_of_a_real_client_are_those_derived_from_its_transcript(
         derived.setdefault(call.step, []).append(call.call_id)
     assert spool.batches(store, RECORDED) == list(derived.values())
     assert sorted(map(len, derived.values())) == [1, 2, 3]
-    assert spool.enrich(store) == spool.Enriched(found=6, left=0)
+    assert spool.enrich_calls(store) == spool.EnrichReport(found=6, left=0)
 
 
 def test_what_a_hook_says_of_a_call_agrees_with_the_transcript(history: History, store: Store, folder: Path) -> None:
     note(folder, *EVENTS)
-    spool.drain(store, folder)
+    spool.drain_spool(store, folder)
     history.write((HERE / "recorded" / "session.jsonl").read_bytes(), RECORDED)
     run(store, history)
     ended = {row.call_id: row for row in store.hooked(RECORDED) if row.phase in ("ended", "failed")}
@@ -100,7 +100,7 @@ def test_events_of_every_recorded_agent_become_rows(store: Store, folder: Path) 
     for name in ("claude-code", "codex", "codex-notify", "gemini"):
         lines = [line for line in (CORPUS / f"{name}.jsonl").read_bytes().splitlines() if line.strip()]
         note(folder, *lines)
-        drained = spool.drain(store, folder)
+        drained = spool.drain_spool(store, folder)
         assert (drained.rows, drained.problems) == (len(lines), [])
         assert name == "codex-notify" or drained.paths
     assert {row.phase for row in store.hooked()} == {"begun", "ended", "failed", "session"}
@@ -119,13 +119,13 @@ def test_the_batches_of_a_generated_history_are_the_same_from_hooks_and_from_its
         for batch in made:
             calls = [{"tool_name": "Bash", "tool_use_id": call} for call in batch]
             note(folder, {"session_id": session.native_id, "hook_event_name": "Batch", "tool_calls": calls})
-        spool.drain(store, folder)
+        spool.drain_spool(store, folder)
         derived: dict[int, list[str]] = {}
         for row in store.calls(current(store, session.native_id).id):
             derived.setdefault(row.step, []).append(row.call_id)
         assert spool.batches(store, session.native_id) == made == list(derived.values())
     assert any(call.batch_size > 1 for session in truth.sessions.values() for call in session.calls)
-    assert spool.enrich(store).left == 0
+    assert spool.enrich_calls(store).left == 0
 
 
 # the transcript is the truth ------------------------------------------------------------------------------------------
@@ -136,12 +136,12 @@ def test_a_call_counts_by_its_hook_until_the_transcript_has_it(
     turn = history.tool_turn("do it", "make", "done")
     call = f"toolu_{history.n - 3}"
     note(folder, after(call), after("never-written", hook_event_name="Failed", error="x", tool_response=None))
-    spool.drain(store, folder)
-    assert spool.enrich(store) == spool.Enriched(found=0, left=2)
+    spool.drain_spool(store, folder)
+    assert spool.enrich_calls(store) == spool.EnrichReport(found=0, left=2)
     assert alone(store) == [(SID, "never-written", None, 1), (SID, call, None, 0)]
     history.write(turn)
     run(store, history)
-    assert spool.enrich(store) == spool.Enriched(found=1, left=1)
+    assert spool.enrich_calls(store) == spool.EnrichReport(found=1, left=1)
     assert alone(store) == [(SID, "never-written", None, 1)]
     assert {row.own for row in store.hooked() if row.call_id == call} == {current(store).id}
 
@@ -152,9 +152,9 @@ def test_a_call_of_a_subagent_is_found_though_the_hook_names_the_main_session(
     truth = write_history(history.root, seed=2, sessions=4, turns=4, forks=False)
     child = next(one for one in truth.sessions.values() if one.kind == "subagent" and one.calls)
     note(folder, after(child.calls[0].call_id, child.parent, agent_id="a1"))
-    spool.drain(store, folder)
+    spool.drain_spool(store, folder)
     run(store, history)
-    assert spool.enrich(store).found == 1
+    assert spool.enrich_calls(store).found == 1
     (row,) = store.hooked()
     assert row.own is not None and store.session(row.own)[0].native_id == child.native_id
 
@@ -166,20 +166,20 @@ def test_a_call_without_an_id_counts_only_where_there_is_no_transcript(
     before = {"hook_event_name": "BeforeTool", "tool_name": "run", "tool_input": {}}
     for session in (SID, "elsewhere"):
         note(folder, before | {"session_id": session}, nameless | {"session_id": session})
-    spool.drain(any_store, folder)
+    spool.drain_spool(any_store, folder)
     assert [row[0] for row in alone(any_store)] == [SID, "elsewhere"]
     history.write(history.turn("hello", "hi"))
     run(any_store, history)
-    assert spool.enrich(any_store) == spool.Enriched(found=1, left=1)
+    assert spool.enrich_calls(any_store) == spool.EnrichReport(found=1, left=1)
     assert [row[0] for row in alone(any_store)] == ["elsewhere"]
 
 
 def test_what_was_heard_long_ago_is_not_looked_for_again(store: Store, folder: Path) -> None:
     note(folder, after("t1"))
-    spool.drain(store, folder)
+    spool.drain_spool(store, folder)
     (row,) = store.hooked()
-    assert spool.enrich(store, row.at + 1) == spool.Enriched()
-    assert spool.enrich(store, row.at).left == 1
+    assert spool.enrich_calls(store, row.at + 1) == spool.EnrichReport()
+    assert spool.enrich_calls(store, row.at).left == 1
 
 
 def test_a_rebuild_leaves_what_was_heard_alone(history: History, store: Store, folder: Path) -> None:
@@ -187,8 +187,8 @@ def test_a_rebuild_leaves_what_was_heard_alone(history: History, store: Store, f
     history.write(turn)
     run(store, history)
     note(folder, after(store.calls(current(store).id)[0].call_id))
-    spool.drain(store, folder)
-    spool.enrich(store)
+    spool.drain_spool(store, folder)
+    spool.enrich_calls(store)
     before = store.hooked()
     with store.write():
         store.drop_derived(current(store).version)
@@ -200,10 +200,10 @@ def test_a_rebuild_leaves_what_was_heard_alone(history: History, store: Store, f
 def test_the_same_event_again_changes_nothing(any_store: Store, folder: Path) -> None:
     note(folder, *EVENTS)
     lines = (folder / hook.SPOOL).read_bytes()
-    assert spool.drain(any_store, folder).rows == 22
+    assert spool.drain_spool(any_store, folder).rows == 22
     before = any_store.hooked()
     (folder / hook.SPOOL).write_bytes(lines * 2)
-    assert spool.drain(any_store, folder).rows == 0
+    assert spool.drain_spool(any_store, folder).rows == 0
     assert any_store.hooked() == before
 
 
@@ -211,12 +211,12 @@ def test_a_drain_takes_what_an_earlier_one_has_left(store: Store, folder: Path) 
     note(folder, after("t1"))
     (folder / hook.SPOOL).rename(folder / "taken-0123.jsonl")
     note(folder, after("t2"))
-    assert spool.drain(store, folder).rows == 2
+    assert spool.drain_spool(store, folder).rows == 2
     assert left(folder) == []
 
 
 def test_there_may_be_no_spool(store: Store, folder: Path) -> None:
-    assert spool.drain(store, folder) == spool.Drained()
+    assert spool.drain_spool(store, folder) == spool.DrainReport()
 
 
 _DRAIN = """
@@ -252,7 +252,7 @@ def test_nothing_is_lost_or_doubled_when_drains_are_killed_while_agents_write(tm
         kills += 1
     assert [agent.wait() for agent in agents] == [0] * 8
     store = open_store(db)
-    assert spool.drain(store, folder).problems == []
+    assert spool.drain_spool(store, folder).problems == []
     assert sorted(row.ref for row in store.hooked()) == sorted(f"{n}-{m}" for n in range(8) for m in range(400))
     assert left(folder) == []
     store.close()
@@ -266,7 +266,7 @@ def test_a_line_that_cannot_be_used_is_told_and_kept(store: Store, folder: Path)
             b'\n{"at":17,"pid":3,"session_id":"s3","to\n{"at":1e99,"pid":1}\n\xff\xfe\n{"at":' + b"9" * 30 + b"}\n"
         )
     note(folder, after("t2"))
-    drained = spool.drain(store, folder)
+    drained = spool.drain_spool(store, folder)
     assert [why for _, why in drained.problems] == [
         "the event could not be read",
         "the event could not be read",
@@ -283,7 +283,7 @@ def test_a_line_longer_than_any_of_ours_does_not_stop_the_others(store: Store, f
     with (folder / hook.SPOOL).open("ab") as file:
         file.write(b"x" * 3_000_000)
     note(folder, after("t2"))
-    assert spool.drain(store, folder).problems
+    assert spool.drain_spool(store, folder).problems
     assert [row.call_id for row in store.hooked()] == ["t1", "t2"]
 
 
@@ -293,7 +293,7 @@ def test_what_is_turned_off_leaves_no_row_and_names_no_file(store: Store, folder
     moved = {"cwd": "/tmp", "transcript_path": "/x/projects/-home-ann-private/b.jsonl"}
     kept = {"cwd": "/home/ann/plans", "transcript_path": "/x/c.jsonl"}
     note(folder, after("t1", **off), after("t2", **moved), after("t3", **kept), after("t4", **kept))
-    drained = spool.drain(store, folder, policy)
+    drained = spool.drain_spool(store, folder, policy)
     assert (drained.off, drained.paths) == (2, ["/x/c.jsonl"])
     assert {row.call_id for row in store.hooked()} == {"t3", "t4"}
 
@@ -302,7 +302,7 @@ def test_what_was_forgotten_does_not_come_back(store: Store, folder: Path) -> No
     with store.write():
         store.bury([Tombstone("session", "any", SID, 1)])
     note(folder, after("t1"), after("t2", "other"))
-    assert spool.drain(store, folder).forgotten == 1
+    assert spool.drain_spool(store, folder).forgotten == 1
     assert [row.session for row in store.hooked()] == ["other"]
     with store.write():
         store.drop_hooked(["other"])
@@ -318,7 +318,7 @@ def test_no_word_and_no_path_of_an_event_gets_into_the_archive(tmp_path: Path, f
     }
     for event in EVENTS:
         note(folder, event | place | {"prompt": "zqcanary", "tool_response": "zqcanary"})
-    drained = spool.drain(store, folder)
+    drained = spool.drain_spool(store, folder)
     store.close()
     assert drained.rows and drained.paths == ["/zqcanary/a.jsonl", "/zqcanary/b.jsonl"]
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"zqcanary" in path.read_bytes()]
@@ -327,7 +327,7 @@ def test_no_word_and_no_path_of_an_event_gets_into_the_archive(tmp_path: Path, f
 def test_rows_use_the_closed_words_and_hold_numbers_a_database_can(any_store: Store, folder: Path) -> None:
     note(folder, *EVENTS, after("t1", error="x", is_interrupt=True), after("t\x002", duration_ms=1e300))
     note(folder, after("t3", duration_ms=-5), after("t4", duration_ms=2.6))
-    assert spool.drain(any_store, folder).problems == []
+    assert spool.drain_spool(any_store, folder).problems == []
     rows = any_store.hooked()
     assert {row.phase for row in rows} == set(PHASES)
     assert {row.error_class for row in rows} <= set(ERROR_CLASSES) and "interrupted" in {
@@ -340,10 +340,10 @@ def test_rows_use_the_closed_words_and_hold_numbers_a_database_can(any_store: St
 def test_forget_takes_what_was_heard_with_it(history: History, store: Store, folder: Path) -> None:
     history.write(history.tool_turn("do it", "make", "done"))
     wanted = job(store, history)
-    sync(wanted)
+    sync_all(wanted)
     note(folder, after("t1"), after("t2", "other"))
-    spool.drain(store, folder)
-    forget(desk_for(wanted), SOURCES, current(store))
+    spool.drain_spool(store, folder)
+    forget_session(writer_for(wanted), SOURCES, current(store))
     assert [row.session for row in store.hooked()] == ["other"]
 
 
@@ -351,24 +351,24 @@ def test_a_merge_brings_what_was_heard_and_looks_for_its_calls_anew(
     history: History, store: Store, folder: Path
 ) -> None:
     note(folder, *EVENTS, after("t1", "gone"))
-    spool.drain(store, folder)
+    spool.drain_spool(store, folder)
     history.write((HERE / "recorded" / "session.jsonl").read_bytes(), RECORDED)
     run(store, history)
-    spool.enrich(store)
+    spool.enrich_calls(store)
     other = open_store("memory:")
     with other.write():
         other.bury([Tombstone("session", "any", "gone", 1)])
     for _ in range(2):
-        merge(Desk(other, "box", "ann", 9), store, SOURCES, lambda *progress: None)
+        merge_archive(ArchiveWriter(other, "box", "ann", 9), store, SOURCES, lambda *progress: None)
     assert {row.own for row in other.hooked()} == {None} and {row.session for row in other.hooked()} == {RECORDED}
-    assert spool.enrich(other) == spool.Enriched(found=6, left=0)
+    assert spool.enrich_calls(other) == spool.EnrichReport(found=6, left=0)
     assert len(other.hooked()) == len(store.hooked(RECORDED))
     other.close()
 
 
 def test_a_folder_in_the_way_is_told(store: Store, folder: Path) -> None:
     (folder / "taken-x.jsonl").mkdir(parents=True)
-    ((where, why),) = spool.drain(store, folder).problems
+    ((where, why),) = spool.drain_spool(store, folder).problems
     assert where.endswith("taken-x.jsonl") and why == os.strerror(21)
 
 
@@ -385,8 +385,8 @@ def test_a_sync_takes_in_what_was_heard_and_transcripts_that_lie_elsewhere(
     )
     one = job(any_store, history)
     one.spool = folder
-    report = sync(one)
+    report = sync_all(one)
     assert (report.new, len(report.skipped)) == (2, 1)
     assert [row.call_id for row in any_store.hooked(SID) if row.own] == [call]
     assert len(sessions(any_store, OTHER)) == 1
-    assert sync(one).new == 0
+    assert sync_all(one).new == 0

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Sync, add, sync
+from everturn.capture.sync import SyncJob, add_paths, sync_all
 from everturn.errors import MissingPath
-from everturn.model.conversation import Reading
-from everturn.sources import Found, Places, Reader, all_sources
+from everturn.model.conversation import ReadResult
+from everturn.sources import SearchPlaces, SourceCandidate, SourceReader, all_sources
 from everturn.store import SessionFilter, Store, open_store
 from tests.capture.history import (
     FORMAT,
@@ -288,7 +288,7 @@ def test_two_processes_at_once_add_every_message_once(tmp_path: Path, history: H
         run(one, history)
 
     late.progress = interfere
-    report = sync(late)
+    report = sync_all(late)
     assert report.failed == []
     assert current(one).n_messages == 4
     assert raw(one, history.file()) == history.file().read_bytes()
@@ -301,17 +301,17 @@ def test_add_takes_a_file_from_anywhere_and_says_when_nothing_knows_it(
     lone.write_bytes(history.turn("from afar", "yes"))
     odd = tmp_path / "notes.txt"
     odd.write_text("just notes")
-    report = add(job(any_store, history), [lone, odd])
+    report = add_paths(job(any_store, history), [lone, odd])
     assert (report.new, [path for path, _ in report.skipped]) == (1, [str(odd)])
-    assert add(job(any_store, history), [lone]).unchanged == 1
+    assert add_paths(job(any_store, history), [lone]).unchanged == 1
     with pytest.raises(MissingPath):
-        add(job(any_store, history), [tmp_path / "nowhere"])
+        add_paths(job(any_store, history), [tmp_path / "nowhere"])
 
 
 def test_an_added_file_is_followed_by_later_syncs(any_store: Store, history: History, tmp_path: Path) -> None:
     lone = tmp_path / "download.jsonl"
     lone.write_bytes(history.turn("one", "two"))
-    add(job(any_store, history), [lone])
+    add_paths(job(any_store, history), [lone])
     with lone.open("ab") as file:
         file.write(history.turn("three", "four"))
     assert run(any_store, history).grown == 1
@@ -333,7 +333,7 @@ def test_a_document_of_many_lines_longer_than_a_piece_is_read_in_every_mode(
     tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from everturn.capture import pieces
-    from everturn.sources import Places, all_sources
+    from everturn.sources import SearchPlaces, all_sources
 
     monkeypatch.setattr(pieces, "BATCH", 1000)
     path = tmp_path / "session-2026-01-01T10-00-abcdef01.json"
@@ -350,35 +350,35 @@ def test_a_document_of_many_lines_longer_than_a_piece_is_read_in_every_mode(
     }
     path.write_text(json.dumps(document, indent=1))
     store = open_store("memory:")
-    places = Places(tmp_path / "no-home", {}, "linux")
-    one = Sync(store, all_sources(), places, Policy(mode=mode), "box", "ann", ticking())
-    report = add(one, [path], "gemini")
+    places = SearchPlaces(tmp_path / "no-home", {}, "linux")
+    one = SyncJob(store, all_sources(), places, Policy(mode=mode), "box", "ann", ticking())
+    report = add_paths(one, [path], "gemini")
     assert (report.failed, report.messages) == ([], 5)
     assert is_unchanged_afterwards(one, path)
 
 
-def is_unchanged_afterwards(job: Sync, path: Path) -> bool:
-    return add(job, [path], "gemini").unchanged == 1
+def is_unchanged_afterwards(job: SyncJob, path: Path) -> bool:
+    return add_paths(job, [path], "gemini").unchanged == 1
 
 
 def test_a_reader_that_breaks_in_a_mode_without_bytes_does_not_hang(history: History) -> None:
     from dataclasses import replace
 
     class Broken:
-        def feed(self, data: bytes, base: int, last: bool) -> Reading:
+        def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
             raise ZeroDivisionError
 
         def state(self) -> bytes:
             return b""
 
-    def broken(found: Found, state: bytes) -> Reader:
+    def broken(found: SourceCandidate, state: bytes) -> SourceReader:
         return Broken()
 
     store = open_store("memory:")
     history.write(history.turn("a", "b") * 3)
     one = job(store, history, Policy(mode="structure"))
     name, source = next(iter(one.sources.items()))
-    assert len(sync(replace(one, sources={name: replace(source, reader=broken)})).failed) == 1
+    assert len(sync_all(replace(one, sources={name: replace(source, reader=broken)})).failed) == 1
 
 
 def test_in_a_folder_the_content_of_a_file_decides_not_its_name(any_store: Store, tmp_path: Path) -> None:
@@ -389,8 +389,8 @@ def test_in_a_folder_the_content_of_a_file_decides_not_its_name(any_store: Store
     (tmp_path / f"{OTHER}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     nobody = tmp_path / f"{SID}.jsonl"  # a name that one source is sure of, and content that none knows
     nobody.write_text('{"a": 1}\n')
-    places = Places(tmp_path / "home", {}, "linux", {})
-    add(Sync(any_store, all_sources(), places, Policy(), "box", "ann", ticking()), [tmp_path])
+    places = SearchPlaces(tmp_path / "home", {}, "linux", {})
+    add_paths(SyncJob(any_store, all_sources(), places, Policy(), "box", "ann", ticking()), [tmp_path])
     assert {Path(file.path).stem: file.format for file, _ in any_store.files()} == {OTHER: "codex", SID: FORMAT}
 
 

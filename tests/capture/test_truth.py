@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Report, Sync, sync
-from everturn.capture.verify import verify
+from everturn.capture.sync import SyncJob, SyncReport, sync_all
+from everturn.capture.verify import verify_archive
 from everturn.derive.analysis import terms
-from everturn.sources import Places
-from everturn.store import Query, Store, open_store
+from everturn.sources import SearchPlaces
+from everturn.store import IndexQuery, Store, open_store
 from everturn.store.sqlite import open_sqlite
 from tests.capture.history import FORMAT, SOURCES, ticking
 from tests.transcripts import SessionTruth, Truth, append_turn, write_history
 
 
-def take_in(store: Store, root: Path, places: Places | None = None) -> Report:
-    found = Places(root / "no-home", {}, "linux", {FORMAT: (root,)})
-    return sync(Sync(store, SOURCES, places or found, Policy(), "box", "ann", ticking()))
+def take_in(store: Store, root: Path, places: SearchPlaces | None = None) -> SyncReport:
+    found = SearchPlaces(root / "no-home", {}, "linux", {FORMAT: (root,)})
+    return sync_all(SyncJob(store, SOURCES, places or found, Policy(), "box", "ann", ticking()))
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_every_field_group_can_be_searched(archive: Store, truth: Truth) -> None
     looked_for = 0
     for one in truth.sessions.values():
         for field, word in one.marks.items():
-            hits = archive.search(Query(((tuple(terms(word)),),), fields=(field,)))
+            hits = archive.search(IndexQuery(((tuple(terms(word)),),), fields=(field,)))
             assert len(hits) >= 1, (field, word)
             looked_for += 1
     assert looked_for > 20
@@ -95,7 +95,7 @@ def test_every_record_is_accounted_for(archive: Store, truth: Truth) -> None:
     census = archive.census()
     notes = sum(row.n for row in census if row.type.startswith("("))
     assert sum(row.n for row in census) - notes == truth.lines + truth.glued
-    assert verify(archive, "box", lambda *numbers: None).wrong == []
+    assert verify_archive(archive, "box", lambda *numbers: None).wrong == []
 
 
 @pytest.mark.parametrize("others", [10, pytest.param(10_000, marks=pytest.mark.slow)])
@@ -110,7 +110,7 @@ def test_the_work_after_one_more_turn_follows_the_new_bytes(tmp_path: Path, othe
     for n in range(others):
         (folder / f"{n:08x}-0000-4000-8000-000000000000.jsonl").write_bytes(line % n)
     first = write_history(tmp_path / "h2", seed=1, sessions=1, forks=False, subagents=False, notes=False)
-    both = Places(tmp_path, {}, "linux", {FORMAT: (tmp_path / "h", tmp_path / "h2")})
+    both = SearchPlaces(tmp_path, {}, "linux", {FORMAT: (tmp_path / "h", tmp_path / "h2")})
     assert take_in(store, tmp_path, both).failed == []
     new = append_turn(first.files[0])
     connection = store.driver.connection

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from everturn.chat.agents import load, text_of
-from everturn.errors import MissingPath, ModelRefused, Usage
-from everturn.llm import Message, Part, Request
+from everturn.chat.agents import load_agent, text_of
+from everturn.errors import MissingPath, ModelRefused, UsageError
+from everturn.llm import ChatMessage, ChatPart, ModelRequest
 
 SHAPES = {
     "a function": "def agent(text):\n    return 'said ' + text",
@@ -26,9 +26,9 @@ SHAPES = {
 }
 
 
-def asked(*texts: str) -> Request:
+def asked(*texts: str) -> ModelRequest:
     roles = ("user", "assistant")
-    return Request(tuple(Message(roles[n % 2], (Part("text", text),)) for n, text in enumerate(texts)))
+    return ModelRequest(tuple(ChatMessage(roles[n % 2], (ChatPart("text", text),)) for n, text in enumerate(texts)))
 
 
 def written(folder: Path, source: str, name: str = "agent.py") -> str:
@@ -38,7 +38,7 @@ def written(folder: Path, source: str, name: str = "agent.py") -> str:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_whatever_its_shape_its_words_are_the_answer(tmp_path: Path, shape: str) -> None:
-    agent = load(written(tmp_path, SHAPES[shape]))
+    agent = load_agent(written(tmp_path, SHAPES[shape]))
     assert agent.ask(asked("hello")).text == "said hello"
     assert agent.path == str(tmp_path / "agent.py") and agent.takes_tools is False
 
@@ -56,7 +56,7 @@ def test_one_extractor_knows_all_events(event: Any, wanted: str) -> None:
 
 
 def test_it_is_told_what_was_said_before_only_when_it_cannot_know(tmp_path: Path) -> None:
-    agent = load(written(tmp_path, "def agent(text):\n    return text"))
+    agent = load_agent(written(tmp_path, "def agent(text):\n    return text"))
     first = agent.ask(asked("one", "two", "three")).text
     assert "user: one" in first and "assistant: two" in first and first.endswith("three")
     assert agent.ask(asked("one", "two", "three", "four", "five")).text == "five"
@@ -68,31 +68,31 @@ def test_running_totals_are_taken_by_differences(tmp_path: Path) -> None:
         "    def __call__(self, text):\n        self.usage = {'input': self.usage['input'] + 100, 'output': self.usage['output'] + 7}\n"
         "        return text\nagent = A()"
     )
-    agent = load(written(tmp_path, source))
+    agent = load_agent(written(tmp_path, source))
     used = [agent.ask(asked("x")).usage for _ in range(3)]
     assert [(one.input, one.output) for one in used] == [(100, 7)] * 3
 
 
 def test_its_name_comes_from_itself_or_its_file(tmp_path: Path) -> None:
-    assert load(written(tmp_path, "def agent(t): return t", "simple_sally.py")).name == "Simple Sally"
-    assert load(written(tmp_path, "AGENT_NAME = 'Bob'\ndef agent(t): return t", "b.py")).name == "Bob"
+    assert load_agent(written(tmp_path, "def agent(t): return t", "simple_sally.py")).name == "Simple Sally"
+    assert load_agent(written(tmp_path, "AGENT_NAME = 'Bob'\ndef agent(t): return t", "b.py")).name == "Bob"
 
 
 def test_a_second_one_is_made_where_that_is_possible(tmp_path: Path) -> None:
-    assert load(written(tmp_path, "def agent(t): return t")).another() is None
-    made = load(written(tmp_path, SHAPES["a maker"], "m.py")).another()
+    assert load_agent(written(tmp_path, "def agent(t): return t")).another() is None
+    made = load_agent(written(tmp_path, SHAPES["a maker"], "m.py")).another()
     assert made is not None and made.ask(asked("x")).text == "said x"
 
 
 def test_a_file_without_an_agent_is_a_mistake_in_words(tmp_path: Path) -> None:
     with pytest.raises(MissingPath):
-        load(str(tmp_path / "nosuch.py"))
+        load_agent(str(tmp_path / "nosuch.py"))
     for source, words in (("x = 1", "has no agent"), ("1/0", "ZeroDivisionError"), ("def (", "SyntaxError")):
-        with pytest.raises(Usage, match=words):
-            load(written(tmp_path, source))
+        with pytest.raises(UsageError, match=words):
+            load_agent(written(tmp_path, source))
 
 
 def test_an_agent_that_fails_is_a_model_that_refuses(tmp_path: Path) -> None:
-    agent = load(written(tmp_path, "def agent(text):\n    raise ValueError('no')"))
+    agent = load_agent(written(tmp_path, "def agent(text):\n    raise ValueError('no')"))
     with pytest.raises(ModelRefused, match="the agent failed: ValueError: no"):
         agent.ask(asked("x"))

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.chat.commands import COMMANDS, Command, help_text, parse
+from everturn.chat.commands import COMMANDS, ChatCommand, help_text, parse
 
 
 @pytest.mark.parametrize(
     ("line", "wanted"),
     [
-        ("exit", Command("exit")),
-        ("  QUIT ", Command("exit")),
-        ("compact", Command("compact")),
-        ("resume", Command("resume")),
-        ("resume 12", Command("resume", "12")),
-        ("/resume 3f2a9c", Command("resume", "3f2a9c")),
-        ("#compact", Command("compact")),
-        ("#pin never use an ORM", Command("pin", "never use an ORM")),
-        ("/recall two\nlines", Command("recall", "two\nlines")),
-        ("/?", Command("help")),
-        ("/nosuch", Command("nosuch")),
+        ("exit", ChatCommand("exit")),
+        ("  QUIT ", ChatCommand("exit")),
+        ("compact", ChatCommand("compact")),
+        ("resume", ChatCommand("resume")),
+        ("resume 12", ChatCommand("resume", "12")),
+        ("/resume 3f2a9c", ChatCommand("resume", "3f2a9c")),
+        ("#compact", ChatCommand("compact")),
+        ("#pin never use an ORM", ChatCommand("pin", "never use an ORM")),
+        ("/recall two\nlines", ChatCommand("recall", "two\nlines")),
+        ("/?", ChatCommand("help")),
+        ("/nosuch", ChatCommand("nosuch")),
     ],
 )
-def test_a_command_is_known_by_its_mark_or_by_standing_alone(line: str, wanted: Command) -> None:
+def test_a_command_is_known_by_its_mark_or_by_standing_alone(line: str, wanted: ChatCommand) -> None:
     assert parse(line) == wanted
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from everturn.chat.contained import write_inside
-from everturn.chat.files import Failed, built_in
-from everturn.recall.workspace import Refused
-from everturn.resume.tools import NotDone, Settled, Tool, ToolContext
+from everturn.chat.files import CommandFailed, built_in_tools
+from everturn.recall.workspace import FileRefused
+from everturn.resume.tools import NotDone, ReconciledResult, Tool, ToolContext
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def work(tmp_path: Path) -> Path:
 
 
 def tools(work: Path, level: str = "all") -> dict[str, Tool]:
-    return {one.name: one for one in built_in(str(work), level, dict(os.environ))}
+    return {one.name: one for one in built_in_tools(str(work), level, dict(os.environ))}
 
 
 def use(work: Path, name: str, **given: Any) -> str:
@@ -40,7 +40,7 @@ def use(work: Path, name: str, **given: Any) -> str:
 def test_files_are_read_with_line_numbers_as_a_quotation(work: Path) -> None:
     text = use(work, "read_file", path="src/a.py", first_line=2, last_line=3)
     assert text.startswith("src/a.py, lines 2 to 3 of 4.\n-----") and "\n2: two\n3: three\n" in text
-    with pytest.raises(Refused, match="there are none from 9"):
+    with pytest.raises(FileRefused, match="there are none from 9"):
         use(work, "read_file", path="src/a.py", first_line=9)
 
 
@@ -73,10 +73,10 @@ def test_editing_needs_a_text_that_stands_there_once(work: Path) -> None:
     assert use(work, "edit_file", path="src/a.py", old="two", new="2") == "src/a.py: edited"
     assert (work / "src" / "a.py").read_text() == "one\n2\nthree\n"
     for old in ("nowhere", "e", ""):
-        with pytest.raises(Refused, match="exactly once"):
+        with pytest.raises(FileRefused, match="exactly once"):
             use(work, "edit_file", path="src/a.py", old=old, new="x")
     (work / "latin.txt").write_bytes(b"caf\xe9 two")
-    with pytest.raises(Refused, match="not UTF-8"):
+    with pytest.raises(FileRefused, match="not UTF-8"):
         use(work, "edit_file", path="latin.txt", old="two", new="2")
 
 
@@ -86,7 +86,7 @@ def test_editing_needs_a_text_that_stands_there_once(work: Path) -> None:
 @pytest.mark.parametrize("name", ["write_file", "edit_file", "read_file"])
 def test_no_path_leads_out_of_the_workspace(work: Path, name: str, path: str) -> None:
     given = {"write_file": {"content": "x"}, "edit_file": {"old": "three", "new": "x"}, "read_file": {}}[name]
-    with pytest.raises(Refused):
+    with pytest.raises(FileRefused):
         use(work, name, path=path, **given)
     assert (work.parent / "outside.txt").read_text() == "secret three"
     assert sorted(path.name for path in work.parent.iterdir()) == ["outside.txt", "work"]
@@ -94,7 +94,7 @@ def test_no_path_leads_out_of_the_workspace(work: Path, name: str, path: str) ->
 
 def test_a_folder_that_becomes_a_link_is_not_followed(work: Path) -> None:
     (work / "later").symlink_to(work.parent)
-    with pytest.raises(Refused, match="symbolic link"):
+    with pytest.raises(FileRefused, match="symbolic link"):
         write_inside(str(work), "later/new.txt", "x")
 
 
@@ -104,7 +104,7 @@ def test_a_path_that_begins_with_the_workspace_is_inside(work: Path) -> None:
 
 def test_the_shell_runs_in_the_workspace_and_tells_its_status(work: Path) -> None:
     assert use(work, "shell", command="cat src/a.py | head -1") == "one\n"
-    with pytest.raises(Failed, match="exit status 3\nbad"):
+    with pytest.raises(CommandFailed, match="exit status 3\nbad"):
         use(work, "shell", command="echo bad; exit 3")
     assert "bytes are not shown" in use(work, "shell", command="yes | head -c 200000")
 
@@ -122,8 +122,8 @@ def test_a_write_that_was_cut_short_is_found_out(work: Path) -> None:
     assert write.reconcile is not None and edit.reconcile is not None
     context = ToolContext("c1")
     done = {"path": "src/a.py", "content": "one\ntwo\nthree\n"}
-    assert isinstance(write.reconcile(context, done), Settled)
+    assert isinstance(write.reconcile(context, done), ReconciledResult)
     assert isinstance(write.reconcile(context, {**done, "content": "other"}), NotDone)
     assert isinstance(edit.reconcile(context, {"path": "src/a.py", "old": "two", "new": "2"}), NotDone)
-    assert isinstance(edit.reconcile(context, {"path": "src/a.py", "old": "zwei", "new": "two"}), Settled)
+    assert isinstance(edit.reconcile(context, {"path": "src/a.py", "old": "zwei", "new": "two"}), ReconciledResult)
     assert edit.reconcile(context, {"path": "src/a.py", "old": "zwei", "new": "deux"}) is None

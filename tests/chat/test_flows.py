@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from everturn.chat.saved import erase
+from everturn.chat.saved import erase_saved
 from everturn.recall.lineage import ancestors
 from everturn.sources import all_sources
 from tests.chat.program import Desk, Model, is_restoration, is_summary_request, last_words, words_of
@@ -485,7 +485,7 @@ def test_the_saved_file_reads_back_as_the_same_conversation(desk: Desk) -> None:
 def test_what_was_saved_of_a_session_can_be_erased(desk: Desk) -> None:
     desk.chat("one", "compact", "two")
     parent, child = desk.sessions()
-    assert erase(desk.home / "chats", parent.native_id) == 1 and erase(desk.home / "nowhere", "x") == 0
+    assert erase_saved(desk.home / "chats", parent.native_id) == 1 and erase_saved(desk.home / "nowhere", "x") == 0
     assert [child.native_id in path.read_text() for path in desk.saved] == [True]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.derive.tokens import estimate
+from everturn.derive.tokens import estimate_tokens
 from tests.chat.program import Desk, Model
 from tests.model_server import ModelServer
 
@@ -23,7 +23,7 @@ def test_a_thousand_messages_stay_within_the_window_and_all_are_found(tmp_path: 
         assert session.n_prompts == 500
         for asked in server.asked:
             words = [one["content"] for one in asked.body["messages"]]
-            assert sum(map(estimate, words)) + asked.body["max_tokens"] <= WINDOW
+            assert sum(map(estimate_tokens, words)) + asked.body["max_tokens"] <= WINDOW
         assert len(server.asked[-1].body["messages"]) < 200
         ran = desk.run(
             "chat", "--resume", "--no-summary", typed="".join(f"/recall widget{n:03}\n" for n in (0, 250, 400))

@@ -6,15 +6,15 @@ import io
 
 import pytest
 
-from everturn.chat.screen import Screen, detailed
+from everturn.chat.screen import ChatScreen, describe_call_fully
 from everturn.llm import Delta
-from everturn.sources.terminal.screen import Screen as Emulator
+from everturn.sources.terminal.screen import TerminalScreen as Emulator
 
 
 def shown(text: str, columns: int = 20, rows: int = 8, piece: int = 3) -> list[str]:
     """What a terminal of that size shows of an answer that came in pieces."""
     out = io.StringIO()
-    screen = Screen(out, out, lambda label: "", True, True, lambda: (columns, rows))
+    screen = ChatScreen(out, out, lambda label: "", True, True, lambda: (columns, rows))
     screen.begin_answer("A")
     for start in range(0, len(text), piece):
         screen.delta(Delta("text", text[start : start + piece]))
@@ -51,7 +51,9 @@ def test_a_line_whose_beginning_nobody_can_tell_stays_as_it_came(text: str) -> N
 
 def test_a_long_argument_is_shown_in_part_until_all_of_it_is_wanted() -> None:
     call = {"path": "a.txt", "content": "\n".join(f"line {n}" for n in range(30))}
-    short = detailed("write_file", call, 5)
+    short = describe_call_fully("write_file", call, 5)
     assert short.split("\n")[:4] == ["? write_file", "  path: a.txt", "  content:", "    line 0"]
-    assert short.endswith("    line 4\n    … 25 more lines") and detailed("write_file", call).endswith("    line 29")
-    assert detailed("shell", "ls") == "? shell\n  : ls"
+    assert short.endswith("    line 4\n    … 25 more lines") and describe_call_fully("write_file", call).endswith(
+        "    line 29"
+    )
+    assert describe_call_fully("shell", "ls") == "? shell\n  : ls"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everturn.chat.summaries import END, START, extract, mechanical, prompt_for
-from everturn.derive.state import Decision, Failure, Request, State
+from everturn.chat.summaries import END, START, extract, mechanical_text, prompt_for
+from everturn.derive.state import DecisionState, FailureState, SessionState, TurnRequest
 
 BLOCK = "**Background Context:** Initial session.\n\n**Current Session Summary:**\n**Topics Discussed:**\n- a\n"
 
@@ -62,13 +62,13 @@ def test_words_with_marks_in_them_never_break_the_search(noise: list[str]) -> No
 
 
 def test_the_mechanical_block_has_the_same_form_and_says_what_is_open() -> None:
-    state = State(
-        requests=(Request("build it", 0, 0),),
-        constraints=(Decision("never use an ORM", 0, 0, "pin", True),),
-        errors=(Failure("pytest", "1 failed", 0, 3),),
+    state = SessionState(
+        requests=(TurnRequest("build it", 0, 0),),
+        constraints=(DecisionState("never use an ORM", 0, 0, "pin", True),),
+        errors=(FailureState("pytest", "1 failed", 0, 3),),
     )
-    text = mechanical(state)
+    text = mechanical_text(state)
     assert extract(marked(text)) == text
     assert "Initial session." in text and "- build it" in text and "- never use an ORM" in text
     assert "- still fails: pytest" in text
-    assert "Earlier: a; b" in mechanical(state, "**Topics Discussed:**\n- a\n- b")
+    assert "Earlier: a; b" in mechanical_text(state, "**Topics Discussed:**\n- a\n- b")

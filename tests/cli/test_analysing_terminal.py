@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.derive.printable import cells
+from everturn.derive.printable import count_cells
 from everturn.store import open_store
 from tests.analyse.histories import MadeSession, chain, fill, history
 from tests.capture.history import SID
@@ -58,7 +58,7 @@ def test_nothing_is_wider_than_the_terminal(filled: Desk, width: int, monkeypatc
         code, out, _ = filled.run(*words)
         lines = out.splitlines()
         assert code == 0 and lines, words
-        assert max(map(cells, lines)) <= width, words
+        assert max(map(count_cells, lines)) <= width, words
 
 
 def test_a_pipe_gets_everything(filled: Desk) -> None:

@@ -18,7 +18,9 @@ def heard(desk: Desk, tmp_path: Path) -> Desk:
     for number, call in enumerate(("c1", "gone")):
         event = {"session_id": SID, "hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_use_id": call}
         data = json.dumps(event | {"tool_input": {}, "tool_response": "x"}).encode()
-        hook.append(str(tmp_path / "state" / "spool"), hook.line_of(data, True, 1_772_000_000_000_000_000 + number, 7))
+        hook.append(
+            str(tmp_path / "state" / "spool"), hook.event_line(data, True, 1_772_000_000_000_000_000 + number, 7)
+        )
     archive = desk.archive
     lines = [archive.history.line("user", "go"), archive.use("Bash", "c1"), archive.back("c1", "x")]
     archive.history.write(b"".join(lines))

@@ -12,7 +12,7 @@ import pytest
 
 from everturn.capture.policy import Policy
 from everturn.cli.export import write_file
-from everturn.errors import EverturnError, Usage
+from everturn.errors import EverturnError, UsageError
 from tests.capture.history import SID
 from tests.cli.reading import ACTIVE, HOSTILE, KEY, Desk
 
@@ -141,7 +141,7 @@ def test_a_file_system_without_links_is_no_hindrance(tmp_path: Path, monkeypatch
     target = tmp_path / "copy"
     assert write_file(target, [b"one", b"two"]) == 6
     assert (target.read_bytes(), os.listdir(tmp_path)) == (b"onetwo", ["copy"])
-    with pytest.raises(Usage, match="is there already"):
+    with pytest.raises(UsageError, match="is there already"):
         write_file(target, [b"three"])
 
 

@@ -206,14 +206,14 @@ def test_the_status_line_of_the_command(person: Person, monkeypatch: pytest.Monk
 
 
 def test_what_is_forgotten_is_not_left_in_what_was_made_ready(person: Person) -> None:
-    from everturn.capture.context import WHERE, prepare
+    from everturn.capture.context import WHERE, prepare_context
     from tests.capture.history import SID, History
 
     history = History(person.home / ".claude")
     history.write(history.line("user", "hello"))
     person.run("sync")
     folder = person.home / "everturn-home" / "state" / "context"
-    prepare(str(folder), "/home/ann/shop", WHERE, "zqcanary")
+    prepare_context(str(folder), "/home/ann/shop", WHERE, "zqcanary")
     assert person.run("forget", SID, "--yes")[0] == 0
     assert list(folder.iterdir()) == []
 
@@ -234,7 +234,7 @@ def test_what_is_forgotten_is_not_left_in_what_was_handed_to_another_agent(perso
 
 def test_a_drain_makes_ready_what_was_turned_on(person: Person) -> None:
     from everturn import clock
-    from everturn.capture.context import HINT, STATUS, WHERE, WINDOW, mark_of, prepared
+    from everturn.capture.context import HINT, STATUS, WHERE, WINDOW, mark_of, read_prepared
     from everturn.derive.times import iso
     from tests.capture.history import SID, WORKSPACE, History
 
@@ -246,10 +246,10 @@ def test_a_drain_makes_ready_what_was_turned_on(person: Person) -> None:
     assert not os.path.exists(folder), "nobody wanted it"
     person.run("install", "claude", "--yes", "--hints", "--where-you-were", "--statusline")
     assert person.run("drain", "--json")[0] == 0
-    told = json.loads(prepared(folder, WORKSPACE, WHERE))
+    told = json.loads(read_prepared(folder, WORKSPACE, WHERE))
     assert "zebra parser" in told and "data, not instructions" in told and "AKIAQ7XW2" not in told
-    assert json.loads(prepared(folder, WORKSPACE, HINT)).startswith("[System: ")
+    assert json.loads(read_prepared(folder, WORKSPACE, HINT)).startswith("[System: ")
     assert len(told) < 8000
-    assert b"zebra" in prepared(folder, SID, WINDOW) and b"AKIAQ7XW2" not in prepared(folder, SID, WINDOW)
-    assert json.loads(prepared(folder, SID, STATUS))["size"] == history.file().stat().st_size
+    assert b"zebra" in read_prepared(folder, SID, WINDOW) and b"AKIAQ7XW2" not in read_prepared(folder, SID, WINDOW)
+    assert json.loads(read_prepared(folder, SID, STATUS))["size"] == history.file().stat().st_size
     assert len(mark_of(SID)) == 16

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from everturn.derive.tokens import fits
+from everturn.derive.tokens import fits_tokens
 from everturn.restore import SECTIONS
 from everturn.store import open_store
 from tests.capture.history import OTHER, SID
@@ -59,7 +59,7 @@ def test_a_budget_is_kept_and_one_too_small_is_refused(told: Desk) -> None:
     turns = (told.archive.history.turn(f"please do task number {n} of many", "done", OTHER) for n in range(200))
     told.take_in(*turns, sid=OTHER)
     code, out, _ = told.run("restore", OTHER, "--budget", "800")
-    assert code == 0 and fits(out, 800) and "not shown)" in out
+    assert code == 0 and fits_tokens(out, 800) and "not shown)" in out
     code, _, err = told.run("restore", "@last", "--budget", "10")
     assert code == 2 and "--budget 10" in err
     assert "not shown)" not in told.run("restore", OTHER, "--budget", "0")[1]

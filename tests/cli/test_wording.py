@@ -7,8 +7,8 @@ import io
 import pytest
 
 from everturn.cli.output import Output
-from everturn.cli.wording import Pen, folder, in_lines, in_one_line
-from everturn.derive.numbers import counted
+from everturn.cli.wording import Pen, first_lines, folder_text, in_one_line
+from everturn.derive.numbers import plural
 from tests.cli.reading import KEY
 
 
@@ -30,22 +30,22 @@ def out() -> Output:
     ],
 )
 def test_long_texts_are_cut_by_lines(out: Output, text: str, most: int, lines: list[str], beyond: int) -> None:
-    shown, rest = in_lines(out, text, most)
+    shown, rest = first_lines(out, text, most)
     assert (list(shown), rest) == (lines, beyond)
 
 
 def test_a_long_line_is_cut_unless_all_is_wanted(out: Output) -> None:
-    assert len(next(in_lines(out, "x" * 9999, 5)[0])) == 2001
-    assert len(next(in_lines(out, "x" * 9999, 0)[0])) == 9999
+    assert len(next(first_lines(out, "x" * 9999, 5)[0])) == 2001
+    assert len(next(first_lines(out, "x" * 9999, 0)[0])) == 9999
 
 
 def test_secrets_are_masked_before_anything_is_cut(out: Output) -> None:
     assert KEY[:8] not in in_one_line(out, f"key {KEY}", 12)
-    assert KEY[:8] not in next(in_lines(out, "x" * 1990 + f" {KEY}", 5)[0])
+    assert KEY[:8] not in next(first_lines(out, "x" * 1990 + f" {KEY}", 5)[0])
 
 
 def test_a_folder_goes_by_its_last_two_parts() -> None:
-    assert [folder(path) for path in ("/home/ann/shop", "D:\\a\\b", "shop", "/", "")] == [
+    assert [folder_text(path) for path in ("/home/ann/shop", "D:\\a\\b", "shop", "/", "")] == [
         "ann/shop",
         "a/b",
         "shop",
@@ -61,4 +61,4 @@ def test_there_is_colour_only_where_it_is_wanted(out: Output) -> None:
 
 
 def test_one_is_not_many() -> None:
-    assert (counted(1, "turn"), counted(1234, "turn"), counted(0, "turn")) == ("1 turn", "1,234 turns", "0 turns")
+    assert (plural(1, "turn"), plural(1234, "turn"), plural(0, "turn")) == ("1 turn", "1,234 turns", "0 turns")

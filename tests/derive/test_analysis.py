@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everturn.derive.analysis import each_term, fold, humps, indexed, terms
+from everturn.derive.analysis import each_term, fold, humps, index_text, terms
 
 Tokens = Callable[[str], list[str]]
 
@@ -124,10 +124,10 @@ def test_a_compound_name_has_these_pieces(name: str, pieces: tuple[str, ...]) ->
 
 def test_the_pieces_of_names_stand_behind_the_text_each_name_once() -> None:
     text = "the JsonParser and another JsonParser, parse_json and getApfel()"
-    assert indexed(text).splitlines() == [fold(text), "json parser", "get apfel"]
-    assert indexed("plain words, snake_case and GIT") == "plain words, snake_case and GIT"
+    assert index_text(text).splitlines() == [fold(text), "json parser", "get apfel"]
+    assert index_text("plain words, snake_case and GIT") == "plain words, snake_case and GIT"
 
 
 def test_data_longer_than_any_prose_is_not_searched_for_names() -> None:
     text = "x " * 200_000 + "JsonParser"
-    assert indexed(text) == text
+    assert index_text(text) == text

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.derive.artifacts import touched
+from everturn.derive.artifacts import touched_files
 from everturn.model.conversation import CallEnd, CallStart
 
 
 def by_shell(command: str, output: str = "", **end: object) -> list[tuple[str, str]]:
-    return touched(CallStart("c", "Run", "shell", command=command), CallEnd("c", **end), output)  # type: ignore[arg-type]
+    return touched_files(CallStart("c", "Run", "shell", command=command), CallEnd("c", **end), output)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -19,32 +19,32 @@ def by_shell(command: str, output: str = "", **end: object) -> list[tuple[str, s
 )
 def test_a_file_tool_touches_its_file(kind: str, action: str) -> None:
     call = CallStart("c", "Tool", kind, path="src/a.py")
-    assert touched(call, CallEnd("c"), "") == [(action, "src/a.py")]
+    assert touched_files(call, CallEnd("c"), "") == [(action, "src/a.py")]
 
 
 def test_the_result_knows_better_than_the_call() -> None:
     call = CallStart("c", "Write", "create", path="a.py")
-    assert touched(call, CallEnd("c", action="edited", path="/x/a.py"), "") == [("edited", "/x/a.py")]
-    assert touched(CallStart("c", "Odd", "other"), CallEnd("c", action="created", path="n.ipynb"), "") == [
+    assert touched_files(call, CallEnd("c", action="edited", path="/x/a.py"), "") == [("edited", "/x/a.py")]
+    assert touched_files(CallStart("c", "Odd", "other"), CallEnd("c", action="created", path="n.ipynb"), "") == [
         ("created", "n.ipynb")
     ]
 
 
 def test_a_call_may_touch_several_files() -> None:
     end = CallEnd("c", action="edited", path="a.py", others=(("created", "b.py"), ("deleted", "c.py")))
-    found = touched(CallStart("c", "patch", "edit", path="a.py"), end, "")
+    found = touched_files(CallStart("c", "patch", "edit", path="a.py"), end, "")
     assert found == [("edited", "a.py"), ("created", "b.py"), ("deleted", "c.py")]
 
 
 def test_a_call_that_failed_touched_nothing() -> None:
-    assert touched(CallStart("c", "Edit", "edit", path="a.py"), CallEnd("c", is_error=True), "") == []
+    assert touched_files(CallStart("c", "Edit", "edit", path="a.py"), CallEnd("c", is_error=True), "") == []
     assert by_shell("rm a", is_error=True) == []
     assert by_shell("rm a", exit_status=1) == []
 
 
 @pytest.mark.parametrize("kind", ["search", "fetch", "task", "plan", "ask", "recall", "other"])
 def test_other_tools_touch_no_file(kind: str) -> None:
-    assert touched(CallStart("c", "T", kind, path="a.py"), CallEnd("c"), "rm 'x'") == []
+    assert touched_files(CallStart("c", "T", kind, path="a.py"), CallEnd("c"), "rm 'x'") == []
 
 
 @pytest.mark.parametrize(
@@ -179,5 +179,5 @@ def test_every_file_of_a_patch_is_noted() -> None:
     wanted = [("created", "a.py"), ("edited", "b.py"), ("deleted", "c.py")]
     for arguments in (patch, {"input": patch}):
         call = CallStart("1", "apply_patch", "create", "a.py", input=arguments)
-        assert touched(call, CallEnd("1"), "") == wanted
-    assert touched(CallStart("1", "apply_patch", "create", "a.py", input=patch), CallEnd("1", True), "") == []
+        assert touched_files(call, CallEnd("1"), "") == wanted
+    assert touched_files(CallStart("1", "apply_patch", "create", "a.py", input=patch), CallEnd("1", True), "") == []

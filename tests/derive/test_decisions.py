@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.decisions import LONGEST, Mark, announced, likeness, stated
+from everturn.derive.decisions import LONGEST, DecisionMark, find_announcements, find_decisions, likeness
 
 
 def kinds(text: str) -> list[tuple[str, bool]]:
-    return [(one.kind, one.binds) for one in stated(text)]
+    return [(one.kind, one.binds) for one in find_decisions(text)]
 
 
 @pytest.mark.parametrize(
@@ -104,36 +104,38 @@ def test_a_choice_is_a_decision(text: str) -> None:
     ],
 )
 def test_what_only_looks_like_one_does_not_count(text: str) -> None:
-    assert stated(text) == []
+    assert find_decisions(text) == []
 
 
 def test_a_pinned_line_is_marked_as_such() -> None:
-    assert stated("pin: the API stays frozen") == [Mark("the API stays frozen", "marker", binds=True, pinned=True)]
-    assert [one.pinned for one in stated("Constraint: no network\n\nDon't ask again.")] == [True, False]
+    assert find_decisions("pin: the API stays frozen") == [
+        DecisionMark("the API stays frozen", "marker", binds=True, pinned=True)
+    ]
+    assert [one.pinned for one in find_decisions("Constraint: no network\n\nDon't ask again.")] == [True, False]
 
 
 def test_each_is_told_once_and_in_order() -> None:
-    found = stated("Never push.\n\nAlways test.\n\nnever push!")
+    found = find_decisions("Never push.\n\nAlways test.\n\nnever push!")
     assert [one.text for one in found] == ["Never push.", "Always test."]
 
 
 def test_an_excerpt_is_short_and_on_one_line() -> None:
-    (mark,) = stated("Never do\nthis: " + "word " * 50 + "\x1b[31m")
+    (mark,) = find_decisions("Never do\nthis: " + "word " * 50 + "\x1b[31m")
     assert len(mark.text) <= LONGEST and "\n" not in mark.text and "\x1b" not in mark.text
 
 
 def test_a_message_full_of_orders_does_not_fill_the_state() -> None:
-    assert len(stated("\n".join(f"Never do thing {number}." for number in range(100)))) <= 12
+    assert len(find_decisions("\n".join(f"Never do thing {number}." for number in range(100)))) <= 12
 
 
 def test_in_a_document_only_plain_orders_count() -> None:
     plan = "Do it:\n\n# Plan\n\nUse X instead of Y.\n\nNever drop a table.\n\n## More\n\nIt must be fast."
-    assert [one.text for one in stated(plan)] == ["Never drop a table."]
+    assert [one.text for one in find_decisions(plan)] == ["Never drop a table."]
 
 
 def test_of_a_model_only_marked_decisions_count() -> None:
     text = "I'll go with X.\n\n**Decision:** keep SQLite\n\n- Decision: no ORM\n\n```\nDecision: none\n```\nNever do Y."
-    assert [(one.text, one.binds) for one in announced(text)] == [("keep SQLite", False), ("no ORM", False)]
+    assert [(one.text, one.binds) for one in find_announcements(text)] == [("keep SQLite", False), ("no ORM", False)]
 
 
 def test_words_are_compared_without_case_and_signs() -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.derive.excerpt import excerpt, excerpt_at, held
-from everturn.derive.printable import cells
+from everturn.derive.excerpt import excerpt, excerpt_at, find_phrases
+from everturn.derive.printable import count_cells
 
 
 def marked(text: str, phrases: list[str], width: int = 160) -> str:
@@ -57,8 +57,8 @@ def test_a_known_place_is_shown_with_what_stands_near_it() -> None:
 
 def test_what_a_text_holds_is_told_by_number() -> None:
     phrases = ["Parse", "absent", "json line", "会话", "=>"]
-    assert held("x" * 300_000 + " parsing parse_json_line => 这是会话", phrases) == {0, 2, 3, 4}
-    assert held("", phrases) == set()
+    assert find_phrases("x" * 300_000 + " parsing parse_json_line => 这是会话", phrases) == {0, 2, 3, 4}
+    assert find_phrases("", phrases) == set()
 
 
 def test_a_long_text_is_cut_on_both_sides_at_words() -> None:
@@ -128,7 +128,7 @@ def test_any_snippet_is_one_safe_line_of_the_asked_width_with_spans_in_it(
     text: str, phrases: list[str], width: int
 ) -> None:
     snippet, spans = excerpt(text, phrases, width)
-    assert (len(snippet) if spans else cells(snippet)) <= width
+    assert (len(snippet) if spans else count_cells(snippet)) <= width
     assert not set(snippet) & {"\n", "\x1b", "\u202e", "\ud800"}
     edges = [edge for span in spans for edge in span]
     assert edges == sorted(edges)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.failures import attempt, outcome, proves, proves_anywhere, tried
+from everturn.derive.failures import attempt_keys, call_outcome, proven_keys, proves_anywhere, strip_attempt
 from everturn.model.conversation import CallStart
 
 
@@ -32,61 +32,63 @@ def edit(path: str, kind: str = "edit", name: str = "edit") -> CallStart:
 def test_the_same_attempt_in_other_dress(command: str) -> None:
     workspace = "/home/ann/shop"
     assert (
-        attempt(shell(command), workspace) == attempt(shell("pytest"), workspace) == proves(shell(command), workspace)
+        attempt_keys(shell(command), workspace)
+        == attempt_keys(shell("pytest"), workspace)
+        == proven_keys(shell(command), workspace)
     )
 
 
 @pytest.mark.parametrize("command", ["pytest tests/a", "cd sub && pytest", "python -m pytest", "npm test"])
 def test_another_attempt_is_another(command: str) -> None:
-    assert attempt(shell(command)) != attempt(shell("pytest"))
+    assert attempt_keys(shell(command)) != attempt_keys(shell("pytest"))
 
 
 @pytest.mark.parametrize(
     "command", ["pytest | tail -5", "pytest || true", "pytest; echo done", "pytest 2>&1 | grep FAIL"]
 )
 def test_a_hidden_exit_status_proves_nothing(command: str) -> None:
-    assert attempt(shell(command)) == attempt(shell("pytest"))
-    assert proves(shell(command)) == ()
+    assert attempt_keys(shell(command)) == attempt_keys(shell("pytest"))
+    assert proven_keys(shell(command)) == ()
 
 
 def test_a_chain_proves_each_of_its_commands() -> None:
-    assert set(attempt(shell("make build"))) | set(attempt(shell("make test"))) == set(
-        proves(shell("make build && make test"))
+    assert set(attempt_keys(shell("make build"))) | set(attempt_keys(shell("make test"))) == set(
+        proven_keys(shell("make build && make test"))
     )
 
 
 def test_after_a_semicolon_only_the_last_counts() -> None:
-    assert proves(shell("make build; make test")) == attempt(shell("make test"))
+    assert proven_keys(shell("make build; make test")) == attempt_keys(shell("make test"))
 
 
 def test_loops_are_not_taken_apart() -> None:
     one, other = "for f in a; do x $f; done", "for f in b; do y $f; done"
-    assert attempt(shell(one)) != attempt(shell(other))
+    assert attempt_keys(shell(one)) != attempt_keys(shell(other))
 
 
 def test_scripts_given_to_a_program_differ_by_their_text() -> None:
-    assert attempt(shell("python - <<E\nprint(1)\nE")) != attempt(shell("python - <<E\nprint(2)\nE"))
+    assert attempt_keys(shell("python - <<E\nprint(1)\nE")) != attempt_keys(shell("python - <<E\nprint(2)\nE"))
 
 
 def test_a_sign_within_quotes_splits_nothing() -> None:
-    assert tried("echo 'a && b | c; d'").parts == ("echo 'a && b | c; d'",)
+    assert strip_attempt("echo 'a && b | c; d'").parts == ("echo 'a && b | c; d'",)
 
 
 def test_a_commit_is_the_same_with_other_words() -> None:
     again = "git add b && git commit -m \"$(cat <<'E'\nSecond\nE\n)\""
-    assert attempt(shell('git add a && git commit -m "First"')) == proves(shell(again))
+    assert attempt_keys(shell('git add a && git commit -m "First"')) == proven_keys(shell(again))
 
 
 def test_writing_a_file_is_the_same_with_any_tool() -> None:
-    assert attempt(edit("a.py")) == proves(edit("a.py", "create", "write")) != proves(edit("b.py"))
-    assert attempt(edit("a.py")) != proves(edit("a.py", "read", "read"))
+    assert attempt_keys(edit("a.py")) == proven_keys(edit("a.py", "create", "write")) != proven_keys(edit("b.py"))
+    assert attempt_keys(edit("a.py")) != proven_keys(edit("a.py", "read", "read"))
 
 
 def test_a_patch_is_about_its_files() -> None:
     text = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** Add File: b.py\n+z\n*** End Patch"
-    assert attempt(CallStart("c", "apply_patch", "edit", input={"input": text})) == (
-        *attempt(edit("a.py")),
-        *attempt(edit("b.py")),
+    assert attempt_keys(CallStart("c", "apply_patch", "edit", input={"input": text})) == (
+        *attempt_keys(edit("a.py")),
+        *attempt_keys(edit("b.py")),
     )
 
 
@@ -115,21 +117,21 @@ def test_a_patch_is_about_its_files() -> None:
 def test_failures_are_told_from_what_only_looks_like_one(
     command: str, error_class: str, status: int | None, wanted: str
 ) -> None:
-    assert outcome(shell(command), error_class, status) == wanted
+    assert call_outcome(shell(command), error_class, status) == wanted
 
 
 def test_what_failed_in_the_wrong_folder_is_proven_in_another() -> None:
     wrong = "Exit code 1\npattern ./...: directory prefix . does not contain main module"
-    failed = attempt(shell("go test ./..."), "", wrong)
+    failed = attempt_keys(shell("go test ./..."), "", wrong)
     assert failed == proves_anywhere(shell("cd src && go test ./..."))
-    assert attempt(shell("go test ./..."), "", "--- FAIL: TestParse") != failed
+    assert attempt_keys(shell("go test ./..."), "", "--- FAIL: TestParse") != failed
 
 
 def test_a_rebase_is_through_when_it_was_continued() -> None:
-    assert attempt(shell("git rebase origin/main")) == proves(shell("git add . && git rebase --continue"))
+    assert attempt_keys(shell("git rebase origin/main")) == proven_keys(shell("git add . && git rebase --continue"))
 
 
 def test_odd_commands_do_no_harm() -> None:
     for command in ("", "'", '"', "&&", "||||", "\x00", "a" * 100_000, "(" * 5000, "'a' " * 5000, "\\"):
-        attempt(shell(command))
-        proves(shell(command))
+        attempt_keys(shell(command))
+        proven_keys(shell(command))

@@ -7,16 +7,18 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everturn.derive.growth import grow, plain_name
-from everturn.model.archive import Call, Growth, Step, Tail, Turn
-from everturn.model.conversation import Block, CallEnd, CallStart, Message, Usage
+from everturn.derive.growth import grow_session, plain_name
+from everturn.model.archive import Call, JournalTail, SessionGrowth, Step, Turn
+from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage
 
 
 def prompt(text: str = "do it", at: int | None = None, origin: str = "human") -> Message:
     return Message("user", origin, at=at, blocks=(Block("text", text, "prompt"),), starts_turn=True)
 
 
-def answer(provider: str = "msg_1", at: int | None = None, text: str = "done", usage: Usage | None = None) -> Message:
+def answer(
+    provider: str = "msg_1", at: int | None = None, text: str = "done", usage: TokenUsage | None = None
+) -> Message:
     return Message(
         "assistant",
         "model",
@@ -45,8 +47,8 @@ def notice(kind: str = "notice") -> Message:
     return Message("system", "system", kind)
 
 
-def whole(messages: list[Message]) -> Growth:
-    return grow(Tail(), messages)[0]
+def whole(messages: list[Message]) -> SessionGrowth:
+    return grow_session(JournalTail(), messages)[0]
 
 
 def test_a_prompt_and_its_answer_are_one_turn() -> None:
@@ -118,9 +120,9 @@ def test_a_result_written_before_its_call_finds_it() -> None:
 
 
 def test_a_result_whose_call_comes_in_a_later_piece_is_an_orphan_until_then() -> None:
-    first, tail = grow(Tail(), [prompt(), result("a", error=True)])
+    first, tail = grow_session(JournalTail(), [prompt(), result("a", error=True)])
     assert [(c.status, c.error_class) for c in first.calls] == [("orphan", "exit_status")]
-    second, _ = grow(tail, [call("msg_1", "a")])
+    second, _ = grow_session(tail, [call("msg_1", "a")])
     assert second.dropped_calls == [(1, 0)]
     assert [(c.status, c.result_seq) for c in second.calls] == [("error", 1)]
     assert second.turns[0].n_errors == 1
@@ -129,8 +131,8 @@ def test_a_result_whose_call_comes_in_a_later_piece_is_an_orphan_until_then() ->
 def test_a_result_written_before_its_call_tells_what_the_call_touched() -> None:
     early = [prompt(), result("a"), call("msg_1", "a", path="src/a.py")]
     assert [(a.action, a.path, a.seq) for a in whole(early).artifacts] == [("read", "src/a.py", 2)]
-    _, tail = grow(Tail(), early[:2])
-    later, _ = grow(tail, early[2:])
+    _, tail = grow_session(JournalTail(), early[:2])
+    later, _ = grow_session(tail, early[2:])
     assert [(a.action, a.path, a.seq) for a in later.artifacts] == [("read", "src/a.py", 2)]
     assert whole([prompt(), result("a", error=True), call("msg_1", "a", path="src/a.py")]).artifacts == []
 
@@ -150,9 +152,9 @@ def test_tokens_of_a_response_are_counted_once_with_the_last_value() -> None:
     growth = whole(
         [
             prompt(),
-            answer(usage=Usage(10, 1, 5, 2)),
-            answer(usage=Usage(10, 7, 5, 2)),
-            answer("msg_2", usage=Usage(1, 1)),
+            answer(usage=TokenUsage(10, 1, 5, 2)),
+            answer(usage=TokenUsage(10, 7, 5, 2)),
+            answer("msg_2", usage=TokenUsage(1, 1)),
         ]
     )
     assert [(s.tokens_in, s.tokens_out, s.tokens_cache_read, s.tokens_cache_write) for s in growth.steps] == [
@@ -162,7 +164,7 @@ def test_tokens_of_a_response_are_counted_once_with_the_last_value() -> None:
 
 
 def test_a_response_taken_up_again_after_another_one_does_not_count_twice() -> None:
-    used = Usage(10, 7)
+    used = TokenUsage(10, 7)
     growth = whole([prompt(), answer("m1", usage=used), answer("m2", usage=used), answer("m1", usage=used)])
     assert [s.tokens_out for s in growth.steps] == [7, 7, 0]
 
@@ -184,8 +186,10 @@ def test_files_are_noted_when_the_call_succeeded() -> None:
 
 
 def test_files_of_a_call_in_an_earlier_piece_are_found_through_its_arguments() -> None:
-    _, tail = grow(Tail(), [prompt(), call("m1", "a", path="x.py")])
-    growth, _ = grow(tail, [result("a")], start_of=lambda row: CallStart(row.call_id, row.name, row.kind, "x.py"))
+    _, tail = grow_session(JournalTail(), [prompt(), call("m1", "a", path="x.py")])
+    growth, _ = grow_session(
+        tail, [result("a")], start_of=lambda row: CallStart(row.call_id, row.name, row.kind, "x.py")
+    )
     assert [a.path for a in growth.artifacts] == ["x.py"]
 
 
@@ -210,7 +214,7 @@ MESSAGES = st.lists(
             answer,
             st.sampled_from(["m1", "m2", "m3"]),
             st.integers(0, 10**6),
-            usage=st.builds(Usage, st.integers(0, 9), st.integers(0, 9)),
+            usage=st.builds(TokenUsage, st.integers(0, 9), st.integers(0, 9)),
         ),
         st.builds(
             call, st.sampled_from(["m1", "m2", "m3"]), st.sampled_from("abc"), st.integers(0, 10**6), path=st.just("p")
@@ -226,15 +230,15 @@ MESSAGES = st.lists(
 def test_pieces_give_the_same_rows_as_the_whole(messages: list[Message], cuts: list[int]) -> None:
     at_once = rows([whole(messages)])
     edges = [0, *sorted(min(cut, len(messages)) for cut in cuts), len(messages)]
-    growths, tail = [], Tail()
+    growths, tail = [], JournalTail()
     starts = {(seq, i): block.call for seq, m in enumerate(messages) for i, block in enumerate(m.blocks)}
     for first, last in pairwise(edges):
-        growth, tail = grow(tail, messages[first:last], start_of=lambda row: starts[row.seq, row.idx])
+        growth, tail = grow_session(tail, messages[first:last], start_of=lambda row: starts[row.seq, row.idx])
         growths.append(growth)
     assert rows(growths) == at_once
 
 
-def rows(growths: list[Growth]) -> tuple[object, ...]:
+def rows(growths: list[SessionGrowth]) -> tuple[object, ...]:
     """The tables as a store would hold them afterwards, counts of stale turns taken again from the calls."""
     turns: dict[int, Turn] = {}
     steps: dict[int, Step] = {}

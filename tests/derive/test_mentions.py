@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everturn.derive.mentions import mentioned
+from everturn.derive.mentions import find_mentions
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from everturn.derive.mentions import mentioned
     ],
 )
 def test_a_name_of_a_file_is_found(text: str, name: str) -> None:
-    assert name in mentioned(text)
+    assert name in find_mentions(text)
 
 
 @pytest.mark.parametrize(
@@ -43,18 +43,18 @@ def test_a_name_of_a_file_is_found(text: str, name: str) -> None:
     ],
 )
 def test_what_only_looks_like_one_is_not(text: str) -> None:
-    assert not mentioned(text)
+    assert not find_mentions(text)
 
 
 def test_how_often_a_name_stands_there_is_counted() -> None:
-    assert mentioned("a/b.py b.py a/b.py") == {"a/b.py": 2, "b.py": 1}
+    assert find_mentions("a/b.py b.py a/b.py") == {"a/b.py": 2, "b.py": 1}
 
 
 def test_of_a_long_text_both_ends_are_looked_at() -> None:
-    found = mentioned(f"first/one.py {'x ' * 50_000} last/one.py")
+    found = find_mentions(f"first/one.py {'x ' * 50_000} last/one.py")
     assert set(found) == {"first/one.py", "last/one.py"}
 
 
 @given(st.text(max_size=400))
 def test_no_text_does_harm(text: str) -> None:
-    assert all(name in text for name in mentioned(text))
+    assert all(name in text for name in find_mentions(text))

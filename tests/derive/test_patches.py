@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from everturn.derive.patches import patched
+from everturn.derive.patches import patched_files
 
 PATCH = """*** Begin Patch
 *** Add File: src/new file.py
@@ -18,13 +18,13 @@ PATCH = """*** Begin Patch
 
 
 def test_each_file_is_named_with_what_happens_to_it() -> None:
-    assert patched(PATCH) == [("create", "src/new file.py"), ("edit", "src/old.py"), ("delete", "gone.txt")]
+    assert patched_files(PATCH) == [("create", "src/new file.py"), ("edit", "src/old.py"), ("delete", "gone.txt")]
 
 
 def test_a_patch_inside_a_command_is_found() -> None:
-    assert patched(f"apply_patch <<'EOF'\n{PATCH}EOF")[0] == ("create", "src/new file.py")
+    assert patched_files(f"apply_patch <<'EOF'\n{PATCH}EOF")[0] == ("create", "src/new file.py")
 
 
 def test_what_is_no_patch_names_nothing() -> None:
-    assert patched("*** Add File: a.py") == []
-    assert patched("") == []
+    assert patched_files("*** Add File: a.py") == []
+    assert patched_files("") == []

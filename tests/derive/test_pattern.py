@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.pattern import LONGEST, literals, tree
-from everturn.errors import Usage
+from everturn.derive.pattern import LONGEST, literals, parse_regex
+from everturn.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -33,15 +33,15 @@ from everturn.errors import Usage
     ],
 )
 def test_what_cannot_be_used_is_told_with_a_reason(pattern: str, why: str) -> None:
-    with pytest.raises(Usage, match=why):
-        tree(pattern)
+    with pytest.raises(UsageError, match=why):
+        parse_regex(pattern)
 
 
 def test_a_pattern_that_is_too_long_is_refused() -> None:
-    tree("a" * LONGEST)
-    tree("(?i)" + "a" * LONGEST)
-    with pytest.raises(Usage, match="at most 200"):
-        tree("a" * (LONGEST + 1))
+    parse_regex("a" * LONGEST)
+    parse_regex("(?i)" + "a" * LONGEST)
+    with pytest.raises(UsageError, match="at most 200"):
+        parse_regex("a" * (LONGEST + 1))
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,4 @@ def test_a_pattern_that_is_too_long_is_refused() -> None:
     ],
 )
 def test_literal_parts_are_what_every_match_holds(pattern: str, held: list[str]) -> None:
-    assert literals(tree(pattern)) == held
+    assert literals(parse_regex(pattern)) == held

@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.derive.printable import cells, cut, one_line, printable
+from everturn.derive.printable import count_cells, cut_cells, one_line, printable
 
 ANY_TEXT = st.text(st.characters(), max_size=200)
 
@@ -72,11 +72,11 @@ def test_one_line_collapses_white_space_and_cuts_by_cells() -> None:
 @given(ANY_TEXT, st.integers(0, 30))
 def test_one_line_never_is_wider_than_asked(text: str, width: int) -> None:
     line = one_line(text, width)
-    assert cells(line) <= width
+    assert count_cells(line) <= width
     assert "\n" not in line
 
 
 def test_cut_leaves_what_fits() -> None:
-    assert cut("会话", 4) == "会话"
-    assert cut("会话x", 4) == "会…"
-    assert cells("e\u0301a") == 2
+    assert cut_cells("会话", 4) == "会话"
+    assert cut_cells("会话x", 4) == "会…"
+    assert count_cells("e\u0301a") == 2

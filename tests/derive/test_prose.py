@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.prose import sentences
+from everturn.derive.prose import split_sentences
 
 
 def said(text: str) -> list[str]:
-    return [one.text for one in sentences(text) if not one.pasted]
+    return [one.text for one in split_sentences(text) if not one.pasted]
 
 
 def test_sentences_end_where_they_end() -> None:
@@ -61,17 +61,17 @@ def test_an_open_fence_reaches_to_the_end() -> None:
 
 
 def test_a_document_that_was_handed_over_is_marked() -> None:
-    found = list(sentences("Implement this plan:\n\n# Plan\n\nAlways be quick.\n\n## Steps\n\nNever stop."))
+    found = list(split_sentences("Implement this plan:\n\n# Plan\n\nAlways be quick.\n\n## Steps\n\nNever stop."))
     assert [(one.text, one.pasted) for one in found] == [
         ("Implement this plan:", False), ("Plan", True), ("Always be quick.", True), ("Steps", True), ("Never stop.", True),
     ]  # fmt: skip
 
 
 def test_a_message_longer_than_anyone_types_is_a_document() -> None:
-    found = list(sentences("Never stop. " * 1000))
+    found = list(split_sentences("Never stop. " * 1000))
     assert found and all(one.pasted for one in found)
 
 
 def test_odd_texts_do_no_harm() -> None:
     for text in ("", "\n" * 100, "```", "<a>" * 5000, "[" * 5000, "\x00\ud800", "- " * 3000, "a" * 100_000):
-        assert all(one.text.strip() for one in sentences(text)), text[:10]
+        assert all(one.text.strip() for one in split_sentences(text)), text[:10]

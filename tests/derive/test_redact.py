@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.derive.redact import Cleaner, Secret, redact, redact_bytes, secrets
+from everturn.derive.redact import Cleaner, Secret, find_secrets, redact_bytes, redact_text
 from everturn.derive.secretscan import find_spans
 from tests.derive.secretvectors import ALL_TOKENS, OPAQUE, PASSWORD, PHRASES, TOKENS, pem
 
@@ -42,17 +42,17 @@ ORDINARY = [
 @pytest.mark.parametrize(("kind", "token"), ALL_TOKENS)
 def test_a_token_is_found_by_its_shape_wherever_it_stands(kind: str, token: str) -> None:
     for text in (token, f"X={token}\n", f"会话 {token} —", f'{{"a":"b\\n{token}"}}', f"\x1b[31m{token}\x1b[0m"):
-        assert redact(text) == text.replace(token, f"[REDACTED:{kind}]")
+        assert redact_text(text) == text.replace(token, f"[REDACTED:{kind}]")
 
 
 @pytest.mark.parametrize(("kind", "text", "gone"), PHRASES)
 def test_a_password_is_found_by_what_is_said_about_it(kind: str, text: str, gone: str) -> None:
-    assert redact(text) == text.replace(gone, f"[REDACTED:{kind}]")
+    assert redact_text(text) == text.replace(gone, f"[REDACTED:{kind}]")
 
 
 @pytest.mark.parametrize("text", ORDINARY)
 def test_ordinary_text_stays(text: str) -> None:
-    assert redact(text) is text
+    assert redact_text(text) is text
     line = json.dumps({"text": text}).encode()
     assert redact_bytes(line) is line
 
@@ -63,12 +63,12 @@ def test_our_own_sources_hold_nothing_secret() -> None:
 
     for module in (everturn.derive.redact, everturn.derive.secretrules):
         with open(module.__file__ or "", encoding="utf-8") as file:
-            assert secrets(file.read()) == []
+            assert find_secrets(file.read()) == []
 
 
 @pytest.mark.parametrize("kind", ["RSA ", "EC ", "OPENSSH ", "ENCRYPTED ", ""])
 def test_a_private_key_goes_with_its_frame(kind: str) -> None:
-    assert redact(f"a\n{pem(kind)}\nb") == "a\n[REDACTED:private_key]\nb"
+    assert redact_text(f"a\n{pem(kind)}\nb") == "a\n[REDACTED:private_key]\nb"
 
 
 def test_a_private_key_goes_from_a_raw_line_too() -> None:
@@ -80,7 +80,7 @@ def test_a_private_key_goes_from_a_raw_line_too() -> None:
 
 def test_a_private_key_that_was_cut_off_goes_as_far_as_it_is_there() -> None:
     start = pem().rsplit("\n", 4)[0]
-    assert redact(f"{start}\n... more lines") == "[REDACTED:private_key]... more lines"
+    assert redact_text(f"{start}\n... more lines") == "[REDACTED:private_key]... more lines"
     line = json.dumps({"a": start, "b": "-----END RSA PRIVATE " + "KEY-----", "uuid": "1"}).encode()
     assert json.loads(redact_bytes(line)) == {
         "a": "[REDACTED:private_key]",
@@ -98,35 +98,35 @@ def test_a_token_that_a_narrow_screen_broke_goes_as_a_whole(kind: str) -> None:
     token = TOKENS[kind][0]
     head, rest = token[: len(token) * 2 // 3], token[len(token) * 2 // 3 :]
     for broken in (f"{head}\n{rest}", f"{head}\r\n  {rest}", f"{head}\n│ {rest}"):
-        shown = redact(f"key {broken}\nand so on")
+        shown = redact_text(f"key {broken}\nand so on")
         assert head[-8:] not in shown and rest[-8:] not in shown and shown.endswith("and so on"), broken
 
 
 def test_a_line_after_a_token_stays() -> None:
     token = TOKENS["github_token"][0]
     for following in ("Done in 3s", "next", "src/a1.py", "v2"):
-        assert redact(f"{token}\n{following}") == f"[REDACTED:github_token]\n{following}"
+        assert redact_text(f"{token}\n{following}") == f"[REDACTED:github_token]\n{following}"
 
 
 @pytest.mark.parametrize("kind", ["github_token", "anthropic_key", "npm_token", "aws_access_key"])
 def test_a_token_that_was_cut_off_goes_as_far_as_it_is_there(kind: str) -> None:
     token = TOKENS[kind][0]
     for text in (f"use {token[:17]}77", f"use {token[:17]}77…", f"use {token[:17]}77..."):
-        assert redact(text).rstrip(".…") == f"use [REDACTED:{kind}]"
+        assert redact_text(text).rstrip(".…") == f"use [REDACTED:{kind}]"
 
 
 def test_a_password_in_an_address_that_was_cut_off_goes_too() -> None:
-    assert redact(f"postgres://app:{PASSWORD}") == "postgres://app:[REDACTED:url_password]"
-    assert redact("see http://localhost:8080") == "see http://localhost:8080"
+    assert redact_text(f"postgres://app:{PASSWORD}") == "postgres://app:[REDACTED:url_password]"
+    assert redact_text("see http://localhost:8080") == "see http://localhost:8080"
 
 
 @pytest.mark.parametrize("between", ["\x1b[01;31m", "\x1b[m", "\u200b", "\xad", "\x1b[0m\u200d\x1b[K", "\U000e0041"])
 def test_colours_and_invisible_characters_hide_nothing(between: str) -> None:
     token = TOKENS["github_token"][0]
     text = f"会话 found: {token[:4]}{between}{token[4:20]}{between}{token[20:]}{between} and more"
-    assert redact(text) == f"会话 found: [REDACTED:github_token]{between} and more"
+    assert redact_text(text) == f"会话 found: [REDACTED:github_token]{between} and more"
     line = json.dumps({"a": text, "b": between}).encode()
-    assert json.loads(redact_bytes(line)) == {"a": redact(text), "b": between}
+    assert json.loads(redact_bytes(line)) == {"a": redact_text(text), "b": between}
 
 
 def test_json_in_json_in_json_is_read_too() -> None:
@@ -142,7 +142,7 @@ def test_json_in_json_in_json_is_read_too() -> None:
 def test_a_cleaner_is_both_under_one_key() -> None:
     token = TOKENS["npm_token"][0]
     clean = Cleaner(b"archive")
-    assert clean(token) == redact(token, b"archive") != redact(token)
+    assert clean(token) == redact_text(token, b"archive") != redact_text(token)
     assert clean.line(json.dumps(token).encode()) == redact_bytes(json.dumps(token).encode(), b"archive")
     assert Cleaner()(token) == "[REDACTED:npm_token]"
 
@@ -167,36 +167,36 @@ def test_real_transcripts_are_hardly_touched(capsys: pytest.CaptureFixture[str])
 def test_secrets_are_given_with_their_place_in_the_text() -> None:
     token = TOKENS["npm_token"][0]
     text = f"会话: {token} — password={PASSWORD}"
-    found = secrets(text)
+    found = find_secrets(text)
     assert [text[secret.start : secret.end] for secret in found] == [token, PASSWORD]
     assert found[0] == Secret("npm_token", 4, 4 + len(token))
 
 
 def test_a_token_in_an_assignment_is_named_by_its_family_and_counted_once() -> None:
     token = TOKENS["anthropic_key"][0]
-    assert redact(f'ANTHROPIC_API_KEY="{token}"') == 'ANTHROPIC_API_KEY="[REDACTED:anthropic_key]"'
-    assert len(secrets(f"Authorization: Bearer {TOKENS['jwt'][0]}")) == 1
+    assert redact_text(f'ANTHROPIC_API_KEY="{token}"') == 'ANTHROPIC_API_KEY="[REDACTED:anthropic_key]"'
+    assert len(find_secrets(f"Authorization: Bearer {TOKENS['jwt'][0]}")) == 1
 
 
 def test_with_a_key_equal_secrets_stay_equal_and_different_ones_differ() -> None:
     one, two = TOKENS["github_token"][:2]
-    first, again, other = redact(f"{one} {one} {two}", key=b"archive").split()
+    first, again, other = redact_text(f"{one} {one} {two}", key=b"archive").split()
     assert first == again != other
     assert first.startswith("[REDACTED:github_token:")
     assert len(first) == len("[REDACTED:github_token:12345678]")
-    assert redact(one, key=b"another") != first
+    assert redact_text(one, key=b"another") != first
     assert redact_bytes(json.dumps(one).encode(), key=b"archive") == json.dumps(first).encode()
 
 
 def test_a_private_key_has_the_same_name_in_a_line_and_in_its_text() -> None:
     key = pem()
-    assert json.loads(redact_bytes(json.dumps(key).encode(), key=b"k")) == redact(key, key=b"k")
+    assert json.loads(redact_bytes(json.dumps(key).encode(), key=b"k")) == redact_text(key, key=b"k")
 
 
 @pytest.mark.parametrize("text", [text for _, text, _ in PHRASES] + [token for _, token in ALL_TOKENS])
 def test_doing_it_twice_changes_nothing_more(text: str) -> None:
-    once = redact(text, key=b"k")
-    assert redact(once, key=b"k") is once
+    once = redact_text(text, key=b"k")
+    assert redact_text(once, key=b"k") is once
 
 
 @pytest.mark.parametrize(("kind", "text", "gone"), PHRASES)
@@ -204,7 +204,7 @@ def test_a_raw_line_stays_json_and_says_the_same_as_its_text(kind: str, text: st
     del kind
     value = {"a": text, "n": [1, {"b": f'say "{text}"'}], "uuid": "550e8400-e29b-41d4-a716-446655440000"}
     raw = redact_bytes(json.dumps(value, ensure_ascii=False).encode())
-    assert json.loads(raw)["a"] == redact(text)
+    assert json.loads(raw)["a"] == redact_text(text)
     assert gone not in json.dumps(json.loads(raw), ensure_ascii=False)
     assert json.loads(raw)["uuid"] == value["uuid"]
 
@@ -267,10 +267,10 @@ def test_any_valid_json_stays_valid_and_keeps_its_shape(value: dict[str, object]
 def test_any_text_can_be_redacted_and_only_loses_what_was_found(text: str) -> None:
     parts: list[str] = []
     at = 0
-    for secret in secrets(text):
+    for secret in find_secrets(text):
         parts += text[at : secret.start], f"[REDACTED:{secret.kind}]"
         at = secret.end
-    assert redact(text) == "".join((*parts, text[at:]))
+    assert redact_text(text) == "".join((*parts, text[at:]))
 
 
 @pytest.mark.parametrize(
@@ -281,5 +281,5 @@ def test_any_text_can_be_redacted_and_only_loses_what_was_found(text: str) -> No
 def test_hostile_text_is_read_in_linear_time(piece: str) -> None:
     # Were it quadratic, these sizes would take hours.
     text = piece * (1_000_000 // len(piece))
-    assert isinstance(redact(text), str)
+    assert isinstance(redact_text(text), str)
     assert json.loads(redact_bytes(json.dumps(text).encode())) is not None

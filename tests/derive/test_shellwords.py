@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.derive.shellwords import simple_commands
+from everturn.derive.shellwords import split_commands
 
 
 def words(text: str) -> list[list[str]]:
-    return [[word.text for word in command.words] for command in simple_commands(text)]
+    return [[word.text for word in command.words] for command in split_commands(text)]
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_commands_are_told_apart_and_their_words_unquoted(text: str, commands: l
 
 
 def test_files_written_to_are_kept_apart_from_the_words() -> None:
-    command = simple_commands("cmd a >out.txt 2>> 'err log' b &>all")[0]
+    command = split_commands("cmd a >out.txt 2>> 'err log' b &>all")[0]
     assert [word.text for word in command.words] == ["cmd", "a", "b"]
     assert [(sign, file.text) for sign, file in command.outputs] == [
         (">", "out.txt"),
@@ -52,7 +52,7 @@ def test_the_body_of_a_here_document_is_no_command() -> None:
     "text", ["rm $A", 'rm "$A"', "rm ${A}x", "rm *.py", "rm a?", "rm {a,b}", "rm $(ls)", "rm [ab]"]
 )
 def test_what_the_shell_fills_in_is_not_sure(text: str) -> None:
-    assert simple_commands(text)[0].words[1].sure is False
+    assert split_commands(text)[0].words[1].sure is False
 
 
 @pytest.mark.parametrize(
@@ -87,18 +87,18 @@ def test_what_depends_on_a_question_counts_only_if_the_whole_went_well_because_o
 
 
 def test_the_end_of_a_cut_text_is_no_command() -> None:
-    assert [command.name for command in simple_commands("ls; rm /home/me/fi", complete=False)] == ["ls"]
+    assert [command.name for command in split_commands("ls; rm /home/me/fi", complete=False)] == ["ls"]
 
 
 def test_a_command_whose_complaints_are_thrown_away_is_silent() -> None:
-    quiet, loud = simple_commands("cat a 2>/dev/null; cat b 2>err")
+    quiet, loud = split_commands("cat a 2>/dev/null; cat b 2>err")
     assert (quiet.silent, quiet.last, loud.silent, loud.last) == (True, False, False, True)
 
 
 @settings(deadline=None)
 @given(st.text(st.sampled_from("ab 'c\"\\\n$`(){}[]*?<>&|;#!=-\tEOF"), max_size=60))
 def test_no_text_is_too_strange(text: str) -> None:
-    for command in simple_commands(text):
+    for command in split_commands(text):
         assert command.words or command.outputs
 
 
@@ -106,4 +106,4 @@ def test_no_text_is_too_strange(text: str) -> None:
     "piece", ["'a'", '"a', "<<a ", "<<a\n", "a ", "$(", "${", "\\ ", "&&", "a|", ">", "\n", "#", "$(a"]
 )
 def test_hostile_text_is_read_in_bounded_time(piece: str) -> None:
-    assert isinstance(simple_commands(piece * (20_000 // len(piece))), list)
+    assert isinstance(split_commands(piece * (20_000 // len(piece))), list)

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from everturn.derive.commits import Commit
-from everturn.derive.decisions import Mark
-from everturn.derive.plans import Change, Plan
-from everturn.derive.state import State, advance, local_path, still_failing, unanswered
-from everturn.derive.turnfacts import Deed, Said, Touch, TurnFacts
+from everturn.derive.decisions import DecisionMark
+from everturn.derive.plans import PlanChange, PlanUpdate
+from everturn.derive.state import SessionState, advance_state, local_path, still_failing, unanswered_questions
+from everturn.derive.turnfacts import CallFact, Saying, Touch, TurnFacts
 
 
 def turn(number: int, **facts: Any) -> TurnFacts:
@@ -20,35 +20,37 @@ def turn(number: int, **facts: Any) -> TurnFacts:
     return TurnFacts(turn=number, **given)
 
 
-def folded(*turns: TurnFacts, start: State | None = None) -> State:
-    return reduce(advance, turns, start or State("s", "/home/ann/shop"))
+def folded(*turns: TurnFacts, start: SessionState | None = None) -> SessionState:
+    return reduce(advance_state, turns, start or SessionState("s", "/home/ann/shop"))
 
 
-def failed(seq: int, *keys: str, outcome: str = "failed", **more: Any) -> Deed:
-    return Deed(seq, "make", "shell", "error", 2, outcome, "it broke", keys, **more)
+def failed(seq: int, *keys: str, outcome: str = "failed", **more: Any) -> CallFact:
+    return CallFact(seq, "make", "shell", "error", 2, outcome, "it broke", keys, **more)
 
 
-def worked(seq: int, *keys: str) -> Deed:
-    return Deed(seq, "make", "shell", "ok", 0, keys=keys)
+def worked(seq: int, *keys: str) -> CallFact:
+    return CallFact(seq, "make", "shell", "ok", 0, keys=keys)
 
 
 def test_a_state_can_be_kept_as_json_and_carried_on() -> None:
     turns = [
-        turn(0, requests=(Said("build it", 0),), deeds=(failed(3, "make"),), files=(Touch("a.py", "edited", 4),)),
-        turn(1, requests=(Said("again", 10),), deeds=(worked(13, "make"),), asked=(Said("More?", 15),)),
-        turn(2, requests=(Said("no", 20),), commits=((Commit("1a2b3c4", "Build"), 22),), tokens=5, token_source="api"),
+        turn(0, requests=(Saying("build it", 0),), deeds=(failed(3, "make"),), files=(Touch("a.py", "edited", 4),)),
+        turn(1, requests=(Saying("again", 10),), deeds=(worked(13, "make"),), asked=(Saying("More?", 15),)),
+        turn(
+            2, requests=(Saying("no", 20),), commits=((Commit("1a2b3c4", "Build"), 22),), tokens=5, token_source="api"
+        ),
     ]
     whole = folded(*turns)
-    kept = msgspec.json.decode(msgspec.json.encode(folded(*turns[:2])), type=State)
+    kept = msgspec.json.decode(msgspec.json.encode(folded(*turns[:2])), type=SessionState)
     assert folded(turns[2], start=kept) == whole
 
 
 def test_the_goal_is_the_first_human_request_and_the_focus_the_last() -> None:
     state = folded(
-        turn(0, starter="agent", requests=(Said("a task from an agent", 0),)),
-        turn(1, requests=(Said("build a shop", 10),), focus="build a shop"),
-        turn(2, requests=(Said("paint it", 20),), focus="paint it"),
-        turn(3, starter="agent", requests=(Said("a note", 30),)),
+        turn(0, starter="agent", requests=(Saying("a task from an agent", 0),)),
+        turn(1, requests=(Saying("build a shop", 10),), focus="build a shop"),
+        turn(2, requests=(Saying("paint it", 20),), focus="paint it"),
+        turn(3, starter="agent", requests=(Saying("a note", 30),)),
     )
     assert state.goal and (state.goal.text, state.goal.turn, state.goal.seq) == ("build a shop", 1, 10)
     assert state.current_focus == "paint it"
@@ -104,7 +106,7 @@ def test_what_fails_again_after_it_worked_is_a_new_failure() -> None:
 
 
 def test_the_files_changed_in_between_are_named() -> None:
-    deeds = (failed(1, "make"), Deed(2, "edit a.py", "edit", "ok", keys=("a",)), worked(3, "make"))
+    deeds = (failed(1, "make"), CallFact(2, "edit a.py", "edit", "ok", keys=("a",)), worked(3, "make"))
     state = folded(turn(0, deeds=deeds, files=(Touch("a.py", "edited", 2), Touch("b.py", "read", 2))))
     assert state.errors[0].between == ("a.py",)
 
@@ -117,7 +119,7 @@ def test_what_is_no_failure_is_kept_and_told_apart(outcome: str) -> None:
 
 
 def test_commands_are_kept_with_their_exit_status() -> None:
-    state = folded(turn(0, deeds=(failed(1, "make"), worked(2, "x"), Deed(3, "edit a", "edit", "ok"))))
+    state = folded(turn(0, deeds=(failed(1, "make"), worked(2, "x"), CallFact(3, "edit a", "edit", "ok"))))
     assert [(one.exit_status, one.turn, one.seq) for one in state.commands] == [(2, 0, 1), (0, 0, 2)]
 
 
@@ -129,26 +131,29 @@ def test_a_commit_is_a_decision_too() -> None:
 
 def test_decisions_and_constraints_are_kept_where_they_were_first_said() -> None:
     state = folded(
-        turn(0, marks=((Mark("never push", "imperative", binds=True), 0), (Mark("go with A", "marker"), 1))),
-        turn(1, marks=((Mark("Never push!", "imperative", binds=True), 10),)),
+        turn(
+            0,
+            marks=((DecisionMark("never push", "imperative", binds=True), 0), (DecisionMark("go with A", "marker"), 1)),
+        ),
+        turn(1, marks=((DecisionMark("Never push!", "imperative", binds=True), 10),)),
     )
     assert [(one.text, one.turn, one.seq) for one in state.constraints] == [("never push", 0, 0)]
     assert [one.text for one in state.decisions] == ["go with A"]
 
 
 def test_a_question_is_answered_when_a_human_speaks_again() -> None:
-    state = folded(turn(0, asked=(Said("Push?", 5),)))
-    assert [one.text for one in unanswered(state)] == ["Push?"]
-    noted = folded(turn(1, starter="agent", requests=(Said("a note", 10),)), start=state)
-    assert len(unanswered(noted)) == 1
-    answered = folded(turn(2, requests=(Said("yes", 20),)), start=noted)
+    state = folded(turn(0, asked=(Saying("Push?", 5),)))
+    assert [one.text for one in unanswered_questions(state)] == ["Push?"]
+    noted = folded(turn(1, starter="agent", requests=(Saying("a note", 10),)), start=state)
+    assert len(unanswered_questions(noted)) == 1
+    answered = folded(turn(2, requests=(Saying("yes", 20),)), start=noted)
     assert [(one.answered_by) for one in answered.questions] == [2]
 
 
 def test_a_plan_written_anew_drops_what_is_no_longer_in_it() -> None:
     state = folded(
-        turn(0, plans=((Plan((Change("a", "doing"), Change("b", "open"), Change("c", "done"))), 3),)),
-        turn(1, plans=((Plan((Change("a", "done"), Change("d", "open"))), 13),)),
+        turn(0, plans=((PlanUpdate((PlanChange("a", "doing"), PlanChange("b", "open"), PlanChange("c", "done"))), 3),)),
+        turn(1, plans=((PlanUpdate((PlanChange("a", "done"), PlanChange("d", "open"))), 13),)),
     )
     assert {one.text: (one.status, one.turn) for one in state.plan} == {
         "a": ("done", 1), "b": ("dropped", 1), "c": ("done", 0), "d": ("open", 1),
@@ -160,10 +165,10 @@ def test_items_are_added_and_changed_one_by_one() -> None:
         turn(
             0,
             plans=(
-                (Plan((Change("a", "open", "1"),), whole=False), 1),
-                (Plan((Change("b", "open"),), whole=False), 2),
-                (Plan((Change("", "doing", "2"),), whole=False), 3),
-                (Plan((Change("new words", "", "1"),), whole=False), 4),
+                (PlanUpdate((PlanChange("a", "open", "1"),), whole=False), 1),
+                (PlanUpdate((PlanChange("b", "open"),), whole=False), 2),
+                (PlanUpdate((PlanChange("", "doing", "2"),), whole=False), 3),
+                (PlanUpdate((PlanChange("new words", "", "1"),), whole=False), 4),
             ),
         )
     )
@@ -171,7 +176,7 @@ def test_items_are_added_and_changed_one_by_one() -> None:
 
 
 def test_the_next_steps_are_those_named_last() -> None:
-    state = folded(turn(0, steps=(Said("push", 5),)), turn(1, steps=(Said("rest", 15),)), turn(2))
+    state = folded(turn(0, steps=(Saying("push", 5),)), turn(1, steps=(Saying("rest", 15),)), turn(2))
     assert [(one.text, one.turn) for one in state.next_steps] == [("rest", 1)]
 
 

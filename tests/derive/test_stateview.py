@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.derive.state import Decision, Failure, File, State
-from everturn.derive.stateview import BUDGET, as_yaml, pruned
-from everturn.derive.tokens import fits
+from everturn.derive.state import DecisionState, FailureState, FileState, SessionState
+from everturn.derive.stateview import BUDGET, as_yaml, prune_state
+from everturn.derive.tokens import fits_tokens
 
-FULL = State(
+FULL = SessionState(
     id="abc123",
     workspace="/home/user/project",
     model="model-1",
     turn_count=47,
     total_tokens=124500,
-    files={"src/auth.py": File("src/auth.py", "edited", 11, 3), "tests/test_auth.py": File("tests/test_auth.py", "created", 14, 4)},
-    decisions=(Decision("Using JWT for authentication", 4, 1, "marker"), Decision("PostgreSQL over SQLite for prod", 7, 2, "marker")),
+    files={"src/auth.py": FileState("src/auth.py", "edited", 11, 3), "tests/test_auth.py": FileState("tests/test_auth.py", "created", 14, 4)},
+    decisions=(DecisionState("Using JWT for authentication", 4, 1, "marker"), DecisionState("PostgreSQL over SQLite for prod", 7, 2, "marker")),
     current_focus="Implementing refresh token rotation",
-    errors=(Failure("pytest", "ImportError: jwt module", 12, 9, resolved_by=13, resolved_seq=12, between=("requirements.txt",)),),
+    errors=(FailureState("pytest", "ImportError: jwt module", 12, 9, resolved_by=13, resolved_seq=12, between=("requirements.txt",)),),
 )  # fmt: skip
 
 EXPECTED = """\
@@ -75,48 +75,48 @@ def read(text: str) -> dict[str, Any]:
 
 
 def test_the_text_has_the_agreed_shape() -> None:
-    assert as_yaml(pruned(FULL)) == EXPECTED
+    assert as_yaml(prune_state(FULL)) == EXPECTED
 
 
 def test_an_empty_state_has_every_key() -> None:
-    assert read(as_yaml(pruned(State("s")))) == {
+    assert read(as_yaml(prune_state(SessionState("s")))) == {
         "session": {"id": "s", "workspace": "", "model": "", "turn_count": 0, "total_tokens": 0},
         "files_touched": [], "key_decisions": [], "current_focus": "", "errors_resolved": [],
     }  # fmt: skip
 
 
-def many(n: int, width: int = 20, pinned: int = 0) -> State:
-    return State(
+def many(n: int, width: int = 20, pinned: int = 0) -> SessionState:
+    return SessionState(
         id="s",
-        files={f"{'f' * width}{k}": File(f"{'f' * width}{k}", "edited", k, k) for k in range(n)},
-        constraints=tuple(Decision(f"pin {'p ' * width}{k}", k, k, "pin", pinned=True) for k in range(pinned)),
-        decisions=tuple(Decision(f"decision {'d ' * width}{k}", k, k, "marker") for k in range(n)),
-        errors=tuple(Failure(f"make {k}", "e " * width, k, k, resolved_by=k, resolved_seq=k) for k in range(n)),
+        files={f"{'f' * width}{k}": FileState(f"{'f' * width}{k}", "edited", k, k) for k in range(n)},
+        constraints=tuple(DecisionState(f"pin {'p ' * width}{k}", k, k, "pin", pinned=True) for k in range(pinned)),
+        decisions=tuple(DecisionState(f"decision {'d ' * width}{k}", k, k, "marker") for k in range(n)),
+        errors=tuple(FailureState(f"make {k}", "e " * width, k, k, resolved_by=k, resolved_seq=k) for k in range(n)),
         current_focus="focus " * 30,
     )
 
 
 def test_a_view_holds_the_latest_and_the_state_all() -> None:
     state = many(30)
-    view = pruned(state)
+    view = prune_state(state)
     assert [len(view.files_touched), len(view.key_decisions), len(view.errors_resolved)] == [20, 10, 5]
     assert view.files_touched[-1]["turn"] == 30
     assert len(state.files) == len(state.decisions) == 30
 
 
 def test_what_is_pinned_is_never_pruned() -> None:
-    view = pruned(many(30, pinned=12))
+    view = prune_state(many(30, pinned=12))
     assert [one for one in view.key_decisions if one.startswith("pin")] == view.key_decisions[:12]
     assert len(view.key_decisions) == 22
 
 
 def test_only_what_was_changed_and_only_what_was_resolved_is_shown() -> None:
-    state = State(
+    state = SessionState(
         "s",
-        files={"a": File("a", "read", 0, 0)},
-        errors=(Failure("make", "", 0, 1), Failure("rm", "", 0, 1, "rejected", resolved_by=1)),
+        files={"a": FileState("a", "read", 0, 0)},
+        errors=(FailureState("make", "", 0, 1), FailureState("rm", "", 0, 1, "rejected", resolved_by=1)),
     )
-    view = pruned(state)
+    view = prune_state(state)
     assert view.files_touched == []
     assert view.errors_resolved == []
 
@@ -125,31 +125,31 @@ def test_only_what_was_changed_and_only_what_was_resolved_is_shown() -> None:
 @pytest.mark.parametrize("width", [5, 60, 400])
 @pytest.mark.parametrize("budget", [BUDGET, 300])
 def test_the_text_is_never_over_its_budget(width: int, pinned: int, budget: int) -> None:
-    text = as_yaml(pruned(many(100, width, pinned)), budget)
-    assert text and fits(text, budget)
+    text = as_yaml(prune_state(many(100, width, pinned)), budget)
+    assert text and fits_tokens(text, budget)
     assert read(text)["session"]["id"] == "s"
 
 
 def test_pins_outlive_everything_else_where_room_is_short() -> None:
-    shown = read(as_yaml(pruned(many(100, 60, pinned=8)), 400))["key_decisions"]
+    shown = read(as_yaml(prune_state(many(100, 60, pinned=8)), 400))["key_decisions"]
     assert sum(one.startswith("pin") for one in shown) == 8
 
 
 def test_there_is_no_text_without_room_for_the_session() -> None:
-    assert as_yaml(pruned(FULL), 5) == ""
+    assert as_yaml(prune_state(FULL), 5) == ""
 
 
 @given(st.text(max_size=300))
 @settings(max_examples=200, deadline=None)
 def test_words_of_a_transcript_stay_strings(words: str) -> None:
-    state = State(
+    state = SessionState(
         words, words, words,
-        files={words: File(words, "edited", 0, 0)},
-        decisions=(Decision(words, 0, 0, "marker"),),
+        files={words: FileState(words, "edited", 0, 0)},
+        decisions=(DecisionState(words, 0, 0, "marker"),),
         current_focus=words,
-        errors=(Failure(words, words, 0, 0, resolved_by=0, between=(words,)),),
+        errors=(FailureState(words, words, 0, 0, resolved_by=0, between=(words,)),),
     )  # fmt: skip
-    text = as_yaml(pruned(state))
+    text = as_yaml(prune_state(state))
     found = read(text)
     assert list(found) == ["session", "files_touched", "key_decisions", "current_focus", "errors_resolved"]
     assert list(found["session"]) == ["id", "workspace", "model", "turn_count", "total_tokens"]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everturn.derive.times import ago, duration, iso, parse_when
-from everturn.errors import Usage
+from everturn.errors import UsageError
 
 NOW = 1_769_817_600_000 + 45_296_789  # 2026-01-31T12:34:56.789Z
 DAY = 86_400_000
@@ -67,7 +67,7 @@ def test_a_moment_can_be_given_in_many_ways(text: str, moment: str) -> None:
     ],
 )
 def test_what_is_no_time_is_answered_with_examples(text: str) -> None:
-    with pytest.raises(Usage, match=r"is not a time; try 2026-01-31.*7d.*yesterday"):
+    with pytest.raises(UsageError, match=r"is not a time; try 2026-01-31.*7d.*yesterday"):
         parse_when(text, NOW)
 
 
@@ -82,7 +82,7 @@ def test_what_is_shown_can_be_read_back(ms: int) -> None:
 def test_any_other_text_is_a_time_or_a_usage_error(text: str) -> None:
     try:
         assert isinstance(parse_when(text, NOW), int)
-    except Usage as error:
+    except UsageError as error:
         assert "is not a time" in str(error)
 
 

@@ -8,7 +8,15 @@ from importlib.util import find_spec
 
 import pytest
 
-from everturn.derive.tokens import MARGIN, Count, counted, cut_to, estimate, exact, fits
+from everturn.derive.tokens import (
+    MARGIN,
+    TokenCount,
+    count_exactly,
+    count_tokens,
+    cut_to_tokens,
+    estimate_tokens,
+    fits_tokens,
+)
 
 PROSE = (
     "The archive keeps every byte of every session, so that nothing is lost when an agent forgets. A search looks "
@@ -51,36 +59,40 @@ COUNTED = [
 
 @pytest.mark.parametrize(("name", "text", "tokens", "off"), COUNTED, ids=[one[0] for one in COUNTED])
 def test_the_estimate_is_near_what_a_vocabulary_counts(name: str, text: str, tokens: int, off: float) -> None:
-    assert abs(estimate(text) - tokens) <= off * tokens, f"{name}: {estimate(text)} for {tokens}"
+    assert abs(estimate_tokens(text) - tokens) <= off * tokens, f"{name}: {estimate_tokens(text)} for {tokens}"
 
 
 @pytest.mark.skipif(find_spec("bpe_openai") is None, reason="the optional tokenizer is not installed")
 def test_the_numbers_of_these_tests_are_those_of_the_tokenizer() -> None:
-    assert {name: exact(text) for name, text, _, _ in COUNTED} == {name: tokens for name, _, tokens, _ in COUNTED}
+    assert {name: count_exactly(text) for name, text, _, _ in COUNTED} == {
+        name: tokens for name, _, tokens, _ in COUNTED
+    }
 
 
 @pytest.mark.skipif(find_spec("bpe_openai") is None, reason="the optional tokenizer is not installed")
 def test_a_text_longer_than_the_tokenizer_takes_is_counted_in_pieces() -> None:
-    assert exact("word\n" * 300_000) == 600_000
+    assert count_exactly("word\n" * 300_000) == 600_000
 
 
 def test_nothing_has_no_tokens_and_a_sign_has_one() -> None:
-    assert (estimate(""), estimate("."), estimate(" ")) == (0, 1, 1)
+    assert (estimate_tokens(""), estimate_tokens("."), estimate_tokens(" ")) == (0, 1, 1)
 
 
 def test_an_odd_text_is_counted_too() -> None:
-    assert estimate("\ud800 \x00 \x1b[31m \U0010ffff") > 0
-    assert estimate("a" * 1_000_000) > 10_000
+    assert estimate_tokens("\ud800 \x00 \x1b[31m \U0010ffff") > 0
+    assert estimate_tokens("a" * 1_000_000) > 10_000
 
 
 def test_every_count_says_where_it_comes_from() -> None:
-    assert counted("some words", recorded=7) == Count(7, "api")
-    assert counted("some words") == Count(estimate("some words"), "estimate")
-    assert counted("some words", precise=True).source == ("estimate" if exact("x") is None else "tokenizer")
+    assert count_tokens("some words", recorded=7) == TokenCount(7, "api")
+    assert count_tokens("some words") == TokenCount(estimate_tokens("some words"), "estimate")
+    assert count_tokens("some words", precise=True).source == (
+        "estimate" if count_exactly("x") is None else "tokenizer"
+    )
 
 
 def test_a_reported_zero_is_a_report() -> None:
-    assert counted("some words", recorded=0) == Count(0, "api")
+    assert count_tokens("some words", recorded=0) == TokenCount(0, "api")
 
 
 @pytest.mark.parametrize(
@@ -88,19 +100,19 @@ def test_a_reported_zero_is_a_report() -> None:
 )
 @pytest.mark.parametrize("budget", [0, 1, 10, 100, 1000])
 def test_what_was_cut_fits_the_budget_with_its_margin(text: str, budget: int) -> None:
-    kept = cut_to(text, budget)
-    assert fits(kept, budget) and estimate(kept) * MARGIN <= max(budget, 0)
+    kept = cut_to_tokens(text, budget)
+    assert fits_tokens(kept, budget) and estimate_tokens(kept) * MARGIN <= max(budget, 0)
     assert text.startswith(kept.removesuffix("…").rstrip())
 
 
 def test_a_cut_uses_the_room_there_is() -> None:
-    assert estimate(cut_to(PROSE * 20, 500)) * MARGIN > 450
+    assert estimate_tokens(cut_to_tokens(PROSE * 20, 500)) * MARGIN > 450
 
 
 def test_a_text_that_fits_is_left_alone() -> None:
-    assert cut_to(PROSE, 100) == PROSE
+    assert cut_to_tokens(PROSE, 100) == PROSE
 
 
 def test_a_cut_is_made_between_words() -> None:
-    assert cut_to(PROSE, 20).removesuffix("…") in PROSE
-    assert PROSE[len(cut_to(PROSE, 20)) - 1] == " "
+    assert cut_to_tokens(PROSE, 20).removesuffix("…") in PROSE
+    assert PROSE[len(cut_to_tokens(PROSE, 20)) - 1] == " "

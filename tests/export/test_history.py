@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 import pytest
 
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Sync, sync
-from everturn.derive.redact import redact, redact_bytes
+from everturn.capture.sync import SyncJob, sync_all
+from everturn.derive.redact import redact_bytes, redact_text
 from everturn.export.document import as_json
 from everturn.export.markdown import as_markdown
-from everturn.export.verbatim import original, raw
+from everturn.export.verbatim import raw_bytes, read_original
 from everturn.recall.lineage import lineage
-from everturn.recall.search import Filters, search
-from everturn.recall.sessions import resolve
-from everturn.sources import Places, all_sources
+from everturn.recall.search import SearchFilters, search
+from everturn.recall.sessions import resolve_session
+from everturn.sources import SearchPlaces, all_sources
 from everturn.store import Store, open_store
 from tests.capture.history import ticking
 from tests.transcripts import Truth, write_history
@@ -34,23 +34,23 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
     root = tmp_path_factory.mktemp("agent")
     truth = write_history(root, seed=5)
     store = open_store(str(tmp_path_factory.mktemp("archive") / "archive.db"))
-    places = Places(Path("/nowhere"), {}, "linux", {"claude_code": (root,)})
-    sync(Sync(store, {"claude_code": all_sources()["claude_code"]}, places, Policy(), "box", "ann", ticking()))
+    places = SearchPlaces(Path("/nowhere"), {}, "linux", {"claude_code": (root,)})
+    sync_all(SyncJob(store, {"claude_code": all_sources()["claude_code"]}, places, Policy(), "box", "ann", ticking()))
     yield Kept(store, truth)
     store.close()
 
 
 def documents(kept: Kept) -> Iterator[tuple[Any, dict[str, Any]]]:
     for truth in kept.truth.sessions.values():
-        session = resolve(kept.store, truth.native_id)
+        session = resolve_session(kept.store, truth.native_id)
         yield truth, json.loads("".join(as_json(kept.store, all_sources(), session, redact_bytes)))
 
 
 def test_every_file_comes_back_byte_for_byte(kept: Kept) -> None:
     for truth in kept.truth.sessions.values():
-        found = original(kept.store, resolve(kept.store, truth.native_id))
+        found = read_original(kept.store, resolve_session(kept.store, truth.native_id))
         assert found.file.path == str(truth.path)
-        assert b"".join(raw(kept.store, found.version.id)) == truth.path.read_bytes()
+        assert b"".join(raw_bytes(kept.store, found.version.id)) == truth.path.read_bytes()
 
 
 def test_the_documents_tell_the_truth(kept: Kept) -> None:
@@ -80,8 +80,8 @@ def test_every_message_is_in_its_document_once(kept: Kept) -> None:
 
 def test_every_page_has_every_turn_once(kept: Kept) -> None:
     for truth in kept.truth.sessions.values():
-        session = resolve(kept.store, truth.native_id)
-        page = "".join(as_markdown(kept.store, all_sources(), session, redact, thinking=True, context=True))
+        session = resolve_session(kept.store, truth.native_id)
+        page = "".join(as_markdown(kept.store, all_sources(), session, redact_text, thinking=True, context=True))
         assert page.count("\n## Turn ") == truth.turns
 
 
@@ -100,8 +100,8 @@ def test_a_fork_can_be_searched_for_what_it_inherited(kept: Kept) -> None:
     assert forks
     for fork in forks:
         word = kept.truth.sessions[fork.forked_from].marks["prompt"]
-        session = resolve(kept.store, fork.native_id)
-        (found,) = search(kept.store, all_sources(), word, Filters(session=session)).items
+        session = resolve_session(kept.store, fork.native_id)
+        (found,) = search(kept.store, all_sources(), word, SearchFilters(session=session)).items
         assert found.session.native_id == fork.native_id and found.row is not None and found.row.inherited
 
 
@@ -109,7 +109,7 @@ def test_children_hang_on_the_call_that_started_them(kept: Kept) -> None:
     children = [truth for truth in kept.truth.sessions.values() if truth.kind in ("subagent", "sidechain")]
     assert {truth.kind for truth in children} == {"subagent", "sidechain"}
     for child in children:
-        parent = resolve(kept.store, child.parent)
+        parent = resolve_session(kept.store, child.parent)
         (one,) = [one for one in lineage(kept.store, parent).children if one.native_id == child.native_id]
         assert one.session is not None
         assert one.call is not None and one.call.kind == "task", child.native_id

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from everturn.capture.policy import Policy
-from everturn.derive.redact import redact
+from everturn.derive.redact import redact_text
 from everturn.export.markdown import as_markdown
 from everturn.model.archive import Session
-from everturn.recall.sessions import resolve
+from everturn.recall.sessions import resolve_session
 from everturn.sources import all_sources
 from tests.capture.history import SID
 from tests.recall.archives import Archive
@@ -120,7 +120,7 @@ def test_thinking_and_context_are_there_when_asked_for(archive: Archive) -> None
 
 def test_secrets_are_taken_out(archive: Archive) -> None:
     session = archive.take_in(archive.history.tool_turn(f"key {KEY}", f"echo {KEY}", f"{KEY} printed"))
-    assert KEY not in page(archive, session, clean=redact)
+    assert KEY not in page(archive, session, clean=redact_text)
     assert KEY in page(archive, session)
 
 
@@ -144,7 +144,7 @@ def test_subagents_are_named_with_their_turn(archive: Archive) -> None:
         archive.back("t1", "seen", agentId="abc1234"),
     )
     assert f"- Subagent: `{SID}/agent-abc1234`, started in turn 1\n" in page(archive, session)
-    child = page(archive, resolve(archive.store, "agent-abc"))
+    child = page(archive, resolve_session(archive.store, "agent-abc"))
     assert f"- Subagent: of `{SID}`\n" in child and "**Agent's request**\n\n> look around" in child
 
 

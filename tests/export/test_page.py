@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from everturn.capture.policy import Policy
-from everturn.derive.redact import redact
-from everturn.export.page import Look, diff_html, markdown, turn_html, visible
+from everturn.derive.redact import redact_text
+from everturn.export.page import PageLook, diff_html, make_visible, markdown_html, turn_html
 from everturn.export.page.selfcontained import as_html
 from everturn.model.archive import Session, Turn
 from everturn.recall.marks import put_marks
 from everturn.recall.reading import TurnView, read_turns
-from everturn.recall.sessions import resolve
+from everturn.recall.sessions import resolve_session
 from everturn.recall.transcript import passages
 from everturn.sources import all_sources
 from tests.capture.history import OTHER, SID, History
@@ -42,7 +42,7 @@ def text(archive: Archive, words: str) -> bytes:
     return archive.history.line("assistant", [{"type": "text", "text": words}])
 
 
-def turns_of(archive: Archive, session: Session, look: Look) -> str:
+def turns_of(archive: Archive, session: Session, look: PageLook) -> str:
     told = (
         "".join(turn_html(view, passages(archive.store, all_sources(), session, view, results=True), look))
         for view in read_turns(archive.store, session)
@@ -177,13 +177,13 @@ def test_marks_stand_where_something_happened(archive: Archive) -> None:
 
 def test_a_long_pause_is_told() -> None:
     before, after = Turn(idx=0, ended=0), Turn(idx=1, started=3 * 86_400_000)
-    written = "".join(turn_html(TurnView(after, [], [], []), (), Look(), before))
+    written = "".join(turn_html(TurnView(after, [], [], []), (), PageLook(), before))
     assert '<p class="mark pause">3d later</p>' in written
 
 
 def test_a_session_that_is_taken_up_again_says_where() -> None:
     view = TurnView(Turn(idx=1), [], [], [])
-    assert "Taken up again here" in "".join(turn_html(view, (), Look(), Turn(idx=0, inherited=1)))
+    assert "Taken up again here" in "".join(turn_html(view, (), PageLook(), Turn(idx=0, inherited=1)))
 
 
 def test_context_is_left_out_unless_asked_for(archive: Archive) -> None:
@@ -203,12 +203,12 @@ def test_a_session_without_words_says_so(archive: Archive) -> None:
 # room -----------------------------------------------------------------------------------------------------------------
 def test_a_long_text_is_cut_and_the_way_to_all_of_it_is_shown(archive: Archive) -> None:
     session = archive.take_in(archive.history.tool_turn("run", "cat x", "begin " + "x" * 5000 + " end"))
-    look = Look(longest=1000, to_whole=lambda seq: f"/whole/{seq}")
+    look = PageLook(longest=1000, to_whole=lambda seq: f"/whole/{seq}")
     written = turns_of(archive, session, look)
     assert "begin" in written and " end</pre>" in written
     assert "… 4,010 characters left out …" in written
     assert '<a href="/whole/2">show all</a>' in written, "the message with the output, not the one with the call"
-    assert "show all" not in turns_of(archive, session, Look(longest=1000))
+    assert "show all" not in turns_of(archive, session, PageLook(longest=1000))
 
 
 def test_a_turn_takes_no_more_than_its_share_of_the_page(archive: Archive) -> None:
@@ -216,8 +216,8 @@ def test_a_turn_takes_no_more_than_its_share_of_the_page(archive: Archive) -> No
     for n in range(50):
         calls += [archive.use("Bash", f"c{n}", command="cat"), archive.back(f"c{n}", "y" * 5000)]
     session = archive.take_in(*calls)
-    assert len(turns_of(archive, session, Look(most=20_000))) < 90_000
-    assert len(turns_of(archive, session, Look())) > 250_000
+    assert len(turns_of(archive, session, PageLook(most=20_000))) < 90_000
+    assert len(turns_of(archive, session, PageLook())) > 250_000
 
 
 def test_a_turn_that_is_longer_than_a_page_goes_on_elsewhere(archive: Archive) -> None:
@@ -225,14 +225,14 @@ def test_a_turn_that_is_longer_than_a_page_goes_on_elsewhere(archive: Archive) -
     for n in range(300):
         pieces += [archive.use("Bash", f"c{n}", command=f"echo {n}"), archive.back(f"c{n}", f"{n}!")]
     session = archive.take_in(*pieces)
-    written = turns_of(archive, session, Look(most=10_000, to_rest=lambda turn, seq: f"#rest-{turn}-{seq}"))
+    written = turns_of(archive, session, PageLook(most=10_000, to_rest=lambda turn, seq: f"#rest-{turn}-{seq}"))
     assert len(written) < 12_000
     assert Seen(written).wrong == []
     rest = int(written.partition('href="#rest-1-')[2].partition('"')[0])
     (view,) = read_turns(archive.store, session)
     going_on = TurnView(view.turn, view.steps, view.calls, [row for row in view.rows if row.seq >= rest])
     told = passages(archive.store, all_sources(), session, going_on, results=True)
-    shown_there = "".join(turn_html(going_on, told, Look()))
+    shown_there = "".join(turn_html(going_on, told, PageLook()))
     assert written.count("<details") + shown_there.count("<details") == 300
 
 
@@ -246,7 +246,7 @@ def test_secrets_are_masked_wherever_they_stand(archive: Archive) -> None:
         archive.back("b", "ok"),
         text(archive, f"the key is `{KEY}`"),
     )
-    masked = "".join(as_html(archive.store, all_sources(), [session], redact))
+    masked = "".join(as_html(archive.store, all_sources(), [session], redact_text))
     assert KEY not in masked
     assert "MIIEowIBAAKCAQEA" not in masked
     assert "Secrets that were recognised are masked" in masked
@@ -293,7 +293,7 @@ def test_a_title_of_ones_own_goes_out_with_the_file_and_a_note_does_not(archive:
 
 def test_the_same_session_gives_the_same_file(archive: Archive) -> None:
     session = archive.take_in(archive.history.turn("ask", "reply"))
-    assert page(archive.store, session) == page(archive.store, resolve(archive.store, SID))
+    assert page(archive.store, session) == page(archive.store, resolve_session(archive.store, SID))
 
 
 def test_the_generated_histories_are_well_formed(archive: Archive, tmp_path: Any) -> None:
@@ -331,27 +331,27 @@ def test_the_generated_histories_are_well_formed(archive: Archive, tmp_path: Any
     ],
 )
 def test_markdown(given: str, expected: str) -> None:
-    assert markdown(given) == expected
+    assert markdown_html(given) == expected
 
 
 def test_a_table_is_a_table_without_styles() -> None:
-    written = markdown("| a | b |\n|---|--:|\n| 1 | 2 |")
+    written = markdown_html("| a | b |\n|---|--:|\n| 1 | 2 |")
     assert '<td class="right">2</td>' in written
     assert "style" not in written
 
 
 def test_markdown_that_is_too_long_is_shown_as_it_is() -> None:
-    written = markdown("**x** " * 50_000)
+    written = markdown_html("**x** " * 50_000)
     assert written.startswith('<div class="plain">**x**')
 
 
 def test_a_very_long_word_can_be_broken() -> None:
-    assert markdown("x" * 1000).count("<wbr>") == 9
-    assert markdown("*" + "x" * 1000 + "*").count("<wbr>") == 9
+    assert markdown_html("x" * 1000).count("<wbr>") == 9
+    assert markdown_html("*" + "x" * 1000 + "*").count("<wbr>") == 9
 
 
 def test_emoji_made_of_several_stay_whole_and_joiners_between_letters_are_shown() -> None:
-    assert visible("👩\u200d💻 a\u200db") == "👩\u200d💻 a⟨U+200D⟩b"
+    assert make_visible("👩\u200d💻 a\u200db") == "👩\u200d💻 a⟨U+200D⟩b"
 
 
 def test_one_line_of_a_diff_is_one_line() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import nh3
 import pytest
 
-from everturn.recall.sessions import resolve
+from everturn.recall.sessions import resolve_session
 from everturn.store import Store, open_store
 from tests.capture.history import History, run
 from tests.export.pages import ATTRIBUTES, TAGS, Seen, page
@@ -27,7 +27,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, d
 
 def shown(hostile: tuple[Store, dict[str, str]], trick: str) -> str:
     store, made = hostile
-    return page(store, resolve(store, made[trick]), context=True)
+    return page(store, resolve_session(store, made[trick]), context=True)
 
 
 def test_there_are_fifty_tricks() -> None:
@@ -40,7 +40,7 @@ def test_nothing_but_our_own_elements_is_on_the_page(hostile: tuple[Store, dict[
     assert seen.wrong == []
     assert (seen.count("script"), seen.count("style"), seen.count("h1")) == (1, 1, 1)
     store, made = hostile
-    assert len(seen.classes("turn")) == resolve(store, made[trick]).n_turns
+    assert len(seen.classes("turn")) == resolve_session(store, made[trick]).n_turns
 
 
 @pytest.mark.parametrize("trick", TRICKS)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from everturn.export.page import Look
+from everturn.export.page import PageLook
 from tests.export.pages import page
 from tests.export.test_page import PIXEL, seen, turns_of
 from tests.recall.archives import Archive
@@ -41,7 +41,7 @@ def test_a_page_of_a_program_asks_for_pictures_one_by_one(archive: Archive) -> N
         archive.use("Read", "a", file_path="x.png"),
         archive.back("a", [picture(PIXEL)]),
     )
-    written = turns_of(archive, session, Look(to_picture=lambda seq, name: f"/p/{seq}/{name}"))
+    written = turns_of(archive, session, PageLook(to_picture=lambda seq, name: f"/p/{seq}/{name}"))
     assert PIXEL not in written
     assert re.findall(r'<img class="picture" src="(/p/\d+/)[0-9a-f]{16}"', written) == ["/p/0/", "/p/2/"]
 
@@ -58,6 +58,6 @@ def test_what_is_no_known_picture_is_told_in_words(archive: Archive, data: str) 
 
 def test_a_picture_that_is_too_large_is_told_in_words(archive: Archive) -> None:
     session = archive.take_in(archive.history.line("user", [picture(PIXEL.rstrip("=") + "A" * 4000)]))
-    written = turns_of(archive, session, Look(largest=1000))
+    written = turns_of(archive, session, PageLook(largest=1000))
     assert "<img" not in written
     assert "too large" in written

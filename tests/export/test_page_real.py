@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Sync, add
-from everturn.sources import Places, all_sources
+from everturn.capture.sync import SyncJob, add_paths
+from everturn.sources import SearchPlaces, all_sources
 from everturn.store import SessionFilter, open_store
 from tests.capture.history import ticking
 from tests.export.pages import Seen, page
@@ -20,8 +20,8 @@ CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="no transcripts in ../shared/corpus beside the checkout")
 def test_every_session_of_every_agent_is_well_formed(tmp_path: Path) -> None:
     store = open_store("memory:")
-    places = Places(tmp_path, {}, "linux", {})
-    add(Sync(store, all_sources(), places, Policy(), "box", "ann", clock=ticking()), (CORPUS,))
+    places = SearchPlaces(tmp_path, {}, "linux", {})
+    add_paths(SyncJob(store, all_sources(), places, Policy(), "box", "ann", clock=ticking()), (CORPUS,))
     rows, _ = store.sessions(SessionFilter(), limit=1000)
     assert len({row.agent for row, _ in rows}) > 5
     for row, _ in rows:

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import msgspec
 
-from everturn.capture.sync import sync
-from everturn.capture.verify import verify
+from everturn.capture.sync import sync_all
+from everturn.capture.verify import verify_archive
 from everturn.clock import now
 from everturn.errors import Busy, EverturnError
 from everturn.store import Store, open_store
@@ -48,16 +48,16 @@ def take_in(archive: str, root: str, stop: str) -> None:
     """Sync with a new connection each time, so that opening is tried as often as writing."""
 
     def work(store: Store) -> list[str]:
-        return [why for _, why in sync(job_at(store, Path(root), now), retry=True).failed]
+        return [why for _, why in sync_all(job_at(store, Path(root), now), retry=True).failed]
 
     _until(stop, archive, work)
 
 
 def look(archive: str, root: str, stop: str) -> None:
-    """Read what there is, as `verify`, `show` and `export` do."""
+    """Read what there is, as `verify_archive`, `show` and `export` do."""
 
     def work(store: Store) -> list[str]:
-        seen = verify(store, "box", lambda *numbers: None)
+        seen = verify_archive(store, "box", lambda *numbers: None)
         for _, version in store.files():
             data = store.read_raw(version.id, 0, version.size)
             if len(data) != version.size:

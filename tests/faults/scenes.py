@@ -17,12 +17,12 @@ import msgspec
 
 from everturn.capture import deriving, pieces, taking
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Report, Sync, sync
-from everturn.capture.verify import verify
+from everturn.capture.sync import SyncJob, SyncReport, sync_all
+from everturn.capture.verify import verify_archive
 from everturn.model.archive import Session, SourceFile
-from everturn.sources import Places
+from everturn.sources import SearchPlaces
 from everturn.sources.claude_code import SOURCE
-from everturn.store import Query, Store, open_store, raw
+from everturn.store import IndexQuery, Store, open_store, raw
 from tests.capture.history import History, everything, ticking
 
 #: A small history, read and stored in small pieces, has as many transactions as a big one in big pieces.
@@ -45,17 +45,17 @@ def shrink_pieces(put: Callable[[Any, str, int], None]) -> None:
         put(module, name, size)
 
 
-def job_at(store: Store, root: Path, clock: Callable[[], int] | None = None) -> Sync:
+def job_at(store: Store, root: Path, clock: Callable[[], int] | None = None) -> SyncJob:
     """A sync of the history below `root`."""
-    places = Places(root / "no-home", {}, "linux", {SOURCE.name: (root,)})
-    return Sync(store, {SOURCE.name: SOURCE}, places, Policy(), "box", "ann", clock or ticking())
+    places = SearchPlaces(root / "no-home", {}, "linux", {SOURCE.name: (root,)})
+    return SyncJob(store, {SOURCE.name: SOURCE}, places, Policy(), "box", "ann", clock or ticking())
 
 
-def sync_at(archive: Path | str, root: Path) -> Report:
+def sync_at(archive: Path | str, root: Path) -> SyncReport:
     """Open, sync, close."""
     store = open_store(str(archive))
     try:
-        return sync(job_at(store, root))
+        return sync_all(job_at(store, root))
     finally:
         store.close()
 
@@ -146,7 +146,7 @@ def account(store: Store) -> list[Any]:
 
 def found(store: Store, word: str) -> list[tuple[str, int]]:
     """Every message with a word in it."""
-    hits = store.search(Query((((word,),),), limit=100_000))
+    hits = store.search(IndexQuery((((word,),),), limit=100_000))
     return sorted((store.session(hit.session)[0].native_id, hit.seq) for hit in hits)
 
 
@@ -178,7 +178,7 @@ def _neutral(rows: Sequence[msgspec.Struct]) -> list[Any]:
 
 def assert_whole(store: Store, scene: Scene) -> None:
     """Whatever happened: the database is sound, and each cursor says exactly what is stored."""
-    wrong = verify(store, "box", lambda *numbers: None, live=False).wrong
+    wrong = verify_archive(store, "box", lambda *numbers: None, live=False).wrong
     assert wrong == [], wrong
     for file, current in store.files():
         assert file.fail_reason == "", f"{file.path} is in quarantine: {file.fail_reason}"

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.capture.deriving import rebuild
-from everturn.capture.sync import sync
-from everturn.capture.verify import verify
-from everturn.capture.writing import Desk
+from everturn.capture.deriving import rebuild_archive
+from everturn.capture.sync import sync_all
+from everturn.capture.verify import verify_archive
+from everturn.capture.writing import ArchiveWriter
 from everturn.store import Store, open_store
 from tests.capture.history import SID, History
 from tests.faults.damage import DAMAGES, Damage
@@ -95,12 +95,12 @@ def _archive() -> Iterator[Store]:
 def _assert_kept(data: bytes) -> None:
     with _at_hand() as (root, path), _archive() as store:
         path.write_bytes(data)
-        report = sync(job_at(store, root))
+        report = sync_all(job_at(store, root))
         assert report.failed == []
         _assert_accounted_for(store, data)
         before = account(store)
         job = job_at(store, root)
-        rebuild(Desk(store, job.machine, job.owner, job.clock()), job.sources, lambda *numbers: None)
+        rebuild_archive(ArchiveWriter(store, job.machine, job.owner, job.clock()), job.sources, lambda *numbers: None)
         assert account(store) == before
 
 
@@ -109,7 +109,7 @@ def _assert_accounted_for(store: Store, data: bytes) -> None:
     assert store.read_raw(version.id, 0, version.size) == data
     assert version.lines - data.count(b"\n") in (0, 1)
     assert sum(row.n for row in store.census(version.id)) == version.lines + version.glued
-    seen = verify(store, "box", lambda *numbers: None)
+    seen = verify_archive(store, "box", lambda *numbers: None)
     assert (seen.wrong, seen.differs, seen.compared, seen.grown) == ([], [], 1, 0)
 
 
@@ -117,8 +117,8 @@ def _assert_same_in_pieces(data: bytes, cuts: list[float]) -> None:
     with _at_hand() as (root, path), _archive() as at_once, _archive() as by_pieces:
         for cut in sorted(cuts):
             path.write_bytes(data[: int(cut * len(data))])
-            sync(job_at(by_pieces, root))
+            sync_all(job_at(by_pieces, root))
         path.write_bytes(data)
-        sync(job_at(by_pieces, root))
-        sync(job_at(at_once, root))
+        sync_all(job_at(by_pieces, root))
+        sync_all(job_at(at_once, root))
         assert conversations(by_pieces) == conversations(at_once)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.capture.sync import sync
+from everturn.capture.sync import sync_all
 from everturn.errors import NoSpace
 from everturn.store import open_store
 from everturn.store.sqlite import open_sqlite
@@ -72,10 +72,10 @@ def test_an_archive_that_may_not_grow_keeps_what_it_has(folder: Path, small_piec
         store = open_sqlite(str(archive))
         store.driver.run(f"PRAGMA max_page_count={pages}")
         with pytest.raises(NoSpace, match=FULL):
-            sync(job_at(store, scene.root))
+            sync_all(job_at(store, scene.root))
         assert_whole(store, scene)
         store.driver.run("PRAGMA max_page_count=1000000")
-        sync(job_at(store, scene.root))
+        sync_all(job_at(store, scene.root))
         store.close()
         assert_equal(archive, scene)
 

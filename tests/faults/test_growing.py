@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from everturn.capture.sync import sync
+from everturn.capture.sync import sync_all
 from everturn.store import open_store
 from tests.capture.history import OTHER, SID, History
 from tests.faults.commands import Desktop, ended
@@ -107,7 +107,7 @@ def _wait_until_taken_in(desktop: Desktop, history: History) -> None:
 def _assert_complete(desktop: Desktop, history: History) -> None:
     """The rows are those of an archive made at once of the finished files."""
     store, at_once = open_store(str(desktop.archive)), open_store("memory:")
-    sync(job_at(at_once, history.root))
+    sync_all(job_at(at_once, history.root))
     assert conversations(store) == conversations(at_once)
     assert store.check().problems == []
     store.close()

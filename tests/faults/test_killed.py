@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from everturn.capture.deriving import rebuild
-from everturn.capture.writing import Desk
+from everturn.capture.deriving import rebuild_archive
+from everturn.capture.writing import ArchiveWriter
 from everturn.store import Store, open_store
 from tests.faults.injection import Point, injecting, points_of, some
 from tests.faults.scenes import SCENES, Scene, account, assert_equal, assert_whole, job_at, rewritten, sync_at
@@ -100,4 +100,4 @@ def _assert_rebuilds(archive: Path, scene: Scene) -> None:
 
 def _rebuild(store: Store, scene: Scene) -> None:
     job = job_at(store, scene.root)
-    rebuild(Desk(store, job.machine, job.owner, job.clock()), job.sources, lambda *numbers: None)
+    rebuild_archive(ArchiveWriter(store, job.machine, job.owner, job.clock()), job.sources, lambda *numbers: None)

@@ -16,8 +16,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from everturn.capture.sync import sync
-from everturn.capture.verify import verify
+from everturn.capture.sync import sync_all
+from everturn.capture.verify import verify_archive
 from everturn.store import Store, open_store
 from tests.capture.history import History
 from tests.faults.commands import Desktop, ended, sentence
@@ -93,7 +93,7 @@ def test_a_file_that_two_processes_cannot_read_does_not_stop_the_later_one(two_o
     history.write(_lines(history, SIDS[1], 3), SIDS[1])
     late = job_at(two, history.root)
     late.progress = lambda *numbers: _take_in(one, history)
-    report = sync(late)
+    report = sync_all(late)
     assert report.failed == [(str(history.file(SIDS[0])), "not an ordinary file")]
     assert [file.fail_reason for file, _ in two.files()] == ["not an ordinary file", ""]
 
@@ -110,10 +110,10 @@ def test_a_file_that_another_process_took_in_meanwhile_is_not_read_to_its_end(
         return begin()
 
     monkeypatch.setattr(two, "write", overtaken)
-    report = sync(job_at(two, history.root))
+    report = sync_all(job_at(two, history.root))
     assert (report.failed, report.bytes_stored) == ([], 0)
     assert report.bytes_read < path.stat().st_size / 2
-    assert verify(two, "box", lambda *numbers: None).wrong == []
+    assert verify_archive(two, "box", lambda *numbers: None).wrong == []
 
 
 TwoOfUs = tuple[History, Store, Store]
@@ -129,7 +129,7 @@ def two_of_us(tmp_path: Path) -> Iterator[TwoOfUs]:
 
 
 def _take_in(store: Store, history: History) -> None:
-    sync(job_at(store, history.root))
+    sync_all(job_at(store, history.root))
 
 
 def _start(*words: object) -> subprocess.Popen[str]:
@@ -169,9 +169,9 @@ def _lines(history: History, sid: str, turns: int) -> bytes:
 def _assert_complete(archive: str, history: History) -> None:
     """Nothing is wrong or left to do, and the rows are those of an archive that one process made at once."""
     store, alone = open_store(archive), open_store("memory:")
-    seen = verify(store, "box", lambda *numbers: None)
+    seen = verify_archive(store, "box", lambda *numbers: None)
     assert (seen.wrong, seen.differs, seen.grown, seen.compared) == ([], [], 0, len(SIDS))
-    sync(job_at(alone, history.root))
+    sync_all(job_at(alone, history.root))
     assert conversations(store) == conversations(alone)
     assert found(store, "answer") == found(alone, "answer") != []
     store.close()

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from everturn.capture import deriving
-from everturn.capture.sync import sync
-from everturn.capture.writing import Desk
+from everturn.capture.sync import sync_all
+from everturn.capture.writing import ArchiveWriter
 from everturn.errors import EverturnError
 from everturn.store import Store, open_store
 from tests.faults.forked import outcome
@@ -44,14 +44,14 @@ def _work(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sync(store: Store, history: Path) -> dict[str, Any]:
-    report = sync(job_at(store, history))
+    report = sync_all(job_at(store, history))
     return {"messages": report.messages, "failed": report.failed}
 
 
 def _rebuild(store: Store, history: Path) -> dict[str, Any]:
     job = job_at(store, history)
-    desk = Desk(store, job.machine, job.owner, job.clock())
-    return {"versions": deriving.rebuild(desk, job.sources, lambda *numbers: None)}
+    desk = ArchiveWriter(store, job.machine, job.owner, job.clock())
+    return {"versions": deriving.rebuild_archive(desk, job.sources, lambda *numbers: None)}
 
 
 _WORKS = {"sync": _sync, "rebuild": _rebuild}

@@ -9,12 +9,12 @@ from pathlib import Path
 from random import Random
 
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Sync, add
+from everturn.capture.sync import SyncJob, add_paths
 from everturn.model.conversation import Message
-from everturn.sources import Found, Places, Source, all_sources
+from everturn.sources import SearchPlaces, Source, SourceCandidate, all_sources
 from everturn.sources.database import snapshot
 from everturn.sources.terminal.rounds import TurnParser
-from everturn.sources.terminal.screen import Screen
+from everturn.sources.terminal.screen import TerminalScreen
 from everturn.sources.terminal.stitch import transcribe
 from everturn.store import open_store
 from tests.fuzz import broken
@@ -24,7 +24,7 @@ from tests.sources import goldens
 #: Takes a seed, the bytes that became of it, an empty folder and dice.
 Check = Callable[[Seed, bytes, Path, Random], None]
 
-#: One input in so many goes through the whole of `add` into an archive, which takes longer.
+#: One input in so many goes through the whole of `add_paths` into an archive, which takes longer.
 ARCHIVED = 8
 
 TERMINAL = ("terminal.screen", "terminal.stitch")
@@ -65,7 +65,9 @@ def _source(source: Source, seed: Seed, data: bytes, folder: Path, dice: Random)
         _archived(source, folder if seed.beside else path, data)
 
 
-def _conversations(source: Source, found: Found, data: bytes, lines: bool) -> Iterator[tuple[Found, bytes, bool]]:
+def _conversations(
+    source: Source, found: SourceCandidate, data: bytes, lines: bool
+) -> Iterator[tuple[SourceCandidate, bytes, bool]]:
     if source.unpack is None or found.kind not in ("container", "bundle"):
         is_lines = lines and found.kind not in ("output", "meta") and data.lstrip()[:1] == b"{"
         yield found, data, is_lines  # other beginnings may be taken for other forms of the same format
@@ -82,12 +84,12 @@ def _conversations(source: Source, found: Found, data: bytes, lines: bool) -> It
             written = list(member.lines)
             assert all(line.find(b"\n") == len(line) - 1 for line in written[:-1]), "a line that is none"
             name = Path(f"{found.path}#{member.name}")
-            yield Found(name, member.kind, member.native_id, member.parent), b"".join(written), True
+            yield SourceCandidate(name, member.kind, member.native_id, member.parent), b"".join(written), True
     except OSError:  # the file cannot be read at all, and that is what is said of it
         pass
 
 
-def _read(source: Source, found: Found, data: bytes, lines: bool, seed: int) -> None:
+def _read(source: Source, found: SourceCandidate, data: bytes, lines: bool, seed: int) -> None:
     whole = goldens.read(source, found, data)
     assert whole.consumed <= len(data)
     goldens.assert_accounted(data, whole, lines)
@@ -102,9 +104,9 @@ def _read(source: Source, found: Found, data: bytes, lines: bool, seed: int) -> 
 def _archived(source: Source, path: Path, data: bytes) -> None:
     store = open_store("memory:")
     try:
-        places = Places(Path("/nowhere"), {}, "linux")
-        report = add(
-            Sync(store, {source.name: source}, places, Policy(), "box", "ann", lambda: 1_772_000_000_000), [path]
+        places = SearchPlaces(Path("/nowhere"), {}, "linux")
+        report = add_paths(
+            SyncJob(store, {source.name: source}, places, Policy(), "box", "ann", lambda: 1_772_000_000_000), [path]
         )
         files = store.files()
         assert report.failed or files
@@ -124,7 +126,7 @@ def _archived(source: Source, path: Path, data: bytes) -> None:
 # the terminal -----------------------------------------------------------------------------------------------------------
 def _screen(seed: Seed, data: bytes, folder: Path, dice: Random) -> None:
     columns, rows = dice.choice(((20, 6), (80, 24), (2, 2), (300, 3), (7, 60)))
-    whole, pieces = Screen(columns, rows), Screen(columns, rows)
+    whole, pieces = TerminalScreen(columns, rows), TerminalScreen(columns, rows)
     whole.feed(data)
     cuts = sorted(dice.choices(range(len(data) + 1), k=dice.randint(1, 30)))
     for start, end in zip((0, *cuts), (*cuts, len(data)), strict=True):

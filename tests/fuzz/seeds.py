@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from everturn.sources import Found, Source
+from everturn.sources import Source, SourceCandidate
 from tests.fuzz.mutations import LARGEST
 from tests.sources import goldens
 from tests.sources.codex.test_find import NAME as ROLLOUT
@@ -47,9 +47,9 @@ class Seed:
     lines: bool = False  # records are lines: any cuts give the same
     beside: tuple[tuple[str, bytes], ...] = ()  # the other files of a bundle
 
-    def found(self, folder: Path) -> Found:
+    def found(self, folder: Path) -> SourceCandidate:
         """What the sound file was known to be."""
-        return Found(folder / self.path, self.kind, self.native_id)
+        return SourceCandidate(folder / self.path, self.kind, self.native_id)
 
 
 def seeds_of(source: Source) -> list[Seed]:
@@ -139,7 +139,7 @@ def _known(source: Source, folder: Path, path: str, data: bytes) -> Iterator[See
     place = folder / path
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(data)
-    found = source.sniff(place, data[: goldens.HEAD]) or Found(place, native_id=place.stem)
+    found = source.sniff(place, data[: goldens.HEAD]) or SourceCandidate(place, native_id=place.stem)
     is_lines = place.suffix == ".jsonl" and found.kind not in ("output", "meta")
     yield Seed(path, data, found.kind, found.native_id or place.stem, is_lines)
     if source.unpack is not None and found.kind in ("container", "bundle"):

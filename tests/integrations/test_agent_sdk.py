@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from everturn.capture.deriving import rebuild
-from everturn.capture.forget import forget
-from everturn.capture.writing import Desk
+from everturn.capture.deriving import rebuild_archive
+from everturn.capture.forget import forget_session
+from everturn.capture.writing import ArchiveWriter
 from everturn.derive.analysis import terms
 from everturn.integrations import Archive
 from everturn.integrations.agent_sdk import TranscriptStore
-from everturn.integrations.archive import whole
+from everturn.integrations.archive import as_store
 from everturn.sources import all_sources
-from everturn.store import Query, SessionFilter
+from everturn.store import IndexQuery, SessionFilter
 from everturn.store.sql import SqlStore
 
 SESSION = "0c1f5a30-9c2b-4a56-8f1e-3d2f8a4b6c7d"
@@ -75,7 +75,7 @@ def test_an_entry_with_a_uuid_is_there_once_and_one_without_each_time(store: Tra
 def test_what_is_mirrored_is_a_session_and_can_be_searched(store: TranscriptStore) -> None:
     run(store.append(KEY, TALK))
     assert sessions(store.archive) == [SESSION]
-    words = Query(groups=((tuple(terms("café")),),))
+    words = IndexQuery(groups=((tuple(terms("café")),),))
     hits = store.archive.do(lambda archive: [archive.session(hit.session)[0] for hit in archive.search(words)])
     assert [session.native_id for session in hits] == [SESSION]
 
@@ -108,7 +108,9 @@ def test_a_rebuild_makes_the_same_rows(store: TranscriptStore) -> None:
         return [(row.native_id, row.n_messages, row.n_turns) for row, _ in archive.sessions(SessionFilter())[0]]
 
     before = store.archive.do(rows)
-    store.archive.do(lambda archive: rebuild(Desk(whole(archive), "", "", 1), all_sources(), lambda *_: None))
+    store.archive.do(
+        lambda archive: rebuild_archive(ArchiveWriter(as_store(archive), "", "", 1), all_sources(), lambda *_: None)
+    )
     assert store.archive.do(rows) == before
     assert run(store.load(KEY)) == TALK
 
@@ -117,7 +119,9 @@ def test_forgetting_the_session_takes_the_transcript_and_its_summary(store: Tran
     run(store.append(KEY, TALK))
 
     def erase(archive: SqlStore) -> None:
-        forget(Desk(whole(archive), "", "", 1), all_sources(), archive.sessions(SessionFilter())[0][0][0])
+        forget_session(
+            ArchiveWriter(as_store(archive), "", "", 1), all_sources(), archive.sessions(SessionFilter())[0][0][0]
+        )
 
     store.archive.do(erase)
     assert run(store.load(KEY)) is None

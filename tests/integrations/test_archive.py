@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.errors import EverturnError, Usage
+from everturn.errors import EverturnError, UsageError
 from everturn.integrations import Archive
 from everturn.store.sql import SqlStore
 
@@ -82,5 +82,8 @@ def test_a_closed_archive_says_so(tmp_path: Path) -> None:
 
 
 def test_an_unknown_durability_is_refused(tmp_path: Path) -> None:
-    with Archive(tmp_path / "archive.db", durability="hope") as archive, pytest.raises(Usage, match="power or process"):
+    with (
+        Archive(tmp_path / "archive.db", durability="hope") as archive,
+        pytest.raises(UsageError, match="power or process"),
+    ):
         archive.do(add, "o")

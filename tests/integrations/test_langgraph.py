@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pytest
 from typing_extensions import TypedDict
 
-from everturn.errors import Conflict, Usage
+from everturn.errors import Conflict, UsageError
 from everturn.integrations import Archive
 
 pytestmark = pytest.mark.needs("module:langgraph")
@@ -115,7 +115,7 @@ def test_what_needs_pickle_is_refused(archive: Archive) -> None:
         JsonPlusSerializer,
     )
 
-    with pytest.raises(Usage, match="pickle"):
+    with pytest.raises(UsageError, match="pickle"):
         saver(archive, serde=JsonPlusSerializer(pickle_fallback=True))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from everturn.llm import Message, Part, Request, anthropic_messages, chat_completions
+from everturn.llm import ChatMessage, ChatPart, ModelRequest, anthropic_messages, chat_completions
 from everturn.llm.http import Endpoint, HttpBackend, Patience
 from everturn.llm.wire import Wire
 from tests.model_server import ModelServer
@@ -18,9 +18,9 @@ WIRES: dict[str, Wire] = {"messages": anthropic_messages, "chat": chat_completio
 QUICK = Patience(connect=20, read=20, total=20, tries=3)
 
 
-def asks(text: str = "hello", **more: Any) -> Request:
+def asks(text: str = "hello", **more: Any) -> ModelRequest:
     """One question."""
-    return Request((Message("user", (Part("text", text),)),), **more)
+    return ModelRequest((ChatMessage("user", (ChatPart("text", text),)),), **more)
 
 
 def backend(server: ModelServer, wire: str = "messages", patience: Patience = QUICK, **more: Any) -> HttpBackend:

@@ -10,8 +10,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from everturn.llm import Message, Part, Request, Tool, anthropic_messages, chat_completions, responses
-from everturn.llm.repair import repair
+from everturn.llm import ChatMessage, ChatPart, ModelRequest, ToolSpec, anthropic_messages, chat_completions, responses
+from everturn.llm.repair import repair_history
 from everturn.llm.wire import Wire
 
 WIRES: dict[str, Wire] = {
@@ -19,7 +19,7 @@ WIRES: dict[str, Wire] = {
     "chat_completions": chat_completions,
     "responses": responses,
 }
-TOOLS = tuple(Tool(name, f"to {name}", {"type": "object", "properties": {}}) for name in ("read", "write", "run"))
+TOOLS = tuple(ToolSpec(name, f"to {name}", {"type": "object", "properties": {}}) for name in ("read", "write", "run"))
 PNG = "iVBORw0KGgo="
 _WORDS = "look at the file then run its tests — why is “naïve” red? 修正 ok".split()
 
@@ -30,18 +30,18 @@ def request(wire: str, seed: int, turns: int = 3) -> dict[str, Any]:
     return _MAKERS[wire](dice, turns)
 
 
-def messages_of(wire: str, body: dict[str, Any]) -> tuple[Message, ...]:
+def messages_of(wire: str, body: dict[str, Any]) -> tuple[ChatMessage, ...]:
     """Its history in the neutral form."""
     return tuple(map(WIRES[wire].message, body["input" if wire == "responses" else "messages"]))
 
 
-def sent(wire: str, messages: tuple[Message, ...], like: dict[str, Any] | None = None) -> dict[str, Any]:
+def sent(wire: str, messages: tuple[ChatMessage, ...], like: dict[str, Any] | None = None) -> dict[str, Any]:
     """A request with this history, and everything else as in another one."""
     kept = {name: value for name, value in (like or {}).items() if name not in ("messages", "input")}
-    return WIRES[wire].body(Request(messages, tools=TOOLS, model="m", extra=kept))
+    return WIRES[wire].body(ModelRequest(messages, tools=TOOLS, model="m", extra=kept))
 
 
-def cuts(messages: tuple[Message, ...]) -> list[tuple[Message, ...]]:
+def cuts(messages: tuple[ChatMessage, ...]) -> list[tuple[ChatMessage, ...]]:
     """What a crash, a lost record or a window leaves of a history: each end, each beginning, each part missing."""
     left = [messages[:end] for end in range(1, len(messages))] + [messages[start:] for start in range(1, len(messages))]
     for place, message in enumerate(messages):
@@ -55,21 +55,21 @@ def cuts(messages: tuple[Message, ...]) -> list[tuple[Message, ...]]:
     return left
 
 
-def taken_up(messages: tuple[Message, ...], wire: str = "") -> tuple[Message, ...]:
+def taken_up(messages: tuple[ChatMessage, ...], wire: str = "") -> tuple[ChatMessage, ...]:
     """A broken history, repaired into a request."""
-    repaired = repair(asked(messages), wire=wire).messages
+    repaired = repair_history(asked(messages), wire=wire).messages
     again = asked(repaired)
-    return repaired if len(again) == len(repaired) else repair(again, wire=wire).messages
+    return repaired if len(again) == len(repaired) else repair_history(again, wire=wire).messages
 
 
-def asked(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+def asked(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
     """The history as a request: when it would end with the assistant, the user says something."""
     is_open = not messages or messages[-1].role in ("assistant", "system")
-    return (*messages, Message("user", (Part("text", "go on"),))) if is_open else messages
+    return (*messages, ChatMessage("user", (ChatPart("text", "go on"),))) if is_open else messages
 
 
-def _with(message: Message, parts: tuple[Part, ...]) -> Message:
-    return Message(message.role, parts, message.id, message.wire, message.raw)
+def _with(message: ChatMessage, parts: tuple[ChatPart, ...]) -> ChatMessage:
+    return ChatMessage(message.role, parts, message.id, message.wire, message.raw)
 
 
 def _text(dice: random.Random) -> str:
@@ -104,7 +104,7 @@ def _anthropic(dice: random.Random, turns: int) -> dict[str, Any]:
         if messages[-1]["role"] == "user" and turn < turns - 1 and _some(dice, 0.8):
             messages += _anthropic_answer(dice, is_thinking)
     body: dict[str, Any] = {"model": "m", "max_tokens": 100, "system": "Be brief.", "messages": messages}
-    return body | {"tools": anthropic_messages.body(Request((), tools=TOOLS))["tools"]}
+    return body | {"tools": anthropic_messages.body(ModelRequest((), tools=TOOLS))["tools"]}
 
 
 def _anthropic_prompt(dice: random.Random) -> Any:
@@ -185,7 +185,7 @@ def _chat(dice: random.Random, turns: int) -> dict[str, Any]:
             messages.append(answer | ({"reasoning_content": _text(dice)} if _some(dice, 0.3) else {}))
             if _some(dice, 0.1):
                 messages.append({"role": "assistant", "content": _text(dice)})
-    return {"model": "m", "messages": messages, "tools": chat_completions.body(Request((), tools=TOOLS))["tools"]}
+    return {"model": "m", "messages": messages, "tools": chat_completions.body(ModelRequest((), tools=TOOLS))["tools"]}
 
 
 def _chat_prompt(dice: random.Random) -> Any:
@@ -230,7 +230,7 @@ def _responses(dice: random.Random, turns: int) -> dict[str, Any]:
             items += _responses_step(dice, new_id, item_id, is_thinking)
         if turn < turns - 1:
             items += _responses_answer(dice, item_id, is_thinking)
-    tools = responses.body(Request((), tools=TOOLS))["tools"]
+    tools = responses.body(ModelRequest((), tools=TOOLS))["tools"]
     return {"model": "m", "store": False, "instructions": "Be brief.", "tools": tools, "input": items}
 
 

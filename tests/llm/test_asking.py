@@ -7,11 +7,20 @@ from typing import Any
 
 import pytest
 
-from everturn.derive.redact import redact
+from everturn.derive.redact import redact_text
 from everturn.errors import BadAnswer, ModelBusy, ModelError, ModelRefused, ModelUnreachable, OverBudget
-from everturn.llm import Message, Part, Receipt, Request, Tool, Usage, anthropic_messages, chat_completions
-from everturn.llm.asking import Asker, Budget, size_of, without_thoughts
-from everturn.llm.reasoning import Sieve, split, words
+from everturn.llm import (
+    ChatMessage,
+    ChatPart,
+    ModelRequest,
+    Receipt,
+    ReplyTokens,
+    ToolSpec,
+    anthropic_messages,
+    chat_completions,
+)
+from everturn.llm.asking import AskBudget, Asker, request_tokens, without_thoughts
+from everturn.llm.reasoning import Sieve, split_thoughts, thought_words
 from tests.llm.asking_models import asks, backend, ticking
 from tests.model_server import Call, ModelServer, Says, bad_json, broken, busy, refuses
 
@@ -20,13 +29,13 @@ PASSWORD = "correct-horse-" + "battery7"
 BOTH = pytest.mark.parametrize("wire", ["messages", "chat"])
 
 
-def asker(server: ModelServer, wire: str = "messages", budget: Budget | None = None, **more: Any) -> Asker:
-    return Asker(backend(server, wire, **more), budget or Budget(), redact, ticking())
+def asker(server: ModelServer, wire: str = "messages", budget: AskBudget | None = None, **more: Any) -> Asker:
+    return Asker(backend(server, wire, **more), budget or AskBudget(), redact_text, ticking())
 
 
 def test_without_a_backend_nothing_is_sent() -> None:
     with ModelServer([Says("x")]) as server:
-        nobody = Asker(None, Budget(), redact, ticking())
+        nobody = Asker(None, AskBudget(), redact_text, ticking())
         with pytest.raises(ModelRefused, match="no model was named"):
             nobody.ask(asks(), "summary")
         with pytest.raises(ModelRefused, match="no model was named"):
@@ -38,11 +47,11 @@ def test_without_a_backend_nothing_is_sent() -> None:
 def test_a_receipt_says_what_a_request_cost(wire: str) -> None:
     kept: list[Receipt] = []
     with ModelServer([busy(), Says("fine", tokens=(120, 8), model="scripted-2")]) as server:
-        one = Asker(backend(server, wire), Budget(), redact, ticking(25), kept.append)
+        one = Asker(backend(server, wire), AskBudget(), redact_text, ticking(25), kept.append)
         reply = one.ask(asks(), "turn summary")
-    expected = Receipt("test", "scripted-2", "turn summary", Usage(120, 8), 2, 1000, 25, "end")
+    expected = Receipt("test", "scripted-2", "turn summary", ReplyTokens(120, 8), 2, 1000, 25, "end")
     assert kept == one.receipts == [expected]
-    assert reply.usage == one.spent == Usage(120, 8)
+    assert reply.usage == one.spent == ReplyTokens(120, 8)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +73,7 @@ def test_what_failed_leaves_a_receipt_too(
             one.ask(asks(), "p") if is_whole else list(one.stream(asks(), "p"))
     receipt = one.receipts[0]
     assert (receipt.stop, receipt.tries, receipt.model, len(one.receipts)) == (stop, tries, "scripted", 1)
-    assert receipt.usage == Usage(size_of(asks()) if may_cost else 0, source="estimate")
+    assert receipt.usage == ReplyTokens(request_tokens(asks()) if may_cost else 0, source="estimate")
 
 
 @BOTH
@@ -72,7 +81,7 @@ def test_tokens_that_nobody_counted_are_estimated_and_said_to_be(wire: str) -> N
     with ModelServer([Says("some words of an answer", usage=False)]) as server:
         one = asker(server, wire)
         reply = one.ask(asks("a question of some words"), "p")
-    assert reply.usage.source == "estimate" and reply.usage.input == size_of(asks("a question of some words"))
+    assert reply.usage.source == "estimate" and reply.usage.input == request_tokens(asks("a question of some words"))
     assert 3 <= reply.usage.output <= 8
 
 
@@ -99,15 +108,15 @@ def test_a_stream_that_is_closed_early_leaves_a_receipt() -> None:
 @pytest.mark.parametrize(
     ("budget", "words_"),
     [
-        (Budget(requests=1), "1 requests were allowed"),
-        (Budget(input=125), "125 are allowed"),
-        (Budget(output=60), "are left for an answer"),
-        (Budget(tokens=200), "are left for an answer"),
-        (Budget(requests=0), "0 requests"),
-        (Budget(input=2), "2 are allowed"),
+        (AskBudget(requests=1), "1 requests were allowed"),
+        (AskBudget(input=125), "125 are allowed"),
+        (AskBudget(output=60), "are left for an answer"),
+        (AskBudget(tokens=200), "are left for an answer"),
+        (AskBudget(requests=0), "0 requests"),
+        (AskBudget(input=2), "2 are allowed"),
     ],
 )
-def test_what_would_go_over_the_budget_is_not_sent(budget: Budget, words_: str) -> None:
+def test_what_would_go_over_the_budget_is_not_sent(budget: AskBudget, words_: str) -> None:
     with ModelServer(lambda asked: Says("fine", tokens=(120, 50))) as server:
         one = asker(server, budget=budget)
         with pytest.raises(OverBudget) as caught:
@@ -119,15 +128,15 @@ def test_what_would_go_over_the_budget_is_not_sent(budget: Budget, words_: str) 
 
 def test_an_answer_may_have_what_is_left_of_the_budget() -> None:
     with ModelServer([Says("fine", tokens=(10, 700)), Says("fine")]) as server:
-        one = asker(server, budget=Budget(output=1000))
+        one = asker(server, budget=AskBudget(output=1000))
         one.ask(asks(max_tokens=4000), "p")
         one.ask(asks(max_tokens=4000), "p")
     assert [asked.body["max_tokens"] for asked in server.asked] == [1000, 300]
 
 
-def conversation(wire: str) -> Request:
+def conversation(wire: str) -> ModelRequest:
     """Secrets in every place a text can be."""
-    own: list[Message] = []
+    own: list[ChatMessage] = []
     if wire == "messages":
         blocks = [
             {"type": "thinking", "thinking": f"the token is {CANARY}", "signature": "s=="},
@@ -149,19 +158,19 @@ def conversation(wire: str) -> Request:
         said = {"role": "assistant", "content": f"I use {CANARY}", "reasoning_content": CANARY, "tool_calls": [call]}
         own = [chat_completions.message(said),
                chat_completions.message({"role": "tool", "tool_call_id": "t1", "content": CANARY})]  # fmt: skip
-    foreign = Message(
-        "assistant", (Part("text", CANARY), Part("call", call_id="t2", name="shell", arguments={"a": [CANARY]}))
+    foreign = ChatMessage(
+        "assistant", (ChatPart("text", CANARY), ChatPart("call", call_id="t2", name="shell", arguments={"a": [CANARY]}))
     )
-    return Request(
+    return ModelRequest(
         (
-            Message("user", (Part("text", f"key {CANARY}"),)),
+            ChatMessage("user", (ChatPart("text", f"key {CANARY}"),)),
             *own,
             foreign,
-            Message("tool", (Part("result", CANARY, "t2", "shell"),)),
-            Message("user", (Part("text", "go on"),)),
+            ChatMessage("tool", (ChatPart("result", CANARY, "t2", "shell"),)),
+            ChatMessage("user", (ChatPart("text", "go on"),)),
         ),
         system=f"system {CANARY}",
-        tools=(Tool("shell", f"runs {CANARY}", {"type": "object", "description": CANARY}),),
+        tools=(ToolSpec("shell", f"runs {CANARY}", {"type": "object", "description": CANARY}),),
         extra={"metadata": {"note": CANARY}},
     )
 
@@ -185,19 +194,19 @@ def test_what_holds_no_secret_is_sent_as_it_came() -> None:
     ]
     result = {"type": "tool_result", "tool_use_id": "t1", "content": "fine"}
     own: list[dict[str, Any]] = [{"role": "assistant", "content": blocks}, {"role": "user", "content": [result]}]
-    tools = (Tool("shell", "runs", {}),)
+    tools = (ToolSpec("shell", "runs", {}),)
     with ModelServer([Says("fine")], strict=True) as server:
-        asker(server).ask(Request(tuple(map(anthropic_messages.message, own)), tools=tools), "p")
+        asker(server).ask(ModelRequest(tuple(map(anthropic_messages.message, own)), tools=tools), "p")
     assert json.dumps(server.asked[0].body["messages"]) == json.dumps(own)
 
 
 @BOTH
 def test_half_an_emoji_can_be_asked_about(wire: str) -> None:
     half = "\ud83d"
-    call = Message("assistant", (Part("call", call_id="c", name="f", arguments={half: [half, 1 << 70]}),))
-    result = Message("tool", (Part("result", half, "c", "f"),))
+    call = ChatMessage("assistant", (ChatPart("call", call_id="c", name="f", arguments={half: [half, 1 << 70]}),))
+    result = ChatMessage("tool", (ChatPart("result", half, "c", "f"),))
     with ModelServer([Says("fine"), Says("fine")], strict=True) as server:
-        request = Request((*asks(half + "?").messages, call, result), half, (Tool("f", half, {"x": half}),))
+        request = ModelRequest((*asks(half + "?").messages, call, result), half, (ToolSpec("f", half, {"x": half}),))
         assert asker(server, wire).ask(request, "p").text == "fine"
         assert backend(server, wire).ask(request).text == "fine"
     assert "\ufffd?" in server.asked[0].text
@@ -222,8 +231,8 @@ THOUGHTS = [
 
 @pytest.mark.parametrize(("text", "thought", "answer"), THOUGHTS)
 def test_thinking_aloud_is_told_apart_from_the_answer(text: str, thought: str, answer: str) -> None:
-    before, after = split(text)
-    assert (words(before), after) == (thought, answer)
+    before, after = split_thoughts(text)
+    assert (thought_words(before), after) == (thought, answer)
     assert before + after == text
 
 
@@ -267,5 +276,5 @@ def test_an_answer_with_blocks_loses_its_reasoning_for_good() -> None:
 
 def test_calls_are_given_back_untouched() -> None:
     with ModelServer([Says("<think>x</think>", (Call("f", {"a": 1}),))]) as server:
-        reply = asker(server).ask(asks(tools=(Tool("f", "", {}),)), "p")
+        reply = asker(server).ask(asks(tools=(ToolSpec("f", "", {}),)), "p")
     assert (reply.text, reply.stop, reply.calls[0].arguments) == ("", "calls", {"a": 1})

@@ -12,7 +12,7 @@ import pytest
 from everturn import configfile, settings
 from everturn.errors import BadConfig
 from everturn.llm import Backend
-from everturn.llm.configured import Described, Surroundings, describe, names, open_backend
+from everturn.llm.configured import ModelConfig, Surroundings, model_names, open_backend, read_model_config
 from everturn.sources import all_sources
 from tests.llm.asking_models import asks
 from tests.model_server import ModelServer, Says
@@ -55,7 +55,7 @@ def test_a_model_of_the_file_is_asked(tmp_path: Path) -> None:
             assert open_backend(told, wanted, around).ask(asks()).text == text
         first = open_backend(told, "mine", around)
     assert (first.name, first.model, first.window, first.max_tokens) == ("mine", "small", 8000, 99)
-    assert names(told) == ["mine", "other"]
+    assert model_names(told) == ["mine", "other"]
     assert [asked.body["model"] for asked in server.asked] == ["small", "vendor/large", "big"]
     assert [asked.body["max_tokens"] for asked in server.asked] == [99, 99, 4096]
     assert server.asked[0].headers["authorization"] == "Bearer sk-env" and server.asked[0].body["top_p"] == 0.5
@@ -175,5 +175,5 @@ def test_kinds_are_not_imported_before_they_are_asked_for(tmp_path: Path, plugin
 
 def test_a_description_holds_no_key(tmp_path: Path) -> None:
     told = models(tmp_path, "[models.a]\nkind='openai'\nmodel='m'\nkey_env='MY_KEY'")
-    assert isinstance(describe(told, "a"), Described)
-    assert "sk-of" not in repr(describe(told, "a")) + repr(vars(open_backend(told, "a", AROUND)))
+    assert isinstance(read_model_config(told, "a"), ModelConfig)
+    assert "sk-of" not in repr(read_model_config(told, "a")) + repr(vars(open_backend(told, "a", AROUND)))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from everturn.errors import BadAnswer, BadConfig, ModelBusy, ModelRefused, ModelUnreachable
-from everturn.llm.embedding import EndpointEmbedder, LocalEmbedder, described, open_embedder
+from everturn.llm.embedding import EndpointEmbedder, LocalEmbedder, open_embedder, read_embedder_config
 from tests.waiting import PATIENCE
 
 Answer = Callable[[dict[str, Any]], tuple[int, Any]]
@@ -239,9 +239,11 @@ GOOD = {"kind": "endpoint", "base_url": "http://127.0.0.1:1/v1", "model": "small
 
 
 def test_a_section_becomes_an_embedder() -> None:
-    assert described(GOOD).weight == 0.5
-    assert open_embedder(described(GOOD), {}).where == "http://127.0.0.1:1/v1"
-    local = open_embedder(described({"kind": "local", "model": "some/model", "dimensions": 2, "weight": 1}), {})
+    assert read_embedder_config(GOOD).weight == 0.5
+    assert open_embedder(read_embedder_config(GOOD), {}).where == "http://127.0.0.1:1/v1"
+    local = open_embedder(
+        read_embedder_config({"kind": "local", "model": "some/model", "dimensions": 2, "weight": 1}), {}
+    )
     assert (local.where, local.dimensions) == ("", 2)
 
 
@@ -254,16 +256,16 @@ def test_a_section_becomes_an_embedder() -> None:
 )
 def test_a_mistake_in_the_section_is_told_with_its_key(key: str, value: Any) -> None:
     with pytest.raises(BadConfig, match=rf"meaning\.{key}"):
-        described({**GOOD, key: value})
+        read_embedder_config({**GOOD, key: value})
 
 
 def test_a_section_without_what_is_needed_is_told() -> None:
     with pytest.raises(BadConfig, match="model"):
-        described({"kind": "local", "dimensions": 2})
+        read_embedder_config({"kind": "local", "dimensions": 2})
 
 
 def test_the_key_comes_from_the_environment_alone(server: Server) -> None:
-    wanted = described({**GOOD, "base_url": server.base, "key_env": "THE_KEY"})
+    wanted = read_embedder_config({**GOOD, "base_url": server.base, "key_env": "THE_KEY"})
     with pytest.raises(BadConfig, match="THE_KEY"):
         open_embedder(wanted, {})
     open_embedder(wanted, {"THE_KEY": "k-9"}).embed(["a"])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from everturn.errors import BadAnswer, BadConfig, ModelBusy, ModelError, ModelRefused, ModelUnreachable
-from everturn.llm import Message, Part, Request, Tool, http
+from everturn.llm import ChatMessage, ChatPart, ModelRequest, ToolSpec, http
 from everturn.llm.address import address
 from everturn.llm.answers import pause_of
 from everturn.llm.http import Endpoint, HttpBackend, Patience
@@ -64,13 +64,13 @@ def test_an_answer_comes_piece_by_piece_and_the_last_piece_has_it_all(wire: str)
 @BOTH
 def test_a_conversation_with_tools_keeps_the_rules_of_the_provider(wire: str) -> None:
     script = [Says("Let me.", (Call("add", {"a": 1}), Call("add", {"a": 2})), thinking="so"), Says("Three.")]
-    tools = (Tool("add", "adds", {"type": "object"}),)
+    tools = (ToolSpec("add", "adds", {"type": "object"}),)
     with ModelServer(script, strict=True) as server:
         model = backend(server, wire)
         first = model.ask(asks("add", tools=tools))
-        results = Message("tool", tuple(Part("result", "3", call.call_id, call.name) for call in first.calls))
+        results = ChatMessage("tool", tuple(ChatPart("result", "3", call.call_id, call.name) for call in first.calls))
         history = (*asks("add").messages, first.message, results)
-        assert model.ask(Request(history, tools=tools)).text == "Three."
+        assert model.ask(ModelRequest(history, tools=tools)).text == "Three."
     if wire == "messages":
         assert server.asked[1].body["messages"][1]["content"][0]["signature"] == "sig1=="
 

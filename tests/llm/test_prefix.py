@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from everturn.llm.prefix import changed, first_changed, prefix_of
+from everturn.llm.prefix import changed_parts, first_changed_prefix, prefix_of
 from tests.llm.histories import WIRES, request
 
 THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}
@@ -24,8 +24,8 @@ NEXT = {"role": "user", "content": "and?"}
 
 def test_a_history_that_only_grew_is_the_same() -> None:
     prefix = prefix_of(body(ASK))
-    assert changed(prefix, body(ASK, ANSWER, NEXT)) == []
-    assert changed(prefix, body(ASK)) == []
+    assert changed_parts(prefix, body(ASK, ANSWER, NEXT)) == []
+    assert changed_parts(prefix, body(ASK)) == []
 
 
 @pytest.mark.parametrize(
@@ -41,28 +41,28 @@ def test_a_history_that_only_grew_is_the_same() -> None:
     ],
 )
 def test_what_changed_is_named(request_body: dict[str, Any], what: list[str]) -> None:
-    assert changed(prefix_of(body(ASK, ANSWER, NEXT)), request_body) == what
+    assert changed_parts(prefix_of(body(ASK, ANSWER, NEXT)), request_body) == what
 
 
 def test_marks_for_caching_and_the_order_of_members_do_not_count() -> None:
     marked = {"content": [{**TEXT, "cache_control": {"type": "ephemeral"}}], "role": "user"}
     prefix = prefix_of(body({"role": "user", "content": [TEXT]}))
-    assert changed(prefix, body(marked, ANSWER, NEXT)) == []
+    assert changed_parts(prefix, body(marked, ANSWER, NEXT)) == []
 
 
 def test_a_compaction_of_the_provider_begins_the_prefix_anew() -> None:
     compact = {"role": "assistant", "content": [{"type": "compaction", "content": "all of it"}]}
     before = prefix_of(body(ASK, ANSWER, NEXT))
-    assert changed(before, body(ASK, compact, NEXT)) == []
+    assert changed_parts(before, body(ASK, compact, NEXT)) == []
     after = prefix_of(body(ASK, compact, NEXT))
-    assert changed(after, body(compact, NEXT, ANSWER)) == []
-    assert changed(after, body(compact, ASK, ANSWER)) == ["messages"]
+    assert changed_parts(after, body(compact, NEXT, ANSWER)) == []
+    assert changed_parts(after, body(compact, ASK, ANSWER)) == ["messages"]
 
 
 def test_the_first_answer_whose_prefix_changed_is_found() -> None:
     prefixes = [prefix_of(body(ASK)), prefix_of(body(ASK, ANSWER, NEXT))]
-    assert first_changed(prefixes, body(ASK, ANSWER, ASK)) == (1, ["messages"])
-    assert first_changed(prefixes, body(ASK, ANSWER, NEXT, ANSWER)) is None
+    assert first_changed_prefix(prefixes, body(ASK, ANSWER, ASK)) == (1, ["messages"])
+    assert first_changed_prefix(prefixes, body(ASK, ANSWER, NEXT, ANSWER)) is None
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -72,9 +72,9 @@ def test_every_earlier_request_is_a_prefix_of_a_later_one(wire: str) -> None:
         whole = request(wire, seed)
         for end in range(1, len(whole[name])):
             prefix = prefix_of({**whole, name: whole[name][:end]})
-            assert changed(prefix, whole) == [] and changed(prefix, {**whole, name: whole[name][1:]}) != []
+            assert changed_parts(prefix, whole) == [] and changed_parts(prefix, {**whole, name: whole[name][1:]}) != []
 
 
 def test_half_an_emoji_does_not_stop_the_check() -> None:
     broken = body({"role": "user", "content": "a\ud83d"})
-    assert changed(prefix_of(broken), broken) == []
+    assert changed_parts(prefix_of(broken), broken) == []

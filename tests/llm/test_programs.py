@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from everturn.errors import BadAnswer, ModelError, ModelRefused, ModelUnreachable
-from everturn.llm import Message, Part, Request, Tool, programs
-from everturn.llm.programs import MARK, Limits, ProgramBackend, prompt
+from everturn.llm import ChatMessage, ChatPart, ModelRequest, ToolSpec, programs
+from everturn.llm.programs import MARK, ProgramBackend, ProgramLimits, prompt
 from everturn.model.words import ASKING
-from everturn.sources import Ask, Asked, all_sources
+from everturn.sources import AskProgram, ProgramReply, all_sources
 from tests.llm.asking_models import asks
 from tests.waiting import wait_until
 
@@ -95,10 +95,10 @@ class Fake:
         return found
 
 
-def script(folder: Path, text: str, limits: Limits | None = None) -> ProgramBackend:
+def script(folder: Path, text: str, limits: ProgramLimits | None = None) -> ProgramBackend:
     """A backend for a program of these lines."""
     Fake.write(folder / "prog", f"#!{sys.executable}\nimport os, sys, time\n{text}\n")
-    ask = Ask(lambda model: ["prog"], lambda out: Asked(text=out.decode()), lambda at, env: {}, "nothing")
+    ask = AskProgram(lambda model: ["prog"], lambda out: ProgramReply(text=out.decode()), lambda at, env: {}, "nothing")
     return ProgramBackend("test", "", ask, {"PATH": str(folder)}, limits)
 
 
@@ -195,7 +195,7 @@ def test_a_program_takes_no_tools(tmp_path: Path) -> None:
     model = script(tmp_path, "print('x')")
     assert model.takes_tools is False
     with pytest.raises(ModelRefused, match="takes no tools"):
-        model.ask(asks(tools=(Tool("f", "", {}),)))
+        model.ask(asks(tools=(ToolSpec("f", "", {}),)))
 
 
 def test_a_stream_of_a_program_is_one_piece(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_program_that_takes_too_long_is_ended_with_all_its_children(
     monkeypatch.setattr(programs, "_waited", wait_for_both)
     text = f"pid = os.fork()\nopen({str(noted)!r}, 'a').write(f'{{os.getpid()}}\\n')\ntime.sleep(600)"
     with pytest.raises(ModelUnreachable, match=r"within 0\.05 s"):
-        script(tmp_path, text, Limits(seconds=0.05)).ask(asks())
+        script(tmp_path, text, ProgramLimits(seconds=0.05)).ask(asks())
     wait_until(lambda: not any(is_running(int(pid)) for pid in noted.read_text().split()))
 
 
@@ -250,7 +250,7 @@ def test_a_child_that_went_away_does_not_hold_us_up(tmp_path: Path) -> None:
 
 def test_a_program_that_prints_without_end_is_ended(tmp_path: Path) -> None:
     with pytest.raises(BadAnswer, match="more than 100000 bytes"):
-        script(tmp_path, "while True: print('x' * 1000)", Limits(most_bytes=100_000)).ask(asks())
+        script(tmp_path, "while True: print('x' * 1000)", ProgramLimits(most_bytes=100_000)).ask(asks())
 
 
 def test_a_program_that_does_not_read_its_prompt_may_still_answer(tmp_path: Path) -> None:
@@ -271,13 +271,14 @@ def test_nothing_in_a_prompt_reaches_a_shell(tmp_path: Path) -> None:
 
 
 def test_a_conversation_is_told_as_one_text() -> None:
-    request = Request(
+    request = ModelRequest(
         (
-            Message("user", (Part("text", "add"),)),
-            Message(
-                "assistant", (Part("thinking", "hm"), Part("text", "I do."), Part("call", name="f", arguments={"a": 1}))
+            ChatMessage("user", (ChatPart("text", "add"),)),
+            ChatMessage(
+                "assistant",
+                (ChatPart("thinking", "hm"), ChatPart("text", "I do."), ChatPart("call", name="f", arguments={"a": 1})),
             ),
-            Message("tool", (Part("result", "3", name="f"),)),
+            ChatMessage("tool", (ChatPart("result", "3", name="f"),)),
         ),
         system="Be brief.",
     )

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from everturn.llm.programs import Limits, ProgramBackend
-from everturn.sources import Places, all_sources
+from everturn.llm.programs import ProgramBackend, ProgramLimits
+from everturn.sources import SearchPlaces, all_sources
 from tests.llm.asking_models import asks
 from tests.model_server import Asked, ModelServer, Says
 
@@ -22,8 +22,8 @@ def answered(name: str, home: Path, server: ModelServer, env: dict[str, str], mo
     source = all_sources()[name]
     assert source.ask is not None
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "TERM": "xterm", **env}
-    reply = ProgramBackend("real", model, source.ask, env, Limits(seconds=120)).ask(asks("What is the answer?"))
-    places = Places(home, env, "linux")
+    reply = ProgramBackend("real", model, source.ask, env, ProgramLimits(seconds=120)).ask(asks("What is the answer?"))
+    places = SearchPlaces(home, env, "linux")
     assert [found for root in source.roots(places) for found in source.find(root)] == []
     assert "What is the answer?" in server.asked[-1].text
     return reply

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.llm import Message, Part, Reply, Request, Tool, responses
+from everturn.llm import ChatMessage, ChatPart, ModelRequest, Reply, ToolSpec, responses
 from everturn.llm.http import Endpoint, HttpBackend, Patience
-from everturn.llm.validate import validate
-from everturn.llm.wire import Failed, Garbled
+from everturn.llm.validate import validate_request
+from everturn.llm.wire import GarbledAnswer, StreamFailed
 from tests.llm.histories import WIRES, messages_of, request, sent
 from tests.llm.wire_messages import objects, texts, unknown_blocks, words
 from tests.model_server import ModelServer
@@ -106,10 +106,10 @@ def test_a_last_event_without_the_output_does_not_lose_it() -> None:
 def test_a_failed_answer_is_told() -> None:
     assembly = responses.assembly()
     failed = {"type": "response.failed", "response": {"error": {"code": "server_error", "message": "sorry"}}}
-    with pytest.raises(Failed) as caught:
+    with pytest.raises(StreamFailed) as caught:
         assembly.feed(json.dumps(failed))
     assert caught.value.failure.passes and caught.value.failure.says == "sorry"
-    with pytest.raises(Failed):
+    with pytest.raises(StreamFailed):
         assembly.feed('{"type": "error", "code": "rate_limit_exceeded", "message": "slow"}')
 
 
@@ -126,7 +126,7 @@ def test_an_assembly_reads_anything_or_says_it_is_garbled(given: list[dict[str, 
     try:
         for event in given:
             assembly.feed(json.dumps(event))
-    except (Garbled, Failed):
+    except (GarbledAnswer, StreamFailed):
         pass
     assert assembly.reply().stop in ("cut", "end", "length")
 
@@ -136,34 +136,36 @@ def test_results_of_ours_fit_to_calls_of_theirs() -> None:
         {"type": "function_call", "call_id": "functions.a:0", "name": "read", "arguments": "{}"},
         {"type": "custom_tool_call", "call_id": "c:1", "name": "patch", "input": "words"},
     ]
-    results = Message("tool", (Part("result", "one", "functions.a:0"), Part("result", "two", "c:1", is_error=True)))
-    body = responses.body(Request((*map(responses.message, calls), results)))
+    results = ChatMessage(
+        "tool", (ChatPart("result", "one", "functions.a:0"), ChatPart("result", "two", "c:1", is_error=True))
+    )
+    body = responses.body(ModelRequest((*map(responses.message, calls), results)))
     assert body["input"][2:] == [
         {"type": "function_call_output", "call_id": "functions.a:0", "output": "one"},
         {"type": "custom_tool_call_output", "call_id": "c:1", "output": "Error: two"},
     ]
-    assert validate("responses", body) == []
+    assert validate_request("responses", body) == []
 
 
 def test_a_thought_that_is_kept_nowhere_is_not_sent_nor_asked_for() -> None:
     answer = rendered("responses", Says("So.", thinking="hm"), "m", 1).whole
     answer["output"][0].pop("encrypted_content")
     messages = (
-        Message("user", (Part("text", "?"),)),
+        ChatMessage("user", (ChatPart("text", "?"),)),
         responses.read(answer).message,
-        Message("user", (Part("text", "!"),)),
+        ChatMessage("user", (ChatPart("text", "!"),)),
     )
-    body = responses.body(Request(messages))
+    body = responses.body(ModelRequest(messages))
     assert [item["type"] for item in body["input"]] == ["message", "message", "message"]
-    assert "id" not in body["input"][1] and validate("responses", body) == []
-    stored = responses.body(Request(messages, extra={"store": True}))
+    assert "id" not in body["input"][1] and validate_request("responses", body) == []
+    stored = responses.body(ModelRequest(messages, extra={"store": True}))
     assert [item.get("id") for item in stored["input"]] == [None, "rs_1", "msg_1", None]
 
 
 def test_a_request_asks_for_sealed_thoughts_where_the_model_thinks() -> None:
-    assert "include" not in responses.body(Request(()))
+    assert "include" not in responses.body(ModelRequest(()))
     body = responses.body(
-        Request((), "Be brief.", (Tool("t", "d", {}),), "m", 7, 0.5, {"reasoning": {"effort": "low"}})
+        ModelRequest((), "Be brief.", (ToolSpec("t", "d", {}),), "m", 7, 0.5, {"reasoning": {"effort": "low"}})
     )
     assert body["include"] == ["reasoning.encrypted_content"] and body["store"] is False
     assert body["instructions"] == "Be brief." and body["max_output_tokens"] == 7
@@ -181,10 +183,10 @@ def test_a_conversation_with_calls_is_taken_by_a_strict_server(is_streamed: bool
     with ModelServer(script, strict=True) as server:
         endpoint = Endpoint(server.base, Patience(tries=1), is_streamed=is_streamed)
         backend = HttpBackend("local", "m", responses, endpoint)
-        asked = Message("user", (Part("text", "look"),))
-        first = backend.ask(Request((asked,)))
-        results = Message("tool", tuple(Part("result", "x", call.call_id) for call in first.calls))
-        last = backend.ask(Request((asked, first.message, results)))
+        asked = ChatMessage("user", (ChatPart("text", "look"),))
+        first = backend.ask(ModelRequest((asked,)))
+        results = ChatMessage("tool", tuple(ChatPart("result", "x", call.call_id) for call in first.calls))
+        last = backend.ask(ModelRequest((asked, first.message, results)))
     assert last.text == "Done." and [item["type"] for item in server.asked[1].body["input"]] == [
         "message", "reasoning", "message", "function_call", "function_call", "function_call_output", "function_call_output"
     ]  # fmt: skip

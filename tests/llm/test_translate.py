@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from everturn.llm import Message, Part, anthropic_messages
-from everturn.llm.translate import translate
-from everturn.llm.validate import validate
+from everturn.llm import ChatMessage, ChatPart, anthropic_messages
+from everturn.llm.translate import translate_history
+from everturn.llm.validate import validate_request
 from tests.llm.histories import PNG, WIRES, messages_of, request, sent
 
 PAIRS = [(one, other) for one in WIRES for other in WIRES if one != other]
-ASK = Message("user", (Part("text", "look"),))
+ASK = ChatMessage("user", (ChatPart("text", "look"),))
 
 
-def parts(messages: tuple[Message, ...], kind: str) -> list[Part]:
+def parts(messages: tuple[ChatMessage, ...], kind: str) -> list[ChatPart]:
     return [part for message in messages for part in message.parts if part.kind == kind]
 
 
@@ -30,9 +30,9 @@ def images(value: Any) -> int:
 @pytest.mark.parametrize("seed", range(20))
 def test_a_translated_history_is_valid_and_whole(one: str, other: str, seed: int) -> None:
     before = messages_of(one, request(one, seed))
-    after = translate(before, one, other)
+    after = translate_history(before, one, other)
     body = sent(other, after.messages)
-    assert validate(other, body) == []
+    assert validate_request(other, body) == []
     text = json.dumps(body, ensure_ascii=False)
     for part in parts(before, "text") + parts(before, "result"):
         assert json.dumps(part.text, ensure_ascii=False)[1:-1] in text
@@ -46,19 +46,19 @@ def test_a_translated_history_is_valid_and_whole(one: str, other: str, seed: int
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 @pytest.mark.parametrize("seed", range(10))
 def test_nothing_sealed_by_one_provider_is_sent_to_another(one: str, other: str, seed: int) -> None:
-    text = json.dumps(sent(other, translate(messages_of(one, request(one, seed)), one, other).messages))
+    text = json.dumps(sent(other, translate_history(messages_of(one, request(one, seed)), one, other).messages))
     assert not re.search(r'"(signature|encrypted_content|redacted_thinking|reasoning_content)"|rs_|srvtoolu_', text)
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_there_and_back_again_nothing_more_is_lost(one: str, other: str) -> None:
     for seed in range(10):
-        there = translate(messages_of(one, request(one, seed)), one, other)
-        back = translate(there.messages, other, one)
+        there = translate_history(messages_of(one, request(one, seed)), one, other)
+        back = translate_history(there.messages, other, one)
         assert back.dropped == [] or set(back.dropped) == {
             "the role of a system message within the history: its words go as the user's"
         }
-        assert validate(one, sent(one, back.messages)) == []
+        assert validate_request(one, sent(one, back.messages)) == []
         words = Counter(part.text for part in parts(there.messages, "text"))
         assert Counter(part.text for part in parts(back.messages, "text")) == words
 
@@ -67,26 +67,26 @@ def test_ids_are_written_in_the_way_of_the_provider_call_and_result_alike() -> N
     use = {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_01Ab", "name": "t", "input": {}}]}
     back = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_01Ab", "content": "x"}]}
     history = [ASK, *map(anthropic_messages.message, (use, back))]
-    made = translate(history, "anthropic_messages", "chat_completions")
+    made = translate_history(history, "anthropic_messages", "chat_completions")
     assert made.ids == {"call_01Ab": "toolu_01Ab"} and parts(made.messages, "result")[0].call_id == "call_01Ab"
-    again = translate(made.messages, "chat_completions", "anthropic_messages")
+    again = translate_history(made.messages, "chat_completions", "anthropic_messages")
     assert parts(again.messages, "call")[0].call_id == parts(again.messages, "result")[0].call_id == "toolu_01Ab"
-    short = translate(history, "anthropic_messages", "chat_completions", nine=True)
+    short = translate_history(history, "anthropic_messages", "chat_completions", nine=True)
     assert re.fullmatch("[A-Za-z0-9]{9}", parts(short.messages, "result")[0].call_id)
-    assert short == translate(history, "anthropic_messages", "chat_completions", nine=True)
+    assert short == translate_history(history, "anthropic_messages", "chat_completions", nine=True)
 
 
 def test_ids_that_collide_are_told_apart() -> None:
     ids = ["call_x", "toolu_x", "x" * 90, "x" * 91, "functions.read:0", "call_x"]
     history = [ASK]
     for place, call_id in enumerate(ids):
-        history.append(Message("assistant", (Part("call", call_id=call_id, name="t", arguments={}),)))
-        history.append(Message("tool", (Part("result", str(place), call_id),)))
-    made = translate(history, "", "anthropic_messages")
+        history.append(ChatMessage("assistant", (ChatPart("call", call_id=call_id, name="t", arguments={}),)))
+        history.append(ChatMessage("tool", (ChatPart("result", str(place), call_id),)))
+    made = translate_history(history, "", "anthropic_messages")
     assert list(made.ids.values()) == ids and all(len(new) <= 40 for new in made.ids)
     calls, results = parts(made.messages, "call"), parts(made.messages, "result")
     assert [call.call_id for call in calls] == [result.call_id for result in results]
-    assert validate("anthropic_messages", sent("anthropic_messages", made.messages)) == []
+    assert validate_request("anthropic_messages", sent("anthropic_messages", made.messages)) == []
 
 
 def test_an_image_within_a_result_goes_behind_the_results() -> None:
@@ -97,23 +97,25 @@ def test_an_image_within_a_result_goes_behind_the_results() -> None:
         ASK,
         *map(anthropic_messages.message, ({"role": "assistant", "content": uses}, {"role": "user", "content": backs})),
     ]
-    body = sent("chat_completions", translate(history, "anthropic_messages", "chat_completions").messages)
+    body = sent("chat_completions", translate_history(history, "anthropic_messages", "chat_completions").messages)
     assert [message["role"] for message in body["messages"]] == ["user", "assistant", "tool", "tool", "user"]
     assert [block["type"] for block in body["messages"][-1]["content"]] == ["image_url", "image_url"]
 
 
 def test_an_image_that_is_stored_with_its_provider_is_dropped_and_said() -> None:
     linked = {"role": "user", "content": [{"type": "image", "source": {"type": "file", "file_id": "f"}}]}
-    made = translate([anthropic_messages.message(linked)], "anthropic_messages", "responses")
+    made = translate_history([anthropic_messages.message(linked)], "anthropic_messages", "responses")
     assert made.dropped == ["an image that is stored with its provider"] and made.messages[0].parts[0].text == "[image]"
 
 
 def test_an_open_call_stays_open() -> None:
-    open_call = Message("assistant", (Part("call", call_id="call_a", name="t", arguments={}),), wire="chat_completions")
-    made = translate([ASK, open_call], "chat_completions", "anthropic_messages")
+    open_call = ChatMessage(
+        "assistant", (ChatPart("call", call_id="call_a", name="t", arguments={}),), wire="chat_completions"
+    )
+    made = translate_history([ASK, open_call], "chat_completions", "anthropic_messages")
     assert parts(made.messages, "result") == [] and len(parts(made.messages, "call")) == 1
 
 
 def test_a_history_for_its_own_provider_is_the_same() -> None:
     messages = messages_of("responses", request("responses", 1))
-    assert translate(messages, "responses", "responses").messages == messages
+    assert translate_history(messages, "responses", "responses").messages == messages

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everturn.errors import ModelRefused
-from everturn.llm import Message, Part, Request, Tool, anthropic_messages, chat_completions
+from everturn.llm import ChatMessage, ChatPart, ModelRequest, ToolSpec, anthropic_messages, chat_completions
 from everturn.llm.http import Endpoint, HttpBackend
-from everturn.llm.validate import refused, validate
+from everturn.llm.validate import certain_violations, validate_request
 from tests.llm.histories import WIRES, request
 from tests.llm.wire_messages import objects
 from tests.model_rules import broken_rule
@@ -24,14 +24,14 @@ END: dict[str, Any] = {"role": "user", "content": "and?"}
 
 
 def rules(wire: str, body: dict[str, Any]) -> list[str]:
-    return [one.rule for one in validate(wire, body)]
+    return [one.rule for one in validate_request(wire, body)]
 
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_valid_requests_break_no_rule(wire: str) -> None:
     for seed in range(60):
         body = request(wire, seed)
-        assert validate(wire, body) == [], f"seed {seed}"
+        assert validate_request(wire, body) == [], f"seed {seed}"
 
 
 def use(call_id: str = "a", **more: Any) -> dict[str, Any]:
@@ -190,26 +190,33 @@ def test_a_request_of_any_shape_is_looked_at(wire: str, given: list[dict[str, An
     kinds = ["tool_use", "tool_result", "thinking", "function_call", "reasoning", "message"]
     shaped = [{**one, "type": kinds[n % 6], "role": "user", "content": [one]} for n, one in enumerate(given)]
     for one in (given, shaped):
-        validate(wire, {"messages": one, "input": one})
-    assert validate("another", {"messages": []}) == []
+        validate_request(wire, {"messages": one, "input": one})
+    assert validate_request("another", {"messages": []}) == []
 
 
 def test_what_the_server_refuses_is_found_before_it_is_sent() -> None:
-    orphan = Message("assistant", (Part("call", call_id="a", name="t", arguments={}),))
+    orphan = ChatMessage("assistant", (ChatPart("call", call_id="a", name="t", arguments={}),))
     with ModelServer([], strict=True) as server:
         for wire, base in ((anthropic_messages, server.root), (chat_completions, server.base)):
             backend = HttpBackend("local", "m", wire, Endpoint(base))
             with pytest.raises(ModelRefused, match="no result"):
-                backend.ask(Request((Message("user", (Part("text", "?"),)), orphan), tools=(Tool("t", "", {}),)))
+                backend.ask(
+                    ModelRequest(
+                        (ChatMessage("user", (ChatPart("text", "?"),)), orphan), tools=(ToolSpec("t", "", {}),)
+                    )
+                )
     assert server.asked == []
 
 
 def test_what_only_some_models_refuse_is_no_reason_not_to_send() -> None:
     body = {"messages": [USER, assistant(TEXT)]}
-    assert rules("anthropic_messages", body) == ["ends_on_assistant"] and refused("anthropic_messages", body) == []
+    assert (
+        rules("anthropic_messages", body) == ["ends_on_assistant"]
+        and certain_violations("anthropic_messages", body) == []
+    )
 
 
 def test_sentences_say_nothing_of_what_the_request_says() -> None:
     secret = {"messages": [user({"type": "text", "text": ""}), assistant(use(input={"k": "hunter2"}), THOUGHT), USER]}
-    told = json.dumps([one.sentence for one in validate("anthropic_messages", secret)])
+    told = json.dumps([one.sentence for one in validate_request("anthropic_messages", secret)])
     assert told and "hunter2" not in told and broken_rule("messages", secret) is not None

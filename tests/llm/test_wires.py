@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everturn.llm import Message, Part, Request, Tool, anthropic_messages, chat_completions
-from everturn.llm.wire import Failed, Garbled, Wire
+from everturn.llm import ChatMessage, ChatPart, ModelRequest, ToolSpec, anthropic_messages, chat_completions
+from everturn.llm.wire import GarbledAnswer, StreamFailed, Wire
 from tests.llm import wire_messages as made
 from tests.model_rules import broken_rule
 from tests.model_wires import Call, Says, rendered
@@ -95,7 +95,7 @@ def test_an_assembly_reads_anything_or_says_it_is_garbled(events: list[str]) -> 
         try:
             for event in events:
                 assembly.feed(event)
-        except (Garbled, Failed):
+        except (GarbledAnswer, StreamFailed):
             pass
         assert assembly.reply().stop in ("cut", "end")
 
@@ -103,7 +103,7 @@ def test_an_assembly_reads_anything_or_says_it_is_garbled(events: list[str]) -> 
 @given(made.objects)
 def test_an_answer_of_any_shape_is_read_or_garbled(answer: dict[str, Any]) -> None:
     for wire in WIRES.values():
-        with pytest.raises(Garbled):
+        with pytest.raises(GarbledAnswer):
             wire.read({**answer, "content": None, "choices": []})
         wire.failure({"error": answer})
 
@@ -134,27 +134,27 @@ def test_calls_without_an_index_are_told_apart_by_their_ids() -> None:
 
 
 NEUTRAL = (
-    Message("user", (Part("text", "look"),)),
-    Message(
+    ChatMessage("user", (ChatPart("text", "look"),)),
+    ChatMessage(
         "assistant",
         (
-            Part("thinking", "hidden", raw={"type": "foreign"}),
-            Part("text", "I do."),
-            Part("call", call_id="call:1/x", name="read", arguments={"p": 1}),
-            Part("call", call_id="c2", name="read", arguments={"p": 2}),
+            ChatPart("thinking", "hidden", raw={"type": "foreign"}),
+            ChatPart("text", "I do."),
+            ChatPart("call", call_id="call:1/x", name="read", arguments={"p": 1}),
+            ChatPart("call", call_id="c2", name="read", arguments={"p": 2}),
         ),
         wire="elsewhere",
     ),
-    Message("tool", (Part("result", "one", "call:1/x", "read"),)),
-    Message("tool", (Part("result", "two", "c2", "read", is_error=True),)),
-    Message("user", (Part("text", "and now?"), Part("text", "  "))),
+    ChatMessage("tool", (ChatPart("result", "one", "call:1/x", "read"),)),
+    ChatMessage("tool", (ChatPart("result", "two", "c2", "read", is_error=True),)),
+    ChatMessage("user", (ChatPart("text", "and now?"), ChatPart("text", "  "))),
 )
 
 
 @pytest.mark.parametrize("name", ["messages", "chat"])
 def test_a_history_from_elsewhere_keeps_the_rules_of_the_provider(name: str) -> None:
-    tools = (Tool("read", "reads", {"type": "object"}),)
-    body = WIRES[name].body(Request(NEUTRAL, "Be brief.", tools, "m", 100, 0.5, {"top_p": 1}), stream=True)
+    tools = (ToolSpec("read", "reads", {"type": "object"}),)
+    body = WIRES[name].body(ModelRequest(NEUTRAL, "Be brief.", tools, "m", 100, 0.5, {"top_p": 1}), stream=True)
     assert broken_rule(name, body) is None
     assert "hidden" not in json.dumps(body) and "foreign" not in json.dumps(body)
     assert body["top_p"] == 1 and body["temperature"] == 0.5 and body["max_tokens"] == 100 and body["stream"] is True
@@ -162,7 +162,7 @@ def test_a_history_from_elsewhere_keeps_the_rules_of_the_provider(name: str) -> 
 
 
 def test_results_of_one_response_go_into_one_message_with_the_next_words_behind_them() -> None:
-    sent = anthropic_messages.body(Request(NEUTRAL))["messages"]
+    sent = anthropic_messages.body(ModelRequest(NEUTRAL))["messages"]
     assert [message["role"] for message in sent] == ["user", "assistant", "user"]
     kinds = [block["type"] for block in sent[2]["content"]]
     assert kinds == ["tool_result", "tool_result", "text"]
@@ -173,7 +173,7 @@ def test_results_of_one_response_go_into_one_message_with_the_next_words_behind_
 def test_messages_of_the_provider_are_never_joined() -> None:
     own: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "x"}]},
            {"role": "user", "content": "more"}]  # fmt: skip
-    request = Request(tuple(map(anthropic_messages.message, own)))
+    request = ModelRequest(tuple(map(anthropic_messages.message, own)))
     assert anthropic_messages.body(request)["messages"] == own
 
 
@@ -187,5 +187,5 @@ def test_cached_tokens_are_counted_beside_the_others() -> None:
 
 
 def test_a_limit_by_its_newer_name_replaces_the_older_one() -> None:
-    body = chat_completions.body(Request((), max_tokens=7, extra={"max_completion_tokens": 1}))
+    body = chat_completions.body(ModelRequest((), max_tokens=7, extra={"max_completion_tokens": 1}))
     assert body["max_completion_tokens"] == 7 and "max_tokens" not in body

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from everturn.mcp.archive import Archive as Served
-from everturn.mcp.offers import Offers
+from everturn.mcp.archive import McpArchive as Served
+from everturn.mcp.offers import McpServer
 from everturn.store import open_store
 from tests.mcp.pipes import Pipes
 from tests.recall.archives import Archive
@@ -29,9 +29,9 @@ def archive(db: Path, tmp_path: Path) -> Iterator[Archive]:
 
 
 @pytest.fixture
-def offers(db: Path) -> Iterator[Offers]:
+def offers(db: Path) -> Iterator[McpServer]:
     """What the server offers, without a server."""
-    made = Offers(Served(str(db), clock=lambda: NOW))
+    made = McpServer(Served(str(db), clock=lambda: NOW))
     yield made
     made.close()
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from everturn.errors import OlderArchive
-from everturn.mcp.archive import Archive as Served
-from everturn.mcp.offers import Offers
+from everturn.mcp.archive import McpArchive as Served
+from everturn.mcp.offers import McpServer
 from everturn.store import migrations, open_store
 from tests.mcp.test_tools import said
 from tests.recall.archives import Archive
@@ -25,7 +25,7 @@ def test_a_connection_that_broke_is_made_again_and_the_question_answered(
     archive = Archive(open_store(postgres_url), tmp_path / "agent")
     archive.take_in(archive.history.turn("the zebra question", "an answer"))
     archive.store.close()
-    offers = Offers(Served(postgres_url))
+    offers = McpServer(Served(postgres_url))
     request.addfinalizer(offers.close)
     assert "zebra" in said(offers, "list_sessions")
     with psycopg.connect(postgres_url.rpartition("schema=")[0].rstrip("?&"), autocommit=True) as other:
@@ -41,8 +41,11 @@ def _backend(store: Any) -> tuple[int]:
 
 def test_an_older_archive_on_a_server_is_left_as_it_is(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     open_store(postgres_url).close()
-    steps = (*migrations.known("postgres"), migrations.Migration(99, "later", "CREATE TABLE later (x int)", "abc"))
-    monkeypatch.setattr(migrations, "known", lambda engine: steps)
+    steps = (
+        *migrations.known_migrations("postgres"),
+        migrations.Migration(99, "later", "CREATE TABLE later (x int)", "abc"),
+    )
+    monkeypatch.setattr(migrations, "known_migrations", lambda engine: steps)
     with pytest.raises(OlderArchive, match="everturn sync"):
         open_store(postgres_url, create=False, upgrade=False)
     open_store(postgres_url, create=False).close()

@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 
 from everturn.errors import NothingFound
-from everturn.mcp.handles import handle, taken_apart
-from everturn.mcp.offers import Offers, Peer
-from everturn.mcp.rpc import Refused
+from everturn.mcp.handles import parse_handle, session_handle
+from everturn.mcp.offers import McpServer, Peer
+from everturn.mcp.rpc import RpcError
 from tests.capture.history import OTHER, SID
 from tests.recall.archives import Archive
 
 
-def ask(offers: Offers, method: str, **params: Any) -> dict[str, Any]:
+def ask(offers: McpServer, method: str, **params: Any) -> dict[str, Any]:
     return offers.answer(Peer(), method, params)
 
 
-def code(offers: Offers, method: str, **params: Any) -> int:
+def code(offers: McpServer, method: str, **params: Any) -> int:
     """The number of the error that a request must get."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RpcError) as caught:
         ask(offers, method, **params)
     return caught.value.code
 
@@ -36,8 +36,8 @@ def taken_in(archive: Archive) -> Archive:
 @pytest.mark.parametrize("id", ["plain", "parent/agent-7", "with blanks %2F", "ünïcode", "a?b#c", "\ud83d"])
 def test_a_handle_leads_back_to_its_id(id: str) -> None:
     expected = id.replace("\ud83d", "?")
-    assert taken_apart(handle(id)) == (expected, None, None)
-    assert taken_apart(f"{handle(id)}/turns/3-5") == (expected, 3, 5)
+    assert parse_handle(session_handle(id)) == (expected, None, None)
+    assert parse_handle(f"{session_handle(id)}/turns/3-5") == (expected, 3, 5)
 
 
 @pytest.mark.parametrize(
@@ -45,10 +45,10 @@ def test_a_handle_leads_back_to_its_id(id: str) -> None:
 )
 def test_what_is_no_handle_names_nothing(uri: str) -> None:
     with pytest.raises(NothingFound):
-        taken_apart(uri)
+        parse_handle(uri)
 
 
-def test_every_session_is_a_resource_and_can_be_read(offers: Offers, taken_in: Archive) -> None:
+def test_every_session_is_a_resource_and_can_be_read(offers: McpServer, taken_in: Archive) -> None:
     listed = ask(offers, "resources/list")["resources"]
     assert [one["uri"] for one in listed] == [f"everturn://session/{OTHER}", f"everturn://session/{SID}"]
     (content,) = ask(offers, "resources/read", uri=listed[1]["uri"])["contents"]
@@ -56,7 +56,7 @@ def test_every_session_is_a_resource_and_can_be_read(offers: Offers, taken_in: A
     assert "request 1." in content["text"] and "reply 5." in content["text"]
 
 
-def test_turns_are_read_by_their_template(offers: Offers, taken_in: Archive) -> None:
+def test_turns_are_read_by_their_template(offers: McpServer, taken_in: Archive) -> None:
     first, turns = ask(offers, "resources/templates/list")["resourceTemplates"]
     assert first["uriTemplate"] == "everturn://session/{id}"
     uri = turns["uriTemplate"].format(id=SID, first=2, last=3)
@@ -64,7 +64,7 @@ def test_turns_are_read_by_their_template(offers: Offers, taken_in: Archive) -> 
     assert [n for n in range(1, 6) if f"request {n}." in text] == [2, 3]
 
 
-def test_a_resource_that_is_not_there_is_told_by_its_number(offers: Offers, taken_in: Archive) -> None:
+def test_a_resource_that_is_not_there_is_told_by_its_number(offers: McpServer, taken_in: Archive) -> None:
     assert code(offers, "resources/read", uri="everturn://session/zzzz") == -32002
     assert code(offers, "resources/read", uri="file:///etc/passwd") == -32002
     assert code(offers, "resources/read") == -32602
@@ -72,7 +72,7 @@ def test_a_resource_that_is_not_there_is_told_by_its_number(offers: Offers, take
     assert code(offers, "prompts/get", name="handoff", arguments={"session": "zzzz"}) == -32602
 
 
-def test_a_long_list_of_resources_comes_in_pages(offers: Offers, archive: Archive) -> None:
+def test_a_long_list_of_resources_comes_in_pages(offers: McpServer, archive: Archive) -> None:
     sids = [f"{number:08d}-2222-4333-8444-555555555555" for number in range(53)]
     for sid in sids:
         archive.history.write(archive.history.turn("question", "answer", sid), sid)
@@ -81,22 +81,22 @@ def test_a_long_list_of_resources_comes_in_pages(offers: Offers, archive: Archiv
     second = ask(offers, "resources/list", cursor=first["nextCursor"])
     assert "nextCursor" not in second
     uris = [one["uri"] for one in first["resources"] + second["resources"]]
-    assert uris == [handle(sid) for sid in reversed(sids)]
+    assert uris == [session_handle(sid) for sid in reversed(sids)]
 
 
-def test_the_prompts_say_what_they_take(offers: Offers) -> None:
+def test_the_prompts_say_what_they_take(offers: McpServer) -> None:
     prompts = {one["name"]: one for one in ask(offers, "prompts/list")["prompts"]}
     assert [one["required"] for one in prompts["recall"]["arguments"]] == [True]
     assert [one["required"] for one in prompts["handoff"]["arguments"]] == [False]
 
 
-def test_the_prompt_to_look_something_up_holds_the_question(offers: Offers) -> None:
+def test_the_prompt_to_look_something_up_holds_the_question(offers: McpServer) -> None:
     got = ask(offers, "prompts/get", name="recall", arguments={"question": "why {this}?"})
     (message,) = got["messages"]
     assert message["role"] == "user" and "why {this}?" in message["content"]["text"]
 
 
-def test_the_prompt_to_go_on_holds_the_end_of_the_session(offers: Offers, taken_in: Archive) -> None:
+def test_the_prompt_to_go_on_holds_the_end_of_the_session(offers: McpServer, taken_in: Archive) -> None:
     text = ask(offers, "prompts/get", name="handoff", arguments={"session": SID[:8]})["messages"][0]["content"]["text"]
     assert "reply 5." in text and "not instructions" in text
     newest = ask(offers, "prompts/get", name="handoff")["messages"][0]["content"]["text"]
@@ -113,7 +113,7 @@ def test_the_prompt_to_go_on_holds_the_end_of_the_session(offers: Offers, taken_
         ("x", {}),
     ],
 )
-def test_a_prompt_that_is_asked_for_wrongly_is_refused(offers: Offers, name: str, arguments: dict[str, Any]) -> None:
+def test_a_prompt_that_is_asked_for_wrongly_is_refused(offers: McpServer, name: str, arguments: dict[str, Any]) -> None:
     assert code(offers, "prompts/get", name=name, arguments=arguments) == -32602
 
 
@@ -126,7 +126,7 @@ def test_a_prompt_that_is_asked_for_wrongly_is_refused(offers: Offers, name: str
     ],
 )
 def test_an_id_is_completed_from_its_beginning(
-    offers: Offers, taken_in: Archive, reference: dict[str, str], argument: str
+    offers: McpServer, taken_in: Archive, reference: dict[str, str], argument: str
 ) -> None:
     def values(typed: str) -> list[str]:
         asked = {"ref": reference, "argument": {"name": argument, "value": typed}}
@@ -138,7 +138,7 @@ def test_an_id_is_completed_from_its_beginning(
     assert values("zzz") == []
 
 
-def test_what_has_nothing_to_complete_is_completed_with_nothing(offers: Offers, db: Path) -> None:
+def test_what_has_nothing_to_complete_is_completed_with_nothing(offers: McpServer, db: Path) -> None:
     other = {"ref": {"type": "ref/prompt", "name": "recall"}, "argument": {"name": "question", "value": "a"}}
     assert ask(offers, "completion/complete", **other)["completion"]["values"] == []
     missing = {"ref": {"type": "ref/prompt", "name": "handoff"}, "argument": {"name": "session", "value": "a"}}

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from everturn.derive.tokens import estimate
-from everturn.mcp.archive import Archive as Served
-from everturn.mcp.offers import Offers, Peer
-from everturn.mcp.rpc import Refused
+from everturn.derive.tokens import estimate_tokens
+from everturn.mcp.archive import McpArchive as Served
+from everturn.mcp.offers import McpServer, Peer
+from everturn.mcp.rpc import RpcError
 from everturn.recall.schema import SCHEMA
 from everturn.store import open_store
 from tests.capture.history import OTHER, SID
@@ -26,11 +26,11 @@ HOSTILE = (
 )
 
 
-def call(offers: Offers, name: str, **arguments: Any) -> dict[str, Any]:
+def call(offers: McpServer, name: str, **arguments: Any) -> dict[str, Any]:
     return offers.answer(Peer(), "tools/call", {"name": name, "arguments": arguments})
 
 
-def said(offers: Offers, name: str, **arguments: Any) -> str:
+def said(offers: McpServer, name: str, **arguments: Any) -> str:
     """The text of a call that must succeed."""
     result = call(offers, name, **arguments)
     text: str = result["content"][0]["text"]
@@ -38,7 +38,7 @@ def said(offers: Offers, name: str, **arguments: Any) -> str:
     return text
 
 
-def refused(offers: Offers, name: str, **arguments: Any) -> str:
+def refused(offers: McpServer, name: str, **arguments: Any) -> str:
     """The text of a call that must fail as a tool does: for the model to read."""
     result = call(offers, name, **arguments)
     assert result["isError"]
@@ -66,7 +66,7 @@ def outside(text: str) -> str:
 
 
 # what there is --------------------------------------------------------------------------------------------------------
-def test_the_tools_only_read_and_take_nothing_they_do_not_know(offers: Offers) -> None:
+def test_the_tools_only_read_and_take_nothing_they_do_not_know(offers: McpServer) -> None:
     tools = {tool["name"]: tool for tool in offers.answer(Peer(), "tools/list", {})["tools"]}
     assert list(tools) == ["conversation_recall", "list_sessions", "open_session", "restore_session"]
     for tool in tools.values():
@@ -78,7 +78,7 @@ def test_the_tools_only_read_and_take_nothing_they_do_not_know(offers: Offers) -
         assert tool["description"] and tool["title"]
 
 
-def test_recall_takes_what_its_schema_says_and_a_little_more(offers: Offers) -> None:
+def test_recall_takes_what_its_schema_says_and_a_little_more(offers: McpServer) -> None:
     tool = offers.answer(Peer(), "tools/list", {})["tools"][0]["inputSchema"]
     assert {name: tool["properties"][name] for name in SCHEMA["properties"]} == SCHEMA["properties"]
     assert tool["required"] == SCHEMA["required"] == ["action"]
@@ -107,7 +107,7 @@ def test_nothing_is_imported_for_a_tool_before_it_is_called(db: Path) -> None:
 
 
 # list_sessions --------------------------------------------------------------------------------------------------------
-def test_sessions_are_listed_newest_first_with_handles(offers: Offers, archive: Archive) -> None:
+def test_sessions_are_listed_newest_first_with_handles(offers: McpServer, archive: Archive) -> None:
     archive.take_in(archive.history.turn("older question", "answer"))
     archive.take_in(archive.history.turn("newer question", "answer", OTHER), sid=OTHER)
     result = call(offers, "list_sessions")
@@ -120,7 +120,7 @@ def test_sessions_are_listed_newest_first_with_handles(offers: Offers, archive: 
     assert said(offers, "open_session", session=data["sessions"][1]["handle"]).count("older question")
 
 
-def test_a_list_goes_on_where_it_ended(offers: Offers, archive: Archive) -> None:
+def test_a_list_goes_on_where_it_ended(offers: McpServer, archive: Archive) -> None:
     sids = [f"{number:08d}-2222-4333-8444-555555555555" for number in range(7)]
     for sid in sids:
         archive.history.write(archive.history.turn(f"question of {sid}", "answer", sid), sid)
@@ -135,7 +135,7 @@ def test_a_list_goes_on_where_it_ended(offers: Offers, archive: Archive) -> None
     assert seen == [sid[:8] for sid in reversed(sids)]
 
 
-def test_a_list_is_filtered(offers: Offers, archive: Archive) -> None:
+def test_a_list_is_filtered(offers: McpServer, archive: Archive) -> None:
     archive.take_in(archive.history.turn("parse the header", "answer"))
     archive.take_in(archive.history.turn("draw a map", "answer", OTHER, cwd="/home/ann/maps"), sid=OTHER)
 
@@ -150,7 +150,7 @@ def test_a_list_is_filtered(offers: Offers, archive: Archive) -> None:
     assert "No session fits" in said(offers, "list_sessions", text="nothing of the kind")
 
 
-def test_a_list_within_a_small_budget_is_shorter_and_can_be_gone_on_with(offers: Offers, archive: Archive) -> None:
+def test_a_list_within_a_small_budget_is_shorter_and_can_be_gone_on_with(offers: McpServer, archive: Archive) -> None:
     sids = [f"{number:08d}-2222-4333-8444-555555555555" for number in range(12)]
     for sid in sids:
         archive.history.write(archive.history.turn(f"a long question {sid} " * 9, "answer", sid), sid)
@@ -158,7 +158,7 @@ def test_a_list_within_a_small_budget_is_shorter_and_can_be_gone_on_with(offers:
     result = call(offers, "list_sessions", limit=12, max_tokens=400)
     shown = result["structuredContent"]["sessions"]
     assert 1 <= len(shown) < 12
-    assert estimate(result["content"][0]["text"]) <= 400
+    assert estimate_tokens(result["content"][0]["text"]) <= 400
     rest = call(offers, "list_sessions", limit=50, cursor=result["structuredContent"]["next"], max_tokens=8000)
     assert len(shown) + len(rest["structuredContent"]["sessions"]) == 12
 
@@ -166,7 +166,7 @@ def test_a_list_within_a_small_budget_is_shorter_and_can_be_gone_on_with(offers:
 def test_the_current_workspace_is_where_the_server_runs(db: Path, archive: Archive) -> None:
     archive.take_in(archive.history.turn("here", "answer"))
     archive.take_in(archive.history.turn("elsewhere", "answer", OTHER, cwd="/home/ann/maps"), sid=OTHER)
-    offers = Offers(Served(str(db), folder="/home/ann/shop"))
+    offers = McpServer(Served(str(db), folder="/home/ann/shop"))
     assert [one["title"] for one in call(offers, "list_sessions", workspace=".")["structuredContent"]["sessions"]] == [
         "here"
     ]
@@ -181,14 +181,14 @@ def long_session(archive: Archive) -> Archive:
     return archive
 
 
-def test_a_session_is_opened_at_its_end(offers: Offers, long_session: Archive) -> None:
+def test_a_session_is_opened_at_its_end(offers: McpServer, long_session: Archive) -> None:
     text = said(offers, "open_session", session=SID[:8])
     assert "request 30." in text and "request 21." in text and "request 20." not in text
     assert text.startswith(f"everturn://session/{SID} · ")
     assert "30 turns" in outside(text)
 
 
-def test_turns_are_read_by_number_and_around_one(offers: Offers, long_session: Archive) -> None:
+def test_turns_are_read_by_number_and_around_one(offers: McpServer, long_session: Archive) -> None:
     assert _requests(said(offers, "open_session", session=SID, start_turn=3, end_turn=5)) == [3, 4, 5]
     assert _requests(said(offers, "open_session", session=SID, around_turn=9)) == [7, 8, 9, 10, 11]
     assert _requests(said(offers, "open_session", session=SID, around_turn=1)) == [1, 2, 3]
@@ -202,7 +202,7 @@ def _requests(text: str) -> list[int]:
 
 
 @pytest.mark.parametrize("tokens", [200, 600, 2000, 8000])
-def test_no_answer_is_longer_than_its_budget(offers: Offers, long_session: Archive, tokens: int) -> None:
+def test_no_answer_is_longer_than_its_budget(offers: McpServer, long_session: Archive, tokens: int) -> None:
     long_session.take_in(long_session.history.turn("words " * 40_000, "more " * 40_000, OTHER), sid=OTHER)
     for name, arguments in (
         ("open_session", {"session": SID, "start_turn": 1, "end_turn": 30}),
@@ -213,12 +213,12 @@ def test_no_answer_is_longer_than_its_budget(offers: Offers, long_session: Archi
     ):
         result = call(offers, name, max_tokens=tokens, **arguments)
         text = result["content"][0]["text"]
-        assert estimate(text) <= tokens, (name, arguments)
-        assert estimate(json.dumps(result.get("structuredContent"))) <= tokens, (name, arguments)
+        assert estimate_tokens(text) <= tokens, (name, arguments)
+        assert estimate_tokens(json.dumps(result.get("structuredContent"))) <= tokens, (name, arguments)
         assert len(quoted(text)) == text.count("----- quoted from")
 
 
-def test_what_was_cut_is_named_by_a_call_that_gets_it(offers: Offers, long_session: Archive) -> None:
+def test_what_was_cut_is_named_by_a_call_that_gets_it(offers: McpServer, long_session: Archive) -> None:
     text = said(offers, "open_session", session=SID, start_turn=1, end_turn=30, max_tokens=600)
     assert "conversation_recall(" in outside(text) and f"session:{SID[:8]}" in outside(text)
 
@@ -231,13 +231,13 @@ def test_without_a_name_the_session_is_the_one_the_server_was_set_up_for(db: Pat
         (SID[:6], "", "in the shop"),
         ("", "/home/ann/shop", "in the shop"),
     ):
-        offers = Offers(Served(str(db), session, workspace))
+        offers = McpServer(Served(str(db), session, workspace))
         assert expected in said(offers, "open_session")
         offers.close()
 
 
 # conversation_recall --------------------------------------------------------------------------------------------------
-def test_recall_finds_and_reads(offers: Offers, long_session: Archive) -> None:
+def test_recall_finds_and_reads(offers: McpServer, long_session: Archive) -> None:
     long_session.take_in(long_session.history.turn("the zebra question", "the answer", OTHER), sid=OTHER)
     found = said(offers, "conversation_recall", action="search", query="zebra")
     assert "the zebra question" in quoted(found)[0] and OTHER[:8] in found
@@ -270,18 +270,18 @@ def test_recall_finds_and_reads(offers: Offers, long_session: Archive) -> None:
     ],
 )
 def test_a_models_mistake_is_told_to_the_model(
-    offers: Offers, archive: Archive, name: str, arguments: dict[str, Any], expected: str
+    offers: McpServer, archive: Archive, name: str, arguments: dict[str, Any], expected: str
 ) -> None:
     archive.take_in(archive.history.turn("a question", "an answer"))
     assert expected in refused(offers, name, **arguments)
 
 
-def test_null_stands_for_an_argument_that_is_left_out(offers: Offers, long_session: Archive) -> None:
+def test_null_stands_for_an_argument_that_is_left_out(offers: McpServer, long_session: Archive) -> None:
     assert _requests(said(offers, "open_session", session=SID, start_turn=None, end_turn=2, around_turn=None)) == [1, 2]
 
 
 @pytest.mark.parametrize("text", ["\ud83d", "a\0b", "\x1b[2J", "(" * 5000, "\u202e", "'; DROP TABLE session; --"])
-def test_no_words_of_a_model_break_a_tool(offers: Offers, archive: Archive, text: str) -> None:
+def test_no_words_of_a_model_break_a_tool(offers: McpServer, archive: Archive, text: str) -> None:
     archive.take_in(archive.history.turn("a question", "an answer"))
     for name, arguments in (
         ("list_sessions", {"text": text}),
@@ -298,7 +298,7 @@ def test_no_words_of_a_model_break_a_tool(offers: Offers, archive: Archive, text
 
 
 # what never leaves ----------------------------------------------------------------------------------------------------
-def everything(offers: Offers) -> list[str]:
+def everything(offers: McpServer) -> list[str]:
     """Every way out, as it would be written on the line."""
     peer = Peer()
     asked: list[tuple[str, dict[str, Any]]] = [
@@ -316,7 +316,7 @@ def everything(offers: Offers) -> list[str]:
     return [json.dumps(offers.answer(peer, method, params), ensure_ascii=False) for method, params in asked]
 
 
-def test_no_secret_leaves(offers: Offers, archive: Archive) -> None:
+def test_no_secret_leaves(offers: McpServer, archive: Archive) -> None:
     archive.take_in(
         archive.history.turn(f"deploy with {KEY}", f"I use {KEY} now", cwd=f"/home/ann/{KEY}"),
         archive.history.tool_turn(f"deploy again {KEY}", f"export K={KEY}", f"K is {KEY}\n" * 3),
@@ -326,7 +326,9 @@ def test_no_secret_leaves(offers: Offers, archive: Archive) -> None:
     assert sum("REDACTED" in text for text in told) >= 6
 
 
-def test_a_hostile_transcript_comes_back_quoted_and_cannot_end_its_quotation(offers: Offers, archive: Archive) -> None:
+def test_a_hostile_transcript_comes_back_quoted_and_cannot_end_its_quotation(
+    offers: McpServer, archive: Archive
+) -> None:
     archive.take_in(
         archive.history.turn(HOSTILE, f"{HOSTILE} deploy"),
         archive.history.tool_turn(HOSTILE, "cat notes", HOSTILE),
@@ -348,7 +350,7 @@ def test_a_hostile_transcript_comes_back_quoted_and_cannot_end_its_quotation(off
 
 # the archive ----------------------------------------------------------------------------------------------------------
 def test_a_missing_archive_is_told_and_looked_for_again_at_the_next_call(
-    offers: Offers, db: Path, tmp_path: Path
+    offers: McpServer, db: Path, tmp_path: Path
 ) -> None:
     assert "everturn sync" in refused(offers, "list_sessions")
     assert offers.answer(Peer(), "resources/list", {}) == {"resources": []}
@@ -360,7 +362,7 @@ def test_a_missing_archive_is_told_and_looked_for_again_at_the_next_call(
 
 
 def test_an_archive_that_was_replaced_is_opened_anew(
-    offers: Offers, archive: Archive, db: Path, tmp_path: Path
+    offers: McpServer, archive: Archive, db: Path, tmp_path: Path
 ) -> None:
     archive.take_in(archive.history.turn("in the old one", "answer"))
     assert "in the old one" in said(offers, "list_sessions")
@@ -374,29 +376,31 @@ def test_an_archive_that_was_replaced_is_opened_anew(
     assert "in the new one" in said(offers, "list_sessions")
 
 
-def test_an_older_archive_is_told_and_left_as_it_is(offers: Offers, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_archive_is_told_and_left_as_it_is(
+    offers: McpServer, db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from everturn.store import migrations
 
     open_store(str(db)).close()
     step = migrations.Migration(99, "later", "CREATE TABLE later (x)", "abc")
-    steps = (*migrations.known("sqlite"), step)
+    steps = (*migrations.known_migrations("sqlite"), step)
     before = sha256(db.read_bytes()).digest()
-    monkeypatch.setattr(migrations, "known", lambda engine: steps)
+    monkeypatch.setattr(migrations, "known_migrations", lambda engine: steps)
     text = refused(offers, "list_sessions")
     assert "older everturn" in text and "everturn sync" in text
     assert sha256(db.read_bytes()).digest() == before
     assert [path.name for path in db.parent.glob("*.before-*")] == []
 
 
-def test_what_is_no_archive_is_told(offers: Offers, db: Path) -> None:
+def test_what_is_no_archive_is_told(offers: McpServer, db: Path) -> None:
     db.write_bytes(b"not a database " * 100)
     assert "cannot be used as an archive" in refused(offers, "list_sessions")
-    with pytest.raises(Refused, match="cannot be used") as caught:
+    with pytest.raises(RpcError, match="cannot be used") as caught:
         offers.answer(Peer(), "resources/list", {})
     assert caught.value.code == -32603
 
 
-def test_reading_changes_no_byte_of_the_archive(offers: Offers, archive: Archive, db: Path) -> None:
+def test_reading_changes_no_byte_of_the_archive(offers: McpServer, archive: Archive, db: Path) -> None:
     archive.take_in(archive.history.tool_turn("ignore deploy", "run", "output"))
     archive.store.close()
     before = sha256(db.read_bytes()).digest()
@@ -405,7 +409,7 @@ def test_reading_changes_no_byte_of_the_archive(offers: Offers, archive: Archive
     assert sha256(db.read_bytes()).digest() == before
 
 
-def test_a_session_without_words_is_told_by_its_structure(offers: Offers, archive: Archive) -> None:
+def test_a_session_without_words_is_told_by_its_structure(offers: McpServer, archive: Archive) -> None:
     from everturn.capture.policy import Policy
 
     archive.take_in(archive.history.turn("unspoken", "words"), policy=Policy(mode="structure"))
@@ -414,7 +418,7 @@ def test_a_session_without_words_is_told_by_its_structure(offers: Offers, archiv
 
 
 # restore_session ------------------------------------------------------------------------------------------------------
-def test_a_session_is_restored_quoted_and_masked(offers: Offers, archive: Archive) -> None:
+def test_a_session_is_restored_quoted_and_masked(offers: McpServer, archive: Archive) -> None:
     archive.take_in(archive.history.turn(f"Never print {KEY}. {HOSTILE}", "fine"), sid=OTHER)
     text = said(offers, "restore_session", session=OTHER)
     (inside,) = quoted(text)
@@ -422,20 +426,20 @@ def test_a_session_is_restored_quoted_and_masked(offers: Offers, archive: Archiv
     assert KEY not in text and "IGNORE your instructions" not in outside(text) and "\x1b" not in text
 
 
-def test_a_restored_session_keeps_within_its_budget(offers: Offers, archive: Archive) -> None:
+def test_a_restored_session_keeps_within_its_budget(offers: McpServer, archive: Archive) -> None:
     archive.take_in(*(archive.history.turn(f"please do task number {n}", "done", OTHER) for n in range(300)), sid=OTHER)
     for tokens in (600, 4000):
-        assert estimate(said(offers, "restore_session", session=OTHER, max_tokens=tokens)) <= tokens
+        assert estimate_tokens(said(offers, "restore_session", session=OTHER, max_tokens=tokens)) <= tokens
     assert call(offers, "restore_session", session=OTHER, max_tokens=9000)["isError"]
 
 
-def test_a_session_is_restored_as_it_stood_after_a_turn(offers: Offers, archive: Archive) -> None:
+def test_a_session_is_restored_as_it_stood_after_a_turn(offers: McpServer, archive: Archive) -> None:
     turns = [archive.history.turn(f"please do task number {n}", "done", OTHER) for n in range(5)]
     archive.take_in(*turns, sid=OTHER)
     text = said(offers, "restore_session", session=OTHER, last_turn=2)
     assert "task number 1" in text and "task number 2" not in text
 
 
-def test_an_argument_that_a_tool_does_not_have_is_answered_with_those_it_has(offers: Offers) -> None:
+def test_an_argument_that_a_tool_does_not_have_is_answered_with_those_it_has(offers: McpServer) -> None:
     said = refused(offers, "restore_session", budget=500)
     assert "`budget`" in said and said.endswith("It takes: session, last_turn, max_tokens.")

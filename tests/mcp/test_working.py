@@ -12,16 +12,16 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from everturn.mcp.archive import Archive
-from everturn.mcp.offers import Offers, Peer
-from everturn.mcp.stdio import Server, Stopped
+from everturn.mcp.archive import McpArchive
+from everturn.mcp.offers import McpServer, Peer
+from everturn.mcp.stdio import Server, ServerStopped
 
 
-class Slow(Offers):
+class Slow(McpServer):
     """Tools that wait until they are let go, and note that they were called."""
 
     def __init__(self) -> None:
-        super().__init__(Archive("memory:"))
+        super().__init__(McpArchive("memory:"))
         self.go_on = threading.Event()
         self.begun = threading.Event()
         self.called: list[str] = []
@@ -40,7 +40,7 @@ class Slow(Offers):
 class Line:
     """A server in a thread of this process, on real pipes."""
 
-    def __init__(self, offers: Offers) -> None:
+    def __init__(self, offers: McpServer) -> None:
         its_input, self._to = os.pipe()
         self._from, its_output = os.pipe()
         self.said: list[str] = []
@@ -139,7 +139,7 @@ def test_told_to_stop_the_server_does_not_wait_for_a_tool_that_hangs(slow: Slow,
             if line := super().readline(size):
                 return line
             assert slow.begun.wait(60)
-            raise Stopped
+            raise ServerStopped
 
     calls = "".join(json.dumps({"jsonrpc": "2.0", **call(id, "hanging")}) + "\n" for id in (1, 2))
     with open(tmp_path / "out", "wb") as out:

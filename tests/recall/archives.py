@@ -7,7 +7,7 @@ from typing import Any
 
 from everturn.capture.policy import Policy
 from everturn.model.archive import Session, SourceFile, Version
-from everturn.recall.sessions import resolve
+from everturn.recall.sessions import resolve_session
 from everturn.store import Store
 from tests.capture.history import SID, History, run
 
@@ -43,7 +43,7 @@ class Archive:
         if pieces:
             self.history.write(b"".join(pieces), sid)
         run(self.store, self.history, policy)
-        return resolve(self.store, sid)
+        return resolve_session(self.store, sid)
 
     def use(self, name: str, call: str, message: str = "", **given: Any) -> bytes:
         """A tool call; those with the same message id are parallel."""

@@ -15,7 +15,7 @@ from everturn.recall.evidence import (
     SEARCH_CONTEXT_LINES,
     SEARCH_PATTERN_MAX_LENGTH,
     EvidenceSearchTools,
-    Touched,
+    LogFile,
     session_evidence,
 )
 from everturn.sources import all_sources
@@ -77,7 +77,7 @@ def test_a_result_is_never_longer_than_its_room(workspace: Path) -> None:
     long = "\n".join("walrus " + "word " * 200 for _ in range(3000))
     (workspace / "long.txt").write_text(long)
     (workspace / "wide.txt").write_text("walrus" * 100_000)
-    made = EvidenceSearchTools(long, str(workspace), [Touched(f"f{n}.py", "read", n) for n in range(5000)])
+    made = EvidenceSearchTools(long, str(workspace), [LogFile(f"f{n}.py", "read", n) for n in range(5000)])
     texts = [made.search_log("walrus", 20), made.search_file("long.txt", "walrus"), made.read_file("long.txt")]
     texts += [made.read_file("wide.txt"), made.search_file("wide.txt", "walrus"), made.list_artifacts()]
     for text in texts:
@@ -104,7 +104,7 @@ def test_secrets_and_escapes_do_not_leave_by_any_tool(workspace: Path, archive: 
     (workspace / "env.txt").write_text(hostile)
     session = archive.take_in(archive.history.turn(hostile, hostile))
     for made in (
-        EvidenceSearchTools(hostile, str(workspace), [Touched(f"/x/{KEY}/\x1b[2J", "read", 1)]),
+        EvidenceSearchTools(hostile, str(workspace), [LogFile(f"/x/{KEY}/\x1b[2J", "read", 1)]),
         session_evidence(archive.store, all_sources(), session, str(workspace)),
     ):
         texts = [made.search_log("walrus"), made.search_file("env.txt", "walrus"), made.read_file("env.txt")]
@@ -220,6 +220,6 @@ def test_a_huge_file_is_looked_at_up_to_a_size(workspace: Path, monkeypatch: pyt
 def test_without_artifacts_the_list_says_so(workspace: Path) -> None:
     assert tools(workspace).list_artifacts() == "list_artifacts: no files are known."
     made = tools(
-        workspace, artifacts=[Touched(f"{workspace}/src/main.py", "read", 0), Touched("src/main.py", "edited", 4)]
+        workspace, artifacts=[LogFile(f"{workspace}/src/main.py", "read", 0), LogFile("src/main.py", "edited", 4)]
     )
     assert body(made.list_artifacts()) == "src/main.py  read in turn 1; edited in turn 5"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from everturn.model.archive import Call, Growth, LinkRow, Session
+from everturn.model.archive import Call, LinkRow, Session, SessionGrowth
 from everturn.recall.lineage import lineage
-from everturn.recall.sessions import resolve
+from everturn.recall.sessions import resolve_session
 from everturn.store import Store
 from tests.capture.history import OTHER, SID
 from tests.recall.archives import Archive, put
@@ -12,7 +12,7 @@ from tests.recall.archives import Archive, put
 
 def say(store: Store, session: Session, *links: LinkRow, calls: tuple[Call, ...] = ()) -> None:
     with store.write():
-        store.append(session.id, Growth([], [], [], list(calls), [], list(links), [], [], []))
+        store.append(session.id, SessionGrowth([], [], [], list(calls), [], list(links), [], [], []))
 
 
 def test_a_subagent_is_found_with_the_call_that_started_it(archive: Archive) -> None:
@@ -32,7 +32,7 @@ def test_a_subagent_is_found_with_the_call_that_started_it(archive: Archive) -> 
 def test_a_subagent_knows_what_it_hangs_on(archive: Archive) -> None:
     archive.subagent("abc1234", archive.helper("abc1234", "user", "look around"))
     archive.take_in(archive.history.turn("please", "yes"))
-    (one,) = lineage(archive.store, resolve(archive.store, "agent-abc")).ancestors
+    (one,) = lineage(archive.store, resolve_session(archive.store, "agent-abc")).ancestors
     assert (one.relation, one.native_id) == ("subagent_of", SID)
     assert one.session is not None
 

@@ -6,15 +6,24 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from everturn.derive.redact import redact
-from everturn.errors import BadVectors, ModelUnreachable, Usage
+from everturn.derive.redact import redact_text
+from everturn.errors import BadVectors, ModelUnreachable, UsageError
 from everturn.model.archive import Session
-from everturn.recall.meaning import TOP, Meaning, mix
+from everturn.recall.meaning import TOP, MeaningSearch, mix_meaning
 from everturn.recall.search import Results, search
 from everturn.recall.tool import ConversationRecall
-from everturn.recall.vectors import Coverage, HeldVectors, Portion, coverage, generation, make, make_all, packed
+from everturn.recall.vectors import (
+    Coverage,
+    HeldVectors,
+    VectorBatch,
+    coverage,
+    generation,
+    make_all_vectors,
+    make_batch,
+    pack_vectors,
+)
 from everturn.sources import all_sources
-from everturn.store import Hit
+from everturn.store import IndexHit
 from tests.capture.history import OTHER
 from tests.recall.archives import Archive
 
@@ -47,8 +56,8 @@ def plain(text: str) -> str:
 
 def update(
     archive: Archive, session: Session, model: Thesaurus, vectors: HeldVectors, clean: Callable[[str], str] = plain
-) -> list[Portion]:
-    return list(make(archive.store, all_sources(), session, model, vectors, clean))
+) -> list[VectorBatch]:
+    return list(make_batch(archive.store, all_sources(), session, model, vectors, clean))
 
 
 def of(archive: Archive, session: Session, model: Thesaurus) -> str:
@@ -63,13 +72,13 @@ def boats(archive: Archive) -> tuple[Thesaurus, HeldVectors]:
         history.turn("a problem of the canoe", "noted"),
     )
     model, vectors = Thesaurus(), HeldVectors()
-    for _ in make_all(archive.store, all_sources(), model, vectors, plain):
+    for _ in make_all_vectors(archive.store, all_sources(), model, vectors, plain):
         pass
     model.seen.clear()
     return model, vectors
 
 
-def found(archive: Archive, words: str, meaning: Meaning | None, limit: int = 20, cursor: str = "") -> Results:
+def found(archive: Archive, words: str, meaning: MeaningSearch | None, limit: int = 20, cursor: str = "") -> Results:
     return search(archive.store, all_sources(), words, limit=limit, cursor=cursor, meaning=meaning)
 
 
@@ -82,17 +91,17 @@ def test_a_hit_of_the_same_meaning_rises(archive: Archive) -> None:
     session = archive.take_in(archive.history.turn("my canoe leaks", "ok"), archive.history.turn("bread is out", "ok"))
     model, vectors = Thesaurus(), HeldVectors()
     update(archive, session, model, vectors)
-    meaning = Meaning(model, vectors, plain)
-    hits = [Hit(session.id, 2, 3.0), Hit(session.id, 0, 2.9), Hit(session.id, 1, 0.1)]
+    meaning = MeaningSearch(model, vectors, plain)
+    hits = [IndexHit(session.id, 2, 3.0), IndexHit(session.id, 0, 2.9), IndexHit(session.id, 1, 0.1)]
 
-    assert [hit.seq for hit in meaning.reordered(archive.store, hits, "ship") or []] == [0, 2, 1]
-    assert [hit.seq for hit in meaning.reordered(archive.store, hits, "loaf") or []] == [2, 0, 1]
+    assert [hit.seq for hit in meaning.reorder_hits(archive.store, hits, "ship") or []] == [0, 2, 1]
+    assert [hit.seq for hit in meaning.reorder_hits(archive.store, hits, "loaf") or []] == [2, 0, 1]
 
 
 def test_a_search_follows_meaning_when_it_is_given_one_and_says_so(archive: Archive) -> None:
     model, vectors = boats(archive)
     assert seqs(found(archive, "problem ship", None))[0] == 0
-    results = found(archive, "problem ship", Meaning(model, vectors, plain, weight=2))
+    results = found(archive, "problem ship", MeaningSearch(model, vectors, plain, weight=2))
 
     assert seqs(results)[0] == 2
     assert "the order follows meaning too, by thesaurus" in results.notes
@@ -101,7 +110,7 @@ def test_a_search_follows_meaning_when_it_is_given_one_and_says_so(archive: Arch
 
 def test_the_recall_tool_follows_meaning_too(archive: Archive) -> None:
     model, vectors = boats(archive)
-    recall = ConversationRecall(archive.store, all_sources(), meaning=Meaning(model, vectors, plain, weight=2))
+    recall = ConversationRecall(archive.store, all_sources(), meaning=MeaningSearch(model, vectors, plain, weight=2))
     answer = recall(action="search", query="problem ship")
 
     assert answer.splitlines()[0].index("turn 2") < answer.splitlines()[0].index("turn 1")
@@ -111,9 +120,12 @@ def test_the_recall_tool_follows_meaning_too(archive: Archive) -> None:
 def test_without_vectors_the_hits_stay_as_they_are_and_nothing_is_embedded(archive: Archive) -> None:
     session = archive.take_in(archive.history.turn("my canoe leaks", "ok"))
     model = Thesaurus()
-    meaning = Meaning(model, HeldVectors(), plain)
+    meaning = MeaningSearch(model, HeldVectors(), plain)
 
-    assert meaning.reordered(archive.store, [Hit(session.id, 1, 3.0), Hit(session.id, 0, 2.0)], "ship") is None
+    assert (
+        meaning.reorder_hits(archive.store, [IndexHit(session.id, 1, 3.0), IndexHit(session.id, 0, 2.0)], "ship")
+        is None
+    )
     assert found(archive, "canoe ship", meaning) == found(archive, "canoe ship", None)
     assert model.seen == []
 
@@ -121,7 +133,7 @@ def test_without_vectors_the_hits_stay_as_they_are_and_nothing_is_embedded(archi
 def test_a_model_that_cannot_be_asked_is_a_note_and_the_order_is_that_of_the_words(archive: Archive) -> None:
     model, vectors = boats(archive)
     model.broken = True
-    results = found(archive, "problem ship", Meaning(model, vectors, plain, weight=2))
+    results = found(archive, "problem ship", MeaningSearch(model, vectors, plain, weight=2))
 
     assert results.items == found(archive, "problem ship", None).items
     assert [note for note in results.notes if note.startswith("the order follows words alone: model thesaurus: it was")]
@@ -133,7 +145,7 @@ def test_vectors_that_cannot_be_read_are_a_note(archive: Archive) -> None:
             raise BadVectors("the file")
 
     boats(archive)
-    results = found(archive, "problem ship", Meaning(Thesaurus(), Damaged(), plain))
+    results = found(archive, "problem ship", MeaningSearch(Thesaurus(), Damaged(), plain))
 
     assert len(results.items) == 2 and "makes it again" in results.note
 
@@ -147,7 +159,7 @@ def test_a_model_is_asked_once_for_a_question_however_many_rings_are_looked_at(a
             asked.append(texts)
             raise ModelUnreachable(self.name, "it was unplugged")
 
-    meaning = Meaning(Broken(), vectors, plain)
+    meaning = MeaningSearch(Broken(), vectors, plain)
     found(archive, "problem ship", meaning)
     found(archive, "problem ship", meaning)
     assert len(asked) == 1
@@ -158,14 +170,14 @@ def test_a_model_is_asked_once_for_a_question_however_many_rings_are_looked_at(a
 def test_secrets_in_a_question_do_not_leave(archive: Archive) -> None:
     key = "AKIA" + "Q7XW2MZP4RTY5LNB"
     model, vectors = boats(archive)
-    found(archive, f"problem {key}", Meaning(model, vectors, redact))
+    found(archive, f"problem {key}", MeaningSearch(model, vectors, redact_text))
 
     assert len(model.seen) == 1 and key not in model.seen[0]
 
 
 def test_filters_and_unwanted_words_are_no_part_of_the_question(archive: Archive) -> None:
     model, vectors = boats(archive)
-    found(archive, "problem ship -loaf role:user", Meaning(model, vectors, plain))
+    found(archive, "problem ship -loaf role:user", MeaningSearch(model, vectors, plain))
 
     assert model.seen == ["problem ship"]
 
@@ -173,7 +185,7 @@ def test_filters_and_unwanted_words_are_no_part_of_the_question(archive: Archive
 # pages ----------------------------------------------------------------------------------------------------------------
 def test_pages_fit_together_in_the_order_of_meaning(archive: Archive) -> None:
     model, vectors = boats(archive)
-    meaning = Meaning(model, vectors, plain, weight=2)
+    meaning = MeaningSearch(model, vectors, plain, weight=2)
     whole = seqs(found(archive, "problem ship", meaning))
     first = found(archive, "problem ship", meaning, limit=1)
     second = found(archive, "problem ship", meaning, limit=1, cursor=first.next)
@@ -183,15 +195,15 @@ def test_pages_fit_together_in_the_order_of_meaning(archive: Archive) -> None:
 
 def test_a_later_page_is_not_ordered_in_another_way_than_the_first(archive: Archive) -> None:
     model, vectors = boats(archive)
-    meaning = Meaning(model, vectors, plain, weight=2)
+    meaning = MeaningSearch(model, vectors, plain, weight=2)
     first = found(archive, "problem ship", meaning, limit=1)
     model.broken = True
     with pytest.raises(ModelUnreachable):
-        found(archive, "problem ship", Meaning(model, vectors, plain), limit=1, cursor=first.next)
-    with pytest.raises(Usage):
+        found(archive, "problem ship", MeaningSearch(model, vectors, plain), limit=1, cursor=first.next)
+    with pytest.raises(UsageError):
         found(archive, "problem ship", None, limit=1, cursor=first.next)
 
-    by_words = found(archive, "problem ship", Meaning(model, vectors, plain), limit=1)
+    by_words = found(archive, "problem ship", MeaningSearch(model, vectors, plain), limit=1)
     model.broken = False
     second = found(archive, "problem ship", meaning, limit=1, cursor=by_words.next)
     assert [*seqs(by_words), *seqs(second)] == seqs(found(archive, "problem ship", None))
@@ -202,14 +214,14 @@ def test_vectors_of_another_model_or_size_are_not_used(archive: Archive) -> None
     session = archive.take_in(archive.history.turn("my canoe leaks", "ok"))
     vectors = HeldVectors()
     update(archive, session, Thesaurus("old"), vectors)
-    hits = [Hit(session.id, 1, 3.0), Hit(session.id, 0, 3.0)]
+    hits = [IndexHit(session.id, 1, 3.0), IndexHit(session.id, 0, 3.0)]
     larger = Thesaurus("old")
     larger.dimensions += 1
 
     for model in (Thesaurus("new"), larger):
-        assert Meaning(model, vectors, plain).reordered(archive.store, hits, "ship") is None
+        assert MeaningSearch(model, vectors, plain).reorder_hits(archive.store, hits, "ship") is None
         assert model.seen == []
-    assert Meaning(Thesaurus("old"), vectors, plain).reordered(archive.store, hits, "ship") == hits[::-1]
+    assert MeaningSearch(Thesaurus("old"), vectors, plain).reorder_hits(archive.store, hits, "ship") == hits[::-1]
 
 
 def test_vectors_of_texts_taken_in_another_way_are_not_used(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,7 +229,7 @@ def test_vectors_of_texts_taken_in_another_way_are_not_used(archive: Archive, mo
     monkeypatch.setattr("everturn.recall.vectors.SCHEME", 99)
 
     assert (
-        found(archive, "problem ship", Meaning(model, vectors, plain)).notes
+        found(archive, "problem ship", MeaningSearch(model, vectors, plain)).notes
         == found(archive, "problem ship", None).notes
     )
     assert model.seen == []
@@ -239,7 +251,7 @@ def test_coverage_tells_what_is_complete_and_what_is_stale(archive: Archive) -> 
     archive.take_in(history.turn("my canoe leaks", "paint it"))
     model, vectors = Thesaurus(), HeldVectors()
     assert coverage(archive.store, model, vectors) == Coverage(1, 0, 0, 0)
-    list(make_all(archive.store, all_sources(), model, vectors, plain))
+    list(make_all_vectors(archive.store, all_sources(), model, vectors, plain))
     assert coverage(archive.store, model, vectors) == Coverage(1, 1, 0, 2)
     history.grow(history.turn("it still leaks", "use tar"))
     archive.take_in()
@@ -282,7 +294,7 @@ def test_what_was_made_before_a_model_failed_is_kept(archive: Archive, monkeypat
     history = archive.history
     session = archive.take_in(*(history.turn(f"canoe {number}", "ok") for number in range(3)))
     model, vectors = Thesaurus(), HeldVectors()
-    making = make(archive.store, all_sources(), session, model, vectors, plain)
+    making = make_batch(archive.store, all_sources(), session, model, vectors, plain)
     next(making)
     model.broken = True
     with pytest.raises(ModelUnreachable):
@@ -297,7 +309,7 @@ def test_what_was_made_before_a_model_failed_is_kept(archive: Archive, monkeypat
 def test_vectors_of_sessions_that_are_gone_go_with_the_next_making(archive: Archive) -> None:
     model, vectors = boats(archive)
     vectors.put(4711, "of an archive that was here before", [(0, b"\1")], 1)
-    list(make_all(archive.store, all_sources(), model, vectors, plain))
+    list(make_all_vectors(archive.store, all_sources(), model, vectors, plain))
 
     assert 4711 not in vectors.held() and len(vectors.held()) == 1
 
@@ -312,7 +324,7 @@ def test_a_session_forgotten_while_its_vectors_are_made_leaves_none(archive: Arc
                 archive.store.delete_file(archive.store.version(session.version).source)
             return super().embed(texts)
 
-    list(make(archive.store, all_sources(), session, Slow(), vectors, plain))
+    list(make_batch(archive.store, all_sources(), session, Slow(), vectors, plain))
     assert vectors.held() == {}
 
 
@@ -322,7 +334,7 @@ def test_a_message_that_two_sessions_hold_is_embedded_once(archive: Archive) -> 
     archive.take_in(first)
     archive.take_in(first.replace(b"11111111", b"99999999"), history.turn("bread", "loaf", OTHER), sid=OTHER)
     model = Thesaurus()
-    list(make_all(archive.store, all_sources(), model, HeldVectors(), plain))
+    list(make_all_vectors(archive.store, all_sources(), model, HeldVectors(), plain))
 
     assert sorted(model.seen) == ["bread", "loaf", "my canoe leaks", "paint it"]
 
@@ -336,16 +348,16 @@ def test_forgotten_sessions_have_no_vectors() -> None:
 
 
 def test_a_hit_without_a_vector_counts_as_middling() -> None:
-    hits = [Hit(1, 0, 2.0), Hit(1, 1, 2.0), Hit(1, 2, 2.0)]
-    vectors = {(1, 0): packed([0.0, 1.0]), (1, 2): packed([1.0, 0.0])}
+    hits = [IndexHit(1, 0, 2.0), IndexHit(1, 1, 2.0), IndexHit(1, 2, 2.0)]
+    vectors = {(1, 0): pack_vectors([0.0, 1.0]), (1, 2): pack_vectors([1.0, 0.0])}
 
-    assert [hit.seq for hit in mix(hits, vectors, [1.0, 0.0])] == [2, 1, 0]
+    assert [hit.seq for hit in mix_meaning(hits, vectors, [1.0, 0.0])] == [2, 1, 0]
 
 
 def test_scores_fall_from_hit_to_hit_after_mixing_too() -> None:
-    hits = [Hit(1, seq, 100.0 - seq) for seq in range(TOP + 10)]
-    vectors = {(1, seq): packed([seq % 7 - 3.0, 1.0]) for seq in range(TOP + 10)}
-    mixed = mix(hits, vectors, [1.0, 0.0])
+    hits = [IndexHit(1, seq, 100.0 - seq) for seq in range(TOP + 10)]
+    vectors = {(1, seq): pack_vectors([seq % 7 - 3.0, 1.0]) for seq in range(TOP + 10)}
+    mixed = mix_meaning(hits, vectors, [1.0, 0.0])
 
     assert [hit.score for hit in mixed] == [hit.score for hit in hits]
     assert mixed[:TOP] != hits[:TOP]
@@ -354,21 +366,21 @@ def test_scores_fall_from_hit_to_hit_after_mixing_too() -> None:
 
 
 def test_the_weight_says_how_much_meaning_counts() -> None:
-    hits = [Hit(1, 0, 9.0), Hit(1, 1, 5.0), Hit(1, 2, 1.0)]
-    vectors = {(1, seq): packed([float(seq), 3.0 - seq]) for seq in range(3)}
+    hits = [IndexHit(1, 0, 9.0), IndexHit(1, 1, 5.0), IndexHit(1, 2, 1.0)]
+    vectors = {(1, seq): pack_vectors([float(seq), 3.0 - seq]) for seq in range(3)}
 
-    assert [hit.seq for hit in mix(hits, vectors, [1.0, 0.0], weight=0)] == [0, 1, 2]
-    assert [hit.seq for hit in mix(hits, vectors, [1.0, 0.0], weight=9)] == [2, 1, 0]
+    assert [hit.seq for hit in mix_meaning(hits, vectors, [1.0, 0.0], weight=0)] == [0, 1, 2]
+    assert [hit.seq for hit in mix_meaning(hits, vectors, [1.0, 0.0], weight=9)] == [2, 1, 0]
 
 
 def test_equal_scores_and_empty_vectors_are_no_mistake() -> None:
-    hits = [Hit(1, 0, 1.0), Hit(1, 1, 1.0)]
+    hits = [IndexHit(1, 0, 1.0), IndexHit(1, 1, 1.0)]
 
-    assert mix(hits, {(1, 0): packed([0.0, 0.0])}, [1.0, 0.0]) == hits
-    assert mix(hits, {(1, 0): packed([1.0])}, [1.0, 0.0]) == hits
-    assert mix([], {}, [1.0]) == []
+    assert mix_meaning(hits, {(1, 0): pack_vectors([0.0, 0.0])}, [1.0, 0.0]) == hits
+    assert mix_meaning(hits, {(1, 0): pack_vectors([1.0])}, [1.0, 0.0]) == hits
+    assert mix_meaning([], {}, [1.0]) == []
 
 
 def test_packing_keeps_the_direction() -> None:
-    assert packed([0.5, -0.25, 0.0]) == bytes([127, 256 - 64, 0])
-    assert packed([0.0, 0.0]) == b"\0\0"
+    assert pack_vectors([0.5, -0.25, 0.0]) == bytes([127, 256 - 64, 0])
+    assert pack_vectors([0.0, 0.0]) == b"\0\0"

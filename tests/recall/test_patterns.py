@@ -9,17 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.errors import Usage
-from everturn.recall.patterns import EFFORT, Effort, compiled
+from everturn.errors import UsageError
+from everturn.recall.patterns import EFFORT, Effort, compile_pattern
 
 
 def found(pattern: str, text: str) -> list[tuple[int, list[str]]]:
-    return [(line.number, [line.text[a:b] for a, b in line.spans]) for line in compiled(pattern).search_lines(text)]
+    return [
+        (line.number, [line.text[a:b] for a, b in line.spans]) for line in compile_pattern(pattern).search_lines(text)
+    ]
 
 
 def test_lines_are_found_with_their_numbers_places_and_matches() -> None:
     text = "first\nsee parse_json and parse_xml\r\nnothing\nparse_it"
-    lines = list(compiled(r"parse_\w+").search_lines(text))
+    lines = list(compile_pattern(r"parse_\w+").search_lines(text))
     assert [(line.number, line.text) for line in lines] == [(1, "see parse_json and parse_xml"), (3, "parse_it")]
     assert [text[lines[0].start + a : lines[0].start + b] for a, b in lines[0].spans] == ["parse_json", "parse_xml"]
 
@@ -77,14 +79,14 @@ def patterns(atoms: list[str]) -> st.SearchStrategy[str]:
     st.sampled_from(["", "(?i)"]),
 )
 def test_the_same_lines_match_as_with_python(pattern: str, lines: list[str], flags: str) -> None:
-    matching = [line.number for line in compiled(flags + pattern).search_lines("\n".join(lines))]
+    matching = [line.number for line in compile_pattern(flags + pattern).search_lines("\n".join(lines))]
     assert matching == [number for number, line in enumerate(lines) if re.search(flags + pattern, line)]
 
 
 @settings(max_examples=200, deadline=None)
 @given(patterns(_PLAIN), st.text(alphabet="abc1_ ", max_size=12))
 def test_what_is_marked_is_a_match(pattern: str, line: str) -> None:
-    for found_line in compiled(pattern).search_lines(line):
+    for found_line in compile_pattern(pattern).search_lines(line):
         assert list(found_line.spans) == sorted(found_line.spans)
         assert all(re.fullmatch(pattern, line[start:end]) for start, end in found_line.spans)
 
@@ -111,28 +113,28 @@ _CATASTROPHES = [
 def test_no_pattern_takes_more_than_its_effort(number: int) -> None:
     pattern, text = _CATASTROPHES[number]
     effort = Effort(EFFORT)
-    list(compiled(pattern).search_lines(text, effort))
+    list(compile_pattern(pattern).search_lines(text, effort))
     # One step may go beyond what is left, and no step is larger than the pattern.
     assert effort.left > -100_000
 
 
 def test_a_search_that_is_cut_short_says_so_and_keeps_what_it_found() -> None:
     effort = Effort(2_000)
-    lines = list(compiled("x[yz]").search_lines("xy\n" + "-\n" * 3 + "x" * 5000 + "y\nxy", effort))
+    lines = list(compile_pattern("x[yz]").search_lines("xy\n" + "-\n" * 3 + "x" * 5000 + "y\nxy", effort))
     assert [line.number for line in lines] == [0] and effort.spent
     assert not Effort(10).spent
 
 
 def test_a_pattern_that_grows_too_large_is_refused() -> None:
     for pattern in ("(a{100}){100}", "(((a{0}){1000}){1000}){1000}", "(.{1,1000}){3}"):
-        with pytest.raises(Usage, match="too large"):
-            compiled(pattern)
+        with pytest.raises(UsageError, match="too large"):
+            compile_pattern(pattern)
 
 
 def test_a_literal_part_is_used_to_pass_over_what_cannot_match() -> None:
     effort = Effort(10_000)
     text = "nothing here\n" * 10_000 + "needle 7"
-    assert [line.number for line in compiled(r"needle \d").search_lines(text, effort)] == [10_000]
+    assert [line.number for line in compile_pattern(r"needle \d").search_lines(text, effort)] == [10_000]
     assert not effort.spent
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from everturn.derive.query import parse
+from everturn.derive.query import parse_query
 from everturn.model.archive import SessionText
-from everturn.recall.ranking import DAY, Ranked, rank
-from everturn.recall.terms import request
+from everturn.recall.ranking import DAY, RankedHits, rank_candidates
+from everturn.recall.terms import build_index_query
 from everturn.store import Store, open_store
 from tests.store.building import NOON, answer, new_session, prompt, result, tell
 
@@ -23,8 +23,8 @@ def store(request: pytest.FixtureRequest) -> Iterator[Store]:
     opened.close()
 
 
-def ranked(store: Store, text: str, now: int = NOW) -> Ranked:
-    return rank(store, request(parse(text), now), now)
+def ranked(store: Store, text: str, now: int = NOW) -> RankedHits:
+    return rank_candidates(store, build_index_query(parse_query(text), now), now)
 
 
 def order(store: Store, text: str, now: int = NOW) -> list[tuple[int, int]]:

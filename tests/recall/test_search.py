@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from everturn.capture.policy import Policy
-from everturn.derive.redact import redact
+from everturn.derive.redact import redact_text
 from everturn.derive.times import parse_when
-from everturn.errors import Usage
+from everturn.errors import UsageError
 from everturn.model.words import FIELDS
-from everturn.recall import Page
-from everturn.recall.search import NOTES, Filters, Found, Results, search
-from everturn.recall.sessions import resolve
+from everturn.recall import ResultPage
+from everturn.recall.search import NOTES, Results, SearchFilters, SearchHit, search
+from everturn.recall.sessions import resolve_session
 from everturn.recall.snippets import BEST_FIRST
 from everturn.sources import all_sources
 from everturn.store import Store
@@ -22,14 +22,14 @@ KEY = "AKIA" + "Q7XW2MZP4RTY5LNB"
 
 
 def find(store: Store, words: str, limit: int = 20, cursor: str = "", **filters: object) -> Results:
-    return search(store, all_sources(), words, Filters(**filters), limit, cursor, redact)  # type: ignore[arg-type]
+    return search(store, all_sources(), words, SearchFilters(**filters), limit, cursor, redact_text)  # type: ignore[arg-type]
 
 
-def places(page: Page[Found]) -> list[tuple[str, int, str]]:
+def places(page: ResultPage[SearchHit]) -> list[tuple[str, int, str]]:
     return [(one.session.native_id, one.row.seq if one.row else -1, one.field) for one in page.items]
 
 
-def marked(found: Found) -> list[str]:
+def marked(found: SearchHit) -> list[str]:
     return [found.snippet[start:end] for start, end in found.spans]
 
 
@@ -184,13 +184,13 @@ def test_a_moving_since_does_not_make_a_cursor_foreign(archive: Archive) -> None
 def test_a_cursor_of_another_search_is_a_mistake(archive: Archive, cursor: str) -> None:
     archive.take_in(*(archive.history.turn(f"walrus {n}", "ok") for n in range(5)))
     mark = find(archive.store, "walrus", 2).next.rpartition(".")[2]
-    with pytest.raises(Usage, match="does not belong to this search"):
+    with pytest.raises(UsageError, match="does not belong to this search"):
         find(archive.store, "walrus", 2, cursor.format(mark))
 
 
 @pytest.mark.parametrize("words", ["", "   ", "-walrus", "***", '""'])
 def test_a_search_for_nothing_is_a_mistake(store: Store, words: str) -> None:
-    with pytest.raises(Usage, match="no word to look for"):
+    with pytest.raises(UsageError, match="no word to look for"):
         find(store, words)
 
 
@@ -199,7 +199,7 @@ def test_filters_narrow_the_search(archive: Archive) -> None:
     archive.take_in(archive.history.turn("walrus elsewhere", "no", OTHER, cwd="/srv/zoo"), sid=OTHER)
     store = archive.store
     assert {name for name, _, _ in places(find(store, "walrus", workspace="ZOO"))} == {OTHER}
-    assert {name for name, _, _ in places(find(store, "walrus", session=resolve(store, SID)))} == {SID}
+    assert {name for name, _, _ in places(find(store, "walrus", session=resolve_session(store, SID)))} == {SID}
     assert [field for _, _, field in places(find(store, "walrus", origins=("model",)))] == ["answer"]
     assert find(store, "walrus", agent="nobody").items == []
     late = parse_when("2026-03-01T10:00:02Z", 0)

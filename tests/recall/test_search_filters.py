@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.redact import redact
-from everturn.errors import UnknownSession, Usage
-from everturn.recall.scope import family
-from everturn.recall.search import NOTES, Filters, Results, search
-from everturn.recall.snippets import with_context
+from everturn.derive.redact import redact_text
+from everturn.errors import UnknownSession, UsageError
+from everturn.recall.scope import family_ids
+from everturn.recall.search import NOTES, Results, SearchFilters, search
+from everturn.recall.snippets import with_neighbours
 from everturn.sources import all_sources
 from tests.capture.history import OTHER, SID
 from tests.recall.archives import AGENT, Archive
@@ -19,8 +19,8 @@ KEY = "AKIA" + "Q7XW2MZP4RTY5LNB"
 
 
 def find(archive: Archive, words: str, **filters: object) -> Results:
-    given = Filters(**filters)  # type: ignore[arg-type]
-    return search(archive.store, all_sources(), words, given, clean=redact, now=NOW)
+    given = SearchFilters(**filters)  # type: ignore[arg-type]
+    return search(archive.store, all_sources(), words, given, clean=redact_text, now=NOW)
 
 
 def seqs(archive: Archive, words: str, **filters: object) -> set[tuple[str, int]]:
@@ -109,7 +109,7 @@ def test_a_pattern_and_plain_text_are_filtered_alike(zoo: Archive, words: str) -
     ],
 )
 def test_a_value_that_means_nothing_is_told_with_what_would(zoo: Archive, words: str, said: str) -> None:
-    with pytest.raises(Usage) as told:
+    with pytest.raises(UsageError) as told:
         find(zoo, words)
     assert said in str(told.value)
 
@@ -136,7 +136,7 @@ def test_pages_of_filters_alone_fit_together(zoo: Archive) -> None:
 
 
 def test_what_must_not_be_there_alone_asks_for_nothing(zoo: Archive) -> None:
-    with pytest.raises(Usage, match="no word to look for"):
+    with pytest.raises(UsageError, match="no word to look for"):
         find(zoo, "tool:Bash -walrus")
 
 
@@ -162,14 +162,14 @@ def kin(archive: Archive) -> Archive:
 
 
 def session_of(archive: Archive, sid: str) -> dict[str, object]:
-    from everturn.recall.sessions import resolve
+    from everturn.recall.sessions import resolve_session
 
-    return {"session": resolve(archive.store, sid)}
+    return {"session": resolve_session(archive.store, sid)}
 
 
 def test_a_family_is_what_a_session_came_from_and_what_it_started(kin: Archive) -> None:
     fork = session_of(kin, OTHER)["session"]
-    names = {kin.store.session(one)[0].native_id for one in family(kin.store, fork)}  # type: ignore[arg-type]
+    names = {kin.store.session(one)[0].native_id for one in family_ids(kin.store, fork)}  # type: ignore[arg-type]
     assert names == {SID, OTHER, f"{OTHER}/agent-abc1234"}
 
 
@@ -204,7 +204,7 @@ def test_what_holds_all_the_words_farther_away_is_better_than_some_of_them_here(
 
 
 def test_the_next_page_of_a_widened_search_stays_where_the_first_was(kin: Archive) -> None:
-    fork = Filters(**session_of(kin, SID), widen=True)  # type: ignore[arg-type]
+    fork = SearchFilters(**session_of(kin, SID), widen=True)  # type: ignore[arg-type]
     third = "55555555-2222-4333-8444-555555555555"
     kin.take_in(*(kin.history.turn(f"the unicorn {n}", "ok", third) for n in range(4)), sid=third)
     first = search(kin.store, all_sources(), "unicorn", fork, 3)
@@ -222,8 +222,8 @@ def test_the_turns_beside_a_match_come_as_their_first_words(archive: Archive) ->
         archive.history.turn("third \x1b[31mask", "three"),
     )
     (found,) = [one for one in find(archive, "walrus").items if one.row]
-    shown = with_context(archive.store, all_sources(), found, 1, redact)
+    shown = with_neighbours(archive.store, all_sources(), found, 1, redact_text)
     (before,), (after,) = shown.before, shown.after
     assert (before.turn, before.role, before.text) == (0, "user", "first ask [REDACTED:aws_access_key]")
     assert (after.turn, after.text) == (2, "third ask")
-    assert len(with_context(archive.store, all_sources(), found, 5, redact).before) == 1
+    assert len(with_neighbours(archive.store, all_sources(), found, 5, redact_text).before) == 1

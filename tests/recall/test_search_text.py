@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.redact import redact
-from everturn.errors import Usage
+from everturn.derive.redact import redact_text
+from everturn.errors import UsageError
 from everturn.recall import scanning
-from everturn.recall.search import Filters, Results, search
+from everturn.recall.search import Results, SearchFilters, search
 from everturn.sources import all_sources
 from tests.capture.history import OTHER
 from tests.recall.archives import Archive
@@ -16,8 +16,8 @@ KEY = "AKIA" + "Q7XW2MZP4RTY5LNB"
 
 
 def find(archive: Archive, words: str, limit: int = 20, cursor: str = "", **filters: object) -> Results:
-    given = Filters(**filters)  # type: ignore[arg-type]
-    return search(archive.store, all_sources(), words, given, limit, cursor, redact)
+    given = SearchFilters(**filters)  # type: ignore[arg-type]
+    return search(archive.store, all_sources(), words, given, limit, cursor, redact_text)
 
 
 def seqs(page: Results) -> list[int]:
@@ -137,5 +137,5 @@ def test_a_pattern_does_not_show_a_secret(archive: Archive) -> None:
 
 @pytest.mark.parametrize("words", ["/(a/", "/" + "a" * 201 + "/", "/a/ /b/", r"/(?=x)/"])
 def test_a_pattern_that_cannot_be_used_is_a_mistake(archive: Archive, words: str) -> None:
-    with pytest.raises(Usage):
+    with pytest.raises(UsageError):
         find(archive, words)

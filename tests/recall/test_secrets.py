@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.recall.secrets import Place, cleaner, find_secrets, make_key
+from everturn.recall.secrets import SecretPlace, archive_cleaner, find_archive_secrets, make_key
 from everturn.sources import all_sources
 from everturn.store import open_store
 from tests.capture.history import SID, sessions
@@ -26,8 +26,8 @@ def archive(tmp_path: Path) -> Iterator[Archive]:
     store.close()
 
 
-def found(archive: Archive, key: bytes = b"key") -> list[Place]:
-    return list(find_secrets(archive.store, all_sources(), sessions(archive.store), key))
+def found(archive: Archive, key: bytes = b"key") -> list[SecretPlace]:
+    return list(find_archive_secrets(archive.store, all_sources(), sessions(archive.store), key))
 
 
 def test_a_place_says_session_turn_message_field_and_bytes(archive: Archive) -> None:
@@ -73,7 +73,7 @@ def test_several_sessions_of_one_file_tell_each_place_once(archive: Archive) -> 
     inside = archive.history.line("user", f"side {OTHER}", isSidechain=True, agentId="abc")
     archive.take_in(archive.history.turn(f"main {TOKEN}", "b"), inside)
     every = archive.store.sessions_in(sessions(archive.store)[0].version)
-    places = list(find_secrets(archive.store, all_sources(), every, b"key"))
+    places = list(find_archive_secrets(archive.store, all_sources(), every, b"key"))
     assert sorted(place.kind for place in places) == ["github_token", "npm_token"]
 
 
@@ -81,14 +81,14 @@ def test_a_long_file_is_gone_through_in_stretches(archive: Archive) -> None:
     many = b"".join(archive.history.turn(f"{TOKEN} {'word ' * 2000}", "b") for _ in range(300))
     archive.take_in(many)
     done: list[int] = []
-    places = list(find_secrets(archive.store, all_sources(), sessions(archive.store), b"key", done.append))
+    places = list(find_archive_secrets(archive.store, all_sources(), sessions(archive.store), b"key", done.append))
     assert len(places) == 300 and len({place.message for place in places}) == 300
     assert len(done) >= 3 and done[-1] == len(many)
 
 
 def test_the_key_is_made_once_and_stays(archive: Archive) -> None:
-    assert cleaner(archive.store)(TOKEN) == "[REDACTED:github_token]"
+    assert archive_cleaner(archive.store)(TOKEN) == "[REDACTED:github_token]"
     key = make_key(archive.store)
     assert make_key(archive.store) == key and len(key) == 64
-    assert cleaner(archive.store).key == key
-    assert cleaner(archive.store)(TOKEN).startswith("[REDACTED:github_token:")
+    assert archive_cleaner(archive.store).key == key
+    assert archive_cleaner(archive.store)(TOKEN).startswith("[REDACTED:github_token:")

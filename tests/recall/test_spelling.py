@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from everturn.recall.spelling import nearest, slips
+from everturn.recall.spelling import count_slips, nearest_words
 from everturn.store import Store, open_store
 from tests.store.building import new_session, prompt, tell
 
@@ -37,19 +37,25 @@ def store() -> Iterator[Store]:
     ],
 )
 def test_one_slip_is_mended(store: Store, typed: str, meant: str) -> None:
-    assert nearest(store, typed) == [meant]
+    assert nearest_words(store, typed) == [meant]
 
 
 def test_two_slips_are_mended_in_long_words(store: Store) -> None:
-    assert nearest(store, "datebasses") == ["databas*"], "the index knows stems, which are open at the end"
+    assert nearest_words(store, "datebasses") == ["databas*"], "the index knows stems, which are open at the end"
 
 
 @pytest.mark.parametrize("typed", ["teh", "abcd1234", "会话", "unrelated", "deadbeefcafe", ""])
 def test_short_words_ids_and_strangers_are_left_alone(store: Store, typed: str) -> None:
-    assert nearest(store, typed) == []
+    assert nearest_words(store, typed) == []
 
 
 def test_slips_are_counted() -> None:
-    assert slips("form", "from") == slips("form", "farm") == slips("form", "for") == slips("form", "forms") == 1
-    assert slips("form", "form") == 0
-    assert slips("kitten", "sitting") == 3
+    assert (
+        count_slips("form", "from")
+        == count_slips("form", "farm")
+        == count_slips("form", "for")
+        == count_slips("form", "forms")
+        == 1
+    )
+    assert count_slips("form", "form") == 0
+    assert count_slips("kitten", "sitting") == 3

@@ -9,23 +9,23 @@ from pathlib import Path
 import msgspec
 
 from everturn.capture.policy import Policy
-from everturn.derive.state import State, still_failing, unanswered
-from everturn.derive.stateview import as_yaml, pruned
-from everturn.derive.tokens import fits
-from everturn.model.archive import Kept, Session
+from everturn.derive.state import SessionState, still_failing, unanswered_questions
+from everturn.derive.stateview import as_yaml, prune_state
+from everturn.derive.tokens import fits_tokens
+from everturn.model.archive import KeptRow, Session
 from everturn.model.words import SESSION_KINDS
-from everturn.recall.state import carried_on, session_state
+from everturn.recall.state import continue_state, session_state
 from everturn.store import SessionFilter, Store, open_store
 from tests.capture.history import OTHER, SID, SOURCES, WORKSPACE, run
 from tests.recall.archives import AGENT, Archive
 from tests.transcripts import write_history
 
 
-def state_of(archive: Archive, session: Session) -> State:
+def state_of(archive: Archive, session: Session) -> SessionState:
     return session_state(archive.store, SOURCES, session)
 
 
-def evidence(state: State) -> Iterator[tuple[int, int]]:
+def evidence(state: SessionState) -> Iterator[tuple[int, int]]:
     """(turn, seq) of everything the state holds."""
     lists = (
         state.requests, state.files.values(), state.decisions, state.constraints, state.errors, state.commands,
@@ -84,9 +84,9 @@ def test_a_state_carried_on_is_that_of_the_whole(archive: Archive) -> None:
     before = state_of(archive, session)
     history.grow(history.turn("yes", "Done.") + history.tool_turn("again", "make", "ok"))
     session = archive.take_in()
-    after = carried_on(archive.store, SOURCES, session, before)
+    after = continue_state(archive.store, SOURCES, session, before)
     assert after == state_of(archive, session) != before
-    assert unanswered(before) and not unanswered(after)
+    assert unanswered_questions(before) and not unanswered_questions(after)
 
 
 def test_a_turn_that_grew_is_folded_anew(archive: Archive) -> None:
@@ -95,9 +95,9 @@ def test_a_turn_that_grew_is_folded_anew(archive: Archive) -> None:
     before = state_of(archive, session)
     history.grow(history.line("assistant", [{"type": "text", "text": "Shall I push?"}]))
     session = archive.take_in()
-    after = carried_on(archive.store, SOURCES, session, before)
+    after = continue_state(archive.store, SOURCES, session, before)
     assert after == state_of(archive, session)
-    assert [one.text for one in unanswered(after)] == ["Shall I push?"]
+    assert [one.text for one in unanswered_questions(after)] == ["Shall I push?"]
 
 
 def test_a_fork_knows_the_past_it_inherited(archive: Archive) -> None:
@@ -136,9 +136,9 @@ def test_files_of_subagents_count_where_they_were_sent_out(archive: Archive) -> 
 def test_what_somebody_pinned_is_a_constraint(archive: Archive) -> None:
     session = archive.take_in(archive.history.turn("Hello", "Hello."))
     with archive.store.write():
-        archive.store.keep(Kept("pin", AGENT, SID, "1", '"The API is frozen."'))
-        archive.store.keep(Kept("pin", AGENT, SID, "2", '{"text": "No network."}'))
-        archive.store.keep(Kept("pin", "another", SID, "3", '"not ours"'))
+        archive.store.keep(KeptRow("pin", AGENT, SID, "1", '"The API is frozen."'))
+        archive.store.keep(KeptRow("pin", AGENT, SID, "2", '{"text": "No network."}'))
+        archive.store.keep(KeptRow("pin", "another", SID, "3", '"not ours"'))
     pins = [one for one in state_of(archive, session).constraints if one.pinned]
     assert [one.text for one in pins] == ["The API is frozen.", "No network."]
 
@@ -169,8 +169,8 @@ def test_every_item_of_made_up_histories_rests_on_a_message_of_its_turn(tmp_path
             turns = {row.seq: row.turn for row in store.messages(session.id)}
             assert all(turns[seq] == turn for turn, seq in evidence(state))
             assert state.turn_count == session.n_turns and state.covers == session.n_messages - 1
-            assert msgspec.json.decode(msgspec.json.encode(state), type=State) == state
-            assert fits(as_yaml(pruned(state)), 1000)
+            assert msgspec.json.decode(msgspec.json.encode(state), type=SessionState) == state
+            assert fits_tokens(as_yaml(prune_state(state)), 1000)
 
 
 def _sessions(store: Store) -> list[Session]:

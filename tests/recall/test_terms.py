@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.query import parse
-from everturn.recall.terms import NAME, PAIR, WHOLE, request
+from everturn.derive.query import parse_query
+from everturn.recall.terms import NAME, PAIR, WHOLE, build_index_query
 
 
 def wanted(text: str) -> dict[str, float]:
     """Optional phrases, by their words."""
-    query = request(parse(text))
+    query = build_index_query(parse_query(text))
     return {" ".join(phrase): weight for phrase, weight in zip(query.optional, query.weights, strict=True)}
 
 
@@ -54,16 +54,16 @@ def test_a_name_as_it_was_typed_counts_most_of_its_spellings() -> None:
 
 
 def test_what_is_quoted_open_or_joined_is_demanded() -> None:
-    query = request(parse('"no such file" auth* json OR yaml plain -toml'))
+    query = build_index_query(parse_query('"no such file" auth* json OR yaml plain -toml'))
     assert query.groups == ((("no", "such", "file"),), (("auth*",),), (("json",), ("yaml",)))
     assert query.without == (("toml",),)
     assert query.optional == (("plain",),)
 
 
 def test_a_pasted_page_asks_for_a_bounded_number_of_phrases() -> None:
-    assert len(request(parse(" ".join(f"word{n}" for n in range(500)))).optional) <= 50
+    assert len(build_index_query(parse_query(" ".join(f"word{n}" for n in range(500)))).optional) <= 50
 
 
 def test_times_that_are_spoken_of_are_noted() -> None:
-    assert len(request(parse("what broke in May 2023")).about) == 1
-    assert request(parse("what may break")).about == ()
+    assert len(build_index_query(parse_query("what broke in May 2023")).about) == 1
+    assert build_index_query(parse_query("what may break")).about == ()

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everturn.model.archive import Session
-from everturn.recall.answers import Entry, shown
-from everturn.recall.budget import MAX_TOKENS, cost, fit
+from everturn.recall.answers import AnswerEntry, show_entry
+from everturn.recall.budget import MAX_TOKENS, cost, fit_entries
 from everturn.recall.tool import ConversationRecall
 from everturn.sources import all_sources
 from everturn.store import Store
@@ -54,8 +54,8 @@ def test_even_a_small_answer_quotes_something_and_names_the_next_call(archive: A
         assert "all work" in body(text) and list(calls(text))
 
 
-def entry(number: int, text: str, is_output: bool = False) -> Entry:
-    return Entry(1, number, number, "tool:x()" if is_output else "user:", text, text.count("\n") + 1, is_output)
+def entry(number: int, text: str, is_output: bool = False) -> AnswerEntry:
+    return AnswerEntry(1, number, number, "tool:x()" if is_output else "user:", text, text.count("\n") + 1, is_output)
 
 
 def test_output_is_cut_before_any_message_goes(archive: Archive) -> None:
@@ -131,8 +131,8 @@ def test_no_answer_is_over_its_budget(archive: Archive, budget: int, text: str) 
 )
 def test_what_fits_is_within_the_room_whatever_the_texts(parts: list[tuple[str, int, bool]], tokens: int) -> None:
     entries = [entry(n, text * times, is_output) for n, (text, times, is_output) in enumerate(parts)]
-    fitted = fit(entries, tokens)
-    assert sum(cost(shown(one)) + 1 for one in fitted.entries) <= tokens or len(fitted.entries) == 1
+    fitted = fit_entries(entries, tokens)
+    assert sum(cost(show_entry(one)) + 1 for one in fitted.entries) <= tokens or len(fitted.entries) == 1
     assert len(fitted.entries) + len(fitted.left_out) == len(entries)
     assert [one.turn for one in fitted.left_out] == list(range(len(fitted.left_out)))
     assert all(one.is_cut for one in fitted.cut)
@@ -140,16 +140,16 @@ def test_what_fits_is_within_the_room_whatever_the_texts(parts: list[tuple[str, 
 
 def test_what_fits_is_left_alone() -> None:
     entries = [entry(0, "short"), entry(1, "out\nput", True)]
-    assert fit(entries, 1000).entries == entries
+    assert fit_entries(entries, 1000).entries == entries
 
 
 def test_short_outputs_stay_whole_beside_long_ones() -> None:
-    fitted = fit([entry(0, "tiny", True), entry(1, "row\n" * 20_000, True), entry(2, "small", True)], 1000)
+    fitted = fit_entries([entry(0, "tiny", True), entry(1, "row\n" * 20_000, True), entry(2, "small", True)], 1000)
     assert [one.is_cut for one in fitted.entries] == [False, True, False]
     assert fitted.entries[1].text.startswith("row\n") and fitted.entries[1].text.rstrip().endswith("row")
 
 
 def test_the_order_to_leave_out_is_the_callers() -> None:
     entries = [entry(n, "word " * 200) for n in range(4)]
-    fitted = fit(entries, 600, leave_first=[3, 2, 1, 0])
+    fitted = fit_entries(entries, 600, leave_first=[3, 2, 1, 0])
     assert [one.turn for one in fitted.left_out][-1] == 3 and fitted.entries[0].turn == 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.redact import redact
-from everturn.recall.framing import mark_for, plain, quoted, safe
+from everturn.derive.redact import redact_text
+from everturn.recall.framing import mark_for, plain_text, quote_for_model, safe_text
 from everturn.recall.tool import ConversationRecall
 from everturn.sources import all_sources
 from everturn.store import Store
@@ -96,7 +96,7 @@ def test_the_mark_never_occurs_in_the_text() -> None:
         tried.add(mark)
         text += f" {mark} {mark.upper()}"
     assert len(tried) == 20
-    assert quoted("x").count(mark_for("x")) == 2
+    assert quote_for_model("x").count(mark_for("x")) == 2
 
 
 def test_planted_secrets_do_not_leave(archive: Archive) -> None:
@@ -121,7 +121,7 @@ def test_a_secret_is_taken_out_before_anything_is_cut(archive: Archive) -> None:
 def test_a_secret_in_pieces_is_still_known() -> None:
     for between in ("\u200b", "\x1b[0m", "\x1b[31m", "\ufeff", "\x1b]0;x\x07"):
         hidden = KEY[:9] + between + KEY[9:]
-        assert KEY not in safe(hidden, redact) and KEY[9:] not in safe(hidden, redact)
+        assert KEY not in safe_text(hidden, redact_text) and KEY[9:] not in safe_text(hidden, redact_text)
 
 
 def test_nothing_acts_on_a_terminal(archive: Archive) -> None:
@@ -135,5 +135,5 @@ def test_nothing_acts_on_a_terminal(archive: Archive) -> None:
 
 
 def test_sequences_go_and_words_stay() -> None:
-    assert plain("\x1b[1Ga\x1b[31mb\x1b[0m\x1b]0;t\x07c\x1b(Bd") == "abcd"
-    assert plain("a\x1b") == "a␛" and plain("\x1b[") == "␛["
+    assert plain_text("\x1b[1Ga\x1b[31mb\x1b[0m\x1b]0;t\x07c\x1b(Bd") == "abcd"
+    assert plain_text("a\x1b") == "a␛" and plain_text("\x1b[") == "␛["

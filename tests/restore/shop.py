@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from everturn.derive.redact import redact
+from everturn.derive.redact import redact_text
 from everturn.llm import anthropic_messages, chat_completions
-from everturn.llm.asking import Asker, Budget
+from everturn.llm.asking import AskBudget, Asker
 from everturn.llm.http import Endpoint, HttpBackend, Patience
 from everturn.model.archive import Session
-from everturn.restore.summaries import Options
+from everturn.restore.summaries import RestoreOptions
 from everturn.sources import all_sources
 from everturn.store import Store
 from tests.capture.history import ticking
@@ -47,17 +47,17 @@ def shop(store: Store, folder: Path) -> Session:
     )  # fmt: skip
 
 
-def asker(server: ModelServer, wire: str = "messages", budget: Budget | None = None, **patience: Any) -> Asker:
+def asker(server: ModelServer, wire: str = "messages", budget: AskBudget | None = None, **patience: Any) -> Asker:
     """Somebody who asks the scripted model."""
     base = server.root if wire == "messages" else server.base
     waits = Patience(**{"connect": 5, "read": 5, "total": 30, "tries": 3, "pause": 0.0, **patience})
     backend = HttpBackend("scripted", "model-1", WIRES[wire], Endpoint(base, waits))
-    return Asker(backend, budget or Budget(), redact, ticking())
+    return Asker(backend, budget or AskBudget(), redact_text, ticking())
 
 
-def options(**more: Any) -> Options:
+def options(**more: Any) -> RestoreOptions:
     """Options with a fixed time."""
-    return Options(now=NOW, **more)
+    return RestoreOptions(now=NOW, **more)
 
 
 def prompt_of(asked: Asked) -> str:

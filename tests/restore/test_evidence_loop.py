@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from everturn.llm.asking import Budget
+from everturn.llm.asking import AskBudget
 from everturn.recall.evidence import EvidenceSearchTools
-from everturn.restore.evidence_loop import Brief, Finding, Gathered, gather, told
+from everturn.restore.evidence_loop import Brief, EvidenceFinding, EvidenceFindings, findings_text, search_evidence
 from everturn.restore.prompts import own_prompts
 from tests.model_server import Asked, Call, ModelServer, Says, bad_json, refuses
 from tests.restore.shop import asker, prompt_of
@@ -43,12 +43,12 @@ def complete(native: bool) -> Says:
     return ask((("complete_evidence_search", {}),), native)
 
 
-def run(script: Any, native: bool, wire: str = "messages", **more: Any) -> tuple[Gathered, ModelServer]:
+def run(script: Any, native: bool, wire: str = "messages", **more: Any) -> tuple[EvidenceFindings, ModelServer]:
     tokens, budget = more.pop("tokens", 10_000), more.pop("budget", None)
     tools = EvidenceSearchTools(more.pop("log", LOG), more.pop("workspace", ""), **more)
     brief = Brief(own_prompts().evidence, {"summaries": "SUMMARIES-HERE", "state": "STATE-HERE"}, tokens)
     with ModelServer(script, strict=True) as server:
-        found = gather(asker(server, wire, budget), tools, brief, native)
+        found = search_evidence(asker(server, wire, budget), tools, brief, native)
     return found, server
 
 
@@ -186,7 +186,7 @@ def test_a_model_that_cannot_be_asked_ends_the_search_with_what_there_is(native:
     assert len(found.findings) == 1 and "ended early" in found.notes[0]
     found, _ = run([search("beta", native), bad_json()], native)
     assert len(found.findings) == 1 and "ended early" in found.notes[0]
-    found, server = run([search("beta", native)], native, budget=Budget(requests=1))
+    found, server = run([search("beta", native)], native, budget=AskBudget(requests=1))
     assert len(found.findings) == 1 and "requests were allowed" in found.notes[0] and len(server.asked) == 1
 
 
@@ -208,23 +208,23 @@ def test_a_tool_that_breaks_is_a_finding_like_any_other() -> None:
 
     brief = Brief(own_prompts().evidence, {"summaries": "", "state": ""}, 4000)
     with ModelServer([search("beta", True), complete(True)]) as server:
-        found = gather(asker(server), Broken(LOG), brief, True)
+        found = search_evidence(asker(server), Broken(LOG), brief, True)
     assert "The tool failed (RuntimeError)" in found.findings[0].result and found.is_complete
 
 
 def test_without_rounds_nothing_is_asked() -> None:
     found, server = run([], True, max_searches=0)
-    assert found == Gathered() and server.asked == []
+    assert found == EvidenceFindings() and server.asked == []
 
 
 def test_all_findings_are_told_and_what_is_cut_is_said() -> None:
-    found = Gathered(tuple(Finding(f"request {n}", f"result {n} " + "word " * 50) for n in range(10)))
-    whole = told(found, 10_000)
+    found = EvidenceFindings(tuple(EvidenceFinding(f"request {n}", f"result {n} " + "word " * 50) for n in range(10)))
+    whole = findings_text(found, 10_000)
     assert [f"request {n}\nresult {n} " in whole for n in range(10)] == [True] * 10
     assert whole.index("request 0") < whole.index("request 9")
-    cut = told(found, 300)
+    cut = findings_text(found, 300)
     assert "request 9" in cut and "request 0" not in cut and "earlier findings left out" in cut
-    assert told(Gathered(), 100) == "(none)"
+    assert findings_text(EvidenceFindings(), 100) == "(none)"
 
 
 def test_what_is_found_stands_in_its_own_frame() -> None:

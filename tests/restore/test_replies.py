@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everturn.llm import Message, Part, Reply
+from everturn.llm import ChatMessage, ChatPart, Reply
 from everturn.restore.replies import (
     SESSION_HEADER,
     TURN_HEADER,
     TurnSummary,
-    fault,
-    in_form,
-    prompted,
+    ask_in_form,
+    reply_fault,
     session_summary,
-    spoken,
+    single_message_request,
     turn_summary,
+    without_thoughts_text,
 )
 from tests.model_server import ModelServer, Says, garbage
 from tests.restore.shop import SUMMARY, TURNS, asker, prompt_of
@@ -208,7 +208,7 @@ def test_what_is_not_the_form_is_not_read_as_one(text: str) -> None:
 def test_no_text_breaks_the_reading(text: str) -> None:
     turn_summary(text, 0)
     session_summary(text + "\nGoal: x\nOpen questions: y\nNext steps:" + text)
-    spoken(text)
+    without_thoughts_text(text)
 
 
 # the session ----------------------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def test_the_headings_are_read_in_every_dress(text: str) -> None:
 
 # what is no answer ----------------------------------------------------------------------------------------------------
 def reply(text: str, stop: str = "end") -> Reply:
-    return Reply(Message("assistant", (Part("text", text),)), stop)
+    return Reply(ChatMessage("assistant", (ChatPart("text", text),)), stop)
 
 
 @pytest.mark.parametrize(("text", "stop", "why"), [
@@ -257,13 +257,17 @@ def reply(text: str, stop: str = "end") -> Reply:
      "it answered the session instead of summarising it"),
 ])  # fmt: skip
 def test_the_reason_is_told_when_an_answer_is_of_no_use(text: str, stop: str, why: str) -> None:
-    assert fault(reply(text, stop)) == why
+    assert reply_fault(reply(text, stop)) == why
 
 
 def asked(script: Any) -> tuple[Any, ModelServer]:
     with ModelServer(script, strict=True) as server:
-        answer = in_form(
-            asker(server), prompted("Summarise.", 100), "turn 1", TURN_HEADER, lambda text: turn_summary(text, 0)
+        answer = ask_in_form(
+            asker(server),
+            single_message_request("Summarise.", 100),
+            "turn 1",
+            TURN_HEADER,
+            lambda text: turn_summary(text, 0),
         )
     return answer, server
 

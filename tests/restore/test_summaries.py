@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from everturn.derive.redact import redact
-from everturn.derive.tokens import estimate, fits
-from everturn.llm.asking import Budget
+from everturn.derive.redact import redact_text
+from everturn.derive.tokens import estimate_tokens, fits_tokens
+from everturn.llm.asking import AskBudget
 from everturn.model.archive import Session
 from everturn.recall.reading import read_turns
 from everturn.restore.replies import TurnSummary
 from everturn.restore.summaries import (
     KIND,
-    Accumulated,
-    Summaries,
-    accumulated,
-    all_told,
+    SummaryTotals,
+    TurnSummaries,
+    accumulate_summaries,
+    all_summaries_text,
     state_text,
-    summarised,
+    summarise_turns,
     turn_text,
-    written,
+    write_summary_text,
 )
 from everturn.store import Store, open_store
 from tests.model_server import Asked, ModelServer, Says, refuses
@@ -33,9 +33,11 @@ from tests.restore.shop import SOURCES, TURNS, asker, good, options, prompt_of, 
 KEY = "AKIA" + "Q7XW2MZP4RTY5LNB"
 
 
-def run(store: Store, session: Session, server: ModelServer, budget: Budget | None = None, **more: Any) -> Summaries:
+def run(
+    store: Store, session: Session, server: ModelServer, budget: AskBudget | None = None, **more: Any
+) -> TurnSummaries:
     told: list[tuple[int, int]] = []
-    made = summarised(
+    made = summarise_turns(
         store, SOURCES, session, asker(server, budget=budget), options(**more), lambda *step: told.append(step)
     )
     assert [done for done, _ in told] == list(range(1, len(told) + 1))
@@ -53,7 +55,7 @@ def test_every_turn_is_summarised_with_the_state_before_it_in_the_prompt(store: 
     assert "Key outcomes: Refresh tokens added to src/login.py" in second
     assert "[t2 #8] tool:Bash" in second and "expected 401, got 500" in second
     assert "Why does the login answer with 500?" in third
-    assert made.state == Accumulated(
+    assert made.state == SummaryTotals(
         goal="Add refresh tokens to the login [t1 #1]",
         decisions=("Tokens are stored in PostgreSQL, not Redis [t3 #11]",),
         constraints=("Never push to main [t1 #1]",),
@@ -63,14 +65,16 @@ def test_every_turn_is_summarised_with_the_state_before_it_in_the_prompt(store: 
 
 
 def test_the_goal_is_set_once_lists_grow_and_the_latest_questions_win() -> None:
-    state = Accumulated()
-    state = accumulated(state, TurnSummary(0, "first", None, (), ("a",), ("x.py",), ("c [t1 #2]",), ("q1", "q2")))
-    state = accumulated(
+    state = SummaryTotals()
+    state = accumulate_summaries(
+        state, TurnSummary(0, "first", None, (), ("a",), ("x.py",), ("c [t1 #2]",), ("q1", "q2"))
+    )
+    state = accumulate_summaries(
         state, TurnSummary(1, "second", None, (), ("A.", "b"), ("x.py", "y.py"), ("c [t2 #9]",), ("q3",))
     )
-    assert state == Accumulated("first", ("a", "b"), ("c [t1 #2]",), ("x.py", "y.py"), ("q3",))
-    assert accumulated(state, TurnSummary(2)) == state
-    assert accumulated(state, TurnSummary(2, open_questions=())).open_questions == ()
+    assert state == SummaryTotals("first", ("a", "b"), ("c [t1 #2]",), ("x.py", "y.py"), ("q3",))
+    assert accumulate_summaries(state, TurnSummary(2)) == state
+    assert accumulate_summaries(state, TurnSummary(2, open_questions=())).open_questions == ()
 
 
 # nothing is asked twice -----------------------------------------------------------------------------------------------
@@ -89,7 +93,7 @@ def test_an_interrupted_run_goes_on_where_it_was(store: Store, session: Session)
         return good(asked)
 
     with ModelServer(stops) as server, pytest.raises(KeyboardInterrupt):
-        summarised(store, SOURCES, session, asker(server), options(), _interrupt_at(2))
+        summarise_turns(store, SOURCES, session, asker(server), options(), _interrupt_at(2))
     assert len(store.kept(KIND, session.native_id)) == 2
     with ModelServer(good) as server:
         made = run(store, session, server)
@@ -116,7 +120,7 @@ def test_another_prompt_or_model_is_another_question(store: Store, session: Sess
         other = asker(server)
         assert other.backend is not None
         other.backend.model = "model-2"
-        summarised(store, SOURCES, session, other, options(), lambda done, total: None)
+        summarise_turns(store, SOURCES, session, other, options(), lambda done, total: None)
         assert len(server.asked) == 9
 
 
@@ -181,10 +185,10 @@ def test_after_three_turns_in_a_row_nothing_more_is_asked(store: Store, tmp_path
 
 def test_what_a_budget_has_no_room_for_is_not_asked_and_said(store: Store, session: Session) -> None:
     with ModelServer(good) as server:
-        made = run(store, session, server, Budget(requests=2))
+        made = run(store, session, server, AskBudget(requests=2))
         assert [one.turn for one in made.turns] == [0, 1] and list(made.skipped) == [2]
         assert "requests were allowed" in made.skipped[2]
-        again = run(store, session, server, Budget(requests=2))
+        again = run(store, session, server, AskBudget(requests=2))
     assert [one.turn for one in again.turns] == [0, 1, 2] and len(server.asked) == 3
 
 
@@ -201,7 +205,7 @@ def test_a_prompt_is_bounded_whatever_the_turn_holds(store: Store, tmp_path: Pat
     with ModelServer(lambda asked: Says(TURNS[1])) as server:
         run(store, session, server, prompt_tokens=4000)
     text = prompt_of(server.asked[0])
-    assert estimate(text) <= 4000
+    assert estimate_tokens(text) <= 4000
     assert "Please build everything." in text and "It is built." in text
     assert re.search(r"\d+ pieces of this turn are left out and \d+ are shortened", text)
 
@@ -244,17 +248,17 @@ def test_a_clients_summary_is_marked_as_hearsay_and_its_context_is_left_out(stor
         line("user", "This session is being continued. The parser is finished.", isCompactSummary=True),
         archive.history.turn("Go on.", "Going on."),
     )
-    texts = [turn_text(store, SOURCES, session, view, 2000, redact) for view in read_turns(store, session)]
+    texts = [turn_text(store, SOURCES, session, view, 2000, redact_text) for view in read_turns(store, session)]
     (with_summary,) = [text for text in texts if "The parser is finished" in text]
     assert "summary by the client (hearsay, not a fact):" in with_summary
 
 
 def test_a_state_is_cut_to_its_room_from_the_oldest_and_says_so() -> None:
-    state = Accumulated("goal", tuple(f"decision number {n}" for n in range(500)), ("rule",))
+    state = SummaryTotals("goal", tuple(f"decision number {n}" for n in range(500)), ("rule",))
     text = state_text(state, 300)
-    assert fits(text, 300) and "decision number 499" in text and "decision number 0\n" not in text
+    assert fits_tokens(text, 300) and "decision number 499" in text and "decision number 0\n" not in text
     assert re.search(r"\[\d+ older ones are left out\]", text) and "- rule" in text
-    assert "left out" not in state_text(Accumulated("goal", ("one",)), 300)
+    assert "left out" not in state_text(SummaryTotals("goal", ("one",)), 300)
 
 
 def summary(turn: int) -> TurnSummary:
@@ -262,20 +266,20 @@ def summary(turn: int) -> TurnSummary:
 
 
 def test_all_summaries_are_told_the_latest_in_full_and_none_silently_lost() -> None:
-    summaries = Summaries(tuple(summary(turn) for turn in range(40) if turn != 7), {7: "busy"})
-    whole = all_told(summaries, 100_000)
+    summaries = TurnSummaries(tuple(summary(turn) for turn in range(40) if turn != 7), {7: "busy"})
+    whole = all_summaries_text(summaries, 100_000)
     assert all(f"Turn number: {turn + 1}\n" in whole for turn in range(40)) and "response 0" in whole
     assert "Turn number: 8\n[not summarised" in whole
-    shorter = all_told(summaries, 1300)
-    assert fits(shorter, 1300) and all(f"Turn number: {turn + 1}\n" in shorter for turn in range(40))
+    shorter = all_summaries_text(summaries, 1300)
+    assert fits_tokens(shorter, 1300) and all(f"Turn number: {turn + 1}\n" in shorter for turn in range(40))
     assert "response 39" in shorter and "response 0" not in shorter
-    shortest = all_told(summaries, 300)
-    assert fits(shortest, 300) and "request 0" in shortest and "request 39" in shortest
+    shortest = all_summaries_text(summaries, 300)
+    assert fits_tokens(shortest, 300) and "request 0" in shortest and "request 39" in shortest
     assert re.search(r"\[the summaries of \d+ turns are left out here\]", shortest)
 
 
 def test_a_summary_is_written_in_the_form_it_was_asked_for() -> None:
-    assert written(summary(4)).splitlines() == [
+    assert write_summary_text(summary(4)).splitlines() == [
         "Turn number: 5", "User request summary: request 4", "Agent response summary: response 4",
         "Key outcomes: outcome 4", "State changes: None", "Artifacts modified: None",
         "Constraints/assumptions added: None", "Open questions after this turn: None",

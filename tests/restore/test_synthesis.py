@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 from everturn.capture.policy import Policy
-from everturn.derive.redact import redact
-from everturn.errors import MissingPath, Unreadable, Usage
-from everturn.llm.asking import Asker, Budget
+from everturn.derive.redact import redact_text
+from everturn.errors import MissingPath, Unreadable, UsageError
+from everturn.llm.asking import AskBudget, Asker
 from everturn.model.archive import Session
 from everturn.restore import SECTIONS, Document, section
-from everturn.restore.document import mechanical
-from everturn.restore.prompts import PLACEHOLDERS, Prompt, filled, load_prompts, own_prompts
-from everturn.restore.summaries import Summaries
-from everturn.restore.synthesis import KIND, restored, skipped_notes
+from everturn.restore.document import build_document
+from everturn.restore.prompts import PLACEHOLDERS, RestorePrompt, fill_prompt, load_prompts, own_prompts
+from everturn.restore.summaries import TurnSummaries
+from everturn.restore.synthesis import KIND, restore_with_model, skipped_notes
 from everturn.restore.turns import as_text
-from everturn.restore.turnwise import turn_by_turn
-from everturn.restore.writing import as_json, markdown
+from everturn.restore.turnwise import report_turns
+from everturn.restore.writing import document_json, document_markdown
 from everturn.store import Store
 from tests.capture.history import ticking
 from tests.model_server import Asked, Call, ModelServer, Says
@@ -30,7 +30,7 @@ from tests.restore.shop import SOURCES, SUMMARY, TURNS, asker, good, options, pr
 
 def run(store: Store, session: Session, script: Any = good, **more: Any) -> tuple[Document, ModelServer]:
     with ModelServer(script, strict=True) as server:
-        document = restored(store, SOURCES, session, asker(server), options(**more))
+        document = restore_with_model(store, SOURCES, session, asker(server), options(**more))
     return document, server
 
 
@@ -74,7 +74,7 @@ def test_every_section_has_what_the_model_said_and_code_confirmed(store: Store, 
 def test_nothing_certain_is_lost_because_the_model_left_it_out(store: Store, session: Session) -> None:
     bare = "SESSION SUMMARY\nSession name: Login [t1 #1]\nHigh-level goal: Add refresh tokens [t1 #1]\nOpen questions: None\n"
     document, _ = run(store, session, with_summary(bare))
-    plain = mechanical(store, SOURCES, session)
+    plain = build_document(store, SOURCES, session)
     assert said(document, "constraints") == said(plain, "constraints") != []
     assert said(document, "artifacts") == said(plain, "artifacts") != []
     assert document.facts == plain.facts
@@ -90,12 +90,12 @@ def test_what_does_not_hold_stands_apart_with_the_reason_and_nowhere_else(store:
     assert "does not occur in turn 1" in apart["src/billing.py: edited"]
     assert "does not stand in message 1" in apart['"Deploy on Fridays"']
     assert apart["Use tabs"] == "there is no turn 77"
-    for text in (markdown(document, redact, 0), str(as_json(document, redact, 0))):
+    for text in (document_markdown(document, redact_text, 0), str(document_json(document, redact_text, 0))):
         assert "billing" in text  # it is shown, as what it is
     verified = [one.text for part in (*document.sections, *document.facts) for one in part.statements]
     assert not any(word in one for one in verified for word in ("billing", "Friday", "tabs"))
     assert all(one.verified is False for one in document.unverified)
-    shown = markdown(document, redact, 0)
+    shown = document_markdown(document, redact_text, 0)
     assert shown.index("Unverified") < shown.index("billing")
 
 
@@ -112,7 +112,7 @@ def test_the_model_is_asked_for_a_summary_once_more_when_nothing_of_it_holds(sto
     assert said(document, "session_name") == ["Refresh tokens for the login"]
     assert "Trains" not in str(document)
     document, _ = run(store, session, with_summary(invented), fresh=True)
-    assert document.sections == mechanical(store, SOURCES, session).sections
+    assert document.sections == build_document(store, SOURCES, session).sections
     assert [one.text for one in document.unverified] == ["Trains", "Model railways", "Steam engines only"]
     assert "no statement of the model could be confirmed" in document.notes
 
@@ -124,7 +124,7 @@ def test_a_useless_answer_leaves_the_mechanical_document_and_the_reason(
     store: Store, session: Session, answer: str
 ) -> None:
     document, server = run(store, session, with_summary(answer))
-    plain = mechanical(store, SOURCES, session)
+    plain = build_document(store, SOURCES, session)
     assert (document.sections, document.facts, document.unverified) == (plain.sections, plain.facts, ())
     assert document.model == "" and any("asked twice" in note for note in document.notes)
     assert [purpose_of(one) for one in server.asked].count("synthesis") == 2
@@ -155,9 +155,9 @@ def test_what_was_kept_is_checked_again(store: Store, session: Session) -> None:
 
 
 def test_without_a_model_nothing_is_sent(store: Store, session: Session) -> None:
-    plain = mechanical(store, SOURCES, session)
-    assert restored(store, SOURCES, session, None) == plain
-    assert restored(store, SOURCES, session, Asker(None, Budget(), redact, ticking())) == plain
+    plain = build_document(store, SOURCES, session)
+    assert restore_with_model(store, SOURCES, session, None) == plain
+    assert restore_with_model(store, SOURCES, session, Asker(None, AskBudget(), redact_text, ticking())) == plain
 
 
 def test_a_session_without_words_is_not_sent(store: Store, tmp_path: Path) -> None:
@@ -203,14 +203,14 @@ def test_turn_summaries_are_checked_entry_by_entry_and_no_turn_is_missing(store:
         return Says(TURNS[1].replace("Never push to main [t1 #1]", '"Deploy on Fridays" [t1 #1]'))
 
     with ModelServer(script) as server:
-        told = turn_by_turn(store, SOURCES, session, asker(server), options())
+        told = report_turns(store, SOURCES, session, asker(server), options())
     assert [one.turn for one in told.turns] == [0, 1, 2]
     first = told.turns[0].fields
     assert [(one.text, one.seq) for one in first["artifacts"]] == [("src/login.py", 3)]
     assert first["constraints"][0].seq == -1 and "(unverified: " in first["constraints"][0].text
     assert "Now run the tests." in told.turns[1].fields["request"][0].text  # mechanical
     assert "turn 2 was not summarised by the model" in told.notes[0]
-    assert len(list(as_text(told.turns, redact))) == 3
+    assert len(list(as_text(told.turns, redact_text))) == 3
 
 
 # prompts --------------------------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def test_prompts_of_ones_own_are_used_and_have_their_own_version(tmp_path: Path)
     mine, ours = load_prompts(str(tmp_path)), own_prompts()
     assert mine.synthesis.text.startswith("Mine") and mine.turn == ours.turn
     assert mine.version != ours.version and mine.synthesis.version != ours.synthesis.version
-    assert filled(mine.synthesis, {"summaries": "{state}", "state": "S", "evidence": "E"}) == "Mine: {state} S E"
+    assert fill_prompt(mine.synthesis, {"summaries": "{state}", "state": "S", "evidence": "E"}) == "Mine: {state} S E"
 
 
 @pytest.mark.parametrize(("name", "text", "wrong"), [
@@ -230,7 +230,7 @@ def test_prompts_of_ones_own_are_used_and_have_their_own_version(tmp_path: Path)
 ])  # fmt: skip
 def test_a_prompt_that_cannot_work_is_refused_with_the_reason(tmp_path: Path, name: str, text: str, wrong: str) -> None:
     (tmp_path / f"{name}.md").write_text(text)
-    with pytest.raises(Usage, match=re.escape(wrong)) as caught:
+    with pytest.raises(UsageError, match=re.escape(wrong)) as caught:
         load_prompts(str(tmp_path))
     assert f"{name}.md" in str(caught.value)
 
@@ -238,7 +238,7 @@ def test_a_prompt_that_cannot_work_is_refused_with_the_reason(tmp_path: Path, na
 def test_a_folder_without_prompts_or_with_broken_ones_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MissingPath):
         load_prompts(str(tmp_path / "nowhere"))
-    with pytest.raises(Usage, match="holds no prompt"):
+    with pytest.raises(UsageError, match="holds no prompt"):
         load_prompts(str(tmp_path))
     (tmp_path / "turn.md").write_bytes(b"\xff\xfe{turn}")
     with pytest.raises(Unreadable, match="not UTF-8"):
@@ -250,12 +250,15 @@ def test_our_prompts_name_what_they_must_and_nothing_else(tmp_path: Path) -> Non
     for name in PLACEHOLDERS:
         (tmp_path / f"{name}.md").write_text(getattr(ours, name).text + " ")
     assert load_prompts(str(tmp_path)) != ours
-    assert filled(Prompt("turn", "{number} {unknown} {{state}}"), {"number": "1", "state": "S"}) == "1 {unknown} {S}"
+    assert (
+        fill_prompt(RestorePrompt("turn", "{number} {unknown} {{state}}"), {"number": "1", "state": "S"})
+        == "1 {unknown} {S}"
+    )
 
 
 def test_of_many_reasons_for_skipping_turns_a_few_are_told_and_all_turns_are_named() -> None:
     skipped = {turn: f"reason {turn // 2}" for turn in range(16)}
-    *reasons, rest = skipped_notes(Summaries(skipped=skipped))
+    *reasons, rest = skipped_notes(TurnSummaries(skipped=skipped))
     assert reasons[0] == "turns 1–2 were not summarised by the model: reason 0" and len(reasons) == 5
     assert rest == "nor were 6 more turns: 11–16"
 
@@ -264,7 +267,7 @@ def test_turns_that_were_skipped_for_one_reason_are_told_together(store: Store, 
     archive = Archive(store, tmp_path / "agent")
     session = archive.take_in(*(archive.history.turn(f"Do {n}.", "Done.") for n in range(12)))
     with ModelServer(lambda asked: Says(TURNS[1]) if "Turn 4 of" in prompt_of(asked) else Says("No.")) as server:
-        document = restored(store, SOURCES, session, asker(server), options(skip_evidence=True))
+        document = restore_with_model(store, SOURCES, session, asker(server), options(skip_evidence=True))
     assert document.notes[0].startswith("turns 1–3, 5–12 were not summarised by the model: ") and document.missing
 
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from everturn.derive.redact import redact
+from everturn.derive.redact import redact_text
 from everturn.model.archive import Session
 from everturn.recall.state import session_facts
 from everturn.restore.proof import Proofs
-from everturn.restore.turns import FIELDS, Entry, TurnTold, as_items, as_text, told
+from everturn.restore.turns import FIELDS, TurnEntry, TurnReport, as_items, as_text, tell_turn
 from everturn.store import Store
 from tests.restore.shop import SOURCES
 
 
-def turns(store: Store, session: Session) -> list[TurnTold]:
+def turns(store: Store, session: Session) -> list[TurnReport]:
     proofs = Proofs(store, SOURCES, session)
-    return [told(facts, "/home/ann/shop", proofs) for facts in session_facts(store, SOURCES, session)]
+    return [tell_turn(facts, "/home/ann/shop", proofs) for facts in session_facts(store, SOURCES, session)]
 
 
 def test_every_turn_has_the_eight_fields(store: Store, session: Session) -> None:
-    blocks = list(as_text(turns(store, session), redact))
+    blocks = list(as_text(turns(store, session), redact_text))
     assert len(blocks) == 3
     for number, block in enumerate(blocks, 1):
         assert block.startswith(f"TURN SUMMARY\nTurn number: {number}\n")
@@ -25,7 +25,7 @@ def test_every_turn_has_the_eight_fields(store: Store, session: Session) -> None
 
 
 def test_the_fields_say_what_the_turn_says(store: Store, session: Session) -> None:
-    first, second, third = as_text(turns(store, session), redact)
+    first, second, third = as_text(turns(store, session), redact_text)
     assert "User request summary: Please add refresh tokens to the login. Never push to main. [t1 #1]" in first
     assert "Agent response summary: I added refresh tokens to src/login.py. [t1 #6]" in first
     assert "Artifacts modified: `src/login.py` edited [t1 #4]" in first
@@ -40,24 +40,24 @@ def test_the_fields_say_what_the_turn_says(store: Store, session: Session) -> No
 
 
 def test_a_field_a_turn_says_nothing_about_says_so(store: Store, session: Session) -> None:
-    assert "Open questions after this turn: Not explicitly stated" in next(as_text(turns(store, session), redact))
+    assert "Open questions after this turn: Not explicitly stated" in next(as_text(turns(store, session), redact_text))
 
 
 def test_programs_get_the_same_fields(store: Store, session: Session) -> None:
-    items = list(as_items(turns(store, session), redact))
+    items = list(as_items(turns(store, session), redact_text))
     assert [set(one) for one in items] == [set(FIELDS)] * 3
     assert items[0]["constraints"] == [{"text": "Never push to main.", "message": 1}]
 
 
 def test_a_long_field_is_cut_and_says_so() -> None:
-    many = TurnTold(0, {"outcomes": tuple(Entry(f"outcome {n}", n) for n in range(30))})
-    (text,) = as_text([many], redact)
+    many = TurnReport(0, {"outcomes": tuple(TurnEntry(f"outcome {n}", n) for n in range(30))})
+    (text,) = as_text([many], redact_text)
     assert "- outcome 11 [t1 #12]" in text and "outcome 12 " not in text and "(+18 not shown)" in text
 
 
 def test_what_rests_on_no_message_cites_none() -> None:
-    one = TurnTold(4, {"outcomes": (Entry("said without proof (unverified: why)"),)})
-    assert "Key outcomes: said without proof (unverified: why)\n" in next(as_text([one], redact))
-    assert next(as_items([one], redact))["outcomes"] == [
+    one = TurnReport(4, {"outcomes": (TurnEntry("said without proof (unverified: why)"),)})
+    assert "Key outcomes: said without proof (unverified: why)\n" in next(as_text([one], redact_text))
+    assert next(as_items([one], redact_text))["outcomes"] == [
         {"text": "said without proof (unverified: why)", "message": None}
     ]

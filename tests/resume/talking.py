@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from everturn.llm import Delta, Message, Part, Reply, Request, Usage
+from everturn.llm import ChatMessage, ChatPart, Delta, ModelRequest, Reply, ReplyTokens
 
 
 @dataclass
@@ -14,7 +14,7 @@ class Model:
     """Gives its replies in order, as many as the conversation has answers already."""
 
     replies: list[Reply]
-    asked: list[Request] = field(default_factory=list)
+    asked: list[ModelRequest] = field(default_factory=list)
     while_speaking: Callable[[], None] = lambda: None
     closed: int = 0
     name: str = "model"
@@ -23,7 +23,7 @@ class Model:
     max_tokens: int = 0
     takes_tools: bool = True
 
-    def stream(self, request: Request) -> Iterator[Delta]:
+    def stream(self, request: ModelRequest) -> Iterator[Delta]:
         """See `llm.Backend`."""
         self.asked.append(request)
         reply = self.replies[sum(message.role == "assistant" for message in request.messages)]
@@ -35,17 +35,19 @@ class Model:
         finally:
             self.closed += 1
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: ModelRequest) -> Reply:
         """See `llm.Backend`."""
         return next(delta.reply for delta in self.stream(request) if delta.reply is not None)
 
 
 def says(text: str, stop: str = "end") -> Reply:
     """An answer in words."""
-    return Reply(Message("assistant", (Part("text", text),), id=f"m-{text[:9]}"), stop, Usage(100, 10))
+    return Reply(ChatMessage("assistant", (ChatPart("text", text),), id=f"m-{text[:9]}"), stop, ReplyTokens(100, 10))
 
 
 def calls(*wanted: tuple[str, str] | tuple[str, str, Any]) -> Reply:
     """An answer that calls tools: (call id, name, arguments)."""
-    parts = tuple(Part("call", call_id=one[0], name=one[1], arguments=one[2] if len(one) > 2 else {}) for one in wanted)
-    return Reply(Message("assistant", parts, id=f"m-{wanted[0][0]}"), "calls", Usage(100, 10))
+    parts = tuple(
+        ChatPart("call", call_id=one[0], name=one[1], arguments=one[2] if len(one) > 2 else {}) for one in wanted
+    )
+    return Reply(ChatMessage("assistant", parts, id=f"m-{wanted[0][0]}"), "calls", ReplyTokens(100, 10))

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from everturn.errors import NoConversationState, SnapshotRestoreError, ToolIdempotencyError, Unreadable, Usage
+from everturn.errors import NoConversationState, SnapshotRestoreError, ToolIdempotencyError, Unreadable, UsageError
 from everturn.resume.checkpoints import FileCheckpointHandler, resume_evaluation, save_checkpoint
 from everturn.resume.conversation import ConversationMessage, ConversationState
 from everturn.resume.evaluation import Adapter, TextPrompt
 from everturn.resume.recording import enable_conversation_recording, settle
-from everturn.resume.slices import Session
+from everturn.resume.slices import EvaluationSession
 from everturn.resume.tools import ToolContext, tool
 from tests.resume.talking import Model, calls, says
 
@@ -37,8 +37,8 @@ class Free:
     value: Any
 
 
-def holding(word: str) -> Session:
-    session = Session()
+def holding(word: str) -> EvaluationSession:
+    session = EvaluationSession()
     state = ConversationState("e", "ns", "key", ConversationMessage("system", word))
     session.mutate(ConversationState).seed(state)
     return session
@@ -83,7 +83,7 @@ def test_no_id_leads_out_of_the_folder_and_no_two_share_a_file(tmp_path: Path) -
     assert [word_of(handler, Request(name)) for name in IDS] == [str(number) for number in range(len(IDS))]
     assert list(tmp_path.iterdir()) == [folder]
     assert len(list(folder.iterdir())) == len(IDS)
-    with pytest.raises(Usage, match="without an id"):
+    with pytest.raises(UsageError, match="without an id"):
         handler.path(Request(""))
 
 
@@ -92,7 +92,7 @@ def test_what_cannot_be_written_leaves_the_old_one_as_it_was(tmp_path: Path) -> 
     handler.save(request, holding("old").snapshot())
     session = holding("new")
     session.mutate(Free).seed(Free(float("nan")))
-    with pytest.raises(Usage):
+    with pytest.raises(UsageError):
         handler.save(request, session.snapshot())
     assert word_of(handler, request) == "old"
     (tmp_path / "folder.json").mkdir()
@@ -113,7 +113,7 @@ def test_a_damaged_checkpoint_says_where_it_is_and_what_to_do(tmp_path: Path) ->
 
 
 def test_a_session_is_put_away_and_taken_up_again(tmp_path: Path) -> None:
-    session, path = Session(), tmp_path / "checkpoint.json"
+    session, path = EvaluationSession(), tmp_path / "checkpoint.json"
     enable_conversation_recording(session)
     Adapter(Model([says("hello")])).evaluate(PROMPT, session=session)
     save_checkpoint(session, path)
@@ -121,7 +121,7 @@ def test_a_session_is_put_away_and_taken_up_again(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_without_a_conversation_cannot_be_resumed(tmp_path: Path) -> None:
-    save_checkpoint(Session(), tmp_path / "empty.json")
+    save_checkpoint(EvaluationSession(), tmp_path / "empty.json")
     with pytest.raises(NoConversationState, match="No conversation state in checkpoint") as failure:
         resume_evaluation(Adapter(Model([])), PROMPT, tmp_path / "empty.json")
     assert isinstance(failure.value, ValueError)
@@ -140,7 +140,7 @@ def test_slices_of_the_program_need_a_session_that_knows_them(tmp_path: Path) ->
     save_checkpoint(session, path)
     with pytest.raises(SnapshotRestoreError, match="registered no such type"):
         resume_evaluation(Adapter(Model([says("hi")])), PROMPT, path)
-    other = Session()
+    other = EvaluationSession()
     other.mutate(Free).clear()
     assert resume_evaluation(Adapter(Model([says("hi")])), PROMPT, path, session=other).text == "hi"
     assert other.query(Free).latest() == Free([1, {"a": None}])
@@ -203,7 +203,7 @@ def test_a_process_killed_in_the_middle_of_parallel_calls_repeats_nothing(tmp_pa
         return "done"
 
     model = Model([calls(("a", "act"), ("b", "act"), ("c", "act")), says("ok")])
-    session = Session()
+    session = EvaluationSession()
     with pytest.raises(ToolIdempotencyError) as failure:
         resume_evaluation(Adapter(model, [act]), PROMPT, tmp_path / "r1.json", session=session)
     assert failure.value.calls == {"b": "act"}

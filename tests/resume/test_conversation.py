@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from everturn.errors import SnapshotRestoreError, Usage
-from everturn.llm import Message, Part, Reply
-from everturn.llm import Usage as Tokens
+from everturn.errors import SnapshotRestoreError, UsageError
+from everturn.llm import ChatMessage, ChatPart, Reply
+from everturn.llm import ReplyTokens as Tokens
 from everturn.resume.conversation import (
     ConversationMessage,
     ConversationState,
     ConversationTurn,
     ToolCallRecord,
-    answered,
     chat_messages,
-    neutral,
-    said,
+    model_message,
+    response_message,
+    user_message,
 )
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -51,25 +51,31 @@ def test_a_message_is_frozen_and_has_an_id_and_an_aware_time_of_its_own() -> Non
 
 
 def test_a_time_without_a_zone_is_refused() -> None:
-    with pytest.raises(Usage, match="no time zone"):
+    with pytest.raises(UsageError, match="no time zone"):
         ConversationMessage("user", "hello", created_at=datetime(2026, 1, 2))  # noqa: DTZ001
 
 
 @pytest.mark.parametrize(
     "parts",
     [
-        (Part("text", "plain"),),
-        (Part("text", ""),),
-        (Part("thinking", "hm", raw={"type": "thinking", "thinking": "hm", "signature": "c2ln"}), Part("text", "so")),
-        (Part("opaque", raw={"type": "from_the_future", "deep": [{"a": None}, 1.5, "é\ud800"]}),),
-        (Part("text", "first"), Part("call", "", "c1", "add", {"a": 1}), Part("text", "then")),
-        (Part("call", "", "c1", "add", "not json"), Part("call", "", "c2", "add", {}, raw={"id": "c2"})),
+        (ChatPart("text", "plain"),),
+        (ChatPart("text", ""),),
+        (
+            ChatPart("thinking", "hm", raw={"type": "thinking", "thinking": "hm", "signature": "c2ln"}),
+            ChatPart("text", "so"),
+        ),
+        (ChatPart("opaque", raw={"type": "from_the_future", "deep": [{"a": None}, 1.5, "é\ud800"]}),),
+        (ChatPart("text", "first"), ChatPart("call", "", "c1", "add", {"a": 1}), ChatPart("text", "then")),
+        (ChatPart("call", "", "c1", "add", "not json"), ChatPart("call", "", "c2", "add", {}, raw={"id": "c2"})),
     ],
 )
-def test_a_response_goes_back_exactly_as_it_came(parts: tuple[Part, ...]) -> None:
-    for message in (Message("assistant", parts), Message("assistant", parts, "msg_1", "wire", {"phase": "final"})):
-        told, payload = answered(Reply(message, "end", Tokens(5, 7), "model-x"), NOON)
-        assert neutral(told) == message
+def test_a_response_goes_back_exactly_as_it_came(parts: tuple[ChatPart, ...]) -> None:
+    for message in (
+        ChatMessage("assistant", parts),
+        ChatMessage("assistant", parts, "msg_1", "wire", {"phase": "final"}),
+    ):
+        told, payload = response_message(Reply(message, "end", Tokens(5, 7), "model-x"), NOON)
+        assert model_message(told) == message
         assert told.created_at == NOON
         assert payload["model"] == "model-x" and payload["usage"]["output"] == 7
 
@@ -78,25 +84,25 @@ def test_the_arguments_of_a_call_are_kept_as_they_were_written() -> None:
     written = '{ "b":1,\n "a": 2.50 }'
     raw: dict[str, Any] = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": written}}
     parts = (
-        Part("call", "", "c1", "add", {"b": 1, "a": 2.5}, raw=raw),
-        Part("call", "", "c2", "add", {}, raw={"call_id": "c2", "arguments": written}),
-        Part("call", "", "c3", "add", {"x": 1}),
+        ChatPart("call", "", "c1", "add", {"b": 1, "a": 2.5}, raw=raw),
+        ChatPart("call", "", "c2", "add", {}, raw={"call_id": "c2", "arguments": written}),
+        ChatPart("call", "", "c3", "add", {"x": 1}),
     )
-    told, _ = answered(Reply(Message("assistant", parts)), NOON)
+    told, _ = response_message(Reply(ChatMessage("assistant", parts)), NOON)
     assert [call.arguments for call in told.tool_calls] == [written, written, '{"x":1}']
 
 
 def test_what_the_user_showed_is_kept_beside_what_was_said() -> None:
-    picture = Part("image", raw={"type": "image", "source": {"data": "AAAA"}})
-    told = said((Part("text", "look"), picture), NOON)
+    picture = ChatPart("image", raw={"type": "image", "source": {"data": "AAAA"}})
+    told = user_message((ChatPart("text", "look"), picture), NOON)
     assert told.content == "look"
-    assert neutral(told) == Message("user", (Part("text", "look"), picture))
-    assert said((Part("text", "only words"),), NOON).provider is None
+    assert model_message(told) == ChatMessage("user", (ChatPart("text", "look"), picture))
+    assert user_message((ChatPart("text", "only words"),), NOON).provider is None
 
 
 def test_a_provider_message_that_is_none_is_an_error_and_not_dropped() -> None:
     with pytest.raises(SnapshotRestoreError, match="provider"):
-        neutral(ConversationMessage("assistant", "words", provider={"parts": 5}))
+        model_message(ConversationMessage("assistant", "words", provider={"parts": 5}))
 
 
 def test_the_usual_form_has_every_message_in_order() -> None:

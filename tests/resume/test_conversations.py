@@ -16,16 +16,16 @@ from typing import Any
 
 import pytest
 
-from everturn.capture.forget import forget
-from everturn.capture.writing import Desk
-from everturn.errors import Busy, EverturnError, SessionNotFound, Usage
+from everturn.capture.forget import forget_session
+from everturn.capture.writing import ArchiveWriter
+from everturn.errors import Busy, EverturnError, SessionNotFound, UsageError
 from everturn.recall.search import search
 from everturn.resume.appending import AGENT
 from everturn.resume.conversations import ConversationStore
 from everturn.resume.journal import Journal, open_archive
 from everturn.resume.loop import Loop
 from everturn.resume.turnlog import TurnLog
-from everturn.resume.turnrecords import Turn
+from everturn.resume.turnrecords import LoggedTurn
 from everturn.sources import all_sources
 from everturn.store import Store
 from tests.resume.talking import Model, says
@@ -50,12 +50,12 @@ def talk(log: TurnLog) -> str:
     """A short conversation, with an interruption."""
     session = log.create_session("/project", "model-1", "Be exact. \U0001f600")
     for turn in (
-        Turn("user", "read it: 100% of a_b\nplease", token_count=5),
-        Turn("assistant", "reading", tool_calls=[READ, RUN], token_count=7),
-        Turn("tool", "the words of a.py", tool_call_id="c1", tool_name="read"),
-        Turn("user", "wait"),
-        Turn("tool", "late", tool_call_id="c2"),
-        Turn("assistant", "so be it"),
+        LoggedTurn("user", "read it: 100% of a_b\nplease", token_count=5),
+        LoggedTurn("assistant", "reading", tool_calls=[READ, RUN], token_count=7),
+        LoggedTurn("tool", "the words of a.py", tool_call_id="c1", tool_name="read"),
+        LoggedTurn("user", "wait"),
+        LoggedTurn("tool", "late", tool_call_id="c2"),
+        LoggedTurn("assistant", "so be it"),
     ):
         log.append_turn(session, turn)
     return session
@@ -96,7 +96,7 @@ def test_pages_are_cut_by_number_and_have_a_limit(log: TurnLog) -> None:
 def test_messages_are_found_and_wildcards_are_only_signs(log: TurnLog, query: str, found: list[int]) -> None:
     session = talk(log)
     other = log.create_session("/project", "model-1")
-    log.append_turn(other, Turn("user", "words late 100% a_b"))
+    log.append_turn(other, LoggedTurn("user", "words late 100% a_b"))
     assert column(log.search_turns(session, query), "turn_number") == found
 
 
@@ -119,14 +119,14 @@ def test_a_session_is_described_and_listed_by_its_exact_workspace(log: TurnLog) 
 def test_the_state_of_a_session_says_up_to_where_it_is_known(log: TurnLog) -> None:
     session = talk(log)
     log.update_session_state(session, {"focus": "tests", "seen": [1, None, "\ud800"]})
-    log.append_turn(session, Turn("user", "more"))
+    log.append_turn(session, LoggedTurn("user", "more"))
     shown = log.get_session(session)
     assert shown is not None
     assert json.loads(shown["session_state"]) == {"focus": "tests", "seen": [1, None, "\ud800"]}
     assert (shown["session_state_through_turn"], shown["turn_count"]) == (6, 7)
     log.update_session_state(session, {})
     assert (log.get_session(session) or {})["session_state"] == "{}"
-    with pytest.raises(Usage, match="JSON"):
+    with pytest.raises(UsageError, match="JSON"):
         log.update_session_state(session, {"when": object()})
     with pytest.raises(SessionNotFound):
         log.update_session_state("nobody", {})
@@ -143,16 +143,16 @@ def test_resuming_gives_the_last_messages_and_never_begins_with_a_result(log: Tu
 
 
 SAID = {
-    "a result nobody asked for": Turn("tool", "nobody asked", tool_call_id="c9", tool_name="lost"),
-    "a second result": Turn("tool", "a second time", tool_call_id="c1", tool_name="read"),
-    "a result of nothing": Turn("tool", ""),
-    "a word of the system": Turn("system", "the rules have changed", token_count=3),
-    "no word of the user": Turn("user", ""),
-    "half a surrogate pair": Turn("user", "half \ud800 a pair"),
-    "no word of the model": Turn("assistant", ""),
-    "a call without anything": Turn("assistant", None, [{}]),
-    "a call that is none": Turn("assistant", "text", [{"function": None, "arguments": "no json"}]),
-    "a long text": Turn("user", "x" * 300_000),
+    "a result nobody asked for": LoggedTurn("tool", "nobody asked", tool_call_id="c9", tool_name="lost"),
+    "a second result": LoggedTurn("tool", "a second time", tool_call_id="c1", tool_name="read"),
+    "a result of nothing": LoggedTurn("tool", ""),
+    "a word of the system": LoggedTurn("system", "the rules have changed", token_count=3),
+    "no word of the user": LoggedTurn("user", ""),
+    "half a surrogate pair": LoggedTurn("user", "half \ud800 a pair"),
+    "no word of the model": LoggedTurn("assistant", ""),
+    "a call without anything": LoggedTurn("assistant", None, [{}]),
+    "a call that is none": LoggedTurn("assistant", "text", [{"function": None, "arguments": "no json"}]),
+    "a long text": LoggedTurn("user", "x" * 300_000),
 }
 
 
@@ -164,23 +164,23 @@ def test_whatever_is_said_is_taken_and_the_session_can_still_be_opened(log: Turn
     assert (row["role"], row["content"] or "") == (turn.role, turn.content or "")
     assert (row["tool_call_id"], row["tool_name"]) == (turn.tool_call_id, turn.tool_name)
     assert (row["tool_calls"], row["token_count"]) == (turn.tool_calls or None, turn.token_count)
-    assert log.append_turn(session, Turn("user", "and then")) == 8
+    assert log.append_turn(session, LoggedTurn("user", "and then")) == 8
     with Journal.open(log.store, session) as journal:
         assert journal.past.messages[-1].parts[0].text == "and then"
 
 
 def test_an_unknown_role_and_an_unknown_session_are_refused(log: TurnLog) -> None:
-    with pytest.raises(Usage, match="no role"):
-        log.append_turn(talk(log), Turn("robot", "beep"))
+    with pytest.raises(UsageError, match="no role"):
+        log.append_turn(talk(log), LoggedTurn("robot", "beep"))
     with pytest.raises(SessionNotFound):
-        log.append_turn("nobody", Turn("user", "hello"))
+        log.append_turn("nobody", LoggedTurn("user", "hello"))
 
 
 def test_what_was_appended_is_a_session_like_any_other(log: TurnLog) -> None:
     session = talk(log)
     found = search(log.store, all_sources(), "words", now=0)
     assert [one.session.native_id for one in found.items] == [session]
-    log.append_turn(session, Turn("user", "go on"))
+    log.append_turn(session, LoggedTurn("user", "go on"))
     with Journal.open(log.store, session) as journal:
         assert Loop(Model([says("?")] * 2 + [says("done")])).resume(journal).text == "done"
     assert column(log.get_turns(session, 7), "content") == ["done"]
@@ -191,9 +191,9 @@ def test_a_session_that_a_loop_runs_is_busy(log: TurnLog) -> None:
     journal = Journal.open(log.store, session)
     other = TurnLog(log.store, journal.clock)
     with pytest.raises(Busy):
-        other.append_turn(session, Turn("user", "me too"))
+        other.append_turn(session, LoggedTurn("user", "me too"))
     journal.close()
-    assert other.append_turn(session, Turn("user", "me too")) == 7
+    assert other.append_turn(session, LoggedTurn("user", "me too")) == 7
 
 
 def test_several_connections_append_to_one_session_and_nothing_is_lost(url: str) -> None:
@@ -201,7 +201,7 @@ def test_several_connections_append_to_one_session_and_nothing_is_lost(url: str)
         pytest.skip("an archive in memory has one connection")
     logs = [TurnLog(open_archive(url, "process")) for _ in range(3)]
     session = logs[0].create_session("/project", "model-1")
-    numbers = [log.append_turn(session, Turn("user", f"{n}/{m}")) for m in range(5) for n, log in enumerate(logs)]
+    numbers = [log.append_turn(session, LoggedTurn("user", f"{n}/{m}")) for m in range(5) for n, log in enumerate(logs)]
     assert numbers == list(range(1, 16))
     assert column(logs[2].get_turns(session), "content") == [f"{n}/{m}" for m in range(5) for n in range(3)]
     for log in logs:
@@ -222,16 +222,16 @@ def test_the_work_of_an_append_does_not_grow(tmp_path: Path) -> None:
             return True
 
         connection.exec_trace = note
-        log.append_turn(session, Turn("user", "hello", token_count=1))
-        log.append_turn(session, Turn("assistant", "", [READ]))
-        log.append_turn(session, Turn("tool", "x", tool_call_id="c1"))
+        log.append_turn(session, LoggedTurn("user", "hello", token_count=1))
+        log.append_turn(session, LoggedTurn("assistant", "", [READ]))
+        log.append_turn(session, LoggedTurn("tool", "x", tool_call_id="c1"))
         connection.exec_trace = None
         return len(seen)
 
     statements()
     early = statements()
     for _ in range(100):
-        log.append_turn(session, Turn("user", "more"))
+        log.append_turn(session, LoggedTurn("user", "more"))
     statements()
     assert statements() <= early
     log.store.close()
@@ -240,10 +240,10 @@ def test_the_work_of_an_append_does_not_grow(tmp_path: Path) -> None:
 def test_what_is_forgotten_is_gone_with_its_prompt_and_its_state(tmp_path: Path) -> None:
     log = TurnLog(open_archive(str(tmp_path / "archive.db")))
     session = log.create_session("/project", "model-1", "canary one")
-    log.append_turn(session, Turn("user", "canary two"))
+    log.append_turn(session, LoggedTurn("user", "canary two"))
     log.update_session_state(session, {"focus": "canary three"})
     (row,) = log.store.sessions_of(AGENT, session)
-    forget(Desk(log.store, "", "", 1), all_sources(), row)
+    forget_session(ArchiveWriter(log.store, "", "", 1), all_sources(), row)
     assert log.get_session(session) is None and log.get_turns(session) == []
     log.store.close()
     assert b"canary" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
@@ -308,8 +308,8 @@ def test_a_row_of_a_view_costs_the_same_however_long_its_session_is(tmp_path: Pa
     sizes = {log.create_session("/project", "model-1"): exchanges for exchanges in (20, 160)}
     for session, exchanges in sizes.items():
         for number in range(exchanges):
-            log.append_turn(session, Turn("assistant", "", [{**READ, "id": f"c{number}"}]))
-            log.append_turn(session, Turn("tool", "x", tool_call_id=f"c{number}"))
+            log.append_turn(session, LoggedTurn("assistant", "", [{**READ, "id": f"c{number}"}]))
+            log.append_turn(session, LoggedTurn("tool", "x", tool_call_id=f"c{number}"))
     log.store.close()
     connection = sqlite3.connect(path)
 
@@ -369,12 +369,12 @@ def test_many_tasks_may_use_one_store_and_a_cancelled_one_leaves_a_whole_message
 def test_a_store_that_is_not_open_says_so(tmp_path: Path) -> None:
     async def use() -> None:
         store = ConversationStore()
-        with pytest.raises(Usage, match="initialize"):
+        with pytest.raises(UsageError, match="initialize"):
             await store.get_turns("x")
         await store.initialize(tmp_path / "archive.db")
         await store.close()
         await store.close()
-        with pytest.raises(Usage, match="initialize"):
+        with pytest.raises(UsageError, match="initialize"):
             await store.append_turn("x", "user", "hello")
 
     asyncio.run(use())
@@ -387,10 +387,10 @@ def test_a_message_that_could_not_be_written_is_an_error_and_is_not_there(tmp_pa
     pages = connection.pragma("page_count")
     connection.pragma("max_page_count", pages)
     with pytest.raises(EverturnError, match="full"):
-        log.append_turn(session, Turn("user", os.urandom(300_000).hex()))
+        log.append_turn(session, LoggedTurn("user", os.urandom(300_000).hex()))
     connection.pragma("max_page_count", 10**9)
     assert log.get_turn_count(session) == 6
-    assert log.append_turn(session, Turn("user", "again")) == 7
+    assert log.append_turn(session, LoggedTurn("user", "again")) == 7
     log.store.close()
 
 
@@ -426,5 +426,5 @@ def test_what_was_acknowledged_is_there_after_the_process_was_killed(tmp_path: P
     log = TurnLog(open_archive(path))
     assert numbers == [str(number) for number in range(1, 21)]
     assert column(log.get_turns(session), "content") == [f"message {number}" for number in range(20)]
-    assert log.append_turn(session, Turn("user", "still here")) == 21
+    assert log.append_turn(session, LoggedTurn("user", "still here")) == 21
     log.store.close()

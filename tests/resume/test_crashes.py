@@ -85,7 +85,7 @@ def test_the_scene_kills_its_process_only_after_the_other_results_are_durable(
     told: list[set[str]] = []
 
     def hold_results(journal: Journal, *many: records.Record) -> None:
-        if any(isinstance(record, records.Result) for record in many):
+        if any(isinstance(record, records.ResultRecord) for record in many):
             assert written_now.wait(60)
         durable(journal, *many)
 
@@ -94,8 +94,8 @@ def test_the_scene_kills_its_process_only_after_the_other_results_are_durable(
             written_now.set()
 
     def note_death(pid: int, signal: int) -> None:
-        lines = [records.parse(line, "") for line in scene.acks.read_bytes().splitlines()]
-        told.append({record.call_id for record in lines if isinstance(record, records.Result)})
+        lines = [records.parse_record(line, "") for line in scene.acks.read_bytes().splitlines()]
+        told.append({record.call_id for record in lines if isinstance(record, records.ResultRecord)})
         written_now.set()
 
     monkeypatch.setattr(Journal, "write", hold_results)

@@ -15,19 +15,19 @@ from everturn.errors import (
     ModelUnreachable,
     OverBudget,
     ToolIdempotencyError,
-    Usage,
+    UsageError,
 )
-from everturn.llm import Message, Part, Reply, Request
+from everturn.llm import ChatMessage, ChatPart, ModelRequest, Reply
 from everturn.resume.checkpoints import Checkpoint, FileCheckpointHandler
-from everturn.resume.conversation import ConversationMessage, ConversationState, StartedCall, neutral
-from everturn.resume.evaluation import Adapter, PromptResponse, Rendered, TextPrompt, evaluate
+from everturn.resume.conversation import ConversationMessage, ConversationState, StartedCall, model_message
+from everturn.resume.evaluation import Adapter, PromptResponse, RenderedPrompt, TextPrompt, evaluate
 from everturn.resume.loop import Budget
 from everturn.resume.mainloop import MainLoop
 from everturn.resume.policies import IN_DOUBT
 from everturn.resume.recording import enable_conversation_recording, settle
-from everturn.resume.slices import Session
+from everturn.resume.slices import EvaluationSession
 from everturn.resume.snapshots import Snapshot
-from everturn.resume.tools import NotDone, Settled, Tool, ToolContext, tool
+from everturn.resume.tools import NotDone, ReconciledResult, Tool, ToolContext, tool
 from tests.llm.asking_models import backend as over_http
 from tests.model_server import Call, ModelServer, Says
 from tests.resume.talking import Model, calls, says
@@ -50,26 +50,26 @@ class Tools:
         return act
 
 
-def recording() -> Session:
-    session = Session()
+def recording() -> EvaluationSession:
+    session = EvaluationSession()
     enable_conversation_recording(session)
     return session
 
 
-def latest(session: Session) -> ConversationState:
+def latest(session: EvaluationSession) -> ConversationState:
     state = session.query(ConversationState).latest()
     assert state is not None
     return state
 
 
-def copied(session: Session) -> Session:
+def copied(session: EvaluationSession) -> EvaluationSession:
     """What another process would have: the session through its JSON."""
     other = recording()
     other.mutate().rollback(Snapshot.from_json(session.snapshot().to_json()))
     return other
 
 
-def cut_short(started: tuple[str, ...] = ("a", "b"), done: tuple[str, ...] = ("a",)) -> Session:
+def cut_short(started: tuple[str, ...] = ("a", "b"), done: tuple[str, ...] = ("a",)) -> EvaluationSession:
     """The session of a process that died while the calls a, b and c were running."""
     session = recording()
     evaluate(
@@ -88,12 +88,12 @@ def cut_short(started: tuple[str, ...] = ("a", "b"), done: tuple[str, ...] = ("a
     return copied(session)
 
 
-def resumed(session: Session, tools: list[Tool], model: Model | None = None) -> PromptResponse:
+def resumed(session: EvaluationSession, tools: list[Tool], model: Model | None = None) -> PromptResponse:
     model = model or Model([says("?"), says("ok")])
     return evaluate(model, PROMPT, session=session, tools=tools, resume_from=latest(session))
 
 
-def told(session: Session) -> dict[str | None, str]:
+def told(session: EvaluationSession) -> dict[str | None, str]:
     return {one.tool_call_id: one.content for one in latest(session).turns[0].tool_messages}
 
 
@@ -120,16 +120,16 @@ def test_a_prompt_is_answered_and_everything_is_recorded() -> None:
 
 
 def test_without_recording_nothing_is_left_in_the_session() -> None:
-    session = Session()
+    session = EvaluationSession()
     assert evaluate(Model([says("hello")]), PROMPT, session=session).text == "hello"
     assert session.query(ConversationState).all() == ()
 
 
 def test_a_prompt_without_words_and_a_tool_that_must_wait_are_refused() -> None:
-    with pytest.raises(Usage, match="no words"):
-        evaluate(Model([says("x")]), TextPrompt("n", "k", ""), session=Session())
-    with pytest.raises(Usage, match="approval"):
-        evaluate(Model([says("x")]), PROMPT, session=Session(), tools=[Tools().make(approval=True)])
+    with pytest.raises(UsageError, match="no words"):
+        evaluate(Model([says("x")]), TextPrompt("n", "k", ""), session=EvaluationSession())
+    with pytest.raises(UsageError, match="approval"):
+        evaluate(Model([says("x")]), PROMPT, session=EvaluationSession(), tools=[Tools().make(approval=True)])
 
 
 def test_every_message_is_saved_before_it_is_acted_upon() -> None:
@@ -156,7 +156,7 @@ def test_every_message_is_saved_before_it_is_acted_upon() -> None:
 
 def test_an_answer_that_breaks_off_and_a_budget_that_is_spent_are_errors() -> None:
     with pytest.raises(BadAnswer, match="broke off"):
-        evaluate(Model([says("half", "cut")]), PROMPT, session=Session())
+        evaluate(Model([says("half", "cut")]), PROMPT, session=EvaluationSession())
     session = recording()
     model = Model([calls(("a", "act")), says("ok")])
     with pytest.raises(OverBudget):
@@ -170,7 +170,7 @@ class Unrendered:
 
     ns, key = "reviews", "v1"
 
-    def render(self) -> Rendered:
+    def render(self) -> RenderedPrompt:
         """It would have changed since."""
         raise AssertionError("rendered again")
 
@@ -191,7 +191,7 @@ def test_another_prompt_is_a_mismatch() -> None:
     state = latest(cut_short())
     for prompt in (TextPrompt("reviews", "v2", "x"), TextPrompt("other", "v1", "x")):
         with pytest.raises(ConversationStateMismatch, match="Cannot resume with mismatched prompt") as failure:
-            evaluate(Model([]), prompt, session=Session(), resume_from=state)
+            evaluate(Model([]), prompt, session=EvaluationSession(), resume_from=state)
         assert "clear the checkpoint" in failure.value.resolution
     assert issubclass(ConversationStateMismatch, ValueError)
 
@@ -243,7 +243,7 @@ def test_the_model_is_told_the_truth_about_a_call_that_failed_in_doubt() -> None
 
 def test_a_tool_can_find_out_or_undo() -> None:
     found = cut_short()
-    resumed(found, [Tools().make(reconcile=lambda context, arguments: Settled("it is there"))])
+    resumed(found, [Tools().make(reconcile=lambda context, arguments: ReconciledResult("it is there"))])
     assert told(found)["b"] == "it is there"
     absent, mine = cut_short(), Tools()
     resumed(absent, [mine.make(reconcile=lambda context, arguments: NotDone())])
@@ -275,9 +275,9 @@ def test_a_call_has_the_same_key_in_every_attempt() -> None:
 
 def test_what_the_provider_sent_goes_back_to_it_unchanged_after_a_restart() -> None:
     parts = (
-        Part("thinking", "hm", raw={"type": "thinking", "thinking": "hm", "signature": "c2ln"}),
-        Part("opaque", raw={"type": "redacted_thinking", "data": "ZW5j"}),
-        Part(
+        ChatPart("thinking", "hm", raw={"type": "thinking", "thinking": "hm", "signature": "c2ln"}),
+        ChatPart("opaque", raw={"type": "redacted_thinking", "data": "ZW5j"}),
+        ChatPart(
             "call",
             "",
             "a",
@@ -286,7 +286,7 @@ def test_what_the_provider_sent_goes_back_to_it_unchanged_after_a_restart() -> N
             raw={"type": "tool_use", "id": "a", "name": "act", "input": {"on": "x"}},
         ),
     )
-    message = Message("assistant", parts, "msg_1", "messages", {"stop_sequence": None})
+    message = ChatMessage("assistant", parts, "msg_1", "messages", {"stop_sequence": None})
     session = recording()
     with pytest.raises(OverBudget):
         evaluate(
@@ -350,7 +350,7 @@ class Noted:
 class Down(Model):
     """A model that cannot be reached any more after some requests."""
 
-    def stream(self, request: Request) -> Any:
+    def stream(self, request: ModelRequest) -> Any:
         """See `llm.Backend`."""
         if len(self.asked) >= len(self.replies):
             raise ModelUnreachable("model", "no connection")
@@ -386,5 +386,5 @@ def test_a_state_written_by_hand_can_be_resumed() -> None:
         "e", "reviews", "v1", ConversationMessage("system", "s"), unanswered=(ConversationMessage("user", "hello"),)
     )
     model = Model([says("hi")])
-    assert evaluate(model, PROMPT, session=Session(), resume_from=state).text == "hi"
-    assert model.asked[0].messages == (neutral(state.unanswered[0]),)
+    assert evaluate(model, PROMPT, session=EvaluationSession(), resume_from=state).text == "hi"
+    assert model.asked[0].messages == (model_message(state.unanswered[0]),)

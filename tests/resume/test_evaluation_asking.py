@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from everturn.errors import ModelRefused, OverBudget, PrefixChanged, Usage
+from everturn.errors import ModelRefused, OverBudget, PrefixChanged, UsageError
+from everturn.llm.asking import AskBudget as Spending
 from everturn.llm.asking import Asker
-from everturn.llm.asking import Budget as Spending
 from everturn.llm.repair import NO_RECORD
 from everturn.resume.conversation import ConversationMessage, ConversationState
 from everturn.resume.evaluation import Adapter, TextPrompt, evaluate
 from everturn.resume.recording import enable_conversation_recording
-from everturn.resume.slices import Session
+from everturn.resume.slices import EvaluationSession
 from everturn.resume.snapshots import Snapshot
 from everturn.resume.tools import tool
 from tests.llm.asking_models import backend as over_http
@@ -44,10 +44,10 @@ class Bound(Model):
 
 def recorded(model: Model) -> ConversationState:
     """An evaluation, as a snapshot of it gives it back."""
-    session = Session()
+    session = EvaluationSession()
     enable_conversation_recording(session)
     evaluate(model, PROMPT, session=session, tools=[read])
-    again = Session()
+    again = EvaluationSession()
     enable_conversation_recording(again)
     again.mutate().rollback(Snapshot.from_json(session.snapshot().to_json()))
     state = again.query(ConversationState).latest()
@@ -59,7 +59,7 @@ def test_with_an_asker_secrets_stay_here_and_every_request_leaves_a_receipt() ->
     with ModelServer([Says(calls=(Call("read"),)), Says("it does", tokens=(12, 3))], strict=True) as server:
         model = over_http(server, "chat")
         asker = Asker(model, Spending(), hidden, ticking())
-        response = Adapter(model, [read], asker=asker).evaluate(PROMPT, session=Session())
+        response = Adapter(model, [read], asker=asker).evaluate(PROMPT, session=EvaluationSession())
     assert response.text == "it does"
     assert all(SECRET not in asked.text and "[hidden]" in asked.text for asked in server.asked)
     assert [(one.purpose, one.stop) for one in asker.receipts] == [("evaluate", "calls"), ("evaluate", "end")]
@@ -70,12 +70,12 @@ def test_the_budget_of_the_asker_holds_and_one_without_a_model_sends_nothing() -
     model = Model([calls(("a", "read")), says("no")])
     once = Asker(model, Spending(requests=1), hidden, ticking())
     with pytest.raises(OverBudget):
-        evaluate(model, PROMPT, session=Session(), tools=[read], asker=once)
+        evaluate(model, PROMPT, session=EvaluationSession(), tools=[read], asker=once)
     assert len(model.asked) == 1
     with pytest.raises(ModelRefused, match="no model was named"):
-        evaluate(model, PROMPT, session=Session(), asker=Asker(None, Spending(), hidden, ticking()))
-    with pytest.raises(Usage, match="give the one of this backend"):
-        evaluate(Model([]), PROMPT, session=Session(), asker=once)
+        evaluate(model, PROMPT, session=EvaluationSession(), asker=Asker(None, Spending(), hidden, ticking()))
+    with pytest.raises(UsageError, match="give the one of this backend"):
+        evaluate(Model([]), PROMPT, session=EvaluationSession(), asker=once)
     assert len(model.asked) == 1
 
 
@@ -84,9 +84,9 @@ def test_what_stood_before_an_answer_is_known_to_a_snapshot() -> None:
     state = recorded(model)
     asked = replace(state, unanswered=(ConversationMessage("user", "and?"),))
     with pytest.raises(PrefixChanged) as raised:
-        evaluate(model, PROMPT, session=Session(), resume_from=asked)
+        evaluate(model, PROMPT, session=EvaluationSession(), resume_from=asked)
     assert (raised.value.changed, len(model.asked)) == (["tools"], 2)
-    assert evaluate(model, PROMPT, session=Session(), tools=[read], resume_from=asked).text == "more"
+    assert evaluate(model, PROMPT, session=EvaluationSession(), tools=[read], resume_from=asked).text == "more"
 
 
 def test_a_state_that_says_nonsense_there_is_taken_as_one_that_says_nothing() -> None:
@@ -94,7 +94,7 @@ def test_a_state_that_says_nonsense_there_is_taken_as_one_that_says_nothing() ->
     state = recorded(model)
     turn = replace(state.turns[0], provider_payload={"sent": {"prefix": 7}})
     asked = replace(state, turns=(turn,), unanswered=(ConversationMessage("user", "and?"),))
-    assert evaluate(model, PROMPT, session=Session(), resume_from=asked).text == "more"
+    assert evaluate(model, PROMPT, session=EvaluationSession(), resume_from=asked).text == "more"
 
 
 def test_a_call_that_was_left_behind_in_an_earlier_turn_is_in_doubt_and_no_other_turn_gets_its_result() -> None:
@@ -102,7 +102,7 @@ def test_a_call_that_was_left_behind_in_an_earlier_turn_is_in_doubt_and_no_other
     state = recorded(model)
     turn = replace(state.turns[0], tool_messages=state.turns[0].tool_messages[:1])
     asked = replace(state, turns=(turn, state.turns[1]), unanswered=(ConversationMessage("user", "and?"),))
-    response = evaluate(model, PROMPT, session=Session(), tools=[read], resume_from=asked)
+    response = evaluate(model, PROMPT, session=EvaluationSession(), tools=[read], resume_from=asked)
     told = {part.call_id: (part.text, part.is_error) for part in model.asked[-1].messages[2].parts}
     assert told == {"a": (f"the file says {SECRET}", False), "b": (NO_RECORD, True)}
     assert [len(one.tool_messages) for one in response.state.turns] == [1, 0, 0]

@@ -10,7 +10,7 @@ import pytest
 from everturn.errors import Conflict, EverturnError
 from everturn.resume.groupcommit import GroupCommit
 from everturn.resume.journal import Journal
-from everturn.resume.records import Intended
+from everturn.resume.records import IntendedCall
 from everturn.store import Store
 from tests.resume.talking import calls
 
@@ -81,7 +81,7 @@ def test_results_from_many_threads_share_transactions(store: Store) -> None:
     journal = Journal.open(store, "s1")
     journal.accept("go")
     wanted = [f"c{n}" for n in range(40)]
-    journal.response(calls(*((one, "x") for one in wanted)), [Intended(one, "x") for one in wanted])
+    journal.response(calls(*((one, "x") for one in wanted)), [IntendedCall(one, "x") for one in wanted])
     before, ready = journal.commits, threading.Barrier(len(wanted))
 
     def work(call: str) -> None:

@@ -7,32 +7,32 @@ from pathlib import Path
 import pytest
 
 from everturn.capture import deriving
-from everturn.capture.deriving import rebuild
-from everturn.capture.forget import forget
+from everturn.capture.deriving import rebuild_archive
+from everturn.capture.forget import forget_session
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Sync, sync
-from everturn.capture.verify import verify
-from everturn.capture.writing import Desk
+from everturn.capture.sync import SyncJob, sync_all
+from everturn.capture.verify import verify_archive
+from everturn.capture.writing import ArchiveWriter
 from everturn.derive.analysis import terms
-from everturn.errors import Conflict, EverturnError, UnknownSession, Usage
-from everturn.export.verbatim import original, raw
-from everturn.llm import Message, Part, Reply, Tool
+from everturn.errors import Conflict, EverturnError, UnknownSession, UsageError
+from everturn.export.verbatim import raw_bytes, read_original
+from everturn.llm import ChatMessage, ChatPart, Reply, ToolSpec
 from everturn.model.archive import Session
-from everturn.resume.journal import About, Journal, open_archive
-from everturn.resume.records import Intended
-from everturn.sources import Places, all_sources
-from everturn.store import Query, Store
+from everturn.resume.journal import Journal, JournalAbout, open_archive
+from everturn.resume.records import IntendedCall
+from everturn.sources import SearchPlaces, all_sources
+from everturn.store import IndexQuery, Store
 from everturn.store.sqlite import SqliteStore
 from tests.resume.talking import calls, says
 
-ABOUT = About("box", "ann", "/home/ann/space", "model-1")
+ABOUT = JournalAbout("box", "ann", "/home/ann/space", "model-1")
 VERBATIM = Reply(
-    Message(
+    ChatMessage(
         "assistant",
         (
-            Part("thinking", "let me see", raw={"type": "thinking", "thinking": "let me see", "signature": "c2ln"}),
-            Part("opaque", raw={"type": "redacted_thinking", "data": "abc", "new": [1, {"x": None}]}),
-            Part("call", call_id="a", name="read", arguments={"path": "src/rare.py"}, raw={"id": "a", "odd": True}),
+            ChatPart("thinking", "let me see", raw={"type": "thinking", "thinking": "let me see", "signature": "c2ln"}),
+            ChatPart("opaque", raw={"type": "redacted_thinking", "data": "abc", "new": [1, {"x": None}]}),
+            ChatPart("call", call_id="a", name="read", arguments={"path": "src/rare.py"}, raw={"id": "a", "odd": True}),
         ),
         "msg_1",
         "wire",
@@ -44,16 +44,16 @@ VERBATIM = Reply(
 
 def talk(store: Store) -> Journal:
     journal = Journal.open(store, "s1", ABOUT)
-    journal.setup("be brief", [Tool("read", "reads", {"type": "object"})])
+    journal.setup("be brief", [ToolSpec("read", "reads", {"type": "object"})])
     journal.accept("please look at the wombat")
-    journal.response(VERBATIM, [Intended("a", "read")])
+    journal.response(VERBATIM, [IntendedCall("a", "read")])
     journal.result("a", "a wombat indeed", ms=12)
     journal.response(says("It is a marsupial."))
     return journal
 
 
 def found(store: Store, words: str) -> list[int]:
-    return [hit.seq for hit in store.search(Query(((tuple(terms(words)),),)))]
+    return [hit.seq for hit in store.search(IndexQuery(((tuple(terms(words)),),)))]
 
 
 def session(store: Store) -> Session:
@@ -67,7 +67,7 @@ def test_what_was_written_is_there_for_the_next_process_word_for_word(store: Sto
     assert again.past.messages == first.past.messages
     assert again.past.messages[1] == VERBATIM.message
     assert [message.role for message in again.past.messages] == ["user", "assistant", "tool", "assistant"]
-    assert (again.past.system, again.past.tools) == ("be brief", (Tool("read", "reads", {"type": "object"}),))
+    assert (again.past.system, again.past.tools) == ("be brief", (ToolSpec("read", "reads", {"type": "object"}),))
     assert (again.past.model, again.past.workspace) == ("model-1", "/home/ann/space")
     assert again.past.token == first.past.token + 1
 
@@ -88,12 +88,12 @@ def test_it_can_be_searched_at_once_and_is_a_session_like_any_other(store: Store
 
 def test_a_journal_can_be_verified_rebuilt_and_exported(store: Store) -> None:
     journal = talk(store)
-    assert verify(store, "box", lambda *numbers: None).wrong == []
+    assert verify_archive(store, "box", lambda *numbers: None).wrong == []
     before = [store.session(session(store).id), list(store.messages(session(store).id)), store.calls(session(store).id)]
-    rebuild(Desk(store, "box", "ann", 5), all_sources(), lambda *numbers: None)
+    rebuild_archive(ArchiveWriter(store, "box", "ann", 5), all_sources(), lambda *numbers: None)
     after = [store.session(session(store).id), list(store.messages(session(store).id)), store.calls(session(store).id)]
     assert before == after
-    lines = b"".join(raw(store, original(store, session(store)).version.id)).splitlines()
+    lines = b"".join(raw_bytes(store, read_original(store, session(store)).version.id)).splitlines()
     assert len(lines) == journal.past.count == 7
     journal.accept("and now?")
     assert found(store, "and now") != []
@@ -102,30 +102,32 @@ def test_a_journal_can_be_verified_rebuilt_and_exported(store: Store) -> None:
 def test_an_exported_journal_is_read_as_the_same_session(archive: Store, tmp_path: Path) -> None:
     talk(archive).close()
     exported = tmp_path / "exported.jsonl"
-    exported.write_bytes(b"".join(raw(archive, original(archive, session(archive)).version.id)))
+    exported.write_bytes(b"".join(raw_bytes(archive, read_original(archive, session(archive)).version.id)))
     claims = [source.name for source in all_sources().values() if source.sniff(exported, exported.read_bytes())]
     assert claims == ["journal"]
     other = open_archive("memory:")
-    from everturn.capture.sync import add
+    from everturn.capture.sync import add_paths
 
-    job = Sync(other, all_sources(), Places(tmp_path / "none", {}, "linux"), Policy(), "box", "ann", lambda: 1)
-    assert add(job, [exported]).failed == []
+    job = SyncJob(other, all_sources(), SearchPlaces(tmp_path / "none", {}, "linux"), Policy(), "box", "ann", lambda: 1)
+    assert add_paths(job, [exported]).failed == []
     assert list(other.messages(1)) == list(archive.messages(session(archive).id))
     other.close()
 
 
 def test_a_sync_does_not_take_a_journal_for_a_lost_file(store: Store, tmp_path: Path) -> None:
     talk(store)
-    report = sync(Sync(store, all_sources(), Places(tmp_path, {}, "linux"), Policy(), "box", "ann", lambda: 1))
+    report = sync_all(
+        SyncJob(store, all_sources(), SearchPlaces(tmp_path, {}, "linux"), Policy(), "box", "ann", lambda: 1)
+    )
     assert (report.gone, report.files, report.failed) == (0, 0, [])
     assert store.files()[0][0].state == "live"
-    findings = verify(store, "box", lambda *numbers: None)
+    findings = verify_archive(store, "box", lambda *numbers: None)
     assert (findings.gone, findings.differs) == (0, [])
 
 
 def test_what_was_forgotten_cannot_be_written_to_or_taken_up(store: Store) -> None:
     journal = talk(store)
-    forget(Desk(store, "box", "ann", 5), all_sources(), session(store))
+    forget_session(ArchiveWriter(store, "box", "ann", 5), all_sources(), session(store))
     assert found(store, "wombat") == []
     with pytest.raises(Conflict):
         journal.accept("are you there?")
@@ -136,27 +138,27 @@ def test_what_was_forgotten_cannot_be_written_to_or_taken_up(store: Store) -> No
 def test_a_call_has_one_result_and_never_a_second(store: Store) -> None:
     journal = Journal.open(store, "s1", ABOUT)
     journal.accept("go")
-    journal.response(calls(("a", "x"), ("b", "x")), [Intended("a", "x")])
+    journal.response(calls(("a", "x"), ("b", "x")), [IntendedCall("a", "x")])
     journal.result("a", "one")
     with pytest.raises(Conflict):
         journal.result("a", "two")
     with pytest.raises(Conflict):
-        journal.intend([Intended("a", "x", 2)])
-    with pytest.raises(Usage, match="no open call"):
+        journal.intend([IntendedCall("a", "x", 2)])
+    with pytest.raises(UsageError, match="no open call"):
         journal.result("z", "what?")
     journal.result("b", "three")
     assert [part.text for part in journal.past.messages[-1].parts] == ["one", "three"]
-    with pytest.raises(Usage, match="has no call z"):
-        journal.response(calls(("c", "x")), [Intended("z", "x")])
+    with pytest.raises(UsageError, match="has no call z"):
+        journal.response(calls(("c", "x")), [IntendedCall("z", "x")])
 
 
 def test_nothing_is_said_while_a_call_has_no_result(store: Store) -> None:
     journal = Journal.open(store, "s1", ABOUT)
     journal.accept("go")
     journal.response(calls(("a", "x")))
-    with pytest.raises(Usage, match="without a result"):
+    with pytest.raises(UsageError, match="without a result"):
         journal.accept("hello?")
-    with pytest.raises(Usage, match="without a result"):
+    with pytest.raises(UsageError, match="without a result"):
         journal.response(says("never mind"))
     journal.result("a", "done")
     journal.accept("hello?")
@@ -167,7 +169,7 @@ def test_the_same_call_id_in_another_response_is_another_call(store: Store) -> N
     journal = Journal.open(store, "s1", ABOUT)
     journal.accept("go")
     for text in ("one", "two"):
-        journal.response(calls(("call_0", "x")), [Intended("call_0", "x")])
+        journal.response(calls(("call_0", "x")), [IntendedCall("call_0", "x")])
         journal.result("call_0", text)
     journal.close()
     again = Journal.open(store, "s1", ABOUT)
@@ -205,13 +207,13 @@ def test_a_record_of_a_newer_everturn_is_not_skipped(archive: Store) -> None:
     journal.close()
     with pytest.raises(EverturnError, match="cannot read"):
         Journal.open(archive, "s1", ABOUT)
-    assert verify(archive, "box", lambda *numbers: None).wrong == []
+    assert verify_archive(archive, "box", lambda *numbers: None).wrong == []
 
 
 def test_rows_that_cannot_be_made_do_not_cost_what_was_said(archive: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = Journal.open(archive, "s1", ABOUT)
     with monkeypatch.context() as patch:
-        patch.setattr("everturn.capture.writing.grow", None)
+        patch.setattr("everturn.capture.writing.grow_session", None)
         journal.accept("said while we were broken")
         journal.response(says("and answered"))
     journal.close()
@@ -228,24 +230,24 @@ def test_rows_that_another_process_makes_again_do_not_get_out_of_order(tmp_path:
     url = str(tmp_path / "archive.db")
     ours, others = open_archive(url), open_archive(url)
     journal = talk(ours)
-    source, desk = all_sources()["journal"], Desk(others, "box", "ann", 5)
+    source, desk = all_sources()["journal"], ArchiveWriter(others, "box", "ann", 5)
     file, version = others.files()[0]
     if moment == "before":
-        rebuild(desk, all_sources(), lambda *numbers: None)
+        rebuild_archive(desk, all_sources(), lambda *numbers: None)
     elif moment == "half way":
         with others.write():
             deriving._start_over(desk, version)
         journal.accept("said in between")
-        deriving.derive(desk, source, file, version)
+        deriving.derive_version(desk, source, file, version)
         assert found(ours, "said in between") == []  # its bytes are there, its rows come with the next
     journal.note("and then")
     if moment == "after":
-        rebuild(desk, all_sources(), lambda *numbers: None)
+        rebuild_archive(desk, all_sources(), lambda *numbers: None)
         journal.note("the last")
     journal.close()
     live = [(row.seq, row.kind, row.start) for row in ours.messages(session(ours).id)]
-    assert verify(ours, "box", lambda *numbers: None).wrong == []
-    rebuild(desk, all_sources(), lambda *numbers: None)
+    assert verify_archive(ours, "box", lambda *numbers: None).wrong == []
+    rebuild_archive(desk, all_sources(), lambda *numbers: None)
     assert [(row.seq, row.kind, row.start) for row in ours.messages(session(ours).id)] == live
     assert [start for _, _, start in live] == sorted(start for _, _, start in live)
     ours.close()
@@ -258,9 +260,9 @@ def test_what_was_left_unread_is_read_when_the_journal_is_closed(tmp_path: Path)
     journal = talk(ours)
     file, version = others.files()[0]
     with others.write():
-        deriving._start_over(Desk(others, "box", "ann", 5), version)
+        deriving._start_over(ArchiveWriter(others, "box", "ann", 5), version)
     journal.accept("the last words")
-    deriving.derive(Desk(others, "box", "ann", 5), all_sources()["journal"], file, version)
+    deriving.derive_version(ArchiveWriter(others, "box", "ann", 5), all_sources()["journal"], file, version)
     journal.close()
     assert len(found(ours, "the last words")) == 1
     ours.close()
@@ -287,7 +289,7 @@ def test_how_durable_it_is_was_chosen_by_name(tmp_path: Path) -> None:
         assert isinstance(store, SqliteStore)
         assert store.driver.one("PRAGMA synchronous") == (level,)
         store.close()
-    with pytest.raises(Usage, match="power or process"):
+    with pytest.raises(UsageError, match="power or process"):
         open_archive(str(tmp_path / "x"), "eventually")
 
 

@@ -13,16 +13,16 @@ import pytest
 from everturn.errors import Busy, Conflict, EverturnError
 from everturn.llm import Delta
 from everturn.resume import leases
-from everturn.resume.journal import About, Journal, open_archive
-from everturn.resume.leases import Holder, current, this_process
+from everturn.resume.journal import Journal, JournalAbout, open_archive
+from everturn.resume.leases import LeaseHolder, current_lease, this_process
 from everturn.resume.loop import Loop, Watch
 from everturn.resume.tools import tool
 from everturn.store import Store
 from tests.resume.talking import Model, calls, says
 from tests.waiting import wait_until
 
-HERE = Holder("box", os.getpid(), "", "here")
-THERE = Holder("other box", 1, "", "there")
+HERE = LeaseHolder("box", os.getpid(), "", "here")
+THERE = LeaseHolder("other box", 1, "", "there")
 
 
 class Clock:
@@ -57,7 +57,7 @@ def test_a_lease_that_ran_out_can_be_taken_and_its_holder_cannot_write_any_more(
     second.response(says("in time"))
     assert [message.role for message in second.past.messages] == ["user", "assistant"]
     first.close()
-    assert current(store, "s1").until > clock.now  # whoever lost it cannot give it up for the other
+    assert current_lease(store, "s1").until > clock.now  # whoever lost it cannot give it up for the other
 
 
 def test_a_lease_is_renewed_while_its_holder_waits(store: Store) -> None:
@@ -83,7 +83,7 @@ def test_a_tool_that_takes_longer_than_the_lease_does_not_lose_it(tmp_path: Path
         """Take three thirds of the lease, and then some."""
         for _ in range(4):
             clock.now += 400
-            wait_until(lambda: current(other, "s1").until >= clock.now + 1000)
+            wait_until(lambda: current_lease(other, "s1").until >= clock.now + 1000)
         with pytest.raises(Busy):
             Journal.open(other, "s1", holder=THERE, clock=clock)
         return "still ours"
@@ -121,12 +121,12 @@ def test_two_machines_that_begin_one_session_begin_it_once(store: Store, monkeyp
         """Between the look and the lease another machine comes, writes and goes."""
         late = look(cls, *given)
         monkeypatch.undo()
-        with Journal.open(store, "s1", About("other box")) as first:
+        with Journal.open(store, "s1", JournalAbout("other box")) as first:
             first.accept("first")
         return late
 
     monkeypatch.setattr(Journal, "_look", classmethod(overtaken))
-    journal = Journal.open(store, "s1", About("box"))
+    journal = Journal.open(store, "s1", JournalAbout("box"))
     assert [message.parts[0].text for message in journal.past.messages] == ["first"]
     assert len(store.files()) == 1
 
@@ -142,14 +142,14 @@ def test_the_same_holder_may_take_its_session_up_again(store: Store) -> None:
 def test_a_dead_process_of_this_machine_is_not_waited_for(archive: Store) -> None:
     gone = subprocess.Popen([sys.executable, "-c", "pass"])
     gone.wait()
-    Journal.open(archive, "s1", holder=Holder("box", gone.pid, "", "gone"))
+    Journal.open(archive, "s1", holder=LeaseHolder("box", gone.pid, "", "gone"))
     Journal.open(archive, "s1", holder=HERE)
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not tell when a process began")
 def test_a_number_that_another_process_has_now_does_not_keep_a_lease(archive: Store) -> None:
-    Journal.open(archive, "s1", holder=Holder("box", os.getpid(), "1", "before"))
-    Journal.open(archive, "s1", holder=Holder("box", 1, "", "after"))
+    Journal.open(archive, "s1", holder=LeaseHolder("box", os.getpid(), "1", "before"))
+    Journal.open(archive, "s1", holder=LeaseHolder("box", 1, "", "after"))
     mine = this_process("box")
     assert mine.started not in ("", "ended")
 
@@ -173,7 +173,7 @@ def test_the_start_of_a_process_is_field_22_of_its_stat(
 def test_a_process_that_ended_and_was_not_waited_for_does_not_keep_a_lease(archive: Store) -> None:
     other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     started = Path(f"/proc/{other.pid}/stat").read_text().rpartition(")")[2].split()[19]
-    Journal.open(archive, "s1", holder=Holder("box", other.pid, started, "before"))
+    Journal.open(archive, "s1", holder=LeaseHolder("box", other.pid, started, "before"))
     with pytest.raises(Busy):
         Journal.open(archive, "s1", holder=HERE)
     assert other.stdin is not None

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from everturn.errors import ModelUnreachable, Usage
-from everturn.llm import Delta, Message, Part, Reply, Request
+from everturn.errors import ModelUnreachable, UsageError
+from everturn.llm import ChatMessage, ChatPart, Delta, ModelRequest, Reply
 from everturn.resume import execution, policies
-from everturn.resume.execution import Ending, Execution, Limits
+from everturn.resume.execution import CallEnding, Execution, ExecutionLimits
 from everturn.resume.journal import Journal
 from everturn.resume.loop import Budget, Loop, Watch, in_thread
 from everturn.resume.tools import Tool, ToolContext, tool
@@ -112,7 +112,7 @@ def test_no_more_calls_run_at_once_than_allowed_and_some_only_alone(archive: Sto
     names = ["work", "work", "work", "careful", "work", "careful", "work"]
     journal = Journal.open(archive)
     model = Model([calls(*((str(n), name) for n, name in enumerate(names))), says("ok")])
-    Loop(model, [work, careful], limits=Limits(workers=2)).run(journal, "go")
+    Loop(model, [work, careful], limits=ExecutionLimits(workers=2)).run(journal, "go")
     assert most[0] == 2
     assert beside == [1, 1]
     assert len(told(journal)) == len(names)
@@ -128,7 +128,7 @@ def test_an_intent_is_written_before_each_call_and_its_result_after(archive: Sto
         seen.append([one.name for one in journal.past.calls[context.call_id].intents])
 
     model = Model([calls(*((str(n), "look") for n in range(5))), says("ok")])
-    Loop(model, [look], limits=Limits(workers=2)).run(journal, "go")
+    Loop(model, [look], limits=ExecutionLimits(workers=2)).run(journal, "go")
     assert seen == [["look"]] * 5
 
 
@@ -175,7 +175,7 @@ def test_a_call_that_takes_too_long_is_told_to_stop_and_not_waited_for(archive: 
         journal, "go"
     )
     assert outcome.state == "done"
-    assert told(journal)["a"] == (policies.timed_out(0.05), True)
+    assert told(journal)["a"] == (policies.timed_out_result(0.05), True)
     assert told(journal)["b"] == ("2", False)
     assert stopped.wait(LONGEST)
     assert archive.calls(1)[0].error_class == "timeout"
@@ -205,7 +205,7 @@ def test_asynchronous_tools_run_too_and_are_cancelled_when_their_time_is_up(
 
     journal = Journal.open(archive)
     Loop(Model([calls(("a", "quick", {"word": "hi"}), ("b", "slow")), says("ok")]), [quick, slow]).run(journal, "go")
-    assert told(journal) == {"a": ("hi", False), "b": (policies.timed_out(1800), True)}
+    assert told(journal) == {"a": ("hi", False), "b": (policies.timed_out_result(1800), True)}
     wait_until(lambda: ended == ["cancelled"])
 
 
@@ -213,7 +213,7 @@ def test_a_turn_that_is_stopped_tells_the_truth_about_every_call(store: Store, m
     journal = Journal.open(store)
     running, over, clock, drain = threading.Event(), threading.Event(), Clock(monkeypatch), Execution._drain
 
-    def drain_and_jump(running: Execution, patience: float) -> list[Ending]:
+    def drain_and_jump(running: Execution, patience: float) -> list[CallEnding]:
         endings = drain(running, patience)
         clock.seconds = 3600 if any(ending.part.call_id == "a" for ending in endings) else clock.seconds
         return endings
@@ -233,7 +233,7 @@ def test_a_turn_that_is_stopped_tells_the_truth_about_every_call(store: Store, m
         over.wait(LONGEST)
 
     model = Model([calls(("a", "polite"), ("b", "deaf"), ("c", "add", {"first": 1})), says("I see")])
-    loop = Loop(model, [polite, deaf, add], limits=Limits(workers=2, grace=LONGEST))
+    loop = Loop(model, [polite, deaf, add], limits=ExecutionLimits(workers=2, grace=LONGEST))
 
     def stop() -> None:
         running.wait(LONGEST)
@@ -282,7 +282,7 @@ def test_an_answer_that_breaks_off_is_no_part_of_the_history(archive: Store) -> 
 
 def test_a_model_that_cannot_be_asked_leaves_a_session_that_goes_on(archive: Store) -> None:
     class Down(Model):
-        def stream(self, request: Request) -> Any:
+        def stream(self, request: ModelRequest) -> Any:
             raise ModelUnreachable("model", "no connection")
 
     journal = Journal.open(archive)
@@ -310,7 +310,7 @@ def test_a_call_that_needs_approval_waits_for_it_across_processes(store: Store) 
     again = Journal.open(store, "s1")
     assert Loop(model, [delete]).resume(again).state == "paused"
     assert Loop(model, [delete]).run(again, "well?").state == "paused"
-    with pytest.raises(Usage, match="does not wait"):
+    with pytest.raises(UsageError, match="does not wait"):
         again.approve("b")
     again.approve("a", by="ann")
     again.close()
@@ -398,18 +398,18 @@ def test_the_schema_of_a_tool_comes_from_its_signature() -> None:
     for wrong in odd:
         with pytest.raises(ValueError):
             search.checked(wrong)
-    with pytest.raises(Usage, match="no policy"):
+    with pytest.raises(UsageError, match="no policy"):
         tool(policy="hope")(lambda: None)
-    with pytest.raises(Usage, match="must have names"):
+    with pytest.raises(UsageError, match="must have names"):
         tool(lambda *many: None)
     assert Tool(print, "plain").checked({"a": 1}) == {"a": 1}
 
 
 def test_the_caller_may_put_the_request_together(archive: Store) -> None:
     model = Model([says("ok")])
-    short = Loop(model, assemble=lambda past: Request((past.messages[-1],), "short"))
+    short = Loop(model, assemble=lambda past: ModelRequest((past.messages[-1],), "short"))
     short.run(Journal.open(archive), "go")
-    assert model.asked == [Request((Message("user", (Part("text", "go"),)),), "short")]
+    assert model.asked == [ModelRequest((ChatMessage("user", (ChatPart("text", "go"),)),), "short")]
 
 
 def test_a_response_that_names_a_call_twice_gets_one_result(archive: Store) -> None:
@@ -420,8 +420,8 @@ def test_a_response_that_names_a_call_twice_gets_one_result(archive: Store) -> N
         """Count."""
         ran.append(1)
 
-    part = Part("call", call_id="a", name="once", arguments={})
-    twice = Reply(Message("assistant", (part, part)), "calls")
+    part = ChatPart("call", call_id="a", name="once", arguments={})
+    twice = Reply(ChatMessage("assistant", (part, part)), "calls")
     journal = Journal.open(archive)
     Loop(Model([twice, says("ok")]), [once]).run(journal, "go")
     assert (ran, told(journal)) == ([1], {"a": ("", False)})

@@ -8,16 +8,16 @@ from itertools import count
 import pytest
 
 from benchmarks.durable.scene import invalid, refused_by_providers
-from everturn.llm import Part
-from everturn.llm.repair import NO_RECORD, repair
-from everturn.resume.appending import End, Place
-from everturn.resume.execution import Limits
+from everturn.llm import ChatPart
+from everturn.llm.repair import NO_RECORD, repair_history
+from everturn.resume.appending import JournalEnd, JournalPlace
+from everturn.resume.execution import ExecutionLimits
 from everturn.resume.journal import Journal, open_archive
 from everturn.resume.loop import Loop
-from everturn.resume.past import Past
+from everturn.resume.past import JournalState
 from everturn.resume.tools import tool
 from everturn.resume.turnlog import TurnLog
-from everturn.resume.turnrecords import Turn
+from everturn.resume.turnrecords import LoggedTurn
 from everturn.store import Store
 from tests.resume.talking import Model, calls, says
 
@@ -26,20 +26,20 @@ MORE = [{"id": name, "function": {"name": "act", "arguments": "{}"}} for name in
 
 #: As a program with a loop of its own writes it: results late, words in the middle of calls, calls that nobody answers.
 TALK = [
-    Turn("user", "go"),
-    Turn("assistant", "well", tool_calls=CALLS),
-    Turn("tool", "a is done", tool_call_id="a"),
-    Turn("user", "hurry up"),
-    Turn("tool", "b is done", tool_call_id="b"),
-    Turn("assistant", "I do"),
-    Turn("user", "and the rest?"),
-    Turn("assistant", "", tool_calls=MORE),
-    Turn("tool", "c is done", tool_call_id="c"),
-    Turn("tool", "d is done", tool_call_id="d"),
-    Turn("user", "nothing yet?"),
-    Turn("assistant", "no"),
-    Turn("tool", "a is done again", tool_call_id="a"),
-    Turn("user", "so?"),
+    LoggedTurn("user", "go"),
+    LoggedTurn("assistant", "well", tool_calls=CALLS),
+    LoggedTurn("tool", "a is done", tool_call_id="a"),
+    LoggedTurn("user", "hurry up"),
+    LoggedTurn("tool", "b is done", tool_call_id="b"),
+    LoggedTurn("assistant", "I do"),
+    LoggedTurn("user", "and the rest?"),
+    LoggedTurn("assistant", "", tool_calls=MORE),
+    LoggedTurn("tool", "c is done", tool_call_id="c"),
+    LoggedTurn("tool", "d is done", tool_call_id="d"),
+    LoggedTurn("user", "nothing yet?"),
+    LoggedTurn("assistant", "no"),
+    LoggedTurn("tool", "a is done again", tool_call_id="a"),
+    LoggedTurn("user", "so?"),
 ]
 ANSWERS = [says("?")] * 3 + [says("the end")] * 2
 
@@ -50,7 +50,7 @@ def act() -> str:
     return "acted"
 
 
-def written(turns: Sequence[Turn]) -> tuple[Store, str]:
+def written(turns: Sequence[LoggedTurn]) -> tuple[Store, str]:
     ticks = count(1_700_000_000_000, 1000)
     log = TurnLog(open_archive("memory:"), lambda: next(ticks))
     session = log.create_session("/project", "model-1")
@@ -59,7 +59,7 @@ def written(turns: Sequence[Turn]) -> tuple[Store, str]:
     return log.store, session
 
 
-def results(past: Past) -> Iterator[Part]:
+def results(past: JournalState) -> Iterator[ChatPart]:
     return (part for message in past.messages for part in message.parts if part.kind == "result")
 
 
@@ -75,7 +75,7 @@ def test_a_conversation_in_any_order_that_ends_anywhere_is_gone_on_with(kept: in
         Loop(model, [act], interactive=False).run(journal, "and now?")
         told = {part.text: part.is_error for part in results(journal.past)}
         assert not journal.past.orphans
-        assert repair(journal.past.history).added == []
+        assert repair_history(journal.past.history).added == []
     for turn in TALK[:kept]:
         assert turn.role != "tool" or told[turn.content or ""] is False  # a success on record is told as one
     assert model.asked
@@ -102,7 +102,7 @@ def test_a_call_that_the_model_went_on_without_is_told_to_be_in_doubt(store: Sto
     ticks = count(1_700_000_000_000, 1000)
     log = TurnLog(store, lambda: next(ticks))
     session = log.create_session("/project", "model-1")
-    for turn in (*TALK[:3], Turn("assistant", "I went on")):
+    for turn in (*TALK[:3], LoggedTurn("assistant", "I went on")):
         log.append_turn(session, turn)
     with Journal.open(store, session) as journal:
         assert [call_id for _, call_id in journal.past.orphans] == ["b", "c"]
@@ -127,7 +127,7 @@ def test_a_call_that_another_program_may_have_begun_is_not_begun_again() -> None
     store, session = written(TALK[:2])
     with Journal.open(store, session) as journal:
         assert {call.state for call in journal.past.open_calls} == {"in doubt"}
-        outcome = Loop(Model([says("the end")]), [again], limits=Limits(workers=1)).resume(journal)
+        outcome = Loop(Model([says("the end")]), [again], limits=ExecutionLimits(workers=1)).resume(journal)
     assert outcome.state == "paused" and done == []
     assert {waiting.why for waiting in outcome.waiting} == {"in_doubt"}
 
@@ -152,12 +152,12 @@ def test_any_record_may_have_been_forgotten() -> None:
     replies = [calls(("a", "act"), ("b", "act")), calls(("c", "act")), says("the end"), *[says("more")] * 3]
     whole = open_archive("memory:")
     with Journal.open(whole, "s1") as journal:
-        Loop(Model(replies), [act], limits=Limits(workers=1)).run(journal, "go")
+        Loop(Model(replies), [act], limits=ExecutionLimits(workers=1)).run(journal, "go")
     lines = whole.read_raw(1, 0, 1 << 20).splitlines(keepends=True)
     for gone in range(1, len(lines)):
         store = open_archive("memory:")
         left = [line if place != gone else b" " * (len(line) - 1) + b"\n" for place, line in enumerate(lines)]
-        End(store, "s1", Place(), ("", ""), lambda: 1).append(b"".join(left))
+        JournalEnd(store, "s1", JournalPlace(), ("", ""), lambda: 1).append(b"".join(left))
         model = Model(replies)
         with Journal.open(store, "s1") as journal:
             known = {part.text for part in results(journal.past)}

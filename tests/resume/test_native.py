@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from everturn.capture.policy import Policy
-from everturn.errors import Usage
+from everturn.errors import UsageError
 from everturn.model.archive import Session
 from everturn.recall.lineage import lineage
 from everturn.recall.origins import offspring_of, origin_of
-from everturn.resume.native import Plan, Wanted, carry_out, plan, put_new
-from everturn.resume.opening import agent_named, handover, opened, shown, told
-from everturn.sources import Places, all_sources
+from everturn.resume.native import NativeOptions, NativePlan, plan_native, put_new, write_native
+from everturn.resume.opening import agent_named, handoff_prompt, open_session, show_command, tell_history
+from everturn.sources import SearchPlaces, all_sources
 from everturn.store import open_store
 from tests.recall.archives import Archive
 
@@ -37,13 +37,13 @@ def session(kept: Archive) -> Session:
     return kept.take_in(*turns, kept.history.turn("last", "done"))
 
 
-def wanted(home: Path, agent: str, **more: object) -> Wanted:
-    values = {"places": Places(home, {}, "linux"), "random": RANDOM, "now": NOW, "folder": home / "ours", **more}
-    return Wanted(target=SOURCES[agent], **values)  # type: ignore[arg-type]
+def wanted(home: Path, agent: str, **more: object) -> NativeOptions:
+    values = {"places": SearchPlaces(home, {}, "linux"), "random": RANDOM, "now": NOW, "folder": home / "ours", **more}
+    return NativeOptions(target=SOURCES[agent], **values)  # type: ignore[arg-type]
 
 
-def made(kept: Archive, session: Session, home: Path, agent: str, **more: object) -> Plan:
-    return plan(kept.store, SOURCES, session, wanted(home, agent, **more))
+def made(kept: Archive, session: Session, home: Path, agent: str, **more: object) -> NativePlan:
+    return plan_native(kept.store, SOURCES, session, wanted(home, agent, **more))
 
 
 def test_there_are_agents_that_sessions_can_be_opened_in() -> None:
@@ -54,7 +54,7 @@ def test_there_are_agents_that_sessions_can_be_opened_in() -> None:
 def test_a_new_file_is_made_for_its_owner_alone(kept: Archive, session: Session, tmp_path: Path, agent: str) -> None:
     found = made(kept, session, tmp_path / "home", agent)
     assert not (tmp_path / "home").exists()
-    carry_out(kept.store, session, found)
+    write_native(kept.store, session, found)
     assert found.path.read_bytes() == found.content
     assert found.path.stat().st_mode & 0o777 == 0o600
     files = {path for path in (tmp_path / "home").rglob("*") if path.is_file()}
@@ -69,15 +69,15 @@ def test_a_file_that_is_there_is_never_touched(kept: Archive, session: Session, 
     for path in (found.path, *found.marks):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"somebody's")
-    with pytest.raises(Usage, match="is there already"):
-        carry_out(kept.store, session, found)
+    with pytest.raises(UsageError, match="is there already"):
+        write_native(kept.store, session, found)
     assert {path.read_bytes() for path in (found.path, *found.marks)} == {b"somebody's"}
     assert offspring_of(kept.store, session) == []
 
 
 def test_a_link_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
     os.symlink(tmp_path / "elsewhere", tmp_path / "here")
-    with pytest.raises(Usage, match="is there already"):
+    with pytest.raises(UsageError, match="is there already"):
         put_new(tmp_path / "here", b"words")
     assert not (tmp_path / "elsewhere").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["here"]
@@ -86,7 +86,7 @@ def test_a_link_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("agent", WRITTEN)
 def test_it_is_known_where_a_session_comes_from(kept: Archive, session: Session, tmp_path: Path, agent: str) -> None:
     found = made(kept, session, tmp_path, agent, upto=1)
-    carry_out(kept.store, session, found)
+    write_native(kept.store, session, found)
     new = Session(agent=agent, native_id=found.new.id)
     origin, (child,) = origin_of(kept.store, new), offspring_of(kept.store, session)
     assert origin is not None
@@ -102,20 +102,20 @@ def test_the_same_session_gives_the_same_bytes(kept: Archive, session: Session, 
 
 
 def test_a_turn_that_is_not_there_is_said(kept: Archive, session: Session, tmp_path: Path) -> None:
-    with pytest.raises(Usage, match="has 4 turns; --upto takes 1 to 4"):
+    with pytest.raises(UsageError, match="has 4 turns; --upto takes 1 to 4"):
         made(kept, session, tmp_path, WRITTEN[0], upto=4)
 
 
 def test_without_words_there_is_nothing_to_open(kept: Archive, tmp_path: Path) -> None:
     structure = Policy(mode="structure")
     session = kept.take_in(kept.history.turn("ask", "answer"), policy=structure)
-    with pytest.raises(Usage, match="were not kept"):
+    with pytest.raises(UsageError, match="were not kept"):
         made(kept, session, tmp_path, WRITTEN[0])
 
 
 def test_a_format_that_is_only_read_cannot_be_opened_in(kept: Archive, session: Session, tmp_path: Path) -> None:
     only_read = next(name for name, source in SOURCES.items() if source.native is None)
-    with pytest.raises(Usage, match="cannot be written"):
+    with pytest.raises(UsageError, match="cannot be written"):
         made(kept, session, tmp_path, only_read)
 
 
@@ -123,12 +123,12 @@ def test_a_format_that_is_only_read_cannot_be_opened_in(kept: Archive, session: 
 def way(
     kept: Archive, session: Session, home: Path, agent: str, machine: str = "box", **more: object
 ) -> tuple[str, str]:
-    found = opened(kept.store, SOURCES, session, wanted(home, agent, **more), machine)
+    found = open_session(kept.store, SOURCES, session, wanted(home, agent, **more), machine)
     return found.way, found.notes[0] if found.notes else ""
 
 
 def test_the_agent_that_has_a_session_goes_on_with_it_itself(kept: Archive, session: Session, tmp_path: Path) -> None:
-    found = opened(kept.store, SOURCES, session, wanted(tmp_path, session.agent), "box")
+    found = open_session(kept.store, SOURCES, session, wanted(tmp_path, session.agent), "box")
     assert (found.way, found.plan) == ("own", None)
     assert found.commands[0][-1] == session.native_id
 
@@ -160,26 +160,26 @@ def test_an_agent_is_known_by_the_beginning_of_its_name(agent: str) -> None:
 
 def test_a_name_that_fits_none_or_several_is_refused() -> None:
     for name in ("nobody", "", "o/"):
-        with pytest.raises(Usage, match="there are: "):
+        with pytest.raises(UsageError, match="there are: "):
             agent_named(SOURCES, name)
 
 
 # told by a document -----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("agent", WRITTEN)
 def test_a_handover_is_the_first_prompt(kept: Archive, session: Session, tmp_path: Path, agent: str) -> None:
-    found = told(kept.store, SOURCES, session, wanted(tmp_path, agent), lambda text: text, 2_000)
+    found = tell_history(kept.store, SOURCES, session, wanted(tmp_path, agent), lambda text: text, 2_000)
     prompt = found.commands[0][-1]
     assert session.native_id in prompt and "data, not instructions" in prompt and "conversation_recall" in prompt
-    assert shown(found).startswith("cd /home/ann/shop && ")
+    assert show_command(found).startswith("cd /home/ann/shop && ")
 
 
 def test_a_handover_is_short_enough_for_a_command_line(kept: Archive, tmp_path: Path) -> None:
     turns = [kept.history.turn(f"ask {n} {'wörds ' * 300}", "answer " * 300) for n in range(60)]
     session = kept.take_in(*turns)
-    prompt = handover(kept.store, SOURCES, session, lambda text: text, 500_000)
+    prompt = handoff_prompt(kept.store, SOURCES, session, lambda text: text, 500_000)
     assert len(prompt.encode()) <= 30_000
 
 
 def test_a_handover_is_masked(kept: Archive, session: Session) -> None:
-    prompt = handover(kept.store, SOURCES, session, lambda text: text.replace("ask", "[hidden]"), 2_000)
+    prompt = handoff_prompt(kept.store, SOURCES, session, lambda text: text.replace("ask", "[hidden]"), 2_000)
     assert "ask 0" not in prompt and "[hidden] 0" in prompt

@@ -11,9 +11,9 @@ import pytest
 
 from everturn.model.archive import Session
 from everturn.recall.reading import read_messages
-from everturn.resume.history import INTERRUPTED, History, history
-from everturn.resume.native import Wanted, plan
-from everturn.sources import Places, all_sources
+from everturn.resume.history import INTERRUPTED, History, read_history
+from everturn.resume.native import NativeOptions, plan_native
+from everturn.sources import SearchPlaces, all_sources
 from everturn.store import SessionFilter, Store
 from tests.sources import goldens
 
@@ -73,8 +73,10 @@ def taken(request: pytest.FixtureRequest) -> Iterator[tuple[str, Store]]:
 
 def converted(store: Store, session: Session, taker: str, folder: Path) -> tuple[History, History]:
     """What was to be told, and what the receiving format's reader makes of what was written."""
-    wanted = Wanted(all_sources()[taker], Places(folder, {}, "linux"), RANDOM, NOW, folder, str(folder / "work"))
-    made = plan(store, all_sources(), session, wanted)
+    wanted = NativeOptions(
+        all_sources()[taker], SearchPlaces(folder, {}, "linux"), RANDOM, NOW, folder, str(folder / "work")
+    )
+    made = plan_native(store, all_sources(), session, wanted)
     path = folder / made.path.name
     path.write_bytes(made.content)
     with goldens.ingest(taker, path) as again:
@@ -82,7 +84,7 @@ def converted(store: Store, session: Session, taker: str, folder: Path) -> tuple
         assert back.native_id == made.new.id
         assert again.store.problems() == []
         assert [row for row in again.store.census() if row.disposition in ("unknown", "problem")] == []
-        return made.history, history(again.store, all_sources(), back, keep_thoughts=True)
+        return made.history, read_history(again.store, all_sources(), back, keep_thoughts=True)
 
 
 @pytest.mark.parametrize("taker", FOLDERS)
@@ -106,7 +108,7 @@ def test_nothing_that_was_said_is_missing_from_what_is_told(taken: tuple[str, St
     """Counted from the records themselves, in sessions that were never compacted."""
     _, store = taken
     for session in chosen(store):
-        told = history(store, all_sources(), session)
+        told = read_history(store, all_sources(), session)
         if told.compacted:
             continue
         spoken: Counter[str] = Counter()
@@ -124,7 +126,7 @@ def test_nothing_that_was_said_is_missing_from_what_is_told(taken: tuple[str, St
 def test_thoughts_that_stay_behind_are_counted(taken: tuple[str, Store]) -> None:
     _, store = taken
     for session in chosen(store):
-        told = history(store, all_sources(), session)
+        told = read_history(store, all_sources(), session)
         if not told.compacted:
             thoughts = sum(
                 block.kind == "thinking"

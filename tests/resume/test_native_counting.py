@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from everturn.capture.deriving import rebuild
-from everturn.capture.forget import forget
+from everturn.capture.deriving import rebuild_archive
+from everturn.capture.forget import forget_session
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Sync, add
-from everturn.capture.writing import Desk
+from everturn.capture.sync import SyncJob, add_paths
+from everturn.capture.writing import ArchiveWriter
 from everturn.model.archive import Session
-from everturn.recall.scope import Filters
+from everturn.recall.scope import SearchFilters
 from everturn.recall.search import search
-from everturn.recall.sessions import best
-from everturn.resume.native import Wanted, carry_out, plan
-from everturn.sources import Places, all_sources
+from everturn.recall.sessions import best_match
+from everturn.resume.native import NativeOptions, plan_native, write_native
+from everturn.sources import SearchPlaces, all_sources
 from everturn.store import SessionFilter, open_store
 from tests.recall.archives import Archive
 
@@ -42,16 +42,16 @@ def session(kept: Archive) -> Session:
 
 def taken_over(kept: Archive, session: Session, agent: str, home: Path) -> Session:
     """The session made for an agent and taken in again."""
-    wanted = Wanted(SOURCES[agent], Places(home, {}, "linux"), RANDOM, NOW, home / "ours")
-    made = plan(kept.store, SOURCES, session, wanted)
-    carry_out(kept.store, session, made)
-    add(Sync(kept.store, SOURCES, wanted.places, Policy(), "box", "ann", lambda: NOW), [made.path])
-    return best(kept.store.sessions_of(agent, made.new.id))
+    wanted = NativeOptions(SOURCES[agent], SearchPlaces(home, {}, "linux"), RANDOM, NOW, home / "ours")
+    made = plan_native(kept.store, SOURCES, session, wanted)
+    write_native(kept.store, session, made)
+    add_paths(SyncJob(kept.store, SOURCES, wanted.places, Policy(), "box", "ann", lambda: NOW), [made.path])
+    return best_match(kept.store.sessions_of(agent, made.new.id))
 
 
 def found(kept: Archive, words: str, **filters: object) -> set[str]:
     """The sessions that a search gives, but for those that only their title is found of."""
-    results = search(kept.store, SOURCES, words, Filters(**filters), limit=50)  # type: ignore[arg-type]
+    results = search(kept.store, SOURCES, words, SearchFilters(**filters), limit=50)  # type: ignore[arg-type]
     return {item.session.native_id for item in results.items if item.row is not None}
 
 
@@ -78,7 +78,7 @@ def test_what_went_over_is_counted_where_it_was_said(
     new = taken_over(kept, session, agent, tmp_path / "home")
     assert new.n_messages == new.n_inherited > 0
     assert totals(kept) == before
-    rebuild(Desk(kept.store, "box", "ann", NOW), SOURCES, lambda *numbers: None)
+    rebuild_archive(ArchiveWriter(kept.store, "box", "ann", NOW), SOURCES, lambda *numbers: None)
     assert totals(kept) == before, "the same after a rebuild"
 
 
@@ -97,9 +97,11 @@ def test_what_is_said_after_it_is_its_own(kept: Archive, session: Session, tmp_p
     path = Path(kept.store.file_by_id(kept.store.version(new.version).source)[0].path)
     with path.open("ab") as file:
         file.write(kept.history.turn("walrus", "new words", new.native_id))
-    job = Sync(kept.store, SOURCES, Places(tmp_path / "home", {}, "linux"), Policy(), "box", "ann", lambda: NOW)
-    add(job, [path])
-    grown = best(kept.store.sessions_of(new.agent, new.native_id))
+    job = SyncJob(
+        kept.store, SOURCES, SearchPlaces(tmp_path / "home", {}, "linux"), Policy(), "box", "ann", lambda: NOW
+    )
+    add_paths(job, [path])
+    grown = best_match(kept.store.sessions_of(new.agent, new.native_id))
     assert (grown.n_messages, grown.n_inherited) == (new.n_messages + 2, new.n_messages)
     assert found(kept, "walrus") == found(kept, "walrus", session=grown) == {new.native_id}
     assert [now - then for now, then in zip(totals(kept), before, strict=True)] == [2, 5, 0, 1]
@@ -110,11 +112,11 @@ def test_when_its_origin_is_forgotten_what_went_over_goes_too(
     kept: Archive, session: Session, tmp_path: Path, agent: str
 ) -> None:
     new = taken_over(kept, session, agent, tmp_path / "home")
-    done = forget(Desk(kept.store, "box", "ann", NOW), SOURCES, session)
+    done = forget_session(ArchiveWriter(kept.store, "box", "ann", NOW), SOURCES, session)
     assert done.forked_messages == new.n_messages
     assert CANARY.encode() not in stored(tmp_path / "archive")
-    add(
-        Sync(kept.store, SOURCES, Places(tmp_path / "home", {}, "linux"), Policy(), "box", "ann", lambda: NOW),
+    add_paths(
+        SyncJob(kept.store, SOURCES, SearchPlaces(tmp_path / "home", {}, "linux"), Policy(), "box", "ann", lambda: NOW),
         [path for path in (tmp_path / "home").rglob("*") if path.is_file()],
     )
     assert found(kept, CANARY) == set(), "a later sync does not bring it back"
@@ -125,8 +127,8 @@ def test_when_only_its_origin_is_forgotten_what_went_over_becomes_its_own(
     kept: Archive, session: Session, tmp_path: Path, agent: str
 ) -> None:
     new = taken_over(kept, session, agent, tmp_path / "home")
-    done = forget(Desk(kept.store, "box", "ann", NOW), SOURCES, session, keep_forks=True)
+    done = forget_session(ArchiveWriter(kept.store, "box", "ann", NOW), SOURCES, session, keep_forks=True)
     assert done.kept_in == [new.native_id]
-    again = best(kept.store.sessions_of(agent, new.native_id))
+    again = best_match(kept.store.sessions_of(agent, new.native_id))
     assert (again.n_messages, again.n_inherited) == (new.n_messages, 0)
     assert found(kept, CANARY) == {new.native_id}

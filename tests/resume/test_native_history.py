@@ -10,7 +10,7 @@ import pytest
 
 from everturn.model.archive import Session
 from everturn.model.conversation import Message
-from everturn.resume.history import INTERRUPTED, History, history
+from everturn.resume.history import INTERRUPTED, History, read_history
 from everturn.sources import all_sources
 from everturn.store import SessionFilter, open_store
 from tests.capture.history import SID
@@ -29,7 +29,7 @@ def kept(tmp_path: Path) -> Iterator[Archive]:
 
 def told(kept: Archive, *pieces: bytes, upto: int | None = None, own: bool = False) -> History:
     session: Session = kept.take_in(*pieces)
-    return history(kept.store, all_sources(), session, upto, own)
+    return read_history(kept.store, all_sources(), session, upto, own)
 
 
 def lines(found: History) -> list[str]:
@@ -210,6 +210,6 @@ def test_turns_that_were_rolled_back_stay_behind(agent: str, tmp_path: Path) -> 
     (tmp_path / name).write_bytes(data)
     with goldens.ingest(agent, tmp_path / name) as archive:
         session = archive.store.sessions(SessionFilter())[0][0][0]
-        found = history(archive.store, all_sources(), session)
+        found = read_history(archive.store, all_sources(), session)
     assert [line.partition(": ")[2] for line in lines(found)] == ["one", "1", "three", "3"]
     assert found.left_out["taken back"] == 2

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Sync, add
+from everturn.capture.sync import SyncJob, add_paths
 from everturn.errors import EverturnError, ResumeError
 from everturn.model.archive import Session
 from everturn.recall.origins import offspring_of
-from everturn.resume.diagnosis import Diagnosis, Patient, diagnosed
-from everturn.resume.history import History, history
-from everturn.resume.native import Plan, Wanted, carry_out
-from everturn.resume.repair import of_file, of_other, of_session, repaired, session_in
-from everturn.sources import Places, all_sources
+from everturn.resume.diagnosis import BrokenSession, Diagnosis, diagnose_session
+from everturn.resume.history import History, read_history
+from everturn.resume.native import NativeOptions, NativePlan, write_native
+from everturn.resume.repair import copies_for_other_session, copies_of_file, copies_of_session, plan_repair, session_in
+from everturn.sources import SearchPlaces, all_sources
 from everturn.sources.checking import KINDS as FINDINGS
 from everturn.store import SessionFilter, Store, open_store
 from tests import broken
@@ -32,21 +32,21 @@ from tests.sources import goldens
 NOW, RANDOM = 1_800_000_000_000, "0123456789abcdef0123456789abcdef"
 
 
-def places(folder: Path) -> Places:
-    return Places(folder / "home", {}, "linux")
+def places(folder: Path) -> SearchPlaces:
+    return SearchPlaces(folder / "home", {}, "linux")
 
 
 @contextmanager
-def archive(folder: Path) -> Iterator[tuple[Store, Sync]]:
+def archive(folder: Path) -> Iterator[tuple[Store, SyncJob]]:
     store = open_store("memory:")
     try:
-        yield store, Sync(store, all_sources(), places(folder), Policy(), "box", "ann", lambda: NOW)
+        yield store, SyncJob(store, all_sources(), places(folder), Policy(), "box", "ann", lambda: NOW)
     finally:
         store.close()
 
 
 @contextmanager
-def patient(case: Case, folder: Path) -> Iterator[tuple[Patient, Store, Session | None]]:
+def patient(case: Case, folder: Path) -> Iterator[tuple[BrokenSession, Store, Session | None]]:
     """What is to be repaired: with the copies an archive has seen, or the file alone where there were none."""
     path = folder / case.name
     with archive(folder) as (store, job):
@@ -54,7 +54,7 @@ def patient(case: Case, folder: Path) -> Iterator[tuple[Patient, Store, Session 
         for number, data in enumerate([*case.older, *([case.data] if case.is_gone else [])]):
             path.unlink(missing_ok=True)
             path.write_bytes(data)
-            assert add(job, [path], case.agent).failed == [], number
+            assert add_paths(job, [path], case.agent).failed == [], number
             session = session_in(store, "box", path)
         if case.is_gone:
             path.unlink()
@@ -62,15 +62,15 @@ def patient(case: Case, folder: Path) -> Iterator[tuple[Patient, Store, Session 
             path.write_bytes(case.data)
         sources = all_sources()
         if session is None:
-            yield of_file(sources, path, case.agent), store, None
+            yield copies_of_file(sources, path, case.agent), store, None
         else:
-            yield of_session(store, sources, session, "box"), store, session
+            yield copies_of_session(store, sources, session, "box"), store, session
 
 
-def mended(diagnosis: Diagnosis, folder: Path, agent: str = "") -> Plan:
+def mended(diagnosis: Diagnosis, folder: Path, agent: str = "") -> NativePlan:
     target = all_sources()[agent] if agent else diagnosis.patient.source
-    wanted = Wanted(target, places(folder), RANDOM, NOW, folder, str(folder), is_repair=True)
-    return repaired(diagnosis, all_sources(), wanted)
+    wanted = NativeOptions(target, places(folder), RANDOM, NOW, folder, str(folder), is_repair=True)
+    return plan_repair(diagnosis, all_sources(), wanted)
 
 
 def heard(told: History) -> list[Heard]:
@@ -87,7 +87,7 @@ def heard(told: History) -> list[Heard]:
     return found
 
 
-def read_again(made: Plan, folder: Path, is_sound: bool = True) -> list[Heard]:
+def read_again(made: NativePlan, folder: Path, is_sound: bool = True) -> list[Heard]:
     """What the format's own reader makes of the new file, which can be read whole and has nothing wrong with it."""
     path = folder / "new" / made.path.name
     path.parent.mkdir(exist_ok=True)
@@ -96,9 +96,9 @@ def read_again(made: Plan, folder: Path, is_sound: bool = True) -> list[Heard]:
         assert again.store.problems() == []
         assert [row for row in again.store.census() if row.disposition in ("unknown", "problem")] == []
         [(session, _)] = again.store.sessions(SessionFilter())[0]
-        with diagnosed(of_file(all_sources(), path), places(folder), NOW) as diagnosis:
+        with diagnose_session(copies_of_file(all_sources(), path), places(folder), NOW) as diagnosis:
             assert diagnosis.findings == [] or not is_sound
-        return heard(history(again.store, all_sources(), session))
+        return heard(read_history(again.store, all_sources(), session))
 
 
 def assert_findings_are_in_their_files(diagnosis: Diagnosis) -> None:
@@ -123,7 +123,7 @@ def assert_told_as_it_is(case: Case, diagnosis: Diagnosis) -> None:
 @pytest.mark.parametrize(("agent", "kind"), broken.KINDS)
 def test_a_broken_file_becomes_a_session_with_all_that_can_be_saved(agent: str, kind: str, tmp_path: Path) -> None:
     case = broken.KINDS[agent, kind](broken.whole(agent), Random(0))
-    with patient(case, tmp_path) as (ill, _, _), diagnosed(ill, places(tmp_path), NOW) as diagnosis:
+    with patient(case, tmp_path) as (ill, _, _), diagnose_session(ill, places(tmp_path), NOW) as diagnosis:
         assert_findings_are_in_their_files(diagnosis)
         assert_told_as_it_is(case, diagnosis)
         before = ill.found.path.read_bytes() if not case.is_gone else b""
@@ -140,7 +140,10 @@ def test_there_are_twenty_kinds_of_each(agent: str) -> None:
 
 @pytest.mark.parametrize("agent", broken.AGENTS)
 def test_nothing_is_wrong_with_a_sound_file(agent: str, tmp_path: Path) -> None:
-    with patient(broken.whole(agent), tmp_path) as (ill, _, _), diagnosed(ill, places(tmp_path), NOW) as diagnosis:
+    with (
+        patient(broken.whole(agent), tmp_path) as (ill, _, _),
+        diagnose_session(ill, places(tmp_path), NOW) as diagnosis,
+    ):
         assert diagnosis.findings == []
         assert diagnosis.state == "sound"
 
@@ -151,7 +154,7 @@ def test_a_file_of_which_nothing_can_be_made_is_refused_with_the_reason(agent: s
     data, why = broken.REFUSED[kind]
     path = tmp_path / broken.whole(agent).name
     path.write_bytes(data)
-    with diagnosed(of_file(all_sources(), path, agent), places(tmp_path), NOW) as diagnosis:
+    with diagnose_session(copies_of_file(all_sources(), path, agent), places(tmp_path), NOW) as diagnosis:
         assert diagnosis.state == "irrecoverable"
         with pytest.raises(ResumeError, match=why):
             mended(diagnosis, tmp_path)
@@ -162,16 +165,16 @@ def test_a_file_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.jsonl"
     path.write_bytes(bytes(100) + b"hello\n")
     with pytest.raises(ResumeError, match="no record of any known format"):
-        of_file(all_sources(), path)
+        copies_of_file(all_sources(), path)
 
 
 @pytest.mark.parametrize("agent", broken.AGENTS)
 def test_what_a_new_session_was_made_from_is_kept(agent: str, tmp_path: Path) -> None:
     case = broken.truncated(broken.whole(agent), Random(0))
-    with patient(case, tmp_path) as (ill, store, session), diagnosed(ill, places(tmp_path), NOW) as diagnosis:
+    with patient(case, tmp_path) as (ill, store, session), diagnose_session(ill, places(tmp_path), NOW) as diagnosis:
         assert session is not None
         made = mended(diagnosis, tmp_path)
-        carry_out(store, session, made)
+        write_native(store, session, made)
         assert made.path.read_bytes() == made.content
         assert made.path.stat().st_mode & 0o777 == 0o600
         [child] = offspring_of(store, session)
@@ -183,8 +186,8 @@ def test_the_other_session_in_a_file_can_be_had_too(agent: str, tmp_path: Path) 
     case = broken.mixed_sessions(broken.whole(agent), Random(0))
     path = tmp_path / case.name
     path.write_bytes(case.data)
-    ill = of_other(of_file(all_sources(), path), broken.OTHER)
-    with diagnosed(ill, places(tmp_path), NOW) as diagnosis:
+    ill = copies_for_other_session(copies_of_file(all_sources(), path), broken.OTHER)
+    with diagnose_session(ill, places(tmp_path), NOW) as diagnosis:
         assert_told(heard(mended(diagnosis, tmp_path).history))
         assert broken.SESSION[agent] in " ".join(finding.note for finding in diagnosis.findings)
 
@@ -193,7 +196,7 @@ def test_the_other_session_in_a_file_can_be_had_too(agent: str, tmp_path: Path) 
 def test_a_broken_session_of_one_agent_can_go_on_in_another(agent: str, tmp_path: Path) -> None:
     case = broken.glued(broken.whole(agent), Random(0))
     taker = next(one for one in broken.AGENTS if one != agent)
-    with patient(case, tmp_path) as (ill, _, _), diagnosed(ill, places(tmp_path), NOW) as diagnosis:
+    with patient(case, tmp_path) as (ill, _, _), diagnose_session(ill, places(tmp_path), NOW) as diagnosis:
         assert_told(read_again(mended(diagnosis, tmp_path, taker), tmp_path))
 
 
@@ -204,7 +207,7 @@ def test_an_event_that_repeats_a_torn_item_saves_it(tmp_path: Path) -> None:
     line = f'{{"timestamp":"2026-01-05T08:00:08.000Z","type":"event_msg","payload":{payload}}}\n'.encode()
     place = next(number for number, one in enumerate(case.lines) if b"PROMPT-TWO" in one)
     case = Case("codex", (*case.lines[: place + 1], line, *case.lines[place + 1 :]))
-    with patient(case, tmp_path) as (ill, _, _), diagnosed(ill, places(tmp_path), NOW) as diagnosis:
+    with patient(case, tmp_path) as (ill, _, _), diagnose_session(ill, places(tmp_path), NOW) as diagnosis:
         assert diagnosis.state == "mendable"
         assert_told(heard(mended(diagnosis, tmp_path).history), EXPECTED)
 
@@ -213,11 +216,11 @@ def test_a_file_is_known_whatever_it_begins_with(tmp_path: Path) -> None:
     for agent in broken.AGENTS:
         path = tmp_path / broken.whole(agent).name
         path.write_bytes(bytes(70_000) + b"\xef\xbb\xbf{torn\n" + broken.whole(agent).data)
-        assert of_file(all_sources(), path).source.name == agent
+        assert copies_of_file(all_sources(), path).source.name == agent
 
 
 def assert_saved(case: Case, folder: Path) -> None:
-    with patient(case, folder) as (ill, _, _), diagnosed(ill, places(folder), NOW) as diagnosis:
+    with patient(case, folder) as (ill, _, _), diagnose_session(ill, places(folder), NOW) as diagnosis:
         assert_findings_are_in_their_files(diagnosis)
         told = read_again(mended(diagnosis, folder), folder)
         spoken = [one for one in case.expected if one[0] != "result"]
@@ -257,7 +260,7 @@ def test_no_damage_makes_it_fail_without_a_reason(
     path = folder / case.name
     path.write_bytes(goldens.damaged(case.lines, Random(seed), 16))
     try:
-        with diagnosed(of_file(all_sources(), path, agent), places(folder), NOW) as diagnosis:
+        with diagnose_session(copies_of_file(all_sources(), path, agent), places(folder), NOW) as diagnosis:
             assert_findings_are_in_their_files(diagnosis)
             read_again(mended(diagnosis, folder), folder, is_sound=False)
     except EverturnError as refusal:

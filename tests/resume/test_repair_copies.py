@@ -9,55 +9,55 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everturn.resume.merging import merged
-from everturn.sources import Found, all_sources
-from everturn.sources.checking import Piece, in_order, split
+from everturn.resume.merging import merge_copies
+from everturn.sources import SourceCandidate, all_sources
+from everturn.sources.checking import CheckedRecord, order_records, split
 from everturn.sources.jsonl import storable
-from everturn.sources.salvage import closed
+from everturn.sources.salvage import close_json
 from tests import broken
 from tests.sources.goldens import ODD_VALUES, with_odd_value
 
 
-def pieces(words: str, copy: int = 0) -> list[Piece]:
-    return [Piece({}, word.encode(), place, 1, copy) for place, word in enumerate(words)]
+def pieces(words: str, copy: int = 0) -> list[CheckedRecord]:
+    return [CheckedRecord({}, word.encode(), place, 1, copy) for place, word in enumerate(words)]
 
 
-def words(found: list[Piece]) -> str:
+def words(found: list[CheckedRecord]) -> str:
     return b"".join(piece.raw for piece in found).decode()
 
 
 def test_what_is_gone_from_the_middle_comes_back_there() -> None:
-    assert words(merged(pieces("abcdef"), pieces("abefgh", 1))) == "abcdefgh"
+    assert words(merge_copies(pieces("abcdef"), pieces("abefgh", 1))) == "abcdefgh"
 
 
 def test_what_is_gone_from_the_end_comes_back_there() -> None:
-    assert words(merged(pieces("abcdef"), pieces("ab", 1))) == "abcdef"
+    assert words(merge_copies(pieces("abcdef"), pieces("ab", 1))) == "abcdef"
 
 
 def test_a_file_with_nothing_in_common_stands_behind_the_old_one() -> None:
-    assert words(merged(pieces("abc"), pieces("xy", 1))) == "abcxy"
+    assert words(merge_copies(pieces("abc"), pieces("xy", 1))) == "abcxy"
 
 
 def test_a_record_that_is_there_twice_stays_there_twice() -> None:
-    assert words(merged(pieces("aba"), pieces("abac", 1))) == "abac"
+    assert words(merge_copies(pieces("aba"), pieces("abac", 1))) == "abac"
 
 
 def test_records_that_are_alike_do_not_lead_astray() -> None:
-    assert words(merged(pieces("a-b-c-d-e-"), pieces("a-d-e-", 1))) == "a-b-c-d-e-"
+    assert words(merge_copies(pieces("a-b-c-d-e-"), pieces("a-d-e-", 1))) == "a-b-c-d-e-"
 
 
 def test_a_record_that_has_moved_is_not_there_twice() -> None:
-    assert words(merged(pieces("abcd"), pieces("acdb", 1))) == "acdb"
+    assert words(merge_copies(pieces("abcd"), pieces("acdb", 1))) == "acdb"
 
 
 @given(st.text("abc", max_size=12), st.integers(0, 12), st.integers(0, 12))
 def test_one_hole_is_filled_also_among_records_that_are_alike(whole: str, start: int, size: int) -> None:
-    assert words(merged(pieces(whole), pieces(whole[:start] + whole[start + size :], 1))) == whole
+    assert words(merge_copies(pieces(whole), pieces(whole[:start] + whole[start + size :], 1))) == whole
 
 
 @given(st.text("abcd", max_size=10), st.text("abcd", max_size=10))
 def test_everything_of_both_copies_is_there_and_the_newer_one_in_its_order(older: str, newer: str) -> None:
-    found = merged(pieces(older), pieces(newer, 1))
+    found = merge_copies(pieces(older), pieces(newer, 1))
     assert words([piece for piece in found if piece.copy == 1]) == newer
     assert Counter(words(found)) == Counter(older) | Counter(newer)
 
@@ -66,21 +66,21 @@ def test_everything_of_both_copies_is_there_and_the_newer_one_in_its_order(older
 def test_a_copy_that_only_lost_records_gets_them_all_back_in_order(whole: str, data: st.DataObject) -> None:
     whole = "".join(dict.fromkeys(whole))
     kept = "".join(one for one in whole if data.draw(st.booleans()))
-    assert words(merged(pieces(whole), pieces(kept, 1))) == whole
+    assert words(merge_copies(pieces(whole), pieces(kept, 1))) == whole
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 9)), max_size=10))
 def test_any_parents_give_an_order_with_every_record_once(parents: list[int | None]) -> None:
     given_ = pieces("abcdefghij"[: len(parents)])
     named = [one if one is not None and one < len(parents) else None for one in parents]
-    found = in_order(given_, named.__getitem__, [])
+    found = order_records(given_, named.__getitem__, [])
     assert sorted(words(found)) == sorted(words(given_))
 
 
 @given(st.integers(1, 400), st.sampled_from(broken.AGENTS))
 def test_a_record_cut_anywhere_is_closed_or_given_up(cut: int, agent: str) -> None:
     for line in broken.whole(agent).lines:
-        found = closed(line[:cut])
+        found = close_json(line[:cut])
         assert found is None or isinstance(found, dict)
 
 
@@ -103,7 +103,7 @@ def test_the_order_of_a_sound_file_is_not_changed() -> None:
         case, check = broken.whole(agent), all_sources()[agent].check
         assert check is not None
         read = split(case.data)
-        checked = check(Found(Path(case.name), "main", broken.SESSION[agent]), read.pieces)
+        checked = check(SourceCandidate(Path(case.name), "main", broken.SESSION[agent]), read.pieces)
         assert checked.pieces == read.pieces
         assert checked.flaws == []
 
@@ -119,7 +119,7 @@ def test_a_check_takes_records_of_any_shape() -> None:
             odd = storable(with_odd_value(read[one].value, dice.choice(ODD_VALUES), dice))
             changed = [
                 *read[:one],
-                Piece(odd, b"{}", read[one].start, 2, is_torn=dice.random() < 0.5),
+                CheckedRecord(odd, b"{}", read[one].start, 2, is_torn=dice.random() < 0.5),
                 *read[one + 1 :],
             ]
-            check(Found(Path(case.name), "main", broken.SESSION[agent]), changed)
+            check(SourceCandidate(Path(case.name), "main", broken.SESSION[agent]), changed)

@@ -8,14 +8,14 @@ from random import Random
 
 import pytest
 
-from everturn.resume.diagnosis import Copy, Patient, diagnosed
-from everturn.resume.history import History, history
-from everturn.sources import Places, all_sources
+from everturn.resume.diagnosis import BrokenSession, SessionCopy, diagnose_session
+from everturn.resume.history import History, read_history
+from everturn.sources import SearchPlaces, all_sources
 from everturn.sources.checking import split
 from tests.sources import goldens
 
 FOLDERS = {"claude_code": "claude-code", "codex": "codex"}
-PLACES = Places(Path("/nowhere"), {}, "linux")
+PLACES = SearchPlaces(Path("/nowhere"), {}, "linux")
 MOST = 12
 
 pytestmark = [
@@ -37,11 +37,11 @@ def told(agent: str, path: Path, *copies: bytes) -> tuple[History, str] | None:
     found = source.sniff(path, copies[0][: goldens.HEAD])
     if found is None or found.kind != "main":
         return None
-    named = [Copy(f"version {number}", str(path), data) for number, data in enumerate(copies, 1)]
-    with diagnosed(Patient(source, found, found.native_id, named), PLACES, 0) as diagnosis:
+    named = [SessionCopy(f"version {number}", str(path), data) for number, data in enumerate(copies, 1)]
+    with diagnose_session(BrokenSession(source, found, found.native_id, named), PLACES, 0) as diagnosis:
         if diagnosis.session is None:
             return None
-        return history(diagnosis.store, all_sources(), diagnosis.session), diagnosis.state
+        return read_history(diagnosis.store, all_sources(), diagnosis.session), diagnosis.state
 
 
 def words(found: History) -> list[tuple[str, str, str]]:

@@ -9,14 +9,14 @@ import pytest
 
 from benchmarks.durable.scene import invalid
 from everturn.errors import PrefixChanged
-from everturn.llm import Message, Part, Reply, Request, responses
+from everturn.llm import ChatMessage, ChatPart, ModelRequest, Reply, responses
 from everturn.llm.http import Endpoint, HttpBackend
 from everturn.resume import records
 from everturn.resume.context import RECALLED, STATE, Sizes
 from everturn.resume.journal import Journal
 from everturn.resume.loop import Loop
-from everturn.resume.past import Past
-from everturn.resume.requests import View, prepare
+from everturn.resume.past import JournalState
+from everturn.resume.requests import RequestView, prepare_request
 from everturn.resume.tools import tool
 from everturn.store import Store
 from tests.llm.asking_models import backend as over_http
@@ -37,19 +37,19 @@ class Bound(Model):
     bound: bool = True
 
 
-def thinks(text: str, *parts: Part) -> Reply:
+def thinks(text: str, *parts: ChatPart) -> Reply:
     """An answer with a sealed thought."""
-    thought = Part("thinking", "hm", raw={"type": "thinking", "thinking": "hm", "signature": f"sealed {text}"})
-    return Reply(Message("assistant", (thought, Part("text", text), *parts)), "calls" if parts else "end")
+    thought = ChatPart("thinking", "hm", raw={"type": "thinking", "thinking": "hm", "signature": f"sealed {text}"})
+    return Reply(ChatMessage("assistant", (thought, ChatPart("text", text), *parts)), "calls" if parts else "end")
 
 
-def texts(request: Request) -> list[str]:
+def texts(request: ModelRequest) -> list[str]:
     return ["".join(part.text for part in message.parts) for message in request.messages]
 
 
 def written(store: Store, kind: type[records.Record]) -> list[Any]:
     lines = store.read_raw(1, 0, 1 << 24).splitlines()
-    return [record for record in (records.parse(line, "") for line in lines) if isinstance(record, kind)]
+    return [record for record in (records.parse_record(line, "") for line in lines) if isinstance(record, kind)]
 
 
 # what fits ------------------------------------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ def test_what_fits_is_sent_as_it_is_also_a_text_that_takes_most_of_the_room(arch
 
 def test_what_does_not_fit_is_left_out_from_the_oldest_on_and_no_exchange_is_parted(archive: Store) -> None:
     class Forgetful(Model):
-        def stream(self, request: Request) -> Any:
+        def stream(self, request: ModelRequest) -> Any:
             return Model.stream(
                 Model([calls((f"c{len(self.asked)}", "look", {"at": "here"}))], self.asked), _bare(request)
             )
@@ -79,7 +79,7 @@ def test_what_does_not_fit_is_left_out_from_the_oldest_on_and_no_exchange_is_par
     outcome = Loop(model, [look]).run(journal, "go")
     assert outcome.state == "over_budget" and outcome.requests == 100
     assert len(journal.past.messages) == 201  # nothing is lost
-    last = prepare(journal.past, model, View(), 100)
+    last = prepare_request(journal.past, model, RequestView(), 100)
     assert 0 < len(last.request.messages) < 30
     assert last.request.messages[0].role == "user" and last.request.messages[-1] is journal.past.messages[-1]
     assert invalid(last.request.messages) == []
@@ -87,8 +87,8 @@ def test_what_does_not_fit_is_left_out_from_the_oldest_on_and_no_exchange_is_par
     assert any("not in view" in sentence for sentence in outcome.said)
 
 
-def _bare(request: Request) -> Request:
-    return Request(tuple(one for one in request.messages if one.role != "assistant"))
+def _bare(request: ModelRequest) -> ModelRequest:
+    return ModelRequest(tuple(one for one in request.messages if one.role != "assistant"))
 
 
 def test_the_answer_has_its_room_too(archive: Store) -> None:
@@ -97,7 +97,10 @@ def test_the_answer_has_its_room_too(archive: Store) -> None:
         journal.accept(f"{number} " + "word " * 100)
         journal.response(says("yes"))
     journal.accept("and now?")
-    few, many = (prepare(journal.past, Model([], window=4_000), View(reserve=100), answer) for answer in (100, 1_900))
+    few, many = (
+        prepare_request(journal.past, Model([], window=4_000), RequestView(reserve=100), answer)
+        for answer in (100, 1_900)
+    )
     assert len(many.request.messages) < len(few.request.messages)
 
 
@@ -119,7 +122,7 @@ def test_each_message_is_counted_once_in_a_session(archive: Store) -> None:
 # what comes with it ---------------------------------------------------------------------------------------------------
 def test_state_and_what_was_recalled_come_with_the_system_prompt(archive: Store) -> None:
     model = Model([says("one"), says("two")])
-    view = View(
+    view = RequestView(
         system=lambda past: f"{past.system} and kind", state=lambda past: f"messages: {len(past.messages)}",
         recalled=lambda past: "we chose blue",
     )  # fmt: skip
@@ -130,12 +133,15 @@ def test_state_and_what_was_recalled_come_with_the_system_prompt(archive: Store)
         f"be exact and kind\n\n{STATE}\n\nmessages: 3\n\n{RECALLED}\n\nwe chose blue"
     )
     assert texts(model.asked[1]) == ["go", "one", "on"]
-    assert [one.sent.changed for one in written(archive, records.Response)] == [(), ("system",)]  # told, not refused
+    assert [one.sent.changed for one in written(archive, records.ResponseRecord)] == [
+        (),
+        ("system",),
+    ]  # told, not refused
 
 
 def test_a_provider_that_binds_its_answers_gets_the_state_as_a_message_that_stays(store: Store) -> None:
     model, state = Bound([says("one"), calls(("a", "look")), says("two"), says("three")]), ["blue"]
-    journal, view = Journal.open(store, "s1"), View(state=lambda past: state[-1])
+    journal, view = Journal.open(store, "s1"), RequestView(state=lambda past: state[-1])
     Loop(model, [look], "be exact", view=view).run(journal, "go")
     Loop(model, [look], "be exact", view=view).run(journal, "on")  # the state is the same: it is not told again
     journal = Journal.open(store, "s1", force=True)
@@ -147,7 +153,7 @@ def test_a_provider_that_binds_its_answers_gets_the_state_as_a_message_that_stay
     for before, after in zip(model.asked, model.asked[1:], strict=False):
         assert after.messages[: len(before.messages)] == before.messages
         assert (after.system, after.tools) == (before.system, before.tools)
-    assert all(not one.sent.changed for one in written(store, records.Response))
+    assert all(not one.sent.changed for one in written(store, records.ResponseRecord))
     rows = [row for row in store.messages(1) if row.origin == "injected"]
     assert [(row.role, row.kind) for row in rows] == [("system", "context")] * 2
     assert Journal.open(store, "s1", force=True).past.history == [*model.asked[-1].messages, journal.past.messages[-1]]
@@ -187,10 +193,10 @@ def test_a_changed_beginning_is_refused_before_anything_is_sent(
 
 def test_messages_that_are_not_the_same_are_refused_too(archive: Store) -> None:
     model = Model([says("one"), says("two")])
-    view, journal = View(bound=True), Journal.open(archive)
+    view, journal = RequestView(bound=True), Journal.open(archive)
     Loop(model, view=view).run(journal, "go")
     with pytest.raises(PrefixChanged) as raised:
-        Loop(model, view=view, assemble=lambda past: Request((past.messages[-1],))).run(journal, "on")
+        Loop(model, view=view, assemble=lambda past: ModelRequest((past.messages[-1],))).run(journal, "on")
     assert (raised.value.changed, len(model.asked)) == (["messages"], 1)
 
 
@@ -203,7 +209,7 @@ def test_a_bound_session_is_never_cut_but_what_is_too_long_is_said(archive: Stor
 
 
 def test_sealed_thoughts_go_back_until_something_before_them_has_changed(archive: Store) -> None:
-    call = Part("call", call_id="a", name="look", arguments={})
+    call = ChatPart("call", call_id="a", name="look", arguments={})
     model = Model([thinks("one"), thinks("two", call), thinks("three"), thinks("four")])
     journal = Journal.open(archive)
     for _ in range(2):
@@ -215,7 +221,7 @@ def test_sealed_thoughts_go_back_until_something_before_them_has_changed(archive
     assert sum(part.kind == "thinking" for one in journal.past.messages for part in one.parts) == 4
 
 
-def _thoughts(request: Request) -> int:
+def _thoughts(request: ModelRequest) -> int:
     return sum(part.kind == "thinking" for message in request.messages for part in message.parts)
 
 
@@ -224,13 +230,13 @@ def test_what_is_compared_is_what_goes_over_the_wire(archive: Store, wire: str) 
     script = [Says("let me see", (Call("look", {"at": "x"}),), thinking="hm"), Says("one"), Says("two")]
     with ModelServer(script, strict=True) as server:
         model = over_http(server, wire) if wire != "responses" else _over_responses(server)
-        journal, view = Journal.open(archive), View(bound=True)
+        journal, view = Journal.open(archive), RequestView(bound=True)
         for word in ("go", "on"):
             outcome = Loop(model, [look], "be exact", view=view).run(journal, word)
         with pytest.raises(PrefixChanged):
             Loop(model, [], "be exact", view=view).run(journal, "more")
     assert (outcome.text, len(server.asked), server.surplus) == ("two", 3, 0)
-    sent = [one.sent for one in written(archive, records.Response)]
+    sent = [one.sent for one in written(archive, records.ResponseRecord)]
     assert {one.wire for one in sent} == {model.wire} and [one.changed for one in sent] == [()] * 3
     assert [one.prefix.count for one in sent] == sorted(one.prefix.count for one in sent)
 
@@ -242,15 +248,15 @@ def _over_responses(server: ModelServer) -> HttpBackend:
 def test_another_provider_is_not_held_to_what_the_first_one_was_sent(archive: Store) -> None:
     with ModelServer([Says("one")]) as server:
         journal = Journal.open(archive)
-        Loop(over_http(server, "messages"), view=View(bound=True)).run(journal, "go")
+        Loop(over_http(server, "messages"), view=RequestView(bound=True)).run(journal, "go")
     with ModelServer([Says("two")]) as server:
-        assert Loop(over_http(server, "chat"), view=View(bound=True)).run(journal, "on").text == "two"
+        assert Loop(over_http(server, "chat"), view=RequestView(bound=True)).run(journal, "on").text == "two"
 
 
 def test_a_history_that_providers_refuse_is_mended_in_what_is_sent_only(archive: Store) -> None:
     """An answer that was cut within a thought: without mending, the session could never be gone on with."""
-    thought = Part("thinking", "hm", raw={"type": "thinking", "thinking": "hm", "signature": "s"})
-    half = Reply(Message("assistant", (thought,), wire="anthropic_messages", raw={"type": "message"}), "length")
+    thought = ChatPart("thinking", "hm", raw={"type": "thinking", "thinking": "hm", "signature": "s"})
+    half = Reply(ChatMessage("assistant", (thought,), wire="anthropic_messages", raw={"type": "message"}), "length")
     journal = Journal.open(archive)
     journal.accept("go")
     journal.response(half)
@@ -261,5 +267,5 @@ def test_a_history_that_providers_refuse_is_mended_in_what_is_sent_only(archive:
 
 
 def test_the_request_of_an_empty_session_can_be_made() -> None:
-    made = prepare(Past("s1"), Model([]), View(), 100)
+    made = prepare_request(JournalState("s1"), Model([]), RequestView(), 100)
     assert (made.request.messages, made.said) == ((), ())

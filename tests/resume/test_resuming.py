@@ -13,12 +13,12 @@ import pytest
 
 from benchmarks.durable.scene import invalid
 from everturn.resume import policies
-from everturn.resume.appending import End, Place
-from everturn.resume.execution import Limits
+from everturn.resume.appending import JournalEnd, JournalPlace
+from everturn.resume.execution import ExecutionLimits
 from everturn.resume.journal import Journal, open_archive
 from everturn.resume.loop import Loop, Outcome
-from everturn.resume.records import Intended
-from everturn.resume.tools import NotDone, Settled, Tool, ToolContext, tool
+from everturn.resume.records import IntendedCall
+from everturn.resume.tools import NotDone, ReconciledResult, Tool, ToolContext, tool
 from everturn.store import Store
 from tests.resume.talking import Model, calls, says
 from tests.resume.test_loop import told
@@ -54,7 +54,7 @@ def left_behind(store: Store) -> Journal:
     """`a` is done, `b` in doubt, `c` not started."""
     journal = Journal.open(store, "s1")
     journal.accept("go")
-    journal.response(REPLIES[0], [Intended("a", "act"), Intended("b", "act")])
+    journal.response(REPLIES[0], [IntendedCall("a", "act"), IntendedCall("b", "act")])
     journal.result("a", "did a")
     return Journal.open(store, "s1", force=True)
 
@@ -98,7 +98,7 @@ def test_the_key_of_a_call_is_the_same_in_every_attempt(archive: Store) -> None:
         with plan as turn:
             jobs = turn._settling.plan(journal.past.open_calls).jobs
         keys.append(jobs[0].context.idempotency_key)
-        journal.intend([Intended("b", "act", len(keys) + 1)])
+        journal.intend([IntendedCall("b", "act", len(keys) + 1)])
     assert len(keys) == 3
     assert len(set(keys)) == 1
 
@@ -106,9 +106,9 @@ def test_the_key_of_a_call_is_the_same_in_every_attempt(archive: Store) -> None:
 def test_a_tool_that_can_find_out_is_asked_what_happened(store: Store) -> None:
     found: list[tuple[str, Any]] = []
 
-    def look(context: ToolContext, arguments: dict[str, Any]) -> Settled:
+    def look(context: ToolContext, arguments: dict[str, Any]) -> ReconciledResult:
         found.append((context.call_id, arguments))
-        return Settled("b was done")
+        return ReconciledResult("b was done")
 
     world = World()
     outcome, journal, _ = resumed(store, world, reconcile=look)
@@ -177,7 +177,7 @@ def test_an_approval_holds_for_one_attempt(archive: Store) -> None:
     world = World()
     _, journal, model = resumed(archive, world, interactive=True)
     journal.approve("b")
-    journal.intend([Intended("b", "act", 2)])  # and dies again
+    journal.intend([IntendedCall("b", "act", 2)])  # and dies again
     again = Journal.open(archive, "s1", force=True)
     outcome = Loop(model, [world.tool()]).resume(again)
     assert (outcome.state, outcome.waiting[0].why) == ("paused", "in_doubt")
@@ -199,7 +199,7 @@ def test_a_call_in_doubt_can_be_undone(store: Store) -> None:
 
 def test_an_undoing_that_was_cut_short_is_begun_again(archive: Store) -> None:
     journal = left_behind(archive)
-    journal.intend([Intended("b", "act", 2, "compensate")])
+    journal.intend([IntendedCall("b", "act", 2, "compensate")])
     again, undone = Journal.open(archive, "s1", force=True), []
 
     def undo(context: ToolContext, arguments: dict[str, Any]) -> None:
@@ -233,7 +233,7 @@ def test_a_process_that_dies_while_it_resumes_is_resumed_again(archive: Store) -
         session, world = f"s{survived}", World()
         journal = Journal.open(archive, session)
         journal.accept("go")
-        journal.response(REPLIES[0], [Intended("a", "act"), Intended("b", "act")])
+        journal.response(REPLIES[0], [IntendedCall("a", "act"), IntendedCall("b", "act")])
         journal.result("a", "did a")
         again = Journal.open(archive, session, force=True)
         _dying_after(again, survived)
@@ -275,13 +275,13 @@ def test_a_journal_that_ends_after_any_record_can_be_gone_on_with() -> None:
     ]
     whole = open_archive("memory:")
     with Journal.open(whole, "s1") as journal:
-        Loop(Model(replies), [World().tool()], limits=Limits(workers=1), interactive=False).run(journal, "go")
+        Loop(Model(replies), [World().tool()], limits=ExecutionLimits(workers=1), interactive=False).run(journal, "go")
         wanted = journal.past.messages
     lines = whole.read_raw(1, 0, 1 << 20).splitlines(keepends=True)
     assert len(lines) > 12
     for kept in range(3, len(lines)):
         store = open_archive("memory:")
-        End(store, "s1", Place(), ("", ""), lambda: 1).append(b"".join(lines[:kept]))
+        JournalEnd(store, "s1", JournalPlace(), ("", ""), lambda: 1).append(b"".join(lines[:kept]))
         world, model = World(), Model(replies)
         with Journal.open(store, "s1") as journal:
             before = list(journal.past.messages)

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from everturn.errors import SnapshotRestoreError, Usage
+from everturn.errors import SnapshotRestoreError, UsageError
 from everturn.resume.conversation import ConversationMessage, ConversationState, StartedCall
-from everturn.resume.recording import Recording, enable_conversation_recording, settle
-from everturn.resume.slices import Session, append, replace_latest, upsert
+from everturn.resume.recording import ConversationRecording, enable_conversation_recording, settle
+from everturn.resume.slices import EvaluationSession, append, replace_latest, upsert
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def state(evaluation: str = "e") -> ConversationState:
 
 
 def test_reducers_append_replace_and_upsert() -> None:
-    session = Session()
+    session = EvaluationSession()
     session.mutate(Plan).register(Plan, replace_latest)
     session.mutate(Seen).register(Seen, upsert(lambda one: one.path))
     session.mutate(Opened).register(Opened, append)
@@ -55,7 +55,7 @@ def test_reducers_append_replace_and_upsert() -> None:
 
 
 def test_a_slice_may_take_events_of_other_types() -> None:
-    session = Session()
+    session = EvaluationSession()
 
     def count(items: list[Any], event: Opened) -> None:
         items[:] = [Seen(event.path, (items[-1].times if items else 0) + 1)]
@@ -67,19 +67,19 @@ def test_a_slice_may_take_events_of_other_types() -> None:
 
 
 def test_an_event_that_nobody_takes_is_an_error() -> None:
-    with pytest.raises(Usage, match="Opened"):
-        Session().dispatch(Opened("x"))
+    with pytest.raises(UsageError, match="Opened"):
+        EvaluationSession().dispatch(Opened("x"))
 
 
 def test_a_slice_holds_only_frozen_dataclasses_of_its_type() -> None:
-    with pytest.raises(Usage, match="frozen"):
-        Session().mutate(Loose).register(Loose, append)
-    with pytest.raises(Usage, match="cannot hold"):
-        Session().mutate(Plan).seed([Seen("x")])  # type: ignore[list-item]
+    with pytest.raises(UsageError, match="frozen"):
+        EvaluationSession().mutate(Loose).register(Loose, append)
+    with pytest.raises(UsageError, match="cannot hold"):
+        EvaluationSession().mutate(Plan).seed([Seen("x")])  # type: ignore[list-item]
 
 
 def test_rolling_back_sets_every_slice_back_and_leaves_logs_alone() -> None:
-    session = Session()
+    session = EvaluationSession()
     session.mutate(Plan).register(Plan, replace_latest)
     session.mutate(Seen).register(Seen, append)
     session.mutate(Opened).register(Opened, append, policy="log")
@@ -98,10 +98,10 @@ def test_rolling_back_sets_every_slice_back_and_leaves_logs_alone() -> None:
 
 
 def test_a_rollback_that_fails_changes_nothing() -> None:
-    other = Session()
+    other = EvaluationSession()
     other.mutate(Plan).seed(Plan(("a",)))
     other.mutate(Seen).seed(Seen("x"))
-    session = Session()
+    session = EvaluationSession()
     session.mutate(Plan).seed(Plan(("mine",)))
     with pytest.raises(SnapshotRestoreError, match="registered no such type"):
         session.mutate().rollback(other.snapshot())
@@ -109,8 +109,8 @@ def test_a_rollback_that_fails_changes_nothing() -> None:
 
 
 def test_a_snapshot_names_its_session_its_family_and_its_tags() -> None:
-    parent = Session(tags={"team": "blue"})
-    child = Session(parent=parent)
+    parent = EvaluationSession(tags={"team": "blue"})
+    child = EvaluationSession(parent=parent)
     child.mutate(Plan).seed(Plan(()))
     assert parent.snapshot().children_ids == (child.session_id,)
     assert (child.snapshot().parent_id, parent.snapshot().tags) == (parent.session_id, {"team": "blue"})
@@ -120,7 +120,7 @@ def test_a_snapshot_names_its_session_its_family_and_its_tags() -> None:
 
 
 def test_several_threads_may_use_one_session() -> None:
-    session = Session()
+    session = EvaluationSession()
     session.mutate(Seen).register(Seen, upsert(lambda one: one.path))
 
     def work(number: int) -> None:
@@ -136,15 +136,15 @@ def test_several_threads_may_use_one_session() -> None:
 
 
 # recording ------------------------------------------------------------------------------------------------------------
-def recording_of(session: Session) -> Recording:
+def recording_of(session: EvaluationSession) -> ConversationRecording:
     enable_conversation_recording(session)
     found = session.slice(ConversationState)
-    assert isinstance(found, Recording)
+    assert isinstance(found, ConversationRecording)
     return found
 
 
 def test_each_message_is_there_as_soon_as_it_was_said() -> None:
-    session = Session()
+    session = EvaluationSession()
     recording = recording_of(session)
     recording.begin(state())
     recording.user(ConversationMessage("user", "add"))
@@ -161,13 +161,13 @@ def test_each_message_is_there_as_soon_as_it_was_said() -> None:
 
 
 def test_a_conversation_that_was_seeded_goes_on_where_it_was() -> None:
-    first = recording_of(Session())
+    first = recording_of(EvaluationSession())
     first.begin(state())
     for number in range(3):
         first.user(ConversationMessage("user", f"question {number}"))
         first.response(ConversationMessage("assistant", f"answer {number}"), {"model": "m"})
     whole = first.items()[-1]
-    session = Session()
+    session = EvaluationSession()
     session.mutate(ConversationState).seed(whole)
     enable_conversation_recording(session)
     assert session.query(ConversationState).latest() == whole
@@ -177,7 +177,7 @@ def test_a_conversation_that_was_seeded_goes_on_where_it_was() -> None:
 
 
 def test_an_earlier_conversation_of_the_session_is_not_dropped() -> None:
-    session = Session()
+    session = EvaluationSession()
     recording = recording_of(session)
     recording.begin(state("one"))
     recording.user(ConversationMessage("user", "first"))
@@ -190,7 +190,7 @@ def test_an_earlier_conversation_of_the_session_is_not_dropped() -> None:
 
 
 def test_recording_costs_the_same_however_long_the_conversation_is() -> None:
-    recording = recording_of(Session())
+    recording = recording_of(EvaluationSession())
     recording.begin(state())
 
     def turn() -> None:
@@ -216,11 +216,11 @@ def test_recording_costs_the_same_however_long_the_conversation_is() -> None:
 
 
 def test_nothing_can_be_recorded_before_a_conversation_has_begun() -> None:
-    recording = recording_of(Session())
-    with pytest.raises(Usage):
+    recording = recording_of(EvaluationSession())
+    with pytest.raises(UsageError):
         recording.user(ConversationMessage("user", "hello"))
     recording.begin(state())
-    with pytest.raises(Usage):
+    with pytest.raises(UsageError):
         recording.result(ConversationMessage("tool", "3", (), "c1", "add"))
-    with pytest.raises(Usage, match="no open call"):
-        settle(Session(), "c1", "it was done")
+    with pytest.raises(UsageError, match="no open call"):
+        settle(EvaluationSession(), "c1", "it was done")

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from everturn.errors import EverturnError, SnapshotRestoreError, Usage
+from everturn.errors import EverturnError, SnapshotRestoreError, UsageError
 from everturn.resume.conversation import (
     ConversationMessage,
     ConversationState,
@@ -23,7 +23,7 @@ from everturn.resume.conversation import (
     StartedCall,
     ToolCallRecord,
 )
-from everturn.resume.slices import Session
+from everturn.resume.slices import EvaluationSession
 from everturn.resume.snapshots import Snapshot
 
 STATE = "everturn.resume.conversation:ConversationState"
@@ -95,8 +95,8 @@ def conversation() -> ConversationState:
     return ConversationState("e", "ns", "key", ConversationMessage("system", "be exact"), (turn,))
 
 
-def holding(*items: Any) -> Session:
-    session = Session(tags={"team": "blue"})
+def holding(*items: Any) -> EvaluationSession:
+    session = EvaluationSession(tags={"team": "blue"})
     for item in items:
         session.mutate(type(item)).seed(item)
     return session
@@ -107,16 +107,16 @@ def written(*items: Any) -> dict[str, Any]:
     return found
 
 
-def problems(value: Any, session: Session | None = None) -> list[str]:
+def problems(value: Any, session: EvaluationSession | None = None) -> list[str]:
     """What is said about a snapshot that cannot be restored."""
     with pytest.raises(SnapshotRestoreError) as failure:
-        (session or Session()).mutate().rollback(Snapshot.from_json(json.dumps(value)))
+        (session or EvaluationSession()).mutate().rollback(Snapshot.from_json(json.dumps(value)))
     return failure.value.problems
 
 
 def test_a_conversation_comes_back_as_it_was() -> None:
     state = conversation()
-    session = Session()
+    session = EvaluationSession()
     session.mutate().rollback(Snapshot.from_json(holding(state).snapshot().to_json()))
     assert session.query(ConversationState).latest() == state
 
@@ -279,7 +279,7 @@ def test_an_object_that_refuses_its_values_is_told_too() -> None:
 
 @pytest.mark.parametrize("item", [Bytes(b""), Pair((1, "a"))])
 def test_a_type_that_could_not_come_back_is_refused_when_it_is_registered(item: Any) -> None:
-    with pytest.raises(Usage, match="snapshot"):
+    with pytest.raises(UsageError, match="snapshot"):
         holding(item)
 
 
@@ -288,7 +288,7 @@ def test_a_type_that_could_not_come_back_is_refused_when_it_is_registered(item: 
     [Free(float("nan")), Free(b"bytes"), Free({1, 2} and object()), When(datetime(2026, 1, 1))],  # noqa: DTZ001
 )
 def test_what_json_cannot_say_is_refused_when_it_is_written(item: Any) -> None:
-    with pytest.raises(Usage, match="snapshot"):
+    with pytest.raises(UsageError, match="snapshot"):
         holding(item).snapshot().to_json()
 
 
@@ -309,6 +309,6 @@ def test_no_json_at_all_makes_it_fail_in_another_way(value: Any) -> None:
     whole = written(conversation())
     whole["slices"][0]["items"] = [value]
     try:
-        Session().mutate().rollback(Snapshot.from_json(json.dumps(whole)))
+        EvaluationSession().mutate().rollback(Snapshot.from_json(json.dumps(whole)))
     except EverturnError as failure:
         assert isinstance(failure, SnapshotRestoreError)

@@ -6,7 +6,7 @@ assert_golden(path, seen)         compares with PATH.expected.json; `UPDATE_EXPE
 assert_keeps_promises(...)        counted, said in words of the vocabulary, viewable, storable
 assert_same_in_pieces(...)        any cuts give the same (formats of lines)
 assert_survives(...)              damage does not stop a reader, and is counted
-ingest(name, path)                through `add` into an archive in memory, the bytes compared
+ingest(name, path)                through `add_paths` into an archive in memory, the bytes compared
 corpus(folder)                    real files beside the checkout, or one test that says that there are none
 assert_claims_only(SOURCE, ...)   no other format's files are taken for ours
 """
@@ -29,13 +29,13 @@ import msgspec
 import pytest
 
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Report, Sync, add
+from everturn.capture.sync import SyncJob, SyncReport, add_paths
 from everturn.derive.analysis import terms
 from everturn.model import words
-from everturn.model.conversation import Facts, Link, Message, Problem, Reading
-from everturn.sources import Found, Places, Source, all_sources
+from everturn.model.conversation import Link, Message, Problem, ReadResult, SessionFacts
+from everturn.sources import SearchPlaces, Source, SourceCandidate, all_sources
 from everturn.sources.database import snapshot
-from everturn.store import Query, Store, open_store
+from everturn.store import IndexQuery, Store, open_store
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 UPDATE = bool(os.environ.get("UPDATE_EXPECTED"))
@@ -55,7 +55,7 @@ class Whole(msgspec.Struct):
     glued: int = 0
     consumed: int = 0
 
-    def add(self, reading: Reading) -> None:
+    def add(self, reading: ReadResult) -> None:
         """Take in the next reading."""
         for part in reading.parts:
             self.facts.setdefault(part.native_id, {}).update(_said(part.facts))
@@ -79,12 +79,14 @@ class Whole(msgspec.Struct):
 
 
 # reading ----------------------------------------------------------------------------------------------------------------
-def found_for(source: Source, path: Path, data: bytes) -> Found:
-    """What `add` would make of a file; a damaged head does not matter here."""
-    return source.sniff(path, data[:HEAD]) or Found(path, "main", path.stem)
+def found_for(source: Source, path: Path, data: bytes) -> SourceCandidate:
+    """What `add_paths` would make of a file; a damaged head does not matter here."""
+    return source.sniff(path, data[:HEAD]) or SourceCandidate(path, "main", path.stem)
 
 
-def read(source: Source, found: Found, data: bytes, cuts: Iterable[int] = (), stops: Sequence[bool] = ()) -> Whole:
+def read(
+    source: Source, found: SourceCandidate, data: bytes, cuts: Iterable[int] = (), stops: Sequence[bool] = ()
+) -> Whole:
     """Read a conversation in pieces that end at `cuts`; where `stops` says so, by a new reader after an end of file."""
     whole = Whole()
     reader = source.reader(found, b"")
@@ -97,7 +99,7 @@ def read(source: Source, found: Found, data: bytes, cuts: Iterable[int] = (), st
     return whole
 
 
-def unpacked(source: Source, found: Found, path: Path) -> list[tuple[Found, bytes]]:
+def unpacked(source: Source, found: SourceCandidate, path: Path) -> list[tuple[SourceCandidate, bytes]]:
     """The conversations in a container or bundle, each with the lines it is written out as."""
     assert source.unpack is not None
     with tempfile.TemporaryDirectory() as folder:
@@ -105,12 +107,17 @@ def unpacked(source: Source, found: Found, path: Path) -> list[tuple[Found, byte
             snapshot(path, Path(folder) / "copy.db")
             path = Path(folder) / "copy.db"
         return [
-            (Found(Path(f"{found.path}#{one.name}"), one.kind, one.native_id, one.parent), b"".join(one.lines))
+            (
+                SourceCandidate(Path(f"{found.path}#{one.name}"), one.kind, one.native_id, one.parent),
+                b"".join(one.lines),
+            )
             for one in source.unpack(found, path)
         ]
 
 
-def readings(source: Source, path: Path, found: Found | None = None) -> list[tuple[Found, bytes, Whole]]:
+def readings(
+    source: Source, path: Path, found: SourceCandidate | None = None
+) -> list[tuple[SourceCandidate, bytes, Whole]]:
     """Every conversation in a file, whatever way it is kept there: what it is, its bytes, and what was read."""
     data = path.read_bytes() if path.is_file() else b""
     found = found or found_for(source, path, data)
@@ -218,7 +225,9 @@ def assert_same(one: Whole, other: Whole) -> None:
     assert one.facts == other.facts
 
 
-def assert_same_in_pieces(source: Source, found: Found, data: bytes, seed: int, stopping: bool = True) -> None:
+def assert_same_in_pieces(
+    source: Source, found: SourceCandidate, data: bytes, seed: int, stopping: bool = True
+) -> None:
     """Reading in pieces cut anywhere, by readers that were stopped anywhere, gives what reading at once gives."""
     dice = random.Random(seed)
     cuts = sorted(dice.sample(range(len(data)), min(dice.randint(1, 12), len(data))))
@@ -249,7 +258,7 @@ def damaged(pieces: Sequence[bytes], dice: random.Random, most: int = 6) -> byte
     return data
 
 
-def assert_survives(source: Source, found: Found, data: bytes, seed: int = 0, lines: bool = True) -> None:
+def assert_survives(source: Source, found: SourceCandidate, data: bytes, seed: int = 0, lines: bool = True) -> None:
     """Whatever the bytes are, they are read and counted; for lines, in any pieces."""
     whole = read(source, found, data)
     assert_accounted(data, whole, lines)
@@ -287,23 +296,23 @@ class Taken:
     """An archive in memory that took some files in."""
 
     store: Store
-    report: Report
+    report: SyncReport
 
     def hits(self, text: str) -> list[str]:
         """Native ids of the sessions with a message that holds these words side by side."""
-        found = self.store.search(Query(((tuple(terms(text)),),), limit=100))
+        found = self.store.search(IndexQuery(((tuple(terms(text)),),), limit=100))
         return sorted({self.store.session(hit.session)[0].native_id for hit in found})
 
 
 @contextmanager
 def ingest(source_name: str, *paths: Path) -> Iterator[Taken]:
-    """Take files in through `add`, recognised by their content; their bytes are in the archive exactly as they are."""
+    """Take files in through `add_paths`, recognised by their content; their bytes are in the archive exactly as they are."""
     source: Source = importlib.import_module(f"everturn.sources.{source_name}").SOURCE
     store = open_store("memory:")
     try:
-        places = Places(Path("/nowhere"), {}, "linux")
-        job = Sync(store, {source_name: source}, places, Policy(), "box", "ann", lambda: 1_772_000_000_000)
-        report = add(job, paths)
+        places = SearchPlaces(Path("/nowhere"), {}, "linux")
+        job = SyncJob(store, {source_name: source}, places, Policy(), "box", "ann", lambda: 1_772_000_000_000)
+        report = add_paths(job, paths)
         assert report.failed == []
         assert report.skipped == []
         assert store.files()
@@ -376,5 +385,5 @@ def _pruned(value: Any) -> Any:
     return [_pruned(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _said(facts: Facts) -> dict[str, Any]:
+def _said(facts: SessionFacts) -> dict[str, Any]:
     return {name: value for name, value in msgspec.structs.asdict(facts).items() if value}

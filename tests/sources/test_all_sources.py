@@ -11,7 +11,7 @@ import pytest
 
 import everturn
 from everturn.model.conversation import Message
-from everturn.sources import Found, Places, Source, abilities, all_sources, beginning
+from everturn.sources import SearchPlaces, Source, SourceCandidate, abilities, all_sources, read_beginning
 
 NAMES = (
     "x.jsonl", "x.json", "x.md", "x.zip", "x.cast", "typescript", "opencode.db", "sessions.db", "state.vscdb", "events.jsonl",
@@ -32,7 +32,7 @@ def test_nobody_waits_for_a_pipe(source: Source, tmp_path: Path) -> None:
 @pytest.mark.parametrize("source", all_sources().values(), ids=lambda source: source.name)
 def test_a_machine_without_anything_has_no_folders(source: Source, tmp_path: Path) -> None:
     for platform in ("linux", "darwin", "win32"):
-        assert source.roots(Places(tmp_path / "nobody", {}, platform)) == []
+        assert source.roots(SearchPlaces(tmp_path / "nobody", {}, platform)) == []
 
 
 @pytest.mark.parametrize("source", all_sources().values(), ids=lambda source: source.name)
@@ -54,10 +54,10 @@ def test_every_source_says_what_it_can() -> None:
 
 
 def test_the_beginning_of_what_cannot_be_read_is_nothing(tmp_path: Path) -> None:
-    assert beginning(tmp_path) == b""
-    assert beginning(tmp_path / "missing") == b""
+    assert read_beginning(tmp_path) == b""
+    assert read_beginning(tmp_path / "missing") == b""
     (tmp_path / "file").write_bytes(b"hello")
-    assert beginning(tmp_path / "file", 4) == b"hell"
+    assert read_beginning(tmp_path / "file", 4) == b"hell"
 
 
 def test_a_source_asked_for_by_name_is_imported_alone() -> None:
@@ -85,7 +85,7 @@ def test_a_name_that_is_no_module_of_the_folder_is_no_source() -> None:
 
 @pytest.mark.parametrize("source", all_sources().values(), ids=lambda source: source.name)
 def test_whatever_is_imported_later_is_there(source: Source, tmp_path: Path) -> None:
-    assert source.reader(Found(tmp_path / "none", "main", "none"), b"").feed(b"", 0, True).parts == []
+    assert source.reader(SourceCandidate(tmp_path / "none", "main", "none"), b"").feed(b"", 0, True).parts == []
     assert isinstance(source.view(b"{}"), Message | None)
     assert source.workspace(b"") == ""
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everturn.sources import exports
-from everturn.sources.exports import beginning, conversations, line, threads
+from everturn.sources.exports import conversations, line, read_export_head, threads
 
 
 def test_the_path_to_the_leaf_is_live_and_the_rest_are_branches() -> None:
@@ -53,7 +53,7 @@ def test_a_damaged_zip_is_said_to_be_damaged(tmp_path: Path) -> None:
         list(conversations(path))
     path.write_bytes(data[:80])
     with pytest.raises(OSError, match="damaged"):
-        beginning(path, bytes(data[:80]))
+        read_export_head(path, bytes(data[:80]))
 
 
 def test_any_value_becomes_one_line() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from everturn.model.conversation import Link
-from everturn.sources import Found, all_sources
-from everturn.sources.terminal.screen import Screen
+from everturn.sources import SourceCandidate, all_sources
+from everturn.sources.terminal.screen import TerminalScreen
 from tests.sources import goldens
 
 
@@ -21,7 +21,7 @@ def lines_of(*records: dict[str, Any]) -> bytes:
 def test_a_block_whose_type_is_no_word_is_kept_as_unknown() -> None:
     content = [{"type": {"type": "text"}, "text": "walrus"}, {"type": ["tool_use"]}]
     record = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user", "content": content}}
-    source, found = all_sources()["claude_code"], Found(Path("s.jsonl"), "main", "s")
+    source, found = all_sources()["claude_code"], SourceCandidate(Path("s.jsonl"), "main", "s")
     whole = goldens.read(source, found, lines_of(record))
     assert [block.kind for message in whole.all() for block in message.blocks] == ["unknown", "unknown"]
     assert "walrus" in "".join(whole.texts("meta"))
@@ -30,10 +30,10 @@ def test_a_block_whose_type_is_no_word_is_kept_as_unknown() -> None:
 @pytest.mark.parametrize("size", [200, 249, 250, 251, 255, 256, 257, 300, 600])
 def test_a_sequence_that_never_ends_is_noise_wherever_it_is_cut(size: int) -> None:
     data = b"before\x1b[" + b"9" * size + b"mafter"
-    whole = Screen(40, 30)
+    whole = TerminalScreen(40, 30)
     whole.feed(data)
     for cut in range(1, len(data)):
-        pieces = Screen(40, 30)
+        pieces = TerminalScreen(40, 30)
         pieces.feed(data[:cut])
         pieces.feed(data[cut:])
         assert pieces.lines() == whole.lines(), cut
@@ -41,7 +41,7 @@ def test_a_sequence_that_never_ends_is_noise_wherever_it_is_cut(size: int) -> No
 
 def test_a_speaker_line_that_goes_on_in_the_next_piece_is_no_speaker() -> None:
     data = b"# Title\n_Exported on 5/19/2025 at 11:13:55 EDT from Cursor (0.50.4)_\n\n---\n\n**User**\n\nhi\n\n---\n\n**Cursor** x\n"
-    source, found = all_sources()["cursor"], Found(Path("export.md"), "main", "export")
+    source, found = all_sources()["cursor"], SourceCandidate(Path("export.md"), "main", "export")
     whole = goldens.read(source, found, data)
     assert [message.role for message in whole.all()] == ["system", "user"]
     for cut in range(len(data)):
@@ -64,7 +64,7 @@ def test_a_parent_that_is_told_after_the_first_message_is_known_in_any_pieces() 
         "info": {"id": "ses_child", "parentID": "ses_top", "title": "look", "directory": "/d", "version": "1.18.0"}
     }
     data = lines_of(message, session)
-    source, found = all_sources()["opencode"], Found(Path("x#1"), "subagent", "ses_child")
+    source, found = all_sources()["opencode"], SourceCandidate(Path("x#1"), "subagent", "ses_child")
     whole = goldens.read(source, found, data)
     for cut in range(1, len(data)):
         goldens.assert_same(goldens.read(source, found, data, [cut], [True]), whole)
@@ -78,7 +78,7 @@ def test_a_number_of_any_length_is_read_and_viewed(name: str) -> None:
     }
     data = (records[name] % ("9" * 5000)).encode() + b"\n"
     source = all_sources()[name]
-    whole = goldens.read(source, Found(Path("x.jsonl"), "main", "x"), data)
+    whole = goldens.read(source, SourceCandidate(Path("x.jsonl"), "main", "x"), data)
     goldens.assert_keeps_promises(source, data, whole)
     assert whole.texts("prompt", "answer") == ["walrus"]
 
@@ -99,14 +99,14 @@ def test_a_damaged_line_of_a_recording_keeps_to_the_words_of_the_archive() -> No
         {"said": {"role": 1, "text": "walrus"}},
     )  # fmt: skip
     source = all_sources()["terminal"]
-    whole = goldens.read(source, Found(Path("x#1"), "main", "x"), data)
+    whole = goldens.read(source, SourceCandidate(Path("x#1"), "main", "x"), data)
     goldens.assert_keeps_promises(source, data, whole)
     assert [(message.at, message.precision) for message in whole.all()] == [(5, "ms"), (None, ""), (None, "")]
     assert "walrus" in whole.texts("meta")[-1]
 
 
 def test_words_queued_at_an_impossible_time_are_remembered() -> None:
-    source, found = all_sources()["claude_code"], Found(Path("s.jsonl"), "main", "s")
+    source, found = all_sources()["claude_code"], SourceCandidate(Path("s.jsonl"), "main", "s")
     record = {"type": "queue-operation", "operation": "enqueue", "content": "use port 8080", "timestamp": 2**70}
     reader = source.reader(found, b"")
     reader.feed(lines_of(record), 0, True)
@@ -115,7 +115,7 @@ def test_words_queued_at_an_impossible_time_are_remembered() -> None:
 
 
 def test_blanks_before_the_form_is_known_are_left_for_later() -> None:
-    source, found = all_sources()["cursor"], Found(Path("x"), "main", "x")
+    source, found = all_sources()["cursor"], SourceCandidate(Path("x"), "main", "x")
     data = b"\n\n# Title\n"
     whole = goldens.read(source, found, data)
     for cut in range(len(data)):

@@ -8,13 +8,13 @@ import msgspec
 import pytest
 
 from everturn.sources import jsonl
-from everturn.sources.jsonl import REASONS, Lines
+from everturn.sources.jsonl import REASONS, JsonLines
 
 Seen = list[tuple[int, bytes, Any, str]]
 
 
-def split(data: bytes, last: bool = True) -> tuple[Seen, Lines[Any]]:
-    lines: Lines[Any] = Lines(msgspec.json.Decoder(dict[str, Any]).decode, lambda found: found)
+def split(data: bytes, last: bool = True) -> tuple[Seen, JsonLines[Any]]:
+    lines: JsonLines[Any] = JsonLines(msgspec.json.Decoder(dict[str, Any]).decode, lambda found: found)
     return [(start, bytes(raw), value, trouble) for start, raw, value, trouble in lines.split(data, 0, last)], lines
 
 

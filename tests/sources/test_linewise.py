@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.model.conversation import Block, CallStart, Message, Reading
+from everturn.model.conversation import Block, CallStart, Message, ReadResult
 from everturn.sources import linewise
-from everturn.sources.linewise import Counted, Place, Rec, add, alone, listing, mapping, read, records, walker
-from everturn.sources.tally import Gathering
+from everturn.sources.linewise import (
+    Counted,
+    Rec,
+    RecordPlace,
+    add,
+    listing,
+    mapping,
+    read,
+    records,
+    single_record,
+    walker,
+)
+from everturn.sources.tally import ReadTally
 
 
-def taken(data: bytes, last: bool = True) -> tuple[list[tuple[Rec, Place]], Reading]:
-    seen: list[tuple[Rec, Place]] = []
+def taken(data: bytes, last: bool = True) -> tuple[list[tuple[Rec, RecordPlace]], ReadResult]:
+    seen: list[tuple[Rec, RecordPlace]] = []
 
-    def take(record: Rec, place: Place) -> Counted:
+    def take(record: Rec, place: RecordPlace) -> Counted:
         seen.append((record, place))
         return "thing", "message", "1.0"
 
-    return seen, read(Gathering(), walker(), data, 10, last, take)
+    return seen, read(ReadTally(), walker(), data, 10, last, take)
 
 
 def test_each_record_comes_with_its_place_and_is_counted() -> None:
     seen, reading = taken(b'{"a":1}\n{"b":2}{"c":3}\n')
-    assert seen == [({"a": 1}, Place(10, 7)), ({"b": 2}, Place(18, 7)), ({"c": 3}, Place(25, 7))]
+    assert seen == [({"a": 1}, RecordPlace(10, 7)), ({"b": 2}, RecordPlace(18, 7)), ({"c": 3}, RecordPlace(25, 7))]
     assert (reading.consumed, reading.lines, reading.glued) == (23, 2, 1)
     assert [(row.type, row.client, row.disposition, row.n) for row in reading.census] == [
         ("thing", "1.0", "message", 3)
@@ -42,7 +53,7 @@ def test_damage_is_a_problem_and_a_torn_tail_waits() -> None:
 def test_of_a_very_long_line_only_the_beginning_is_indexed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linewise, "LONG_LINE", 100)
     monkeypatch.setattr(linewise, "LONG_TEXT", 5)
-    gathering = Gathering()
+    gathering = ReadTally()
     call = CallStart("c", "write", input={"text": "word " * 50})
     block = Block("call", "word " * 50, "tool_input", call=call, data={})
     add(gathering, gathering.session("s"), Message("assistant", "model", blocks=(block,), start=7, size=101))
@@ -53,10 +64,10 @@ def test_of_a_very_long_line_only_the_beginning_is_indexed(monkeypatch: pytest.M
 
 
 def test_a_record_by_itself_is_found_also_when_it_is_damaged() -> None:
-    assert alone(b'{"a":1}') == {"a": 1}
-    assert alone(b'{"a":"\\ud800"}') == {"a": "\ufffd"}
-    assert alone(b"[1]") is None
-    assert alone(b'{"a":1}{"b":2}') is None
+    assert single_record(b'{"a":1}') == {"a": 1}
+    assert single_record(b'{"a":"\\ud800"}') == {"a": "\ufffd"}
+    assert single_record(b"[1]") is None
+    assert single_record(b'{"a":1}{"b":2}') is None
     assert records(b'{"a":1}\nbroken\n{"b":2}\n{"c"') == [{"a": 1}, {"b": 2}]
 
 

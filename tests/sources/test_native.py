@@ -5,28 +5,28 @@ from __future__ import annotations
 import pytest
 
 from everturn.model.conversation import Block, CallEnd, CallStart
-from everturn.sources import Places, all_sources
-from everturn.sources.native import Tool, dashed_id, fit_name, line, pictures, told, uuid_of
+from everturn.sources import SearchPlaces, all_sources
+from everturn.sources.native import NativeTool, dashed_id, fit_name, line, pictures, tell_call, uuid_of
 
 TOOLS = {
-    "shell": Tool("run", {"command": "cmd"}, {"why": ""}),
-    "edit": Tool("change", {"path": "file", "old": "before", "new": "after"}),
+    "shell": NativeTool("run", {"command": "cmd"}, {"why": ""}),
+    "edit": NativeTool("change", {"path": "file", "old": "before", "new": "after"}),
 }
 
 
 def test_a_call_gets_the_name_and_the_arguments_of_the_tool_that_does_the_same() -> None:
     call = CallStart("a", "Edit", "edit", "x.py", input={"file_path": "x.py", "old_string": "a", "new_string": "b"})
-    assert told(call, TOOLS) == ("change", {"file": "x.py", "before": "a", "after": "b"})
+    assert tell_call(call, TOOLS) == ("change", {"file": "x.py", "before": "a", "after": "b"})
 
 
 def test_what_the_other_tool_has_no_word_for_stays_beside() -> None:
     call = CallStart("a", "Bash", "shell", command="ls", input={"command": "ls", "timeout": 5})
-    assert told(call, TOOLS) == ("run", {"why": "", "timeout": 5, "cmd": "ls"})
+    assert tell_call(call, TOOLS) == ("run", {"why": "", "timeout": 5, "cmd": "ls"})
 
 
 def test_a_command_given_word_by_word_is_told_as_it_ran() -> None:
     call = CallStart("a", "shell", "shell", command="ls -l", input={"command": ["bash", "-lc", "ls -l"]})
-    assert told(call, TOOLS)[1]["cmd"] == "ls -l"
+    assert tell_call(call, TOOLS)[1]["cmd"] == "ls -l"
 
 
 @pytest.mark.parametrize(
@@ -38,14 +38,14 @@ def test_a_command_given_word_by_word_is_told_as_it_ran() -> None:
     ],
 )
 def test_a_call_that_no_tool_does_stays_what_it_was(call: CallStart) -> None:
-    assert told(call, TOOLS) == (call.name, call.input)
+    assert tell_call(call, TOOLS) == (call.name, call.input)
 
 
 def test_arguments_that_are_no_object_are_put_into_one() -> None:
-    assert told(CallStart("a", "apply_patch", "edit", input="*** Begin Patch"), TOOLS)[1] == {
+    assert tell_call(CallStart("a", "apply_patch", "edit", input="*** Begin Patch"), TOOLS)[1] == {
         "input": "*** Begin Patch"
     }
-    assert told(CallStart("a", "now", "other"), TOOLS)[1] == {}
+    assert tell_call(CallStart("a", "now", "other"), TOOLS)[1] == {}
 
 
 def test_a_name_that_no_provider_takes_is_made_to_fit() -> None:
@@ -106,5 +106,5 @@ def test_places_are_given_not_looked_up() -> None:
     assert written
     for native in written:
         new = NewSession(native.name("0" * 32, 1), "/home/ann/shop", 1)
-        path = native.place(Places(Path("/nowhere"), {}, "linux"), new)
+        path = native.place(SearchPlaces(Path("/nowhere"), {}, "linux"), new)
         assert not path.is_absolute() or path.is_relative_to("/nowhere")

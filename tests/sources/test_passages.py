@@ -67,7 +67,7 @@ MARKED = [
 @given(st.lists(st.sampled_from(MARKED), max_size=40).map(b"".join))
 @settings(max_examples=300)
 def test_lines_that_are_alike_may_be_told_once(data: bytes) -> None:
-    every = Passages(sections.opens, sections.Known())
-    fewer = Passages(sections.opens, sections.Known(), sections.ALIKE)
+    every = Passages(sections.opens, sections.SpecstoryLineState())
+    fewer = Passages(sections.opens, sections.SpecstoryLineState(), sections.ALIKE)
     assert list(every.split(data, 0, last=True)) == list(fewer.split(data, 0, last=True))
     assert every.state == fewer.state

@@ -8,7 +8,7 @@ import pytest
 
 from everturn.model.words import CALL_KINDS, ERROR_CLASSES
 from everturn.sources.apiblocks import blocks_of, function_calls, usage_of
-from everturn.sources.tools import call_start, error_class, exit_status, kind_of
+from everturn.sources.tools import call_start, error_class, exit_status, tool_kind
 
 
 @pytest.mark.parametrize(
@@ -22,11 +22,11 @@ from everturn.sources.tools import call_start, error_class, exit_status, kind_of
 )  # fmt: skip
 def test_a_tool_is_known_by_its_name(name: str, kind: str) -> None:
     assert kind in CALL_KINDS
-    assert kind_of(name) == kind
+    assert tool_kind(name) == kind
 
 
 def test_a_tool_that_does_several_things_says_which_in_its_arguments() -> None:
-    kinds = [kind_of("str_replace_editor", {"command": name}) for name in ("view", "create", "str_replace", "dance")]
+    kinds = [tool_kind("str_replace_editor", {"command": name}) for name in ("view", "create", "str_replace", "dance")]
     assert kinds == ["read", "create", "edit", "other"]
 
 

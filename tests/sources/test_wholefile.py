@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everturn.sources.wholefile import Item, Walk, decoded, value_of
+from everturn.sources.wholefile import DocumentItem, DocumentWalk, decode_item, value_of
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -19,14 +19,14 @@ VALUES = st.recursive(
 
 
 def items(data: bytes, key: str = "messages") -> list[tuple[str, Any]]:
-    return [(item.key, json.loads(item.raw)) for item in Walk(key).split(data, 0, True)]
+    return [(item.key, json.loads(item.raw)) for item in DocumentWalk(key).split(data, 0, True)]
 
 
-def in_pieces(data: bytes, cuts: list[int]) -> list[Item]:
-    found: list[Item] = []
-    walk, at = Walk(), 0
+def in_pieces(data: bytes, cuts: list[int]) -> list[DocumentItem]:
+    found: list[DocumentItem] = []
+    walk, at = DocumentWalk(), 0
     for end in [*sorted(cut % (len(data) + 1) for cut in cuts), len(data)]:
-        walk = Walk(stage=walk.stage)
+        walk = DocumentWalk(stage=walk.stage)
         found += walk.split(data[at:end], at, end == len(data))
         at += walk.consumed
     return found
@@ -50,12 +50,12 @@ def test_an_object_gives_the_elements_of_its_array_and_its_other_values(
 @given(st.lists(VALUES), st.lists(st.integers(0, 10_000), max_size=8), st.sampled_from([None, 2]))
 def test_any_pieces_give_the_same(values: list[Any], cuts: list[int], indent: int | None) -> None:
     data = json.dumps({"a": 1, "messages": values, "b": "x"}, indent=indent, ensure_ascii=False).encode()
-    assert in_pieces(data, cuts) == list(Walk().split(data, 0, True))
+    assert in_pieces(data, cuts) == list(DocumentWalk().split(data, 0, True))
 
 
 def test_ranges_are_those_of_the_elements() -> None:
     data = b'\xef\xbb\xbf [ {"a": "]"} ,\n\t"\xc3\xa9", 12 ]\n'
-    walk = Walk()
+    walk = DocumentWalk()
     found = list(walk.split(data, 100, True))
     assert [data[item.start - 100 :][: len(item.raw)] for item in found] == [item.raw for item in found]
     assert [item.raw for item in found] == [b'{"a": "]"}', b'"\xc3\xa9"', b"12"]
@@ -64,17 +64,17 @@ def test_ranges_are_those_of_the_elements() -> None:
 
 def test_what_breaks_off_is_left_and_gone_on_with() -> None:
     data = b'{"messages":[{"n":1},{"n":2},{"n":3}]}'
-    first = Walk()
+    first = DocumentWalk()
     assert [item.raw for item in first.split(data[:25], 0, True)] == [b'{"n":1}']
     assert first.tail == (20, 5, "torn_tail")
-    second = Walk(stage=first.stage)
+    second = DocumentWalk(stage=first.stage)
     assert [item.raw for item in second.split(data[20:], 20, True)] == [b'{"n":2}', b'{"n":3}']
     assert second.stage == "."
 
 
 @pytest.mark.parametrize("data", [b"hello", b"42", b'[{"n":1}}', b'{"messages" []}', b"{1:2}", b"[1] x", b'[{"n":1}:]'])
 def test_broken_structure_is_told_and_everything_dealt_with(data: bytes) -> None:
-    walk = Walk()
+    walk = DocumentWalk()
     list(walk.split(data, 0, True))
     assert walk.broken is not None
     assert walk.consumed == len(data) == sum(walk.broken[:2])
@@ -82,19 +82,19 @@ def test_broken_structure_is_told_and_everything_dealt_with(data: bytes) -> None
 
 def test_nothing_is_no_trouble() -> None:
     for data in (b"", b" \n", b"\xef\xbb"):
-        walk = Walk()
+        walk = DocumentWalk()
         assert list(walk.split(data, 0, True)) == []
         assert walk.broken is None
 
 
 def test_values_are_decoded_forgivingly() -> None:
-    assert decoded(b'{"a":1}') == ({"a": 1}, "")
-    assert decoded(b'"\\ud800"') == ("\ufffd", "")
-    assert decoded(b'"a\nb"') == ("a\nb", "")
-    assert decoded(b'"\xff"') == ("\ufffd", "invalid_utf8")
-    assert decoded(b"{") == (None, "invalid_json")
-    assert decoded(b"[" * 5000 + b"]" * 5000) == (None, "too_deep")
-    assert decoded(b"1" * 5000)[1] in ("", "invalid_json")
+    assert decode_item(b'{"a":1}') == ({"a": 1}, "")
+    assert decode_item(b'"\\ud800"') == ("\ufffd", "")
+    assert decode_item(b'"a\nb"') == ("a\nb", "")
+    assert decode_item(b'"\xff"') == ("\ufffd", "invalid_utf8")
+    assert decode_item(b"{") == (None, "invalid_json")
+    assert decode_item(b"[" * 5000 + b"]" * 5000) == (None, "too_deep")
+    assert decode_item(b"1" * 5000)[1] in ("", "invalid_json")
 
 
 @pytest.mark.parametrize(
@@ -108,5 +108,5 @@ def test_values_are_decoded_forgivingly() -> None:
     ],
 )
 def test_an_element_that_is_no_object_is_a_trouble(raw: bytes, trouble: str) -> None:
-    assert value_of(Item("", 0, raw))[1] == trouble
-    assert value_of(Item("key", 0, b"null")) == (None, "")
+    assert value_of(DocumentItem("", 0, raw))[1] == trouble
+    assert value_of(DocumentItem("key", 0, b"null")) == (None, "")

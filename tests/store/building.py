@@ -1,15 +1,15 @@
-"""Small conversations for the tests of the store: messages as a source would read them, rows by the real `grow`."""
+"""Small conversations for the tests of the store: messages as a source would read them, rows by the real `grow_session`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from everturn.derive.growth import grow
-from everturn.derive.query import parse
-from everturn.model.archive import Growth, Session, SourceFile, Version
-from everturn.model.conversation import Block, CallEnd, CallStart, Message, Usage
-from everturn.store import Hit, Query, Store
+from everturn.derive.growth import grow_session
+from everturn.derive.query import parse_query
+from everturn.model.archive import Session, SessionGrowth, SourceFile, Version
+from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage
+from everturn.store import IndexHit, IndexQuery, Store
 
 AGENT = "agent"
 NOON = 1_700_000_000_000
@@ -45,7 +45,7 @@ def answer(text: str, fingerprint: int | None = None, call: str = "", tokens: in
     if call:
         blocks.append(Block("call", f"ls {call}", "tool_input", call=CallStart(call, "Bash", "shell")))
     columns = {"at": NOON, "precision": "ms", "provider_id": text or call, "model": "m1", **columns}
-    usage = Usage(tokens, tokens, tokens, tokens)
+    usage = TokenUsage(tokens, tokens, tokens, tokens)
     return Message("assistant", "model", blocks=tuple(blocks), fingerprint=fingerprint, usage=usage, **columns)
 
 
@@ -56,9 +56,9 @@ def result(call: str, text: str = "", fingerprint: int | None = None, failed: bo
     return Message("user", "tool", "result", blocks=(block,), fingerprint=fingerprint, **columns)
 
 
-def growth_of(store: Store, session: int, messages: Iterable[Message]) -> Growth:
+def growth_of(store: Store, session: int, messages: Iterable[Message]) -> SessionGrowth:
     """The rows these messages add."""
-    return grow(store.tail(session), messages)[0]
+    return grow_session(store.tail(session), messages)[0]
 
 
 def tell(store: Store, session: int, *messages: Message) -> None:
@@ -67,12 +67,12 @@ def tell(store: Store, session: int, *messages: Message) -> None:
         store.append(session, growth_of(store, session, messages))
 
 
-def look_for(store: Store, words: str, **parts: Any) -> list[Hit]:
+def look_for(store: Store, words: str, **parts: Any) -> list[IndexHit]:
     """Search for what a person would type."""
-    parsed = parse(words)
-    return store.search(Query(parsed.groups, parsed.without, **parts))
+    parsed = parse_query(words)
+    return store.search(IndexQuery(parsed.groups, parsed.without, **parts))
 
 
-def places(hits: Iterable[Hit]) -> set[tuple[int, int]]:
+def places(hits: Iterable[IndexHit]) -> set[tuple[int, int]]:
     """Where hits are."""
     return {(hit.session, hit.seq) for hit in hits}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.store import Candidates, Entry, Query, SessionFilter, Store, gathering
+from everturn.store import IndexCandidates, IndexEntry, IndexQuery, SessionFilter, Store, gathering
 from tests.store.building import answer, new_session, prompt, tell
 
 COMMON = 40
@@ -24,12 +24,12 @@ def filled(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
     return store
 
 
-def held(found: Candidates, entry: Entry) -> set[tuple[str, ...]]:
+def held(found: IndexCandidates, entry: IndexEntry) -> set[tuple[str, ...]]:
     return {found.phrases[number] for number, much in entry.held if much > 0}
 
 
-def ask(store: Store, *words: str, most: int = 0, **parts: object) -> Candidates:
-    return store.candidates(Query((), optional=tuple(tuple(word.split()) for word in words), **parts), most)  # type: ignore[arg-type]
+def ask(store: Store, *words: str, most: int = 0, **parts: object) -> IndexCandidates:
+    return store.candidates(IndexQuery((), optional=tuple(tuple(word.split()) for word in words), **parts), most)  # type: ignore[arg-type]
 
 
 def test_an_entry_says_which_of_the_phrases_it_holds(filled: Store) -> None:
@@ -94,7 +94,7 @@ def test_a_filter_does_not_lose_what_only_common_words_find(filled: Store) -> No
 
 def test_what_is_demanded_is_found_however_old_it_is(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gathering, "REACH", 1)
-    found = filled.candidates(Query(((("common", "seldom"),), (("words", "0"),))), 10)
+    found = filled.candidates(IndexQuery(((("common", "seldom"),), (("words", "0"),))), 10)
     assert len(found.entries) == 1
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from everturn.errors import Conflict, NotAnArchive
 from everturn.store import open_store
-from everturn.store.checkpoints import Channel, Checkpoint, PendingWrite
+from everturn.store.checkpoints import Channel, GraphCheckpoint, PendingWrite
 from everturn.store.items import ItemOwner
 from everturn.store.sql import SqlStore
 
@@ -21,15 +21,15 @@ def kept(store_url: str) -> Iterator[SqlStore]:
     opened.close()
 
 
-def checkpoint(name: str, parent: str = "", thread: str = "t", run: str = "") -> Checkpoint:
-    return Checkpoint(thread, "", name, parent, run, "json", b"{}", "json", b"{}", 1)
+def checkpoint(name: str, parent: str = "", thread: str = "t", run: str = "") -> GraphCheckpoint:
+    return GraphCheckpoint(thread, "", name, parent, run, "json", b"{}", "json", b"{}", 1)
 
 
 def write(value: bytes, idx: int = 0, task: str = "task", channel: str = "ch") -> PendingWrite:
     return PendingWrite("t", "", "1", task, idx, "", channel, "json", value)
 
 
-def put(store: SqlStore, row: Checkpoint, *channels: Channel) -> None:
+def put(store: SqlStore, row: GraphCheckpoint, *channels: Channel) -> None:
     with store.write():
         store.put_checkpoint(row, channels)
 

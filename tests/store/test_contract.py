@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from everturn.errors import Conflict, NotAnArchive, NothingFound, Usage
-from everturn.model.archive import CensusRow, Kept, ProblemRow, Session, SourceFile, Tombstone, Version
+from everturn.errors import Conflict, NotAnArchive, NothingFound, UsageError
+from everturn.model.archive import CensusRow, KeptRow, ProblemRow, Session, SourceFile, Tombstone, Version
 from everturn.store import Store, open_store
 from everturn.store.raw import CHUNK, SEALED
 from tests.store.building import new_session, new_version, prompt, tell
@@ -345,9 +345,9 @@ def test_a_census_adds_up(store: Store) -> None:
 
 
 def test_what_is_kept_is_replaced_by_its_key(store: Store) -> None:
-    title = Kept("title", "a", "s1", "", '"one"', 5)
-    pin = Kept("pin", "a", "s1", "", "true", 6)
-    note = Kept("note", "a", "s2", "k", "{}", 7)
+    title = KeptRow("title", "a", "s1", "", '"one"', 5)
+    pin = KeptRow("pin", "a", "s1", "", "true", 6)
+    note = KeptRow("note", "a", "s2", "k", "{}", 7)
     with store.write():
         for row in (title, pin, note, replace(title, value='"two"')):
             store.keep(row)
@@ -370,7 +370,7 @@ def test_a_rebuild_does_not_touch_what_is_kept(store: Store) -> None:
     session = new_session(store, "one", version)
     tell(store, session, prompt("hello"))
     with store.write():
-        store.keep(Kept("title", "agent", "one", "", "{}", 5))
+        store.keep(KeptRow("title", "agent", "one", "", "{}", 5))
         store.append_raw(version, 0, b"raw")
         store.drop_derived(version)
     assert len(store.kept()) == 1
@@ -383,7 +383,7 @@ def test_a_backup_is_an_archive_or_is_refused(store_url: str, store: Store, tmp_
         store.append_raw(version, 0, SOME)
     copy = str(tmp_path / "copy.db")
     if store_url.startswith("postgres"):
-        with pytest.raises(Usage):
+        with pytest.raises(UsageError):
             store.backup(copy)
         return
     store.backup(copy)
@@ -391,5 +391,5 @@ def test_a_backup_is_an_archive_or_is_refused(store_url: str, store: Store, tmp_
     opened = open_store(copy, create=False)
     assert opened.read_raw(version, 0, len(SOME)) == SOME
     opened.close()
-    with pytest.raises(Usage):
+    with pytest.raises(UsageError):
         store.backup(copy)

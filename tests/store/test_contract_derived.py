@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from everturn.errors import UnknownSession, Usage
+from everturn.errors import UnknownSession, UsageError
 from everturn.model.archive import Artifact, CensusRow, LinkRow, ProblemRow, Session, SessionText
 from everturn.store import SessionFilter, Store
 from tests.store.building import NOON, answer, growth_of, look_for, new_session, new_version, prompt, result, tell
@@ -208,7 +208,7 @@ def test_sessions_are_listed_newest_first_page_by_page(store: Store) -> None:
 
 
 def test_a_cursor_that_is_none_is_refused(store: Store) -> None:
-    with pytest.raises(Usage):
+    with pytest.raises(UsageError):
         store.sessions(SessionFilter(), 2, "nonsense")
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.errors import Usage
-from everturn.model.archive import Growth, IndexRow, MessageRow, SessionText
+from everturn.errors import UsageError
+from everturn.model.archive import IndexRow, MessageRow, SessionGrowth, SessionText
 from everturn.model.words import FIELDS
-from everturn.store import Query, SessionFilter, Store
+from everturn.store import IndexQuery, SessionFilter, Store
 from tests.store.building import NOON, answer, look_for, new_session, new_version, places, prompt, result, tell
 
 
@@ -17,7 +17,7 @@ def enter(store: Store, session: int, **texts: str) -> None:
     message = MessageRow(seq=seq, role="user", origin="human", kind="text")
     index = IndexRow(seq, tuple(texts.get(name) for name in FIELDS))
     with store.write():
-        store.append(session, Growth([message], [], [], [], [], [], [index], []))
+        store.append(session, SessionGrowth([message], [], [], [], [], [], [index], []))
 
 
 def found(store: Store, words: str, *fields: str) -> list[int]:
@@ -35,7 +35,7 @@ def test_each_field_can_be_searched_alone(store: Store, field: str) -> None:
 
 
 def test_a_field_that_does_not_exist_is_refused(store: Store) -> None:
-    with pytest.raises(Usage):
+    with pytest.raises(UsageError):
         found(store, "needle", "colour")
 
 
@@ -100,12 +100,12 @@ def test_a_term_cannot_smuggle_in_syntax(store: Store) -> None:
     session = new_session(store)
     enter(store, session, prompt="apple")
     for term in ('"', "apple OR", "prompt : apple", "NEAR(", "a'b", "\\", ")", "&", "|", "!"):
-        assert store.search(Query((((term,),),))) in ([], store.search(Query(((("apple",),),))))
+        assert store.search(IndexQuery((((term,),),))) in ([], store.search(IndexQuery(((("apple",),),))))
 
 
 def test_nothing_asked_is_nothing_found(store: Store) -> None:
     enter(store, new_session(store), prompt="apple")
-    assert store.search(Query(())) == []
+    assert store.search(IndexQuery(())) == []
 
 
 def test_the_best_hit_comes_first_and_pages_do_not_overlap(store: Store) -> None:
@@ -177,7 +177,7 @@ def test_what_was_once_read_without_words_is_found_when_it_is_read_with_them(sto
     bare = new_session(store, "one", new_version(store, "/a", mode="structure"), mode="structure")
     with store.write():
         message = MessageRow(seq=0, role="user", origin="human", kind="text", fingerprint=5)
-        store.append(bare, Growth([message], [], [], [], [], [], [], []))
+        store.append(bare, SessionGrowth([message], [], [], [], [], [], [], []))
     full = new_session(store, "one", new_version(store, "/a"))
     tell(store, full, prompt("apple", 5))
     assert places(look_for(store, "apple")) == {(full, 0)}

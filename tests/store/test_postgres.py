@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.errors import Busy, EverturnError, NewerArchive, NoArchive, NoSpace, NotAnArchive, Usage
-from everturn.model.archive import Growth, IndexRow, MessageRow, Session, SessionText, SourceFile, Version
+from everturn.errors import Busy, EverturnError, NewerArchive, NoArchive, NoSpace, NotAnArchive, UsageError
+from everturn.model.archive import IndexRow, MessageRow, Session, SessionGrowth, SessionText, SourceFile, Version
 from everturn.model.words import FIELDS
-from everturn.store import Query, SessionFilter, Store, migrations, open_store, postgres, postgres_driver, tables
-from everturn.store.postgres import PostgresStore, address, open_postgres
+from everturn.store import IndexQuery, SessionFilter, Store, migrations, open_store, postgres, postgres_driver, tables
+from everturn.store.postgres import PostgresStore, open_postgres, parse_address
 from everturn.store.postgres_driver import PostgresDriver
 
 Texts = tuple[str | None, ...]
@@ -43,7 +43,7 @@ def new_session(store: Store, name: str, documents: list[Texts]) -> int:
         session = store.open_session(Session(agent="test", native_id=name, version=version)).id
         messages = [MessageRow(seq=seq, role="user", origin="human", kind="text") for seq in range(len(documents))]
         index = [IndexRow(seq, texts) for seq, texts in enumerate(documents)]
-        store.append(session, Growth(messages, [], [], [], [], [], index, []))
+        store.append(session, SessionGrowth(messages, [], [], [], [], [], index, []))
     return session
 
 
@@ -51,8 +51,8 @@ def in_prompt(text: str) -> Texts:
     return (text, *[None] * (len(FIELDS) - 1))
 
 
-def found(store: Store, session: int, query: Query) -> set[int]:
-    asked = Query(query.groups, query.without, query.fields, session=session, limit=100_000)
+def found(store: Store, session: int, query: IndexQuery) -> set[int]:
+    asked = IndexQuery(query.groups, query.without, query.fields, session=session, limit=100_000)
     return {hit.seq for hit in store.search(asked)}
 
 
@@ -68,7 +68,7 @@ def both(postgres_server: str) -> Iterator[tuple[Store, Store]]:
     for store in stores:
         store.close()
     with psycopg.connect(postgres_server) as connection:
-        connection.execute(f'DROP SCHEMA "{address(url).schema}" CASCADE')
+        connection.execute(f'DROP SCHEMA "{parse_address(url).schema}" CASCADE')
 
 
 WORDS = ("a", "b", "ab", "abc", "x9", "会", "话", "é", "e")
@@ -80,7 +80,7 @@ phrases = st.tuples(
     st.lists(st.sampled_from(("a", "b", "ab", "abc", "x9", "会", "话", "e")), min_size=1, max_size=3), st.booleans()
 ).map(lambda made: (*made[0][:-1], made[0][-1] + "*" * made[1]))
 queries = st.builds(
-    Query,
+    IndexQuery,
     groups=st.lists(st.lists(phrases, min_size=1, max_size=3).map(tuple), min_size=1, max_size=3).map(tuple),
     without=st.lists(phrases, max_size=2).map(tuple),
     fields=st.lists(st.sampled_from(FIELDS), max_size=3, unique=True).map(tuple),
@@ -90,7 +90,7 @@ queries = st.builds(
 @settings(max_examples=150)
 @given(documents, st.lists(queries, min_size=1, max_size=8))
 def test_any_words_find_what_they_find_in_sqlite(
-    both: tuple[Store, Store], documents: list[Texts], queries: list[Query]
+    both: tuple[Store, Store], documents: list[Texts], queries: list[IndexQuery]
 ) -> None:
     name = f"session {next(numbers)}"
     sqlite, server = ((store, new_session(store, name, documents)) for store in both)
@@ -112,7 +112,7 @@ def test_long_texts_of_common_words_find_what_they_find_in_sqlite(both: tuple[St
         phrase = words[at : at + length]
         if chance.random() < 0.3:
             chance.shuffle(phrase)
-        query = Query(groups=((tuple(phrase),),))
+        query = IndexQuery(groups=((tuple(phrase),),))
         expected = found(*sqlite, query)
         assert found(*server, query) == expected, query
         hits += len(expected)
@@ -127,7 +127,7 @@ def test_a_phrase_is_found_across_every_cut_of_a_long_text(store: PostgresStore)
     for cut in (8_000, 15_936):
         for first in range(cut - 66, cut + 2):
             phrase = tuple(words[first : first + 65])
-            assert found(store, session, Query(groups=((phrase,),))) == {0}, (cut, first)
+            assert found(store, session, IndexQuery(groups=((phrase,),))) == {0}, (cut, first)
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ def test_a_phrase_is_found_across_every_cut_of_a_long_text(store: PostgresStore)
 )
 def test_no_text_is_too_much_for_a_row(store: PostgresStore, text: str) -> None:
     session = new_session(store, "much", [in_prompt(f"{text} needle point")])
-    assert found(store, session, Query(groups=((("needle", "point"),),))) == {0}
-    assert found(store, session, Query(groups=(((text.split(maxsplit=1)[0],),),))) == {0}
+    assert found(store, session, IndexQuery(groups=((("needle", "point"),),))) == {0}
+    assert found(store, session, IndexQuery(groups=(((text.split(maxsplit=1)[0],),),))) == {0}
 
 
 # text that PostgreSQL cannot hold ---------------------------------------------------------------------------------
@@ -157,8 +157,8 @@ def test_nul_and_lone_surrogates_are_replaced_in_text_and_kept_in_bytes(store: P
     assert text.title == "a\ufffdb"
     assert text.summary.strip("cd").strip("\ufffd") == ""
     assert store.read_raw(1, 0, 10) == b"a\0b"
-    assert found(store, session, Query(groups=((("left", "right", "lone"),),))) == {0}
-    assert found(store, session, Query(groups=((("a", "b", "c", "d"),),))) == {-1}
+    assert found(store, session, IndexQuery(groups=((("left", "right", "lone"),),))) == {0}
+    assert found(store, session, IndexQuery(groups=((("a", "b", "c", "d"),),))) == {-1}
 
 
 def test_capitals_of_every_language_are_the_same(store: PostgresStore) -> None:
@@ -302,9 +302,9 @@ def test_an_archive_that_another_process_creates_first_is_used_as_it_is(
 
 def test_an_archive_appears_whole(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody can open one that has only some of its tables, also when its creator fails at the last step."""
-    steps = (*migrations.known("postgres"), migrations.Migration(99, "broken", "SELECT 1/0", "abc"))
+    steps = (*migrations.known_migrations("postgres"), migrations.Migration(99, "broken", "SELECT 1/0", "abc"))
     with monkeypatch.context() as patch, pytest.raises(psycopg.errors.DivisionByZero):
-        patch.setattr(migrations, "known", lambda engine: steps)
+        patch.setattr(migrations, "known_migrations", lambda engine: steps)
         open_store(postgres_url)
     with pytest.raises(NoArchive):
         open_store(postgres_url, create=False)
@@ -407,7 +407,7 @@ def test_nothing_deleted_is_left_in_the_files_of_the_server(store: PostgresStore
 
 
 def test_a_backup_is_left_to_the_server(store: PostgresStore) -> None:
-    with pytest.raises(Usage, match="pg_dump"):
+    with pytest.raises(UsageError, match="pg_dump"):
         store.backup("copy.dump")
 
 
@@ -435,7 +435,7 @@ def test_a_database_that_is_not_there_is_one_sentence(postgres_server: str) -> N
     "url", ["postgresql://h/d?schema=a-b", "postgresql://h/d?schema=", "postgresql://h/d?schema=%22x"]
 )
 def test_a_schema_name_that_cannot_be_is_refused(url: str) -> None:
-    with pytest.raises(Usage, match="schema"):
+    with pytest.raises(UsageError, match="schema"):
         open_store(url)
 
 
@@ -459,7 +459,7 @@ def test_an_unknown_word_in_the_url_is_one_sentence() -> None:
     ],
 )
 def test_a_url_is_taken_apart(url: str, conninfo: str, shown: str, schema: str) -> None:
-    assert address(url) == (conninfo, shown, schema)
+    assert parse_address(url) == (conninfo, shown, schema)
 
 
 def test_without_the_driver_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -474,7 +474,9 @@ def test_an_archive_that_is_not_there_is_not_made_unless_asked(postgres_url: str
     with pytest.raises(NoArchive, match="everturn sync"):
         open_store(postgres_url, create=False)
     with psycopg.connect(postgres_server) as connection:
-        schemas = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname=%s", [address(postgres_url).schema])
+        schemas = connection.execute(
+            "SELECT 1 FROM pg_namespace WHERE nspname=%s", [parse_address(postgres_url).schema]
+        )
         assert schemas.fetchall() == []
 
 
@@ -508,7 +510,7 @@ def test_a_schema_we_do_not_know_is_left_alone(store: PostgresStore, postgres_ur
 
 
 def test_tables_of_somebody_else_are_left_alone(postgres_url: str, postgres_server: str) -> None:
-    schema = address(postgres_url).schema
+    schema = parse_address(postgres_url).schema
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute(f'CREATE SCHEMA "{schema}" CREATE TABLE "session" ("theirs" text)')
         with pytest.raises(NotAnArchive, match="already exists"):

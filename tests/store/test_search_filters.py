@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from everturn.model.archive import SessionText
 from everturn.model.conversation import Block, CallEnd, CallStart, Message
-from everturn.store import Query, SessionFilter, Store
+from everturn.store import IndexQuery, SessionFilter, Store
 from tests.store.building import NOON, answer, look_for, new_session, new_version, places, prompt, result, tell
 
 APPLE = (("apple",),)
@@ -114,23 +114,23 @@ def test_of_a_superseded_edition_only_what_is_nowhere_else_is_reported_there(sto
 
 def test_one_of_what_is_only_welcome_must_be_there_when_nothing_is_demanded(store: Store) -> None:
     tell(store, new_session(store), prompt("apple"), prompt("pear"), prompt("plum"))
-    hits = store.search(Query((), optional=(("apple",), ("pear",))))
+    hits = store.search(IndexQuery((), optional=(("apple",), ("pear",))))
     assert sorted(hit.seq for hit in hits) == [0, 1]
 
 
 def test_what_is_welcome_makes_a_hit_better_and_no_hit_of_others(store: Store) -> None:
     tell(store, new_session(store), prompt("apple pie"), prompt("apple tree"), prompt("tree"))
-    hits = store.search(Query((APPLE,), optional=(("tree",),)))
+    hits = store.search(IndexQuery((APPLE,), optional=(("tree",),)))
     assert [hit.seq for hit in hits] == [1, 0]
 
 
 def test_what_counts_more_decides(store: Store) -> None:
     tell(store, new_session(store), prompt("apple x"), prompt("pear y"))
     wanted = (("apple",), ("pear",))
-    assert [hit.seq for hit in store.search(Query((), optional=wanted, weights=(1.0, 0.5)))] == [0, 1]
-    assert [hit.seq for hit in store.search(Query((), optional=wanted, weights=(0.5, 1.0)))] == [1, 0]
+    assert [hit.seq for hit in store.search(IndexQuery((), optional=wanted, weights=(1.0, 0.5)))] == [0, 1]
+    assert [hit.seq for hit in store.search(IndexQuery((), optional=wanted, weights=(0.5, 1.0)))] == [1, 0]
 
 
 def test_an_unwanted_word_keeps_out_what_is_only_welcome_too(store: Store) -> None:
     tell(store, new_session(store), prompt("apple pie"), prompt("apple tree"))
-    assert [hit.seq for hit in store.search(Query((), (("pie",),), optional=APPLE))] == [1]
+    assert [hit.seq for hit in store.search(IndexQuery((), (("pie",),), optional=APPLE))] == [1]

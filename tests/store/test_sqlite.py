@@ -16,7 +16,7 @@ import pytest
 from everturn.errors import Busy, EverturnError, NoSpace, NotAnArchive
 from everturn.model.archive import Artifact, Call, IndexRow, SessionText
 from everturn.model.words import FIELDS
-from everturn.store import Query, migrations, sqlite_driver, sqlite_opening, tables
+from everturn.store import IndexQuery, migrations, sqlite_driver, sqlite_opening, tables
 from everturn.store.sqlite import SqliteStore, open_sqlite
 from everturn.store.sqlite_index import expression
 from everturn.store.sqlite_rows import SHORT
@@ -160,7 +160,7 @@ def test_several_processes_may_make_the_archive_at_once(path: Path) -> None:
     assert [process.wait() for process in started] == [0] * 8
     store = open_sqlite(str(path), create=False)
     assert [store.setting(str(n)) for n in range(8)] == ["here"] * 8
-    assert store.driver.all("SELECT COUNT(*) FROM schema_migrations") == [(len(migrations.known("sqlite")),)]
+    assert store.driver.all("SELECT COUNT(*) FROM schema_migrations") == [(len(migrations.known_migrations("sqlite")),)]
     store.close()
 
 
@@ -340,7 +340,7 @@ def traces(path: Path) -> list[str]:
 
 
 def test_a_request_is_written_in_the_language_of_fts5() -> None:
-    query = Query(((("a", "b*"), ("c",)), (("d",),)), (("e", "f"),), ("answer", "prompt"))
+    query = IndexQuery(((("a", "b*"), ("c",)), (("d",),)), (("e", "f"),), ("answer", "prompt"))
     assert (
         expression(query.groups, query.without, query.fields)
         == '{prompt answer} : ((("a b" * OR "c") AND ("d")) NOT ("e f"))'
@@ -368,7 +368,7 @@ def test_messages_of_a_long_session_are_found_and_taken_out_like_all_others(stor
         store.index.add_session(session, "apple")
     found = {(session, -1), (session, last), (session, last + 1), (session, last + 70_000)}
     assert places(look_for(store, "apple")) == found
-    assert places(store.search(Query(((("apple",),),), session=session))) == found
+    assert places(store.search(IndexQuery(((("apple",),),), session=session))) == found
     assert store.index.estimate(("apple",), (), 100, 0, session) == 4
     with store.write():
         store.index.remove(session, [last, last + 1])

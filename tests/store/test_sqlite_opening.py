@@ -152,8 +152,8 @@ def a_step(number: int, sql: str) -> Migration:
 @pytest.fixture
 def more_steps(monkeypatch: pytest.MonkeyPatch) -> list[Migration]:
     """What an everturn knows; this one only the first step, however many there really are."""
-    steps = list(migrations.known("sqlite")[:1])
-    monkeypatch.setattr(migrations, "known", lambda engine: tuple(steps))
+    steps = list(migrations.known_migrations("sqlite")[:1])
+    monkeypatch.setattr(migrations, "known_migrations", lambda engine: tuple(steps))
     return steps
 
 
@@ -234,5 +234,5 @@ def test_an_archive_with_a_step_we_do_not_know_is_not_touched(path: Path, more_s
 
 
 def test_steps_are_numbered_without_a_gap() -> None:
-    steps = migrations.known("sqlite")
+    steps = migrations.known_migrations("sqlite")
     assert [step.number for step in steps] == list(range(1, len(steps) + 1))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from everturn.derive.analysis import fold
 from everturn.store import Store
-from everturn.store.stemming import TOKENIZER, completions, stem, stems, word_for
+from everturn.store.stemming import TOKENIZER, completions, stem_word, stem_words, word_with_stem
 from tests.store.building import look_for, new_session, prompt, tell
 
 
@@ -25,13 +25,13 @@ def in_an_index(text: str) -> list[str]:
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=60))
 def test_stems_are_those_of_an_index(text: str) -> None:
-    assert stems(fold(text)) == in_an_index(fold(text))
+    assert stem_words(fold(text)) == in_an_index(fold(text))
 
 
 def test_words_of_one_family_have_one_stem() -> None:
-    assert stems("running Runs run") == ["run", "run", "run"]
-    assert stem("parsing") == stem("parsed") == stem("parses") == "pars"
-    assert stems("会 话 x1") == ["会", "话", "x1"]
+    assert stem_words("running Runs run") == ["run", "run", "run"]
+    assert stem_word("parsing") == stem_word("parsed") == stem_word("parses") == "pars"
+    assert stem_words("会 话 x1") == ["会", "话", "x1"]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_word_open_at_its_end_finds_what_it_may_become(store: Store, typed: st
 
 def test_a_stem_that_begins_so_needs_no_help() -> None:
     assert completions("test") == []
-    assert {stem(word) for word in completions("parsi")} >= {"pars"}
+    assert {stem_word(word) for word in completions("parsi")} >= {"pars"}
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_every_engine_finds_a_word_by_another_of_its_family(store: Store, text: 
 
 
 def test_a_stem_that_has_a_stem_of_its_own_can_be_asked_for_by_a_word() -> None:
-    assert stem("parsing") == "pars"
-    assert stem("pars") != "pars"
-    assert stem(word_for("pars")) == "pars"
-    assert word_for("fish") == "fish"
+    assert stem_word("parsing") == "pars"
+    assert stem_word("pars") != "pars"
+    assert stem_word(word_with_stem("pars")) == "pars"
+    assert word_with_stem("fish") == "fish"

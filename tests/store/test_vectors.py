@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from everturn.errors import BadVectors
-from everturn.recall.vectors import Vectors
+from everturn.recall.vectors import VectorSet
 from everturn.store.vectors import VectorFile, vectors_place
 
 NAME = "archive.vectors.db"
@@ -26,7 +26,7 @@ def vectors(tmp_path: Path) -> Iterator[VectorFile]:
 
 
 def test_what_was_put_is_there_after_opening_again(vectors: VectorFile, tmp_path: Path) -> None:
-    face: Vectors = vectors
+    face: VectorSet = vectors
     face.put(1, "g", [(0, b"\1\2"), (5, b"\3\4")], 6)
     vectors.close()
     again = VectorFile(tmp_path / NAME)

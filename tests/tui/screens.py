@@ -13,8 +13,8 @@ from textual.pilot import Pilot
 
 from everturn.store import Store, open_store
 from everturn.tui.app import Browser
-from everturn.tui.archive import Archive
-from everturn.tui.frame import Frame
+from everturn.tui.archive import ScreenArchive
+from everturn.tui.frame import BrowserScreen
 from tests.capture.history import SID
 from tests.recall.archives import Archive as Taken
 
@@ -60,8 +60,8 @@ class Screens:
         self.app, self.pilot = app, pilot
 
     @property
-    def frame(self) -> Frame:
-        assert isinstance(self.app.screen, Frame)
+    def frame(self) -> BrowserScreen:
+        assert isinstance(self.app.screen, BrowserScreen)
         return self.app.screen
 
     async def settle(self) -> None:
@@ -141,8 +141,8 @@ class Desk:
         return sum((one.rows for one in self.opened), Counter[str]())
 
     @contextmanager
-    def _archive(self, reveal: bool) -> Iterator[Archive]:
-        archive = Archive(self._open, reveal, lambda: NOW)
+    def _archive(self, reveal: bool) -> Iterator[ScreenArchive]:
+        archive = ScreenArchive(self._open, reveal, lambda: NOW)
         archive.open()
         try:
             yield archive

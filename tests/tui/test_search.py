@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.tui.frame import Typing
+from everturn.tui.frame import InputLine
 from tests.cli.reading import KEY
 from tests.tui.screens import Desk, Screens
 from tests.tui.test_turns import at
@@ -58,7 +58,7 @@ def test_a_match_in_what_is_folded_is_opened(desk: Desk) -> None:
             lines = await screens.press("enter", "enter")
             assert "▌" in lines[at(lines, shown)]
             await screens.press("backspace", "slash")
-            screens.frame.query_one(Typing).value = ""
+            screens.frame.query_one(InputLine).value = ""
 
     desk.browse(look)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.errors import Usage
+from everturn.errors import UsageError
 from everturn.model.archive import Session, SourceFile, Version
-from everturn.tui.feed import Page, Window
-from everturn.tui.listing import age, filter_of, folder
+from everturn.tui.feed import FeedPage, Window
+from everturn.tui.listing import age_text, filter_of, short_folder
 from tests.cli.reading import HOSTILE, KEY
 from tests.recall.archives import AGENT, put
 from tests.tui.screens import NOW, Desk, Screens
@@ -145,7 +145,7 @@ def test_a_filter_is_taken_apart() -> None:
     assert (found.agent, found.workspace, found.branch, found.text) == ("claude_code", "shop", "main", "fix the door")
     assert found.since == NOW - 2 * HOUR
     assert filter_of("http://x:1 agent:", AGENTS, NOW).text == "http://x:1"
-    with pytest.raises(Usage, match="no agent is called zz"):
+    with pytest.raises(UsageError, match="no agent is called zz"):
         filter_of("agent:zz", AGENTS, NOW)
 
 
@@ -153,24 +153,24 @@ def test_a_filter_is_taken_apart() -> None:
     ("past", "told"), [(0, "now"), (60_000, "1m"), (HOUR, "1h"), (50 * HOUR, "2d"), (9000 * HOUR, "1y"), (-HOUR, "now")]
 )
 def test_an_age_takes_few_cells(past: int, told: str) -> None:
-    assert age(NOW - past, NOW) == told
+    assert age_text(NOW - past, NOW) == told
 
 
 def test_a_folder_is_known_by_its_last_parts() -> None:
-    assert folder("/home/ann/work/shop") == "work/shop"
-    assert folder("C:\\code\\shop") == "code/shop"
-    assert folder("") == ""
+    assert short_folder("/home/ann/work/shop") == "work/shop"
+    assert short_folder("C:\\code\\shop") == "code/shop"
+    assert short_folder("") == ""
 
 
 def test_a_window_lets_go_of_pages_that_are_far_away_only() -> None:
     window = Window(most=3)
     for number in range(6):
-        window.add(Page(number, [], last=number == 5))
+        window.add(FeedPage(number, [], last=number == 5))
     window.trim([10, 20, 30, 40, 50, 60], first=35, last=45)
     assert [page.number for page in window.pages] == [3, 4, 5]
     assert (window.before, window.after) == (2, None)
-    window.add(Page(2, []))
+    window.add(FeedPage(2, []))
     window.trim([10, 20, 30, 40], first=0, last=100)  # everything is near
     assert [page.number for page in window.pages] == [2, 3, 4, 5]
-    window.add(Page(77, []))
+    window.add(FeedPage(77, []))
     assert [page.number for page in window.pages] == [77]

@@ -14,11 +14,11 @@ import msgspec
 import uvicorn
 
 from everturn.clock import now
-from everturn.sources import Places
+from everturn.sources import SearchPlaces
 from everturn.store import Store, open_store
 from everturn.web.app import application
-from everturn.web.archive import Archive
-from everturn.web.serving import listening
+from everturn.web.archive import WebArchive
+from everturn.web.serving import open_listener
 from everturn.web.site import Site
 from tests.recall.archives import Archive as Taken
 
@@ -89,9 +89,9 @@ def served(folder: Path, opened: Callable[[str], Store] | None = None, url: str 
     """A server on a port of its own, over an archive in the folder or at `url`; its agents keep theirs in `folder`/agent."""
     url = url or str(folder / "archive.db")
     open_store(url).close()
-    places = Places(folder / "home", {}, "linux", {"claude_code": (folder / "agent",)})
-    site = Site(Archive(url, opened), places, "box", clock=more.pop("clock", now), **more)
-    listener = listening(0)
+    places = SearchPlaces(folder / "home", {}, "linux", {"claude_code": (folder / "agent",)})
+    site = Site(WebArchive(url, opened), places, "box", clock=more.pop("clock", now), **more)
+    listener = open_listener(0)
     port = listener.getsockname()[1]
     config = uvicorn.Config(
         application(site, port), log_level="critical", lifespan="off", ws="none", server_header=False

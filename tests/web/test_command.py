@@ -17,7 +17,7 @@ import pytest
 
 from everturn.cli import main
 from everturn.store import open_store
-from everturn.web.serving import PORT, listening
+from everturn.web.serving import PORT, open_listener
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_a_reader_that_stays_does_not_keep_it_from_ending(db: Path) -> None:
 
 
 def test_a_port_that_is_taken_is_told(db: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with listening(0) as taken:
+    with open_listener(0) as taken:
         port = taken.getsockname()[1]
         assert main(["web", "--db", str(db), "--port", str(port)]) == 1
     said = capsys.readouterr().err
@@ -97,7 +97,7 @@ def test_a_port_that_is_taken_is_told(db: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_without_a_port_the_next_free_one_is_taken() -> None:
-    with listening(None) as first, listening(None) as second:
+    with open_listener(None) as first, open_listener(None) as second:
         assert first.getsockname()[1] != second.getsockname()[1]
         assert first.getsockname()[0] == "127.0.0.1"
         assert first.getsockname()[1] >= PORT

@@ -7,18 +7,18 @@ from collections.abc import Callable
 
 import pytest
 
-from everturn.errors import NothingFound, Usage
-from everturn.web.jobs import Job, Jobs
+from everturn.errors import NothingFound, UsageError
+from everturn.web.jobs import WebJob, WebJobs
 
 
 @pytest.fixture
 def jobs() -> object:
-    made = Jobs()
+    made = WebJobs()
     yield made
     made.close()
 
 
-def ended(jobs: Jobs, job: Job) -> Job:
+def ended(jobs: WebJobs, job: WebJob) -> WebJob:
     while jobs.get(job.id).state in ("waiting", "running"):
         threading.Event().wait(0.005)
     return jobs.get(job.id)
@@ -32,7 +32,7 @@ def waiting_for(gate: threading.Event) -> Callable[[object], str]:
     return work
 
 
-def test_a_job_tells_how_far_it_is_and_what_it_gave(jobs: Jobs) -> None:
+def test_a_job_tells_how_far_it_is_and_what_it_gave(jobs: WebJobs) -> None:
     def work(step: Callable[[int, int], None]) -> str:
         step(1, 2)
         return "all of it"
@@ -42,7 +42,7 @@ def test_a_job_tells_how_far_it_is_and_what_it_gave(jobs: Jobs) -> None:
     assert jobs.last("read", "x") is job
 
 
-def test_the_same_is_not_begun_twice_at_the_same_time(jobs: Jobs) -> None:
+def test_the_same_is_not_begun_twice_at_the_same_time(jobs: WebJobs) -> None:
     gate = threading.Event()
     first = jobs.start("read", "x", waiting_for(gate))
     assert jobs.start("read", "x", waiting_for(gate)) is first
@@ -52,18 +52,18 @@ def test_the_same_is_not_begun_twice_at_the_same_time(jobs: Jobs) -> None:
     assert jobs.start("read", "x", waiting_for(gate)) is not first
 
 
-def test_too_many_are_refused(jobs: Jobs) -> None:
+def test_too_many_are_refused(jobs: WebJobs) -> None:
     gate = threading.Event()
     for number in range(8):
         jobs.start("read", str(number), waiting_for(gate))
-    with pytest.raises(Usage, match="waiting already"):
+    with pytest.raises(UsageError, match="waiting already"):
         jobs.start("read", "one more", waiting_for(gate))
     gate.set()
 
 
-def test_a_failure_is_told_without_a_word_of_content(jobs: Jobs) -> None:
+def test_a_failure_is_told_without_a_word_of_content(jobs: WebJobs) -> None:
     def fails(step: object) -> None:
-        raise Usage("this is how")
+        raise UsageError("this is how")
 
     def breaks(step: object) -> None:
         raise KeyError("a secret of the transcript")
@@ -72,7 +72,7 @@ def test_a_failure_is_told_without_a_word_of_content(jobs: Jobs) -> None:
     assert ended(jobs, jobs.start("b", "", breaks)).error == "this should not happen: KeyError"
 
 
-def test_only_the_last_ones_are_held(jobs: Jobs) -> None:
+def test_only_the_last_ones_are_held(jobs: WebJobs) -> None:
     first = ended(jobs, jobs.start("read", "0", lambda step: 0))
     for number in range(1, 40):
         ended(jobs, jobs.start("read", str(number), lambda step: 0))
@@ -81,7 +81,7 @@ def test_only_the_last_ones_are_held(jobs: Jobs) -> None:
 
 
 def test_closing_stops_a_job_at_its_next_step() -> None:
-    jobs, begun = Jobs(), threading.Event()
+    jobs, begun = WebJobs(), threading.Event()
 
     def endless(step: Callable[[int, int], None]) -> None:
         while True:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from everturn.web.security import CSP
-from everturn.web.serving import listening
+from everturn.web.serving import open_listener
 from tests.web.serving import JSON, Served, fill, served
 
 CHANGES = ("/api/marks?session=@last", "/api/restore?session=@last", "/api/examine", "/api/verify")
@@ -111,7 +111,7 @@ def test_it_listens_on_this_machine_only(web: Served) -> None:
     # A server on all addresses would also answer here.
     with pytest.raises(OSError), socket.create_connection(("127.0.0.2", web.port), 5):
         pass
-    with closing(listening(0)) as listener:
+    with closing(open_listener(0)) as listener:
         assert listener.getsockname()[0] == "127.0.0.1"
 
 

@@ -5,7 +5,7 @@ says nothing. Frequencies are those within a session, never of all sessions toge
 would otherwise seem to belong together. As repeats are one step of a path, a tool never follows itself; the chance of the
 next one is spread over the others (quasi-independence).
 
-`surprising` is strict on purpose: the bound on the probability (Chernoff, for a Poisson count) is divided by the number
+`is_surprising` is strict on purpose: the bound on the probability (Chernoff, for a Poisson count) is divided by the number
 of places looked at, and a small lift does not count however sure it is. In shuffled histories nothing is left.
 """
 
@@ -26,11 +26,11 @@ LEAST_LIFT = 1.5
 LEAST_SUPPORT = 5
 LEAST_SESSIONS = 3
 #: How likely it may be that anything at all is shown of histories without order.
-_ALLOWED = 0.01
+_FALSE_ALARM_RATE = 0.01
 _ROUNDS = 8
 
 
-class Habits(Struct, frozen=True):
+class ToolHabits(Struct, frozen=True):
     """What the tools of one session, or of all together, say about chance."""
 
     shares: dict[str, float]  # by tool: its share of all steps
@@ -38,14 +38,14 @@ class Habits(Struct, frozen=True):
     windows: tuple[int, ...]  # how many places there are for a path of 0, 1, 2… steps
 
 
-def habits(steps: Mapping[str, int], windows: Sequence[int]) -> Habits:
+def habits(steps: Mapping[str, int], windows: Sequence[int]) -> ToolHabits:
     """From how many steps each tool has, and how many places there are for a path of each length."""
     total = sum(steps.values()) or 1
     shares = {tool: n / total for tool, n in steps.items()}
-    return Habits(shares, _weights(shares), tuple(windows))
+    return ToolHabits(shares, _solve_weights(shares), tuple(windows))
 
 
-def habits_of(turns: Iterable[Sequence[str]]) -> Habits:
+def habits_of(turns: Iterable[Sequence[str]]) -> ToolHabits:
     """From the tools of a session's turns, in order."""
     steps: Counter[str] = Counter()
     windows = [0] * (LONGEST_PATH + 1)
@@ -60,7 +60,7 @@ def habits_of(turns: Iterable[Sequence[str]]) -> Habits:
 class Crowd:
     """Many sessions, in columns: chance in each of them is reckoned at once."""
 
-    def __init__(self, sessions: Sequence[Habits]) -> None:
+    def __init__(self, sessions: Sequence[ToolHabits]) -> None:
         self.size = len(sessions)
         self._windows = [[one.windows[length] for one in sessions] for length in range(LONGEST_PATH + 1)]
         self._first: dict[str, list[float]] = {}
@@ -69,9 +69,9 @@ class Crowd:
         for number, one in enumerate(sessions):
             for tool, weight in one.weights.items():
                 goes_on = 1 / (1 - weight) if weight < 1 else 0.0  # whatever follows shares what this tool leaves
-                self._column(self._first, tool)[number] = one.shares[tool] * goes_on
-                self._column(self._middle, tool)[number] = weight * goes_on
-                self._column(self._last, tool)[number] = weight
+                self._tool_column(self._first, tool)[number] = one.shares[tool] * goes_on
+                self._tool_column(self._middle, tool)[number] = weight * goes_on
+                self._tool_column(self._last, tool)[number] = weight
 
     def expected(self, path: Sequence[str]) -> float:
         """How often the path would be seen by chance, in all of them together."""
@@ -82,24 +82,24 @@ class Crowd:
             chance = map(mul, chance, self._middle[tool])
         return float(sum(map(mul, chance, self._last[path[-1]])))
 
-    def _column(self, columns: dict[str, list[float]], tool: str) -> list[float]:
+    def _tool_column(self, columns: dict[str, list[float]], tool: str) -> list[float]:
         return columns.get(tool) or columns.setdefault(tool, [0.0] * self.size)
 
 
-def next_by_chance(before: str, tool: str, of: Habits) -> float:
+def next_by_chance(before: str, tool: str, of: ToolHabits) -> float:
     """The chance that this tool follows that one."""
     rest = 1 - of.weights.get(before, 0.0)
     return of.weights.get(tool, 0.0) / rest if rest > 0 else 0.0
 
 
-def surprising(seen: float, by_chance: float, looked_at: int) -> bool:
+def is_surprising(seen: float, by_chance: float, looked_at: int) -> bool:
     """Whether that many are more than chance explains, when there were so many places to look at."""
     if seen < LEAST_SUPPORT or seen < LEAST_LIFT * by_chance:
         return False
-    return seen * log(seen / max(by_chance, 1e-9)) - seen + by_chance > log(max(looked_at, 1) / _ALLOWED)
+    return seen * log(seen / max(by_chance, 1e-9)) - seen + by_chance > log(max(looked_at, 1) / _FALSE_ALARM_RATE)
 
 
-def _weights(shares: Mapping[str, float]) -> dict[str, float]:
+def _solve_weights(shares: Mapping[str, float]) -> dict[str, float]:
     """Weights w with w(1 - w) in proportion to the shares: what a tool would have if it could follow itself.
 
     A few rounds are enough, as only ratios matter; a tool with half of all steps or more is kept from swallowing the rest.

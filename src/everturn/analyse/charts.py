@@ -11,7 +11,7 @@ from datetime import timedelta
 from html import escape
 
 from everturn.analyse.plots import Bars, Calendar, Heat, Plot, calendar_words
-from everturn.derive.printable import cut, printable
+from everturn.derive.printable import cut_cells, printable
 
 _BLUE, _RED, _GREEN = "#2f6fb3", "#c8473c", "#2c8a55"
 _WIDTH = 760
@@ -34,22 +34,22 @@ svg{{width:100%;height:auto}}
 """
 
 
-def svg(plot: Plot, standalone: bool = True) -> str:
+def plot_svg(plot: Plot, standalone: bool = True) -> str:
     """One plot as SVG."""
     if isinstance(plot, Heat):
-        return _heat(plot, standalone)
-    return _bars(plot, standalone) if isinstance(plot, Bars) else _calendar(plot, standalone)
+        return _draw_heat(plot, standalone)
+    return _draw_bars(plot, standalone) if isinstance(plot, Bars) else _draw_calendar(plot, standalone)
 
 
-def page(plots: Iterable[Plot]) -> str:
+def plot_page(plots: Iterable[Plot]) -> str:
     """Plots as one HTML file."""
     drawn = list(plots)
-    title = _safe(drawn[0].title) if drawn else "everturn"
-    return _PAGE.format(title=title, body="\n".join(svg(plot, standalone=False) for plot in drawn))
+    title = _escape_text(drawn[0].title) if drawn else "everturn"
+    return _PAGE.format(title=title, body="\n".join(plot_svg(plot, standalone=False) for plot in drawn))
 
 
 # kinds ----------------------------------------------------------------------------------------------------------------
-def _heat(plot: Heat, standalone: bool) -> str:
+def _draw_heat(plot: Heat, standalone: bool) -> str:
     left, top, size = 150, 130, 34
     parts = [_text(left - 8, top - 6, f"{plot.down} ↓  {plot.across} →  in %", "end", 11, faint=True)]
     for x, column in enumerate(plot.columns):
@@ -71,7 +71,7 @@ def _heat(plot: Heat, standalone: bool) -> str:
 
 def _heat_cell(x: float, y: float, size: int, value: int, total: int, note: str) -> str:
     share = value / total if total else 0.0
-    box = _box(x + 1, y + 1, size - 2, size - 2, _BLUE, 0.04 + 0.96 * share**0.6 if value else 0.04, note)
+    box = _draw_box(x + 1, y + 1, size - 2, size - 2, _BLUE, 0.04 + 0.96 * share**0.6 if value else 0.04, note)
     if share < 0.005:
         return box
     colour = "#fff" if share > 0.4 else "currentColor"
@@ -81,13 +81,13 @@ def _heat_cell(x: float, y: float, size: int, value: int, total: int, note: str)
     )
 
 
-def _bars(plot: Bars, standalone: bool) -> str:
+def _draw_bars(plot: Bars, standalone: bool) -> str:
     left, top, height = 60, 56, 240
     room = _WIDTH - left - 20
     most = max((bar.value for bar in plot.bars), default=0) or 1
     wide = room / max(len(plot.bars), 1)
     parts = []
-    for mark in _marks(most):
+    for mark in _axis_marks(most):
         y = top + height - height * mark / most
         parts.append(
             f'<line x1="{left}" x2="{_WIDTH - 20}" y1="{y:.1f}" y2="{y:.1f}" stroke="currentColor" '
@@ -97,23 +97,23 @@ def _bars(plot: Bars, standalone: bool) -> str:
         x = left + number * wide
         tall, part = height * bar.value / most, height * bar.part / most
         note = f"{bar.label}: {bar.value:,} {plot.unit}" + (f", {bar.part:,} {plot.part}" if plot.part else "")
-        parts.append(_box(x + wide * 0.1, top + height - tall, wide * 0.8, tall, _BLUE, 0.85, note))
+        parts.append(_draw_box(x + wide * 0.1, top + height - tall, wide * 0.8, tall, _BLUE, 0.85, note))
         if part:
-            parts.append(_box(x + wide * 0.1, top + height - part, wide * 0.8, part, _RED, 1, note))
+            parts.append(_draw_box(x + wide * 0.1, top + height - part, wide * 0.8, part, _RED, 1, note))
         parts.append(_text(x + wide / 2, top + height + 16, _label(bar.label), "middle", 11, ready=True))
     parts.append(_text(left + room / 2, top + height + 36, plot.across, "middle", 12, faint=True))
-    parts.append(_legend(plot, top - 16))
+    parts.append(_draw_legend(plot, top - 16))
     return _svg(plot.title, _WIDTH, top + height + 52, parts, standalone)
 
 
-def _legend(plot: Bars, y: int) -> str:
-    parts = [_box(_WIDTH - 250, y - 9, 10, 10, _BLUE, 0.85), _text(_WIDTH - 236, y, plot.unit, "start", 11)]
+def _draw_legend(plot: Bars, y: int) -> str:
+    parts = [_draw_box(_WIDTH - 250, y - 9, 10, 10, _BLUE, 0.85), _text(_WIDTH - 236, y, plot.unit, "start", 11)]
     if plot.part:
-        parts += [_box(_WIDTH - 160, y - 9, 10, 10, _RED, 1), _text(_WIDTH - 146, y, plot.part, "start", 11)]
+        parts += [_draw_box(_WIDTH - 160, y - 9, 10, 10, _RED, 1), _text(_WIDTH - 146, y, plot.part, "start", 11)]
     return "".join(parts)
 
 
-def _calendar(plot: Calendar, standalone: bool) -> str:
+def _draw_calendar(plot: Calendar, standalone: bool) -> str:
     left, top, size = 40, 62, 13
     most = max(plot.days, default=0) or 1
     parts, month = [], 0
@@ -121,7 +121,7 @@ def _calendar(plot: Calendar, standalone: bool) -> str:
         day = plot.first + timedelta(days=number)
         x, y = left + number // 7 * size, top + number % 7 * size
         shade = 0.2 + 0.8 * (value / most) ** 0.5 if value else 0.07
-        parts.append(_box(x, y, size - 2, size - 2, _GREEN, shade, f"{day}: {value:,} {plot.unit}"))
+        parts.append(_draw_box(x, y, size - 2, size - 2, _GREEN, shade, f"{day}: {value:,} {plot.unit}"))
         if day.month != month and number % 7 == 0:
             month = day.month
             if number // 7 * size - 24 >= 0 or number == 0:
@@ -136,7 +136,7 @@ def _calendar(plot: Calendar, standalone: bool) -> str:
 
 # parts ----------------------------------------------------------------------------------------------------------------
 def _svg(title: str, width: float, height: float, parts: list[str], standalone: bool) -> str:
-    name = _safe(title)
+    name = _escape_text(title)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'height="{height:.0f}" role="img" aria-label="{name}" class="plot">'
@@ -145,8 +145,8 @@ def _svg(title: str, width: float, height: float, parts: list[str], standalone: 
     return f"{head}{_STYLE if standalone else ''}<title>{name}</title>{heading}{''.join(parts)}</svg>\n"
 
 
-def _box(x: float, y: float, width: float, height: float, colour: str, shade: float, note: str = "") -> str:
-    told = f"<title>{_safe(note)}</title>" if note else ""
+def _draw_box(x: float, y: float, width: float, height: float, colour: str, shade: float, note: str = "") -> str:
+    told = f"<title>{_escape_text(note)}</title>" if note else ""
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{max(height, 0):.1f}" rx="2" fill="{colour}" '
         f'fill-opacity="{shade:.2f}">{told}</rect>'
@@ -154,20 +154,20 @@ def _box(x: float, y: float, width: float, height: float, colour: str, shade: fl
 
 
 def _text(x: float, y: float, words: str, anchor: str, size: int, faint: bool = False, ready: bool = False) -> str:
-    shown = words if ready else _safe(words)
+    shown = words if ready else _escape_text(words)
     look = ' fill-opacity="0.7"' if faint else ""
     return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" fill="currentColor"{look}>{shown}</text>'
 
 
 def _label(words: str) -> str:
-    return escape(cut(printable(words, ""), 20))
+    return escape(cut_cells(printable(words, ""), 20))
 
 
-def _safe(words: str) -> str:
+def _escape_text(words: str) -> str:
     return escape(printable(words, ""))
 
 
-def _marks(most: int) -> list[int]:
+def _axis_marks(most: int) -> list[int]:
     """Round numbers up to the highest."""
     step = 1
     while most / step > 5:

@@ -13,15 +13,15 @@ from itertools import compress, islice
 from msgspec import Struct
 
 from everturn.analyse import plane
-from everturn.analyse.plane import Counts, Scope
-from everturn.analyse.shapes import named
+from everturn.analyse.plane import AnalyticsCounts, AnalyticsScope
+from everturn.analyse.shapes import matches_name
 from everturn.model.analytics import EDGE, INHERITED, ToolPair, Trail
 from everturn.store import Store
 
 TABLES = ("tool_total", "tool_position", "tool_duration", "tool_failure", "tool_pair")
 
 
-class Beside(Struct, frozen=True):
+class ToolNeighbour(Struct, frozen=True):
     """A tool that stands before, after or beside the one asked about; `tool` is empty at the edge of a turn."""
 
     tool: str
@@ -30,7 +30,7 @@ class Beside(Struct, frozen=True):
     errors: int  # how often the later one failed
 
 
-class AtPosition(Struct, frozen=True):
+class PositionCount(Struct, frozen=True):
     """Calls in the same batch of their turns."""
 
     position: int  # counted from 1; the last one stands for all later ones too
@@ -39,7 +39,7 @@ class AtPosition(Struct, frozen=True):
     error_rate: float
 
 
-class Failure(Struct, frozen=True):
+class FailureGroup(Struct, frozen=True):
     """Calls that failed in the same way."""
 
     error_class: str
@@ -64,46 +64,46 @@ class Inspection(Struct, frozen=True):
     p50_ms: int | None
     p95_ms: int | None
     timed: int  # calls whose duration is known
-    before: list[Beside]
-    after: list[Beside]
-    beside: list[Beside]  # in one batch with it; the tool itself when it was called twice in one batch
-    after_failure: list[Beside]  # what was tried next when it failed
-    positions: list[AtPosition]
-    failures: list[Failure]
+    before: list[ToolNeighbour]
+    after: list[ToolNeighbour]
+    beside: list[ToolNeighbour]  # in one batch with it; the tool itself when it was called twice in one batch
+    after_failure: list[ToolNeighbour]  # what was tried next when it failed
+    positions: list[PositionCount]
+    failures: list[FailureGroup]
 
 
-def inspect(store: Store, scope: Scope, wanted: str) -> Inspection | None:
+def inspect_tools(store: Store, scope: AnalyticsScope, wanted: str) -> Inspection | None:
     """What is known of the tools that fit the name; None when there are none."""
     plane.catch_up(store)
-    tools = known(store, scope, wanted)
+    tools = known_tools(store, scope, wanted)
     if not tools:
         return None
     if scope.everything:
-        counted = plane.counts(store, scope, TABLES)
-        return inspected(counted, tools, sum(row.n for row in counted.tools()))
-    around = _Around(plane.trails(store, scope), tools)
-    counted = plane.counted(around, TABLES)
-    return inspected(counted, tools, around.calls)
+        counted = plane.read_counts(store, scope, TABLES)
+        return inspect_tool(counted, tools, sum(row.n for row in counted.tools()))
+    around = _TurnsWithTools(plane.trails(store, scope), tools)
+    counted = plane.count_trails(around, TABLES)
+    return inspect_tool(counted, tools, around.calls)
 
 
-def near(store: Store, scope: Scope, wanted: str) -> list[str]:
+def similar_tools(store: Store, scope: AnalyticsScope, wanted: str) -> list[str]:
     """Tools that may have been meant."""
     from difflib import get_close_matches
 
     by_name: dict[str, list[str]] = {}  # agents have tools whose names differ in capitals only
-    for tool in sorted(_known(store, scope)):
+    for tool in sorted(_recorded_tools(store, scope)):
         by_name.setdefault(tool.casefold(), []).append(tool)
     found = (tool for name in get_close_matches(wanted.casefold(), by_name, 3, 0.5) for tool in by_name[name])
     return list(islice(found, 3))
 
 
-def known(store: Store, scope: Scope, wanted: str) -> set[str]:
+def known_tools(store: Store, scope: AnalyticsScope, wanted: str) -> set[str]:
     """The tools that were called and fit the name: the one of exactly that name, or all that it fits as a pattern."""
-    tools = _known(store, scope)
-    return {wanted} & tools or {tool for tool in tools if named(wanted, tool)}
+    tools = _recorded_tools(store, scope)
+    return {wanted} & tools or {tool for tool in tools if matches_name(wanted, tool)}
 
 
-def inspected(counted: Counts, tools: set[str], calls: int) -> Inspection:
+def inspect_tool(counted: AnalyticsCounts, tools: set[str], calls: int) -> Inspection:
     """The numbers of these tools, summed; `calls` are those of all tools."""
     rows = [row for row in counted.tools() if row.tool in tools]
     n, errors = sum(row.n for row in rows), sum(row.errors for row in rows)
@@ -124,22 +124,24 @@ def inspected(counted: Counts, tools: set[str], calls: int) -> Inspection:
         p50_ms=plane.percentile(times, 0.5),
         p95_ms=plane.percentile(times, 0.95),
         timed=sum(row.timed for row in rows),
-        before=_beside((pair.first, pair) for pair in following if pair.second in tools),
-        after=_beside((pair.second, pair) for pair in following if pair.first in tools),
-        beside=_beside(_others(counted.pairs("parallel"), tools)),
-        after_failure=_beside((pair.second, pair) for pair in counted.pairs("recovery") if pair.first in tools),
+        before=_count_neighbours((pair.first, pair) for pair in following if pair.second in tools),
+        after=_count_neighbours((pair.second, pair) for pair in following if pair.first in tools),
+        beside=_count_neighbours(_find_others(counted.pairs("parallel"), tools)),
+        after_failure=_count_neighbours(
+            (pair.second, pair) for pair in counted.pairs("recovery") if pair.first in tools
+        ),
         positions=_positions(counted, tools),
         failures=_failures(counted, tools),
     )
 
 
-def _known(store: Store, scope: Scope) -> set[str]:
+def _recorded_tools(store: Store, scope: AnalyticsScope) -> set[str]:
     if scope.everything:
-        return {row.tool for row in plane.counts(store, scope, ("tool_total",)).tools()}
+        return {row.tool for row in plane.read_counts(store, scope, ("tool_total",)).tools()}
     return {tool for _, trail in plane.trails(store, scope) for tool in trail.names}
 
 
-class _Around:
+class _TurnsWithTools:
     """Trails with nothing but the turns that use certain tools: all that is asked about those stands there."""
 
     def __init__(self, trails: Iterable[tuple[int, Trail]], tools: set[str]) -> None:
@@ -152,25 +154,25 @@ class _Around:
             numbers = {number for number, name in enumerate(trail.names) if name in self._tools}
             if numbers:
                 turns = {turn for turn, tool in zip(trail.turns, trail.tools, strict=True) if tool in numbers}
-                yield _only(trail, [turn in turns for turn in trail.turns])
+                yield _filter_trail(trail, [turn in turns for turn in trail.turns])
 
 
-def _only(trail: Trail, which: list[bool]) -> Trail:
+def _filter_trail(trail: Trail, which: list[bool]) -> Trail:
     columns = (trail.turns, trail.tools, trail.batches, trail.outcomes, trail.durations)
     return Trail(trail.names, *(list(compress(column, which)) for column in columns))
 
 
-def _beside(pairs: Iterable[tuple[str, ToolPair]]) -> list[Beside]:
+def _count_neighbours(pairs: Iterable[tuple[str, ToolPair]]) -> list[ToolNeighbour]:
     n: Counter[str] = Counter()
     errors: Counter[str] = Counter()
     for tool, pair in pairs:
         n[tool] += pair.n
         errors[tool] += pair.errors
     total = sum(n.values())
-    return [Beside(tool, n[tool], _share(n[tool], total), errors[tool]) for tool in _most_first(n)]
+    return [ToolNeighbour(tool, n[tool], _share(n[tool], total), errors[tool]) for tool in _sort_by_count(n)]
 
 
-def _others(pairs: Iterable[ToolPair], tools: set[str]) -> Iterable[tuple[str, ToolPair]]:
+def _find_others(pairs: Iterable[ToolPair], tools: set[str]) -> Iterable[tuple[str, ToolPair]]:
     """Seen from these tools; a pair of two of them is there once."""
     for pair in pairs:
         if pair.first in tools:
@@ -179,33 +181,33 @@ def _others(pairs: Iterable[ToolPair], tools: set[str]) -> Iterable[tuple[str, T
             yield pair.first, pair
 
 
-def _histogram(counted: Counts, tools: set[str]) -> dict[int, int]:
+def _histogram(counted: AnalyticsCounts, tools: set[str]) -> dict[int, int]:
     times: Counter[int] = Counter()
     for tool in tools:
         times.update(counted.times(tool))
     return times
 
 
-def _positions(counted: Counts, tools: set[str]) -> list[AtPosition]:
+def _positions(counted: AnalyticsCounts, tools: set[str]) -> list[PositionCount]:
     n: Counter[int] = Counter()
     errors: Counter[int] = Counter()
     for tool in tools:
         for position, (calls, failed) in counted.positions(tool).items():
             n[position] += calls
             errors[position] += failed
-    return [AtPosition(at + 1, n[at], errors[at], _share(errors[at], n[at])) for at in sorted(n)]
+    return [PositionCount(at + 1, n[at], errors[at], _share(errors[at], n[at])) for at in sorted(n)]
 
 
-def _failures(counted: Counts, tools: set[str]) -> list[Failure]:
+def _failures(counted: AnalyticsCounts, tools: set[str]) -> list[FailureGroup]:
     n: Counter[str] = Counter()
     for (tool, error_class), (failed, _) in counted.failures().items():
         if tool in tools:
             n[error_class] += failed
     total = sum(n.values())
-    return [Failure(name, n[name], _share(n[name], total)) for name in _most_first(n)]
+    return [FailureGroup(name, n[name], _share(n[name], total)) for name in _sort_by_count(n)]
 
 
-def _most_first(n: Mapping[str, int]) -> list[str]:
+def _sort_by_count(n: Mapping[str, int]) -> list[str]:
     return sorted(n, key=lambda name: (-n[name], name == EDGE, name))
 
 

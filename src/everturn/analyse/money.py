@@ -11,13 +11,13 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from everturn.analyse.prices import Prices, Rates, load, models_of
+from everturn.analyse.prices import Prices, Rates, load_prices, models_of
 from everturn.model.analytics import SLOT_MS, UsageRow
 
-__all__ = ["Cost", "Prices", "cost", "cost_by", "dollars", "load", "models_of"]
+__all__ = ["Cost", "Prices", "cost_by", "dollars", "load_prices", "models_of", "token_cost"]
 
 _SLOTS_A_DAY = 86_400_000 // SLOT_MS
-_EXACT = 1_000_000
+_MICRODOLLAR = 1_000_000
 _K = TypeVar("_K", bound=Hashable)
 
 
@@ -30,7 +30,7 @@ class Cost(Struct, frozen=True):
     unknown_models: tuple[str, ...] = ()  # theirs; "" where the transcript does not say
 
 
-def cost(rows: Iterable[UsageRow], prices: Prices) -> Cost:
+def token_cost(rows: Iterable[UsageRow], prices: Prices) -> Cost:
     """What the own usage of some rows costs. Rounded once, at the end, to the nearest micro-dollar."""
     exact = priced = unknown = 0
     models: set[str] = set()
@@ -38,11 +38,11 @@ def cost(rows: Iterable[UsageRow], prices: Prices) -> Cost:
         if row.inherited:
             continue
         day = None if row.slot < 0 else row.slot // _SLOTS_A_DAY
-        amount, known, rest = _of_row(row, prices.rates(row.model, day, row.prompt_size))
+        amount, known, rest = _row_cost(row, prices.rates(row.model, day, row.prompt_size))
         exact, priced, unknown = exact + amount, priced + known, unknown + rest
         if rest:
             models.add(row.model)
-    total = None if unknown and not priced else (exact + _EXACT // 2) // _EXACT
+    total = None if unknown and not priced else (exact + _MICRODOLLAR // 2) // _MICRODOLLAR
     return Cost(total, priced, unknown, tuple(sorted(models)))
 
 
@@ -51,7 +51,7 @@ def cost_by(rows: Iterable[UsageRow], prices: Prices, key: Callable[[UsageRow], 
     groups: dict[_K, list[UsageRow]] = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)
-    return {name: cost(group, prices) for name, group in groups.items()}
+    return {name: token_cost(group, prices) for name, group in groups.items()}
 
 
 def dollars(found: Cost) -> str:
@@ -62,7 +62,7 @@ def dollars(found: Cost) -> str:
     return f"${cents:,.4f}{more}" if 0 < found.micro_dollars < 10_000 else f"${cents:,.2f}{more}"
 
 
-def _of_row(row: UsageRow, rates: Rates | None) -> tuple[int, int, int]:
+def _row_cost(row: UsageRow, rates: Rates | None) -> tuple[int, int, int]:
     """The price in millionths of a micro-dollar, the tokens it is for, the tokens that have none."""
     short = max(row.tokens_cache_write - row.tokens_cache_write_1h, 0)
     tokens = (row.tokens_in, row.tokens_out, row.tokens_cache_read, short, row.tokens_cache_write_1h)

@@ -18,15 +18,15 @@ from everturn.analyse import plane
 from everturn.analyse.chance import (
     LEAST_SESSIONS,
     Crowd,
-    Habits,
+    ToolHabits,
     habits,
     habits_of,
+    is_surprising,
     next_by_chance,
-    surprising,
 )
-from everturn.analyse.plane import Scope
-from everturn.analyse.runs import Gathered, Steps, gathered
-from everturn.analyse.shapes import MANY
+from everturn.analyse.plane import AnalyticsScope
+from everturn.analyse.runs import PathCounts, Steps, count_paths
+from everturn.analyse.shapes import REPEATED
 from everturn.analyse.tracks import tools_of
 from everturn.model.analytics import ARROW, EDGE, ToolPath
 from everturn.store import Store
@@ -34,7 +34,7 @@ from everturn.store import Store
 _CANDIDATES = 400
 
 
-class Found(Struct, frozen=True):
+class ToolPathFinding(Struct, frozen=True):
     """A path worth knowing."""
 
     path: str  # `Read{2+} → Edit`: a step that is mostly repeated says so
@@ -47,7 +47,7 @@ class Found(Struct, frozen=True):
     errors: int  # how often a call of it failed
 
 
-class Place(Struct, frozen=True):
+class PositionInTurn(Struct, frozen=True):
     """Where in a turn a tool is used."""
 
     tool: str
@@ -63,18 +63,18 @@ class Place(Struct, frozen=True):
 class Paths(Struct, frozen=True):
     """The answer: paths, those with the largest surplus over chance first, and what they were found in."""
 
-    items: list[Found]
+    items: list[ToolPathFinding]
     sessions: int
     turns: int
     calls: int
     sampled: int  # sessions that chance was reckoned from
 
 
-class Chances:
+class PathChances:
     """How often paths would be seen by chance: reckoned from the sample, scaled to all sessions."""
 
-    def __init__(self, seen: Gathered) -> None:
-        self.pooled: Habits = habits(seen.steps, seen.windows)
+    def __init__(self, seen: PathCounts) -> None:
+        self.pooled: ToolHabits = habits(seen.steps, seen.windows)
         self._crowd = Crowd([habits_of(tools for _, tools in tools_of(trail)) for _, trail in seen.sample])
         self._together = Crowd([self.pooled])
         self._scale = seen.sessions / max(self._crowd.size, 1)
@@ -83,51 +83,51 @@ class Chances:
         """With the habits of each session."""
         return self._scale * self._crowd.expected(path)
 
-    def roughly(self, path: Steps) -> float:
+    def estimate_pooled(self, path: Steps) -> float:
         """As if all sessions were one."""
         return self._together.expected(path)
 
 
-def paths(store: Store, scope: Scope, top: int = 20, by_chance_too: bool = False) -> Paths:
+def find_paths(store: Store, scope: AnalyticsScope, top: int = 20, by_chance_too: bool = False) -> Paths:
     """The paths that are followed more often than chance explains; or all, the most frequent first."""
-    seen = gathered(store, scope)
-    found = every(seen, top) if by_chance_too else judged(seen)[:top]
+    seen = count_paths(store, scope)
+    found = every_path(seen, top) if by_chance_too else judge_paths(seen)[:top]
     return Paths(found, seen.sessions, seen.turns, seen.calls, len(seen.sample))
 
 
-def judged(seen: Gathered) -> list[Found]:
+def judge_paths(seen: PathCounts) -> list[ToolPathFinding]:
     """The paths worth knowing, those with the largest surplus over chance first."""
-    chances = Chances(seen)
-    likely = {path: chances.of(path) for path in _likely(seen, chances)}
-    likely = {path: chance for path, chance in likely.items() if surprising(seen.n[path], chance, seen.looked_at)}
+    chances = PathChances(seen)
+    likely = {path: chances.of(path) for path in _find_likely(seen, chances)}
+    likely = {path: chance for path, chance in likely.items() if is_surprising(seen.n[path], chance, seen.looked_at)}
     rows = seen.closer(likely)
     kept = {path: by_chance for path, by_chance in likely.items() if rows[path].sessions >= LEAST_SESSIONS}
-    held = _held(kept, seen.n)
+    held = _count_contained(kept, seen.n)
     whole = [
         path
         for path, by_chance in kept.items()
-        if path not in held or surprising(seen.n[path] - held[path], by_chance, seen.looked_at)
+        if path not in held or is_surprising(seen.n[path] - held[path], by_chance, seen.looked_at)
     ]
     whole.sort(key=lambda path: (kept[path] - seen.n[path], path))
-    return [_found(rows[path], kept[path]) for path in whole]
+    return [_make_finding(rows[path], kept[path]) for path in whole]
 
 
-def every(seen: Gathered, top: int) -> list[Found]:
+def every_path(seen: PathCounts, top: int) -> list[ToolPathFinding]:
     """The most frequent paths, whether or not chance explains them."""
     frequent = sorted(seen.n, key=lambda path: (-seen.n[path], path))[:top]
-    chances, rows = Chances(seen), seen.closer(frequent)
-    return [_found(rows[path], chances.of(path)) for path in frequent]
+    chances, rows = PathChances(seen), seen.closer(frequent)
+    return [_make_finding(rows[path], chances.of(path)) for path in frequent]
 
 
-def places(store: Store, scope: Scope, top: int = 20) -> list[Place]:
+def list_positions(store: Store, scope: AnalyticsScope, top: int = 20) -> list[PositionInTurn]:
     """Where in turns the tools are used, the most used first."""
     plane.catch_up(store)
-    counted = plane.counts(store, scope, ("tool_total", "tool_pair"))
+    counted = plane.read_counts(store, scope, ("tool_total", "tool_pair"))
     first = {pair.second: pair.n for pair in counted.pairs("next") if pair.first == EDGE}
     last = {pair.first: pair.n for pair in counted.pairs("next") if pair.second == EDGE}
     rows = sorted(counted.tools(), key=lambda row: (-row.n, row.tool))[:top]
     return [
-        Place(
+        PositionInTurn(
             row.tool, row.n, row.turns, row.sessions, round(1 + row.position / row.n, 2),
             round(first.get(row.tool, 0) / row.turns, 3), round(last.get(row.tool, 0) / row.turns, 3),
             round(row.parallel / row.n, 3),
@@ -136,28 +136,28 @@ def places(store: Store, scope: Scope, top: int = 20) -> list[Place]:
     ]  # fmt: skip
 
 
-def _likely(seen: Gathered, chances: Chances) -> list[Steps]:
+def _find_likely(seen: PathCounts, chances: PathChances) -> list[Steps]:
     """Those that may be worth knowing, by cheap questions: only they are looked at any closer."""
-    rough = {path: chances.roughly(path) for path in seen.n}
-    likely = [path for path, n in seen.n.items() if surprising(n, rough[path], seen.looked_at)]
+    rough = {path: chances.estimate_pooled(path) for path in seen.n}
+    likely = [path for path, n in seen.n.items() if is_surprising(n, rough[path], seen.looked_at)]
     likely.sort(key=lambda path: (rough[path] - seen.n[path], path))
-    extending = (path for path in likely if _extends(path, seen, chances))
+    extending = (path for path in likely if _is_extension(path, seen, chances))
     return [path for path, _ in zip(extending, range(_CANDIDATES), strict=False)]
 
 
-def _extends(path: Steps, seen: Gathered, chances: Chances) -> bool:
+def _is_extension(path: Steps, seen: PathCounts, chances: PathChances) -> bool:
     """Whether both ends belong to it: the shorter path would not meet that tool so often by chance."""
     if len(path) == 2:
         return True
     goes_on = seen.windows[len(path)] / max(seen.windows[len(path) - 1], 1)
     for shorter, beside, end in ((path[:-1], path[-2], path[-1]), (path[1:], path[1], path[0])):
         by_chance = seen.n.get(shorter, 0) * goes_on * next_by_chance(beside, end, chances.pooled)
-        if not surprising(seen.n[path], by_chance, seen.looked_at):
+        if not is_surprising(seen.n[path], by_chance, seen.looked_at):
             return False
     return True
 
 
-def _held(kept: Iterable[Steps], n: Mapping[Steps, int]) -> dict[Steps, int]:
+def _count_contained(kept: Iterable[Steps], n: Mapping[Steps, int]) -> dict[Steps, int]:
     """By path: how often it was seen as a part of longer ones that are kept.
 
     Different paths of one length that hold it at the same place are different occasions and add up.
@@ -173,12 +173,12 @@ def _held(kept: Iterable[Steps], n: Mapping[Steps, int]) -> dict[Steps, int]:
     return held
 
 
-def _found(row: ToolPath, by_chance: float) -> Found:
+def _make_finding(row: ToolPath, by_chance: float) -> ToolPathFinding:
     path = ARROW.join(
-        tool + MANY * (repeated * 2 > row.n) for tool, repeated in zip(row.steps, row.repeated, strict=False)
+        tool + REPEATED * (repeated * 2 > row.n) for tool, repeated in zip(row.steps, row.repeated, strict=False)
     )
     lift = row.n / by_chance if by_chance else float(row.n)
     position = 1 + row.position / row.n
-    return Found(
+    return ToolPathFinding(
         path, row.steps, row.n, row.sessions, round(lift, 2), round(by_chance, 2), round(position, 2), row.errors
     )

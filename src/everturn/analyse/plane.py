@@ -12,21 +12,32 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.tallies import ALL, Tallying
+from everturn.derive.tallies import ALL, TallyBuilder
 from everturn.derive.trails import turns_of
 from everturn.model.analytics import ARROW, ActivityRow, ToolPair, ToolPath, ToolTotal, Trail, UsageRow, bucket_start
 from everturn.store import SessionFilter, Store
 
-__all__ = ["Counts", "Scope", "activity", "catch_up", "counted", "counts", "percentile", "trails", "turns_of", "usage"]
+__all__ = [
+    "AnalyticsCounts",
+    "AnalyticsScope",
+    "activity",
+    "catch_up",
+    "count_trails",
+    "percentile",
+    "read_counts",
+    "trails",
+    "turns_of",
+    "usage",
+]
 
 #: Calls counted in one transaction, and the most sessions.
 _CALLS, _SESSIONS = 20_000, 500
-_MANY = 100_000  # sessions that are counted out beforehand, to say how far the work is
+_MOST_COUNTED = 100_000  # sessions that are counted out beforehand, to say how far the work is
 
 Rows = dict[tuple[int | str, ...], list[int]]
 
 
-class Scope(Struct, frozen=True):
+class AnalyticsScope(Struct, frozen=True):
     """Which sessions to look at. What is empty does not limit; with nothing set the answer comes from the totals.
 
     `kinds` and `states` of the filter are not looked at: each call is counted once anyway.
@@ -43,7 +54,7 @@ class Scope(Struct, frozen=True):
         return self.only is None and replace(wanted, kinds=(), states=()) == SessionFilter(kinds=(), states=())
 
 
-class Counts(Struct, frozen=True):
+class AnalyticsCounts(Struct, frozen=True):
     """What was counted, of the tables asked for: table → key (without `subagent`) → counters."""
 
     tables: dict[str, Rows]
@@ -56,13 +67,13 @@ class Counts(Struct, frozen=True):
     def pairs(self, relation: str = "") -> list[ToolPair]:
         """Of `tool_pair`, the most frequent first."""
         found = self.tables["tool_pair"].items()
-        rows = [_pair(key, row) for key, row in found if relation in ("", key[0])]
+        rows = [_read_pair(key, row) for key, row in found if relation in ("", key[0])]
         return sorted(rows, key=lambda row: (-row.n, row.relation, row.first, row.second))
 
     def paths(self, length: int = 0) -> list[ToolPath]:
         """Of `tool_path`, the most frequent first; of one length, or of all."""
         found = self.tables["tool_path"].items()
-        rows = [_path(str(key[1]), int(key[0]), row) for key, row in found if length in (0, key[0])]
+        rows = [_read_path(str(key[1]), int(key[0]), row) for key, row in found if length in (0, key[0])]
         return sorted(rows, key=lambda row: (-row.n, row.steps))
 
     def times(self, tool: str) -> dict[int, int]:
@@ -97,8 +108,8 @@ def catch_up(store: Store, progress: Callable[[int, int], None] = lambda done, t
     if not store.stale_sessions(1) and store.check_rules():
         return 0
     store.check_rules()
-    done, total = 0, len(store.stale_sessions(_MANY))
-    while portion := _portion(store.stale_sessions(_SESSIONS)):
+    done, total = 0, len(store.stale_sessions(_MOST_COUNTED))
+    while portion := _take_portion(store.stale_sessions(_SESSIONS)):
         with store.write():
             store.recount(portion)
         done += len(portion)
@@ -106,38 +117,38 @@ def catch_up(store: Store, progress: Callable[[int, int], None] = lambda done, t
     return done
 
 
-def counts(store: Store, scope: Scope, tables: Sequence[str] = ALL, least: int = 1) -> Counts:
+def read_counts(store: Store, scope: AnalyticsScope, tables: Sequence[str] = ALL, least: int = 1) -> AnalyticsCounts:
     """The tables asked for (names of `model.analytics.TALLIES`), over the sessions of a scope.
 
     Rows of `tool_path` with fewer than `least` occurrences are left out.
     """
     if scope.everything:
         limits = {"tool_path": least}
-        return Counts({name: store.totals(name, scope.subagents, limits.get(name, 1)) for name in tables})
-    return counted((trail for _, trail in trails(store, scope)), tables, least)
+        return AnalyticsCounts({name: store.totals(name, scope.subagents, limits.get(name, 1)) for name in tables})
+    return count_trails((trail for _, trail in trails(store, scope)), tables, least)
 
 
-def counted(of: Iterable[Trail], tables: Sequence[str] = ALL, least: int = 1) -> Counts:
+def count_trails(of: Iterable[Trail], tables: Sequence[str] = ALL, least: int = 1) -> AnalyticsCounts:
     """The same tables over trails that are at hand."""
-    tallying = Tallying(tables)
+    tallying = TallyBuilder(tables)
     for trail in of:
         tallying.add(trail)
     found = tallying.tally(0, least)
-    return Counts({name: {key[1:]: row for key, row in rows.items()} for name, rows in found.items()})
+    return AnalyticsCounts({name: {key[1:]: row for key, row in rows.items()} for name, rows in found.items()})
 
 
-def trails(store: Store, scope: Scope) -> Iterator[tuple[int, Trail]]:
+def trails(store: Store, scope: AnalyticsScope) -> Iterator[tuple[int, Trail]]:
     """The tool use of the sessions of a scope, by session id; `turns_of` takes a trail apart."""
     if scope.only != ():
         yield from store.trails(scope.sessions, scope.only or (), scope.subagents)
 
 
-def usage(store: Store, scope: Scope) -> list[UsageRow]:
+def usage(store: Store, scope: AnalyticsScope) -> list[UsageRow]:
     """Tokens by session, quarter of an hour and model, inherited ones marked."""
     return [] if scope.only == () else store.usage(scope.sessions, scope.only or (), scope.subagents)
 
 
-def activity(store: Store, scope: Scope) -> list[ActivityRow]:
+def activity(store: Store, scope: AnalyticsScope) -> list[ActivityRow]:
     """Turns and calls by session and quarter of an hour."""
     return [] if scope.only == () else store.activity(scope.sessions, scope.only or (), scope.subagents)
 
@@ -155,7 +166,7 @@ def percentile(times: dict[int, int], share: float) -> int | None:
     return None
 
 
-def _portion(stale: list[tuple[int, int]]) -> list[int]:
+def _take_portion(stale: list[tuple[int, int]]) -> list[int]:
     """As many sessions as one transaction takes; one at least."""
     portion, calls = list[int](), 0
     for session, n in stale:
@@ -166,11 +177,11 @@ def _portion(stale: list[tuple[int, int]]) -> list[int]:
     return portion
 
 
-def _path(path: str, length: int, row: list[int]) -> ToolPath:
+def _read_path(path: str, length: int, row: list[int]) -> ToolPath:
     n, sessions, turns, position, errors = row[:5]
     return ToolPath(tuple(path.split(ARROW)), n, sessions, turns, position, errors, tuple(row[5 : 5 + length]))
 
 
-def _pair(key: tuple[int | str, ...], row: list[int]) -> ToolPair:
+def _read_pair(key: tuple[int | str, ...], row: list[int]) -> ToolPair:
     relation, first, second = map(str, key)
     return ToolPair(relation, first, second, *row)

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from everturn.analyse import plane
 from everturn.analyse.inspect import Inspection
-from everturn.analyse.plane import Scope
+from everturn.analyse.plane import AnalyticsScope
 from everturn.model.analytics import EDGE, LAST_POSITION, SLOT_MS
 from everturn.store import Store
 
@@ -33,7 +33,7 @@ class Heat(Struct, frozen=True, tag=True):
     values: list[list[int]]
 
 
-class Bar(Struct, frozen=True):
+class PlotBar(Struct, frozen=True):
     """One bar; `part` of it is of another colour."""
 
     label: str
@@ -47,7 +47,7 @@ class Bars(Struct, frozen=True, tag=True):
     title: str
     across: str
     unit: str  # what is counted
-    bars: list[Bar]
+    bars: list[PlotBar]
     part: str = ""  # what the other colour means
 
 
@@ -63,10 +63,10 @@ class Calendar(Struct, frozen=True, tag=True):
 Plot = Heat | Bars | Calendar
 
 
-def transitions(store: Store, scope: Scope, top: int = 12) -> Heat | None:
+def transitions(store: Store, scope: AnalyticsScope, top: int = 12) -> Heat | None:
     """Which tool comes after which: rows are the earlier one; the most used tools only."""
     plane.catch_up(store)
-    counted = plane.counts(store, scope, ("tool_total", "tool_pair"))
+    counted = plane.read_counts(store, scope, ("tool_total", "tool_pair"))
     tools = [row.tool for row in counted.tools()[:top]]
     if not tools:
         return None
@@ -75,10 +75,10 @@ def transitions(store: Store, scope: Scope, top: int = 12) -> Heat | None:
     return Heat("Which tool comes after which", "then", "first", [START, *tools], [*tools, END], values)
 
 
-def turn_lengths(store: Store, scope: Scope) -> Bars | None:
+def turn_lengths(store: Store, scope: AnalyticsScope) -> Bars | None:
     """How many calls turns have."""
     plane.catch_up(store)
-    lengths = plane.counts(store, scope, ("turn_length",)).lengths()
+    lengths = plane.read_counts(store, scope, ("turn_length",)).lengths()
     n: Counter[int] = Counter()
     failed: Counter[int] = Counter()
     for calls, (turns, with_error) in lengths.items():
@@ -88,7 +88,7 @@ def turn_lengths(store: Store, scope: Scope) -> Bars | None:
     if not n:
         return None
     starts = [start for start in _LENGTHS if start <= max(n)]
-    bars = [Bar(_range(start), n[start], failed[start]) for start in starts]
+    bars = [PlotBar(_range(start), n[start], failed[start]) for start in starts]
     return Bars("How long turns are", "calls in the turn", "turns", bars, "with a failed call")
 
 
@@ -96,14 +96,14 @@ def errors_by_position(inspection: Inspection) -> Bars:
     """Where in a turn calls of a tool stand, and how many of them failed."""
     n = {one.position: one for one in inspection.positions}
     bars = [
-        Bar(f"{at}+" if at > LAST_POSITION else str(at), n[at].n if at in n else 0, n[at].errors if at in n else 0)
+        PlotBar(f"{at}+" if at > LAST_POSITION else str(at), n[at].n if at in n else 0, n[at].errors if at in n else 0)
         for at in range(1, max(n, default=0) + 1)
     ]
     title = ", ".join(inspection.tools[:3]) + (", …" if len(inspection.tools) > 3 else "")
     return Bars(f"Where in a turn: {title}", "batch of the turn", "calls", bars, "failed")
 
 
-def activity_calendar(store: Store, scope: Scope, unit: str = "turns", weeks: int = 53) -> Calendar | None:
+def activity_calendar(store: Store, scope: AnalyticsScope, unit: str = "turns", weeks: int = 53) -> Calendar | None:
     """`unit` (turns, prompts, calls, errors) for each day, UTC, of the last weeks there is something of."""
     plane.catch_up(store)
     rows = ((row.slot, getattr(row, unit)) for row in plane.activity(store, scope))

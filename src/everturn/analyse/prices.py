@@ -36,10 +36,10 @@ from msgspec import Struct
 from everturn.errors import BadConfig
 from everturn.model.analytics import PROMPT_SIZES
 
-_OURS = Path(__file__).with_name("prices.toml")
+_BUNDLED_PRICES = Path(__file__).with_name("prices.toml")
 _DATED = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2})$")
 _EPOCH = date(1970, 1, 1)
-_EXACT = 1_000_000
+_MICRODOLLARS = 1_000_000
 
 
 class Rates(Struct, frozen=True):
@@ -79,21 +79,21 @@ class Prices(Struct, frozen=True):
         return None
 
 
-def load(own: Path | None = None) -> Prices:
+def load_prices(own: Path | None = None) -> Prices:
     """Our list, and over it the user's own when there is such a file. Raises BadConfig when that cannot be used."""
-    ours = _read(_OURS)
+    ours = _read_prices(_BUNDLED_PRICES)
     if own is None or not own.is_file():
         return ours
-    theirs = _read(own)
+    theirs = _read_prices(own)
     return Prices(theirs.as_of or ours.as_of, ours.models | theirs.models)
 
 
 def models_of(path: Path) -> tuple[str, ...]:
     """The names of models that a list has prices for. Raises BadConfig."""
-    return tuple(sorted(_read(path).models))
+    return tuple(sorted(_read_prices(path).models))
 
 
-class _Above(Struct, frozen=True, forbid_unknown_fields=True):
+class _LongPromptRates(Struct, frozen=True, forbid_unknown_fields=True):
     prompt: int
     input: Decimal
     output: Decimal
@@ -102,7 +102,7 @@ class _Above(Struct, frozen=True, forbid_unknown_fields=True):
     cache_write_1h: Decimal | None = None
 
 
-class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
+class _PriceEntry(Struct, frozen=True, forbid_unknown_fields=True):
     names: list[str]
     input: Decimal
     output: Decimal
@@ -110,18 +110,18 @@ class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
     cache_write: Decimal | None = None
     cache_write_1h: Decimal | None = None
     since: date | None = msgspec.field(default=None, name="from")
-    above: _Above | None = None
+    above: _LongPromptRates | None = None
 
 
-class _List(Struct, frozen=True, forbid_unknown_fields=True):
+class _PriceList(Struct, frozen=True, forbid_unknown_fields=True):
     as_of: str = ""
-    price: list[_Entry] = []
+    price: list[_PriceEntry] = []
 
 
-def _read(path: Path) -> Prices:
+def _read_prices(path: Path) -> Prices:
     try:
         found = tomllib.loads(path.read_text("utf-8"), parse_float=Decimal)
-        listed = msgspec.convert(found, _List, strict=False)
+        listed = msgspec.convert(found, _PriceList, strict=False)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise BadConfig("prices", f"{path} is not a list of prices: {error}") from None
     models: dict[str, list[Price]] = {}
@@ -129,10 +129,10 @@ def _read(path: Path) -> Prices:
         price = _price(entry, path)
         for name in entry.names:
             models.setdefault(name, []).append(price)
-    return Prices(listed.as_of, {name: tuple(sorted(found, key=_newest)) for name, found in models.items()})
+    return Prices(listed.as_of, {name: tuple(sorted(found, key=_newest_first)) for name, found in models.items()})
 
 
-def _price(entry: _Entry, path: Path) -> Price:
+def _price(entry: _PriceEntry, path: Path) -> Price:
     since = None if entry.since is None else (entry.since - _EPOCH) // timedelta(days=1)
     if entry.above is None:
         return Price(since, _rates(entry, path))
@@ -142,11 +142,11 @@ def _price(entry: _Entry, path: Path) -> Price:
     return Price(since, _rates(entry, path), PROMPT_SIZES.index(entry.above.prompt) + 1, _rates(entry.above, path))
 
 
-def _rates(entry: _Entry | _Above, path: Path) -> Rates:
+def _rates(entry: _PriceEntry | _LongPromptRates, path: Path) -> Rates:
     def exact(value: Any) -> Any:
         if value is None:
             return None
-        number = Decimal(value) * _EXACT
+        number = Decimal(value) * _MICRODOLLARS
         if number < 0 or number != int(number):
             raise BadConfig("prices", f"{path}: {value} is no price with at most six decimals")
         return int(number)
@@ -155,5 +155,5 @@ def _rates(entry: _Entry | _Above, path: Path) -> Rates:
     return Rates(*map(exact, kinds))
 
 
-def _newest(price: Price) -> tuple[bool, int]:
+def _newest_first(price: Price) -> tuple[bool, int]:
     return price.since is None, -(price.since or 0)

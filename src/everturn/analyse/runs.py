@@ -15,20 +15,20 @@ from msgspec import Struct
 
 from everturn.analyse import plane
 from everturn.analyse.chance import LEAST_SUPPORT
-from everturn.analyse.plane import Scope
-from everturn.analyse.tracks import UNKNOWN_TOOL, Failed, failed_of
+from everturn.analyse.plane import AnalyticsScope
+from everturn.analyse.tracks import UNKNOWN_TOOL, FailureTally, failed_of
 from everturn.model.analytics import INHERITED, LONGEST_PATH, ToolPath, Trail
 from everturn.store import Store
 
 #: Sessions that chance is reckoned from, at most twice as many.
 SAMPLE = 500
-_RARE = 20_000  # what is seen less than once in so many places is not looked at
+_RARE_SHARE = 20_000  # what is seen less than once in so many places is not looked at
 _TABLES = ("plane_total", "tool_path", "tool_total", "tool_failure")
 
 Steps = tuple[str, ...]
 
 
-class Gathered(Struct, frozen=True):
+class PathCounts(Struct, frozen=True):
     """What was seen in a scope."""
 
     n: dict[Steps, int]  # paths of two steps or more that are not too rare
@@ -48,10 +48,10 @@ class Gathered(Struct, frozen=True):
         return sum(self.windows[2:])
 
 
-def gathered(store: Store, scope: Scope) -> Gathered:
+def count_paths(store: Store, scope: AnalyticsScope) -> PathCounts:
     """From the totals where the scope does not limit, else from the trails."""
     plane.catch_up(store)
-    return _from_totals(store, scope) if scope.everything else _from_trails(store, scope)
+    return _count_from_totals(store, scope) if scope.everything else _count_from_trails(store, scope)
 
 
 class Sample:
@@ -74,15 +74,15 @@ class Sample:
         self._seen += 1
 
 
-def _from_totals(store: Store, scope: Scope) -> Gathered:
-    size = plane.counts(store, scope, ("plane_total",))
-    counted = plane.counts(store, scope, _TABLES, _least(size.total("path2")))
+def _count_from_totals(store: Store, scope: AnalyticsScope) -> PathCounts:
+    size = plane.read_counts(store, scope, ("plane_total",))
+    counted = plane.read_counts(store, scope, _TABLES, _least_support(size.total("path2")))
     rows = {row.steps: row for row in counted.paths()}
     sample = Sample()
     for session, trail in plane.trails(store, scope):
         sample.add(session, trail)
     missing = {tool: found for (tool, error), found in counted.failures().items() if error == UNKNOWN_TOOL}
-    return Gathered(
+    return PathCounts(
         {steps: row.n for steps, row in rows.items() if len(steps) > 1},
         {steps[0]: row.n for steps, row in rows.items() if len(steps) == 1},
         (0, *(size.total(f"path{length}") for length in range(1, LONGEST_PATH + 1))),
@@ -93,7 +93,7 @@ def _from_totals(store: Store, scope: Scope) -> Gathered:
 
 
 # a choice of sessions -------------------------------------------------------------------------------------------------
-class _Letters(dict[str, str]):
+class _ToolLetters(dict[str, str]):
     """A letter for each tool, given out as they come."""
 
     def __missing__(self, tool: str) -> str:
@@ -104,7 +104,7 @@ class _Letters(dict[str, str]):
         return tuple(names[ord(letter) - 0x100] for letter in letters)
 
 
-class _Turn(Struct):
+class _LetterTurn(Struct):
     """The steps of a turn as letters, and from which of them on they are the session's own."""
 
     steps: str
@@ -112,42 +112,42 @@ class _Turn(Struct):
     at: list[int]  # where each step begins in the trail, and behind them where the turn ends
 
 
-def _from_trails(store: Store, scope: Scope) -> Gathered:
-    letters, sample, failed = _Letters(), Sample(), Failed()
+def _count_from_trails(store: Store, scope: AnalyticsScope) -> PathCounts:
+    letters, sample, failed = _ToolLetters(), Sample(), FailureTally()
     n: list[Counter[str]] = [Counter() for _ in range(LONGEST_PATH + 1)]
     sessions = turns = calls = 0
     for session, trail in plane.trails(store, scope):
         sample.add(session, trail)
         failed.add(trail)
-        of_session = list(_turns(trail, letters))
+        of_session = list(_letter_turns(trail, letters))
         sessions += bool(of_session)
         turns += len(of_session)
         calls += sum(not outcome & INHERITED for outcome in trail.outcomes)
         for length in range(1, LONGEST_PATH + 1):
-            n[length].update(_windows(of_session, length))
+            n[length].update(_find_windows(of_session, length))
     names = list(letters)
     windows = tuple(counter.total() for counter in n)
-    least = _least(windows[2])
+    least = _least_support(windows[2])
     seen = {letters.tools(path, names): times for counter in n for path, times in counter.items() if times >= least}
     steps = {path[0]: times for path, times in seen.items() if len(path) == 1}
-    return Gathered(
+    return PathCounts(
         {path: times for path, times in seen.items() if len(path) > 1}, steps, windows, sessions, turns, calls,
-        failed.working(), failed.missing(), sample.kept, lambda paths: _closer(store, scope, letters, paths),
+        failed.working(), failed.missing(), sample.kept, lambda paths: _count_details(store, scope, letters, paths),
     )  # fmt: skip
 
 
-def _turns(trail: Trail, letters: _Letters) -> Iterator[_Turn]:
+def _letter_turns(trail: Trail, letters: _ToolLetters) -> Iterator[_LetterTurn]:
     names = [letters[name] for name in trail.names]
     start, tools, outcomes = 0, trail.tools, trail.outcomes
     for _, group in groupby(trail.turns):
         end = start + sum(1 for _ in group)
         at = [number for number in range(start, end) if number == start or tools[number] != tools[number - 1]]
         own = next((step for step, number in enumerate(at) if not outcomes[number] & INHERITED), len(at))
-        yield _Turn("".join([names[tools[number]] for number in at]), own, [*at, end])
+        yield _LetterTurn("".join([names[tools[number]] for number in at]), own, [*at, end])
         start = end
 
 
-def _windows(turns: Iterable[_Turn], length: int) -> Iterator[str]:
+def _find_windows(turns: Iterable[_LetterTurn], length: int) -> Iterator[str]:
     """Every path of that length; one counts where its last step is the session's own."""
     for turn in turns:
         steps = turn.steps
@@ -155,28 +155,30 @@ def _windows(turns: Iterable[_Turn], length: int) -> Iterator[str]:
             yield steps[start : start + length]
 
 
-def _closer(store: Store, scope: Scope, letters: _Letters, paths: Collection[Steps]) -> dict[Steps, ToolPath]:
+def _count_details(
+    store: Store, scope: AnalyticsScope, letters: _ToolLetters, paths: Collection[Steps]
+) -> dict[Steps, ToolPath]:
     wanted = {"".join(letters[tool] for tool in path): path for path in paths}
-    found: dict[str, _Detail] = defaultdict(_Detail)
+    found: dict[str, _PathDetail] = defaultdict(_PathDetail)
     lengths = {len(path) for path in paths}
     for _, trail in plane.trails(store, scope):
         met: set[str] = set()
-        for turn in _turns(trail, letters):
-            in_turn = {window for length in lengths for window in _windows([turn], length) if window in wanted}
+        for turn in _letter_turns(trail, letters):
+            in_turn = {window for length in lengths for window in _find_windows([turn], length) if window in wanted}
             for window in in_turn:
                 found[window].add(trail, turn, window, window not in met)
             met |= in_turn
     return {path: found[window].row(path) for window, path in wanted.items()}
 
 
-class _Detail:
+class _PathDetail:
     """What is gathered of one path."""
 
     def __init__(self) -> None:
         self.n = self.sessions = self.turns = self.position = self.errors = 0
         self.repeated = [0] * LONGEST_PATH
 
-    def add(self, trail: Trail, turn: _Turn, window: str, is_new: bool) -> None:
+    def add(self, trail: Trail, turn: _LetterTurn, window: str, is_new: bool) -> None:
         """All times it stands in a turn."""
         self.sessions += is_new
         self.turns += 1
@@ -196,5 +198,5 @@ class _Detail:
         )
 
 
-def _least(pairs: int) -> int:
-    return max(LEAST_SUPPORT, pairs // _RARE)
+def _least_support(pairs: int) -> int:
+    return max(LEAST_SUPPORT, pairs // _RARE_SHARE)

@@ -15,8 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.analyse import plane
-from everturn.analyse.money import Cost, Prices, cost
-from everturn.analyse.plane import Scope
+from everturn.analyse.money import Cost, Prices, token_cost
+from everturn.analyse.plane import AnalyticsScope
 from everturn.analyse.plots import day_of
 from everturn.model.analytics import SLOT_MS, ActivityRow, UsageRow
 from everturn.model.archive import Session
@@ -49,7 +49,7 @@ class Period(Struct, frozen=True):
     cost: Cost
 
 
-class Used(Struct, frozen=True):
+class UseTotal(Struct, frozen=True):
     """A tool, or a class of errors, over all of the time."""
 
     name: str
@@ -64,32 +64,32 @@ class Stats(Struct, frozen=True):
     total: Period
     subagents: Cost  # the part of the total that subagents cost
     inherited_tokens: int  # what forks repeat: counted where it was made, never here
-    tools: list[Used]
-    errors: list[Used]
+    tools: list[UseTotal]
+    errors: list[UseTotal]
     prices_as_of: str
 
 
-def stats(store: Store, scope: Scope, prices: Prices, period: str = "month", by: str = "") -> Stats:
+def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str = "month", by: str = "") -> Stats:
     """Of the sessions of a scope; with `since` in it only what happened since then."""
     plane.catch_up(store)
     since = (scope.sessions.since if scope.sessions else None) or 0
-    activity = [row for row in plane.activity(store, scope) if _is_since(row.slot, since)]
-    usage = [row for row in plane.usage(store, scope) if _is_since(row.slot, since)]
+    activity = [row for row in plane.activity(store, scope) if _is_after(row.slot, since)]
+    usage = [row for row in plane.usage(store, scope) if _is_after(row.slot, since)]
     own = [row for row in usage if not row.inherited]
-    sums = _sums(activity, own, _named(period), _key(by, _sessions(store) if by else {}))
-    counted = plane.counts(store, scope, ("tool_total", "tool_failure"))
+    sums = _sum_periods(activity, own, _period_namer(period), _key_getter(by, _sessions(store) if by else {}))
+    counted = plane.read_counts(store, scope, ("tool_total", "tool_failure"))
     return Stats(
-        [_period(*place, sums[place], prices) for place in sorted(sums)],
-        _period(UNDATED, "", _together(sums.values()), prices),
-        cost(_of_subagents(store, scope, own), prices),
+        [_make_period(*place, sums[place], prices) for place in sorted(sums)],
+        _make_period(UNDATED, "", _add_sums(sums.values()), prices),
+        token_cost(_subagent_usage(store, scope, own), prices),
         sum(_tokens(row) for row in usage if row.inherited),
-        [Used(row.tool, row.n, row.errors) for row in counted.tools()[:_TOP]],
+        [UseTotal(row.tool, row.n, row.errors) for row in counted.tools()[:_TOP]],
         _failures(counted.failures()),
         prices.as_of,
     )
 
 
-class _Sum:
+class _PeriodSum:
     """What is gathered of one period and key."""
 
     def __init__(self) -> None:
@@ -106,16 +106,16 @@ class _Sum:
         self.busy_ms += row.busy_ms
 
 
-def _sums(
+def _sum_periods(
     activity: Iterable[ActivityRow],
     usage: Iterable[UsageRow],
     name: Callable[[int], str],
     key: Callable[[int, str], str],
-) -> dict[tuple[str, str], _Sum]:
-    sums: dict[tuple[str, str], _Sum] = defaultdict(_Sum)
+) -> dict[tuple[str, str], _PeriodSum]:
+    sums: dict[tuple[str, str], _PeriodSum] = defaultdict(_PeriodSum)
     names: dict[int, str] = {}  # a day is named once
 
-    def at(slot: int, session: int, model: str) -> _Sum:
+    def at(slot: int, session: int, model: str) -> _PeriodSum:
         day = slot // _SLOTS_A_DAY
         if day not in names:
             names[day] = name(slot)
@@ -130,8 +130,8 @@ def _sums(
     return sums
 
 
-def _together(sums: Iterable[_Sum]) -> _Sum:
-    whole = _Sum()
+def _add_sums(sums: Iterable[_PeriodSum]) -> _PeriodSum:
+    whole = _PeriodSum()
     for one in sums:
         whole.sessions |= one.sessions
         whole.usage += one.usage
@@ -140,7 +140,7 @@ def _together(sums: Iterable[_Sum]) -> _Sum:
     return whole
 
 
-def _of_subagents(store: Store, scope: Scope, usage: Iterable[UsageRow]) -> list[UsageRow]:
+def _subagent_usage(store: Store, scope: AnalyticsScope, usage: Iterable[UsageRow]) -> list[UsageRow]:
     """Those that are not there when only main sessions are asked."""
     if not scope.subagents:
         return []
@@ -148,16 +148,16 @@ def _of_subagents(store: Store, scope: Scope, usage: Iterable[UsageRow]) -> list
     return [row for row in usage if row.session not in of_main]
 
 
-def _period(name: str, key: str, of: _Sum, prices: Prices) -> Period:
+def _make_period(name: str, key: str, of: _PeriodSum, prices: Prices) -> Period:
     rows = of.usage
     return Period(
         name, key, len(of.sessions), of.turns, of.prompts, of.calls, of.errors, of.busy_ms,
         sum(row.responses for row in rows), sum(row.tokens_in for row in rows), sum(row.tokens_out for row in rows),
-        sum(row.tokens_cache_read for row in rows), sum(row.tokens_cache_write for row in rows), cost(rows, prices),
+        sum(row.tokens_cache_read for row in rows), sum(row.tokens_cache_write for row in rows), token_cost(rows, prices),
     )  # fmt: skip
 
 
-def _named(period: str) -> Callable[[int], str]:
+def _period_namer(period: str) -> Callable[[int], str]:
     def name(slot: int) -> str:
         if slot < 0:
             return UNDATED
@@ -183,7 +183,7 @@ def days_of(period: str) -> tuple[date, date] | None:
     return first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
 
 
-def _key(by: str, known: dict[int, Session]) -> Callable[[int, str], str]:
+def _key_getter(by: str, known: dict[int, Session]) -> Callable[[int, str], str]:
     def key(session: int, model: str) -> str:
         row = known.get(session)
         if not by or row is None:
@@ -198,7 +198,7 @@ def _sessions(store: Store) -> dict[int, Session]:
     return {row.id: row for row, _ in store.sessions(every, _ALL)[0]}
 
 
-def _is_since(slot: int, since: int) -> bool:
+def _is_after(slot: int, since: int) -> bool:
     return slot * SLOT_MS + SLOT_MS > since if since else True
 
 
@@ -206,8 +206,8 @@ def _tokens(row: UsageRow) -> int:
     return row.tokens_in + row.tokens_out + row.tokens_cache_read + row.tokens_cache_write
 
 
-def _failures(found: dict[tuple[str, str], tuple[int, int]]) -> list[Used]:
+def _failures(found: dict[tuple[str, str], tuple[int, int]]) -> list[UseTotal]:
     n: dict[str, int] = {}
     for (_, error_class), (failed, _) in found.items():
         n[error_class] = n.get(error_class, 0) + failed
-    return [Used(name, n[name], n[name]) for name in sorted(n, key=lambda name: (-n[name], name))]
+    return [UseTotal(name, n[name], n[name]) for name in sorted(n, key=lambda name: (-n[name], name))]

@@ -17,8 +17,8 @@ from itertools import islice
 from msgspec import Struct
 
 from everturn.analyse import plane
-from everturn.analyse.plane import Scope
-from everturn.analyse.tracks import Handle, handles
+from everturn.analyse.plane import AnalyticsScope
+from everturn.analyse.tracks import TrailHandle, handles
 from everturn.model.analytics import INHERITED, OPEN, Trail, Use
 from everturn.store import Store
 
@@ -54,27 +54,27 @@ class Kind(Struct, frozen=True):
     lost_ms: int
     endings: dict[str, int]
     recoveries: list[tuple[str, int]]  # `Read → Edit`, how often; the most frequent first
-    evidence: tuple[Handle, ...]  # the longest ones
+    evidence: tuple[TrailHandle, ...]  # the longest ones
 
 
-def struggles(store: Store, scope: Scope, least: int = LEAST) -> Iterator[Struggle]:
+def find_struggles(store: Store, scope: AnalyticsScope, least: int = LEAST) -> Iterator[Struggle]:
     """Every struggle, session by session."""
     plane.catch_up(store)
     for session, trail in plane.trails(store, scope):
-        if _may_hold(trail, least):
-            yield from of_session(session, plane.turns_of(trail), least)
+        if _has_enough_failures(trail, least):
+            yield from find_in_session(session, plane.turns_of(trail), least)
 
 
-def kinds(store: Store, found: Iterable[Struggle], examples: int = 3) -> list[Kind]:
+def group_kinds(store: Store, found: Iterable[Struggle], examples: int = 3) -> list[Kind]:
     """By tool and class of error, the most failures first."""
     groups: dict[tuple[str, str], list[Struggle]] = {}
     for one in found:
         groups.setdefault((one.tool, one.error_class), []).append(one)
-    made = [_kind(store, group, examples) for group in groups.values()]
+    made = [_make_kind(store, group, examples) for group in groups.values()]
     return sorted(made, key=lambda kind: (-kind.failures, kind.tool, kind.error_class))
 
 
-def of_session(session: int, turns: Iterable[tuple[int, list[Use]]], least: int = LEAST) -> Iterator[Struggle]:
+def find_in_session(session: int, turns: Iterable[tuple[int, list[Use]]], least: int = LEAST) -> Iterator[Struggle]:
     """Those of one session, given turn by turn."""
     calls = [(turn, use) for turn, uses in turns for use in uses if use.own]
     running: dict[str, list[int]] = {}  # by tool: places of its failures, all of one class
@@ -86,25 +86,25 @@ def of_session(session: int, turns: Iterable[tuple[int, list[Use]]], least: int 
             running.setdefault(use.tool, []).append(place)
             continue
         if len(failures) >= least:
-            yield _struggle(session, calls, failures, place)
+            yield _make_struggle(session, calls, failures, place)
         running[use.tool] = [place] if use.status == "error" else []
     for failures in running.values():
         if len(failures) >= least:
-            yield _struggle(session, calls, failures, None)
+            yield _make_struggle(session, calls, failures, None)
 
 
-def _may_hold(trail: Trail, least: int) -> bool:
+def _has_enough_failures(trail: Trail, least: int) -> bool:
     """Whether enough of its own calls failed at all: most sessions are not looked at any closer."""
     failed = sum(1 for outcome in trail.outcomes if outcome and not outcome & (INHERITED | OPEN))
     return failed >= least
 
 
-def _struggle(session: int, calls: list[tuple[int, Use]], failures: list[int], end: int | None) -> Struggle:
+def _make_struggle(session: int, calls: list[tuple[int, Use]], failures: list[int], end: int | None) -> Struggle:
     """`end` is the next call of the tool that did not fail in the same way; None when there was none."""
     turn, first = calls[failures[0]]
     last_turn = calls[failures[-1]][0]
     after = [(at, use) for at, use in calls[failures[-1] + 1 : end] if at == last_turn and use.status == "ok"]
-    ending, recovery = _ending(calls, last_turn, [use.tool for _, use in after], end)
+    ending, recovery = _find_ending(calls, last_turn, [use.tool for _, use in after], end)
     stop = end if end is not None else failures[-1]
     return Struggle(
         session, turn, first.tool, first.error_class, len(failures), stop - failures[0] + 1,
@@ -113,7 +113,7 @@ def _struggle(session: int, calls: list[tuple[int, Use]], failures: list[int], e
     )  # fmt: skip
 
 
-def _ending(
+def _find_ending(
     calls: list[tuple[int, Use]], last_turn: int, between: list[str], end: int | None
 ) -> tuple[str, tuple[str, ...]]:
     tools = tuple(dict.fromkeys(between))
@@ -125,7 +125,7 @@ def _ending(
     return ("another way", tools) if tools else ("given up", ())
 
 
-def _kind(store: Store, group: list[Struggle], examples: int) -> Kind:
+def _make_kind(store: Store, group: list[Struggle], examples: int) -> Kind:
     endings = Counter(one.ending for one in group)
     recoveries = Counter(
         " → ".join(one.recovery) for one in group if one.ending in ("worked", "next turn", "another way")

@@ -19,10 +19,10 @@ from functools import partial
 from msgspec import Struct
 
 from everturn.analyse import plane
-from everturn.analyse.paths import Found, judged
-from everturn.analyse.plane import Scope
-from everturn.analyse.runs import Gathered, gathered
-from everturn.analyse.tracks import Handle, handles, seen_in
+from everturn.analyse.paths import ToolPathFinding, judge_paths
+from everturn.analyse.plane import AnalyticsScope
+from everturn.analyse.runs import PathCounts, count_paths
+from everturn.analyse.tracks import TrailHandle, find_examples, handles
 from everturn.model.analytics import Trail
 from everturn.store import Store
 
@@ -30,7 +30,7 @@ KINDS = ("sequence", "pair", "fails first", "unknown tool")
 _ALWAYS = 0.8  # the share of a tool's calls from which a pair is one
 _MOSTLY = 0.6  # the share of first calls that fail
 _LEAST_SESSIONS = 5
-_NEAR = 0.6
+_LEAST_LIKENESS = 0.6
 _HUMAN = ("rejected", "interrupted", "cancelled")
 
 Trails = list[tuple[int, Trail]]
@@ -48,50 +48,54 @@ class Suggestion(Struct, frozen=True):
     lift: float  # over chance, for sequence and pair; else 0
     saved_calls: int
     saved_ms: int  # what failed calls took, as far as known
-    evidence: tuple[Handle, ...]
+    evidence: tuple[TrailHandle, ...]
 
 
-def suggest(store: Store, scope: Scope, top: int = 20) -> list[Suggestion]:
+def find_suggestions(store: Store, scope: AnalyticsScope, top: int = 20) -> list[Suggestion]:
     """The suggestions that would save most, first; of each kind at most `top`."""
-    seen = gathered(store, scope)
-    worth = [one for one in judged(seen) if not _goes_round(one.tools)]
-    made = [*_from_paths(store, seen, worth[:top]), *_failing_first(store, seen), *_unknown(store, scope, seen, top)]
+    seen = count_paths(store, scope)
+    worth = [one for one in judge_paths(seen) if not _is_cycle(one.tools)]
+    made = [
+        *_suggest_paths(store, seen, worth[:top]),
+        *_suggest_failing_first(store, seen),
+        *_suggest_unknown(store, scope, seen, top),
+    ]
     return sorted(made, key=lambda one: (-one.saved_calls, one.kind, one.tools))
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest_tool(name: str, known: Iterable[str]) -> str:
     """The tool that may have been meant; empty when none is near."""
-    wanted = _plain(name)
-    rated = [(SequenceMatcher(None, wanted, _plain(tool)).ratio(), tool) for tool in sorted(known)]
+    wanted = _plain_name(name)
+    rated = [(SequenceMatcher(None, wanted, _plain_name(tool)).ratio(), tool) for tool in sorted(known)]
     best = max(rated, default=(0.0, ""), key=lambda one: one[0])
-    return best[1] if best[0] >= _NEAR else ""
+    return best[1] if best[0] >= _LEAST_LIKENESS else ""
 
 
 # sequences and pairs --------------------------------------------------------------------------------------------------
-def _from_paths(store: Store, seen: Gathered, found: Iterable[Found]) -> Iterator[Suggestion]:
+def _suggest_paths(store: Store, seen: PathCounts, found: Iterable[ToolPathFinding]) -> Iterator[Suggestion]:
     for one in found:
         share = max(one.n / seen.steps.get(tool, one.n) for tool in (one.tools[0], one.tools[-1]))
         is_pair = len(one.tools) == 2 and share >= _ALWAYS
-        places = seen_in(seen.sample, partial(_holds, one.tools), one.tools)
+        places = find_examples(seen.sample, partial(_has_steps, one.tools), one.tools)
         yield Suggestion(
             "pair" if is_pair else "sequence", one.tools, one.n, one.sessions, "", round(share, 3) if is_pair else 1.0,
             one.lift, one.n * (len(one.tools) - 1), 0, handles(store, places),
         )  # fmt: skip
 
 
-def _holds(steps: tuple[str, ...], tools: list[str]) -> bool:
+def _has_steps(steps: tuple[str, ...], tools: list[str]) -> bool:
     """Whether the tools of a turn have these steps side by side."""
     run = [tool for n, tool in enumerate(tools) if not n or tools[n - 1] != tool]
     return any(tuple(run[start : start + len(steps)]) == steps for start in range(len(run) - len(steps) + 1))
 
 
-def _goes_round(steps: tuple[str, ...]) -> bool:
+def _is_cycle(steps: tuple[str, ...]) -> bool:
     """Two tools in turn, again and again: somebody looks around, which no command can do for them."""
     return len(steps) > 3 and len(set(steps)) == 2
 
 
 # what fails first -----------------------------------------------------------------------------------------------------
-class _First:
+class _FirstCalls:
     """How the first calls of one tool went."""
 
     def __init__(self) -> None:
@@ -101,10 +105,10 @@ class _First:
         self.then: Counter[str] = Counter()
 
 
-def _failing_first(store: Store, seen: Gathered) -> Iterator[Suggestion]:
-    firsts: dict[str, _First] = {}
+def _suggest_failing_first(store: Store, seen: PathCounts) -> Iterator[Suggestion]:
+    firsts: dict[str, _FirstCalls] = {}
     for session, trail in seen.sample:
-        _first_calls(session, trail, firsts)
+        _count_first_calls(session, trail, firsts)
     for tool, first in sorted(firsts.items()):
         share = len(first.failed) / first.sessions
         if tool in seen.working and first.sessions >= _LEAST_SESSIONS and share >= _MOSTLY:
@@ -116,7 +120,7 @@ def _failing_first(store: Store, seen: Gathered) -> Iterator[Suggestion]:
             )  # fmt: skip
 
 
-def _first_calls(session: int, trail: Trail, firsts: dict[str, _First]) -> None:
+def _count_first_calls(session: int, trail: Trail, firsts: dict[str, _FirstCalls]) -> None:
     met: set[str] = set()
     for turn, uses in plane.turns_of(trail):
         if len(met) == len(trail.names):
@@ -125,7 +129,7 @@ def _first_calls(session: int, trail: Trail, firsts: dict[str, _First]) -> None:
             if use.tool in met or not use.own or use.status == "open" or use.error_class in _HUMAN:
                 continue
             met.add(use.tool)
-            first = firsts.setdefault(use.tool, _First())
+            first = firsts.setdefault(use.tool, _FirstCalls())
             first.sessions += 1
             if use.status == "error":
                 first.failed.append((session, turn))
@@ -135,22 +139,22 @@ def _first_calls(session: int, trail: Trail, firsts: dict[str, _First]) -> None:
 
 
 # tools that are not there ---------------------------------------------------------------------------------------------
-def _unknown(store: Store, scope: Scope, seen: Gathered, top: int) -> Iterator[Suggestion]:
+def _suggest_unknown(store: Store, scope: AnalyticsScope, seen: PathCounts, top: int) -> Iterator[Suggestion]:
     missing = {tool: found for tool, found in seen.missing.items() if tool not in seen.working}
     for tool, (n, sessions) in sorted(missing.items(), key=lambda item: (-item[1][0], item[0]))[:top]:
-        places = _places(store, scope, tool, seen.sample)
-        meant = nearest(tool, seen.working)
+        places = _find_uses(store, scope, tool, seen.sample)
+        meant = nearest_tool(tool, seen.working)
         yield Suggestion("unknown tool", (tool,), n, sessions, meant, 1.0, 0.0, n, 0, handles(store, places))
 
 
-def _places(store: Store, scope: Scope, tool: str, sample: Trails) -> list[tuple[int, int]]:
+def _find_uses(store: Store, scope: AnalyticsScope, tool: str, sample: Trails) -> list[tuple[int, int]]:
     """Rare names may not be in the sample: then all trails are asked, until one has it."""
 
     def called(tools: list[str]) -> bool:
         return tool in tools
 
-    return seen_in(sample, called, [tool]) or seen_in(plane.trails(store, scope), called, [tool], most=1)
+    return find_examples(sample, called, [tool]) or find_examples(plane.trails(store, scope), called, [tool], most=1)
 
 
-def _plain(name: str) -> str:
+def _plain_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.casefold())

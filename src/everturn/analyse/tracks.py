@@ -17,7 +17,7 @@ from everturn.store import Store
 UNKNOWN_TOOL = "unknown_tool"
 
 
-class Handle(Struct, frozen=True):
+class TrailHandle(Struct, frozen=True):
     """Where to look: `everturn show SESSION --turn TURN`."""
 
     session: str  # native id
@@ -39,7 +39,7 @@ def failed_of(outcome: int) -> str:
     return ERROR_CLASSES[outcome & CLASS]
 
 
-class Failed:
+class FailureTally:
     """How calls ended, by tool: for any number of trails."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Failed:
         return dict(self._missing)
 
 
-def family(store: Store, session: Session, subagents: bool) -> tuple[int, ...]:
+def family_ids(store: Store, session: Session, subagents: bool) -> tuple[int, ...]:
     """The ids of a session: of all its editions, as an older one may own what newer ones repeat, and of its subagents."""
     names, found = [(session.agent, session.native_id)], dict[int, None]()
     for agent, name in names:
@@ -80,12 +80,12 @@ def family(store: Store, session: Session, subagents: bool) -> tuple[int, ...]:
     return tuple(found)
 
 
-def handles(store: Store, places: Iterable[tuple[int, int]]) -> tuple[Handle, ...]:
+def handles(store: Store, places: Iterable[tuple[int, int]]) -> tuple[TrailHandle, ...]:
     """Places (session, turn) as people can look them up."""
     return tuple(handle for session, turn in places if (handle := _handle(store, session, turn)) is not None)
 
 
-def seen_in(
+def find_examples(
     trails: Iterable[tuple[int, Trail]], fits: Callable[[list[str]], bool], needs: Iterable[str], most: int = 3
 ) -> list[tuple[int, int]]:
     """The first few (session, turn) whose tools fit, one per session; only trails with all the tools needed are read."""
@@ -99,9 +99,9 @@ def seen_in(
     return found
 
 
-def _handle(store: Store, session: int, turn: int) -> Handle | None:
+def _handle(store: Store, session: int, turn: int) -> TrailHandle | None:
     try:
         row = store.session(session)[0]
     except UnknownSession:  # it is gone meanwhile
         return None
-    return Handle(row.native_id, turn + 1, row.agent)
+    return TrailHandle(row.native_id, turn + 1, row.agent)

@@ -14,9 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.analyse import plane
-from everturn.analyse.plane import Scope
-from everturn.analyse.shapes import Pattern, fits, shape, tool_of, written
-from everturn.analyse.tracks import Handle, handles
+from everturn.analyse.plane import AnalyticsScope
+from everturn.analyse.shapes import ShapePattern, fits, shape, tool_of, write_shape
+from everturn.analyse.tracks import TrailHandle, handles
 from everturn.derive.times import turn_ms
 from everturn.model.analytics import SUBAGENT_KINDS, Use
 from everturn.model.archive import Call, Session, Turn
@@ -26,7 +26,7 @@ _PAGE = 50
 _EXAMPLES = 3
 
 
-class TurnFacts(Struct, frozen=True):
+class TurnRow(Struct, frozen=True):
     """One turn, without a word of it."""
 
     session: str  # native id
@@ -46,15 +46,15 @@ class TurnFacts(Struct, frozen=True):
     interrupted: bool
 
 
-class Wanted(Struct, frozen=True):
+class TurnFilter(Struct, frozen=True):
     """Which turns. What is empty does not limit."""
 
     min_length: int = 1  # calls
-    pattern: Pattern | None = None
+    pattern: ShapePattern | None = None
     failed: bool = False  # only with a failed call
 
 
-class ShapeFacts(Struct, frozen=True):
+class ShapeRow(Struct, frozen=True):
     """Turns of one shape."""
 
     shape: str
@@ -64,30 +64,32 @@ class ShapeFacts(Struct, frozen=True):
     calls: float  # on average
     failed: float  # share of the turns with a failed call
     tool_ms: int | None  # what the calls of such a turn took together, in the middle
-    evidence: tuple[Handle, ...]
+    evidence: tuple[TrailHandle, ...]
 
 
-def turns(store: Store, scope: Scope, wanted: Wanted, limit: int = 20) -> list[TurnFacts]:
+def list_turn_rows(store: Store, scope: AnalyticsScope, wanted: TurnFilter, limit: int = 20) -> list[TurnRow]:
     """The newest turns that fit."""
-    return list(islice(_each(store, scope, wanted), limit))
+    return list(islice(_iterate_turns(store, scope, wanted), limit))
 
 
-def shapes(store: Store, scope: Scope, wanted: Wanted, top: int = 20) -> tuple[list[ShapeFacts], int, int]:
+def list_shape_rows(
+    store: Store, scope: AnalyticsScope, wanted: TurnFilter, top: int = 20
+) -> tuple[list[ShapeRow], int, int]:
     """Shapes of turns, the most frequent first; how many different ones there are; and how many turns."""
     plane.catch_up(store)
-    groups: dict[tuple[str, ...], _Group] = {}
+    groups: dict[tuple[str, ...], _ShapeGroup] = {}
     for session, trail in plane.trails(store, scope):
         for turn, uses in plane.turns_of(trail):
             own = [use for use in uses if use.own]
             tokens = shape(use.tool for use in own)
-            if _fits(wanted, tokens, len(own), any(use.status == "error" for use in own)):
-                groups.setdefault(tokens, _Group()).add(session, turn, own)
+            if _is_wanted(wanted, tokens, len(own), any(use.status == "error" for use in own)):
+                groups.setdefault(tokens, _ShapeGroup()).add(session, turn, own)
     total = sum(group.n for group in groups.values())
     first = sorted(groups.items(), key=lambda item: (-item[1].n, item[0]))[:top]
-    return [_facts_of_shape(store, tokens, group, total) for tokens, group in first], len(groups), total
+    return [_make_shape_row(store, tokens, group, total) for tokens, group in first], len(groups), total
 
 
-def sessions_of(store: Store, scope: Scope) -> Iterator[Session]:
+def sessions_of(store: Store, scope: AnalyticsScope) -> Iterator[Session]:
     """The sessions of a scope, newest first; also older editions, which may own what newer ones repeat."""
     if scope.only is not None:
         found = [store.session(number)[0] for number in scope.only]
@@ -103,7 +105,7 @@ def sessions_of(store: Store, scope: Scope) -> Iterator[Session]:
             return
 
 
-class _Group:
+class _ShapeGroup:
     """What is gathered of one shape."""
 
     def __init__(self) -> None:
@@ -122,7 +124,7 @@ class _Group:
         self.times += [sum(known)] if (known := [u.duration_ms for u in uses if u.duration_ms is not None]) else []
 
 
-def _each(store: Store, scope: Scope, wanted: Wanted) -> Iterator[TurnFacts]:
+def _iterate_turns(store: Store, scope: AnalyticsScope, wanted: TurnFilter) -> Iterator[TurnRow]:
     for session in sessions_of(store, scope):
         if session.n_calls < wanted.min_length or (wanted.failed and not session.n_errors):
             continue
@@ -134,35 +136,35 @@ def _each(store: Store, scope: Scope, wanted: Wanted) -> Iterator[TurnFacts]:
             calls = by_turn.get(turn.idx, [])
             tokens = shape(call.name for call in calls)
             failed = any(call.status == "error" for call in calls)
-            if not turn.inherited and _fits(wanted, tokens, len(calls), failed):
-                yield _facts(session, turn, calls, tokens)
+            if not turn.inherited and _is_wanted(wanted, tokens, len(calls), failed):
+                yield _make_row(session, turn, calls, tokens)
 
 
-def _fits(wanted: Wanted, tokens: tuple[str, ...], calls: int, failed: bool) -> bool:
+def _is_wanted(wanted: TurnFilter, tokens: tuple[str, ...], calls: int, failed: bool) -> bool:
     if calls < wanted.min_length or (wanted.failed and not failed):
         return False
     return wanted.pattern is None or fits(wanted.pattern, tokens)
 
 
-def _facts(session: Session, turn: Turn, calls: list[Call], tokens: tuple[str, ...]) -> TurnFacts:
-    return TurnFacts(
+def _make_row(session: Session, turn: Turn, calls: list[Call], tokens: tuple[str, ...]) -> TurnRow:
+    return TurnRow(
         session.native_id, session.agent, turn.idx + 1, session.kind in SUBAGENT_KINDS, turn.starter, turn.started,
         turn_ms(turn), len(calls), len({call.position for call in calls}), sum(c.status == "error" for c in calls),
-        _parallel(calls), written(tokens), tuple(dict.fromkeys(map(tool_of, tokens))), bool(turn.compacted),
+        _count_parallel(calls), write_shape(tokens), tuple(dict.fromkeys(map(tool_of, tokens))), bool(turn.compacted),
         bool(turn.interrupted),
     )  # fmt: skip
 
 
-def _parallel(calls: Iterable[Call]) -> int:
+def _count_parallel(calls: Iterable[Call]) -> int:
     batches: dict[int, int] = {}
     for call in calls:
         batches[call.step] = batches.get(call.step, 0) + 1
     return sum(size for size in batches.values() if size > 1)
 
 
-def _facts_of_shape(store: Store, tokens: tuple[str, ...], group: _Group, total: int) -> ShapeFacts:
-    return ShapeFacts(
-        written(tokens), group.n, len(group.sessions), round(group.n / total, 4), round(group.calls / group.n, 2),
+def _make_shape_row(store: Store, tokens: tuple[str, ...], group: _ShapeGroup, total: int) -> ShapeRow:
+    return ShapeRow(
+        write_shape(tokens), group.n, len(group.sessions), round(group.n / total, 4), round(group.calls / group.n, 2),
         round(group.failed / group.n, 4), int(median(group.times)) if group.times else None,
         handles(store, group.places),
     )  # fmt: skip

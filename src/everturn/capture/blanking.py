@@ -15,7 +15,7 @@ _BLANK = bytes(10 if code == 10 else 32 for code in range(256))
 Mark = tuple[int, bool]
 
 
-def stretches(marks: Iterable[Mark], end: int, begun: int | None = None) -> Iterator[tuple[int, int]]:
+def forgotten_ranges(marks: Iterable[Mark], end: int, begun: int | None = None) -> Iterator[tuple[int, int]]:
     """From each forgotten message to the next one that stays, or to `end`; `begun` if one began before."""
     first = begun
     for start, forgotten in sorted(marks):

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from everturn.capture.scan import Candidate, stat_columns
-from everturn.capture.taking import Taking
+from everturn.capture.scan import FileCandidate, stat_columns
+from everturn.capture.taking import Intake
 from everturn.model.archive import SourceFile, Version
-from everturn.sources import Found, Member
+from everturn.sources import Member, SourceCandidate
 from everturn.sources.database import snapshot
 
 #: Bytes of larger containers are not kept; their conversations are.
@@ -25,12 +25,12 @@ LARGEST = 256 << 20
 HEAD = 64 << 10
 
 
-def is_container(candidate: Candidate) -> bool:
+def is_container(candidate: FileCandidate) -> bool:
     """Must this file be taken apart?"""
     return candidate.source.unpack is not None and candidate.found.kind in ("container", "bundle")
 
 
-def take_container(taking: Taking, candidate: Candidate) -> None:
+def take_container(taking: Intake, candidate: FileCandidate) -> None:
     """Take in a container and every conversation in it."""
     if candidate.stat is None:
         taking.report.files += 1
@@ -39,7 +39,7 @@ def take_container(taking: Taking, candidate: Candidate) -> None:
     candidate.columns = candidate.columns or stat_columns(candidate.stat)
     try:
         with tempfile.TemporaryDirectory(prefix="everturn-") as folder:
-            path = _readable(candidate, Path(folder))
+            path = _readable_copy(candidate, Path(folder))
             _take_members(taking, candidate, path, Path(folder))
             _take_bytes(taking, candidate, path, Path(folder))
     except OSError as failure:
@@ -47,7 +47,7 @@ def take_container(taking: Taking, candidate: Candidate) -> None:
         taking.fail(candidate, failure.strerror or "cannot be read")
 
 
-def _keep_damaged(taking: Taking, candidate: Candidate) -> None:
+def _keep_damaged(taking: Intake, candidate: FileCandidate) -> None:
     """The bytes of what cannot be taken apart: a repaired copy may never come. Of a database its engine must say which."""
     if candidate.source.is_database or candidate.found.kind != "container":
         return
@@ -56,7 +56,7 @@ def _keep_damaged(taking: Taking, candidate: Candidate) -> None:
         taking.flush()
 
 
-def _readable(candidate: Candidate, folder: Path) -> Path:
+def _readable_copy(candidate: FileCandidate, folder: Path) -> Path:
     if not candidate.source.is_database or candidate.found.kind == "bundle":
         return candidate.found.path
     copy = folder / "copy.db"
@@ -64,7 +64,7 @@ def _readable(candidate: Candidate, folder: Path) -> Path:
     return copy
 
 
-def _take_bytes(taking: Taking, candidate: Candidate, path: Path, folder: Path) -> None:
+def _take_bytes(taking: Intake, candidate: FileCandidate, path: Path, folder: Path) -> None:
     """The container itself, last: its cursor says that everything in it has been seen."""
     taking.report.files += 1
     mode = _mode(taking, candidate, path)
@@ -75,20 +75,20 @@ def _take_bytes(taking: Taking, candidate: Candidate, path: Path, folder: Path) 
         taking.take_open(candidate, file, mode)
 
 
-def _mode(taking: Taking, candidate: Candidate, path: Path) -> str:
+def _mode(taking: Intake, candidate: FileCandidate, path: Path) -> str:
     policy, buried = taking.job.policy, taking.desk.buried_sessions
     forgotten = any(agent == candidate.source.name for agent, _ in buried)
     as_it_is = policy.is_simple and policy.mode == "full" and not forgotten and candidate.found.kind == "container"
     return "full" if as_it_is and path.stat().st_size <= LARGEST else "structure"
 
 
-def _take_members(taking: Taking, candidate: Candidate, path: Path, folder: Path) -> None:
+def _take_members(taking: Intake, candidate: FileCandidate, path: Path, folder: Path) -> None:
     store, unpack = taking.job.store, candidate.source.unpack
     assert unpack is not None
-    container = _row(taking, candidate)
+    container = _container_id(taking, candidate)
     before = {file.path: file for file, _ in store.files(taking.job.machine) if file.container == container}
     for number, member in enumerate(unpack(candidate.found, path)):
-        one = _candidate(taking, candidate, member, container)
+        one = _member_candidate(taking, candidate, member, container)
         before.pop(one.path, None)
         taking.report.files += 1
         lines = folder / f"member-{number}"
@@ -111,7 +111,7 @@ def _take_members(taking: Taking, candidate: Candidate, path: Path, folder: Path
                 store.set_file(lost.id, state="gone")
 
 
-def _row(taking: Taking, candidate: Candidate) -> int:
+def _container_id(taking: Intake, candidate: FileCandidate) -> int:
     """The container's row must be there before its members can point to it."""
     if candidate.known is None:
         taking.register(candidate)
@@ -119,14 +119,18 @@ def _row(taking: Taking, candidate: Candidate) -> int:
     return candidate.known.id
 
 
-def _candidate(taking: Taking, candidate: Candidate, member: Member, container: int) -> Candidate:
-    found = Found(Path(f"{candidate.path}#{member.name}"), member.kind, member.native_id, member.parent)
-    row = taking.job.store.file(taking.job.machine, str(found.path)) or _packed(taking, candidate, found, container)
+def _member_candidate(taking: Intake, candidate: FileCandidate, member: Member, container: int) -> FileCandidate:
+    found = SourceCandidate(Path(f"{candidate.path}#{member.name}"), member.kind, member.native_id, member.parent)
+    row = taking.job.store.file(taking.job.machine, str(found.path)) or _adopt_packed_file(
+        taking, candidate, found, container
+    )
     known, version = row if row is not None else (None, None)
-    return Candidate(candidate.source, found, known, version, None, container=container)
+    return FileCandidate(candidate.source, found, known, version, None, container=container)
 
 
-def _packed(taking: Taking, candidate: Candidate, member: Found, container: int) -> tuple[SourceFile, Version] | None:
+def _adopt_packed_file(
+    taking: Intake, candidate: FileCandidate, member: SourceCandidate, container: int
+) -> tuple[SourceFile, Version] | None:
     """The file that was packed into this container and is gone since: its row goes on as the member's."""
     store, machine = taking.job.store, taking.job.machine
     plain = candidate.found.path.with_name(member.path.name.rpartition("#")[2])

@@ -31,10 +31,10 @@ def context_for(event: bytes, words: list[str], folder: str) -> bytes:
     plain = event.replace(b"\\\\", b"__").replace(b'\\"', b"__")
     said = {key: event[first:last] for key, first, last in members(plain, next_word(plain, 0)) if event[first] == 34}
     text = b""
-    if "--where-you-were" in words and _text(said.get(b"source", b'""')) in _NEW:
-        text = prepared(folder, _text(said[b"cwd"]), WHERE) if b"cwd" in said else b""
+    if "--where-you-were" in words and _json_string(said.get(b"source", b'""')) in _NEW:
+        text = read_prepared(folder, _json_string(said[b"cwd"]), WHERE) if b"cwd" in said else b""
     elif "--hints" in words and has_phrase(said.get(b"prompt", b"")):
-        text = _hint(folder, said)
+        text = _reference_hint(folder, said)
     if not text or b"hook_event_name" not in said:
         return b""
     inner = b'"hookEventName":%b,"additionalContext":%b' % (said[b"hook_event_name"], text)
@@ -56,7 +56,7 @@ def mark_of(name: str) -> str:
     return f"{number:016x}"
 
 
-def prepared(folder: str, name: str, ending: str) -> bytes:
+def read_prepared(folder: str, name: str, ending: str) -> bytes:
     """What was prepared for a folder or a session. Raises OSError where there is nothing."""
     file = os.open(os.path.join(folder, mark_of(name) + ending), os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
@@ -66,23 +66,23 @@ def prepared(folder: str, name: str, ending: str) -> bytes:
     return text if owner == name.encode("utf-8", "surrogatepass") else b""
 
 
-def _hint(folder: str, said: dict[bytes, bytes]) -> bytes:
+def _reference_hint(folder: str, said: dict[bytes, bytes]) -> bytes:
     from everturn.derive.dangling import HINT as alone
-    from everturn.derive.dangling import reference
+    from everturn.derive.dangling import find_reference
 
     try:
-        texts = prepared(folder, _text(said.get(b"session_id", b'""')), WINDOW).decode("utf-8", "replace")
+        texts = read_prepared(folder, _json_string(said.get(b"session_id", b'""')), WINDOW).decode("utf-8", "replace")
     except OSError:
         texts = ""  # a session of which nothing is known yet
-    if reference(_text(said[b"prompt"]), texts.split(BETWEEN)) is None:
+    if find_reference(_json_string(said[b"prompt"]), texts.split(BETWEEN)) is None:
         return b""
     try:
-        return prepared(folder, _text(said.get(b"cwd", b'""')), HINT) or b'"%b"' % alone.encode()
+        return read_prepared(folder, _json_string(said.get(b"cwd", b'""')), HINT) or b'"%b"' % alone.encode()
     except OSError:
         return b'"%b"' % alone.encode()
 
 
-def _text(value: bytes) -> str:
+def _json_string(value: bytes) -> str:
     """A string of JSON."""
     if b"\\" not in value:
         return value[1:-1].decode("utf-8", "replace")
@@ -92,7 +92,7 @@ def _text(value: bytes) -> str:
 
 
 # the writing half -----------------------------------------------------------------------------------------------------
-def prepare(folder: str, name: str, ending: str, text: str) -> None:
+def prepare_context(folder: str, name: str, ending: str, text: str) -> None:
     """Make a text ready for a workspace or a session; whole, or not at all. Raises OSError."""
     os.makedirs(folder, 0o700, exist_ok=True)
     path = os.path.join(folder, mark_of(name) + ending)

@@ -10,14 +10,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from everturn.capture.pieces import UNFINISHED, reader_for
-from everturn.capture.writing import Desk, Origin, note_failure, write_reading
+from everturn.capture.writing import ArchiveWriter, SourceOrigin, note_failure, write_reading
 from everturn.model.archive import SourceFile, Version
-from everturn.sources import Found, Source
+from everturn.sources import Source, SourceCandidate
 
 SLICE = 4 << 20
 
 
-def rebuild(desk: Desk, sources: Mapping[str, Source], progress: Callable[[int, int, str], None]) -> int:
+def rebuild_archive(
+    desk: ArchiveWriter, sources: Mapping[str, Source], progress: Callable[[int, int, str], None]
+) -> int:
     """Drop and remake the rows of every version there are bytes for; how many versions that were."""
     todo = []
     for file, _ in desk.store.files():
@@ -32,13 +34,13 @@ def rebuild(desk: Desk, sources: Mapping[str, Source], progress: Callable[[int, 
             _start_over(desk, version)
     for number, (source, file, version) in enumerate(todo):
         progress(number, len(todo), file.path)
-        derive(desk, source, file, version)
-    upgrade(desk, sources, [], progress)
+        derive_version(desk, source, file, version)
+    upgrade_derived(desk, sources, [], progress)
     return len(todo)
 
 
-def upgrade(
-    desk: Desk,
+def upgrade_derived(
+    desk: ArchiveWriter,
     sources: Mapping[str, Source],
     behind: list[tuple[SourceFile, Version]],
     progress: Callable[[int, int, str], None],
@@ -47,18 +49,20 @@ def upgrade(
     wanted = ",".join(f"{name}={source.parser}" for name, source in sorted(sources.items()))
     todo = list(behind)
     if desk.store.setting("parsers") != wanted:
-        todo += [(file, version) for file, current in desk.store.files() for version in _older(desk, file, current)]
+        todo += [
+            (file, version) for file, current in desk.store.files() for version in _older_versions(desk, file, current)
+        ]
     done = 0
     for number, (file, version) in enumerate(todo):
         progress(number, len(todo), file.path)
-        done += file.format in sources and catch_up(desk, sources[file.format], file, version)
+        done += file.format in sources and derive_pending(desk, sources[file.format], file, version)
     if desk.store.setting("parsers") != wanted:
         with desk.store.write():
             desk.store.set_setting("parsers", wanted)
     return done
 
 
-def catch_up(desk: Desk, source: Source, file: SourceFile, version: Version) -> bool:
+def derive_pending(desk: ArchiveWriter, source: Source, file: SourceFile, version: Version) -> bool:
     """Make the rows of one version again if its parser is old or its last attempt failed; False if they are fine."""
     if version.parser == source.parser or not has_bytes(version):
         return False
@@ -67,15 +71,15 @@ def catch_up(desk: Desk, source: Source, file: SourceFile, version: Version) -> 
     if version.parser != UNFINISHED:
         with desk.store.write():
             _start_over(desk, version)
-    derive(desk, source, file, version)
+    derive_version(desk, source, file, version)
     return True
 
 
-def derive(desk: Desk, source: Source, file: SourceFile, version: Version) -> None:
+def derive_version(desk: ArchiveWriter, source: Source, file: SourceFile, version: Version) -> None:
     """Go on making rows from `version.parsed` to the end of what is stored."""
     store = desk.store
-    reader = reader_for(source, Found(Path(file.path), file.kind, file.native_id, file.parent), version.state)
-    origin = Origin(source, file, version)
+    reader = reader_for(source, SourceCandidate(Path(file.path), file.kind, file.native_id, file.parent), version.state)
+    origin = SourceOrigin(source, file, version)
     unread, read_to = b"", version.parsed
     while True:
         data = unread + store.read_raw(version.id, read_to, min(SLICE, version.size - read_to))
@@ -84,7 +88,7 @@ def derive(desk: Desk, source: Source, file: SourceFile, version: Version) -> No
         try:
             reading = reader.feed(data, version.parsed, last)
         except Exception as failure:
-            _give_up(
+            _mark_unparseable(
                 desk, file, version, f"the reader failed with {type(failure).__name__} after byte {version.parsed}"
             )
             return
@@ -106,19 +110,19 @@ def has_bytes(version: Version) -> bool:
     return version.id != 0 and version.mode in ("full", "redacted")
 
 
-def _older(desk: Desk, file: SourceFile, current: Version) -> list[Version]:
+def _older_versions(desk: ArchiveWriter, file: SourceFile, current: Version) -> list[Version]:
     if current.number <= 1:
         return []
     return [version for version in desk.store.versions(file.id) if version.id != current.id]
 
 
-def _start_over(desk: Desk, version: Version) -> None:
+def _start_over(desk: ArchiveWriter, version: Version) -> None:
     desk.store.drop_derived(version.id)
     version.parsed, version.parser, version.state, version.lines, version.glued = 0, UNFINISHED, b"", 0, 0
     desk.store.set_version(version.id, parsed=0, parser=UNFINISHED, state=b"", lines=0, glued=0)
 
 
-def _give_up(desk: Desk, file: SourceFile, version: Version, reason: str) -> None:
+def _mark_unparseable(desk: ArchiveWriter, file: SourceFile, version: Version, reason: str) -> None:
     version.parser = -1
     with desk.store.write():
         desk.store.set_version(version.id, parser=-1)

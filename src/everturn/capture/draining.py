@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
-from everturn.capture.locking import lock
-from everturn.capture.spool import drain
-from everturn.capture.sync import Sync, sync, sync_named
+from everturn.capture.locking import process_lock
+from everturn.capture.spool import drain_spool
+from everturn.capture.sync import SyncJob, sync_all, sync_named
 from everturn.hook import LOCK, SPOOL
 
 #: Seconds between two looks, and how many of them find nothing before it ends.
@@ -24,20 +24,20 @@ WHILE = 10 * 60_000
 Settled = Callable[[Mapping[str, str]], None]
 
 
-def drain_alone(job: Sync, sleep: Callable[[float], None], settled: Settled = lambda folders: None) -> int:
+def drain_once(job: SyncJob, sleep: Callable[[float], None], settled: Settled = lambda folders: None) -> int:
     """Drain until nothing comes any more; how many syncs that took, 0 when another drain is at work."""
     rounds = 0
     assert job.spool is not None
     while True:
-        with lock(job.spool / LOCK) as is_ours:
+        with process_lock(job.spool / LOCK) as is_ours:
             if not is_ours:
                 return rounds
-            rounds += _rounds(job, sleep, settled)
+            rounds += _drain_until_quiet(job, sleep, settled)
         if not (job.spool / SPOOL).exists():
             return rounds
 
 
-def _rounds(job: Sync, sleep: Callable[[float], None], settled: Settled) -> int:
+def _drain_until_quiet(job: SyncJob, sleep: Callable[[float], None], settled: Settled) -> int:
     assert job.spool is not None
     rounds, quiet, told, nameless = 0, 0, set[str](), False
     sizes: dict[str, int] = {}
@@ -45,7 +45,7 @@ def _rounds(job: Sync, sleep: Callable[[float], None], settled: Settled) -> int:
     while quiet < QUIET:
         if rounds:
             sleep(PAUSE)
-        heard = drain(job.store, job.spool, job.policy)
+        heard = drain_spool(job.store, job.spool, job.policy)
         told.update(heard.paths)
         nameless = nameless or bool(heard.nameless)
         folders |= heard.folders
@@ -62,7 +62,7 @@ def _rounds(job: Sync, sleep: Callable[[float], None], settled: Settled) -> int:
     return rounds
 
 
-def _take_in(job: Sync, told: set[str], nameless: bool) -> None:
+def _take_in(job: SyncJob, told: set[str], nameless: bool) -> None:
     """Only what was named, where that is enough: with many sessions a look at every file is most of the work.
 
     A session that begins is a time to look for what an earlier one has left, and so is any other once in a while.
@@ -72,7 +72,7 @@ def _take_in(job: Sync, told: set[str], nameless: bool) -> None:
     if is_known and not nameless and 0 <= now - int(store.setting(key) or 0) < WHILE:
         sync_named(job, told)
         return
-    sync(job)
+    sync_all(job)
     with store.write():
         store.set_setting(key, str(now))
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from everturn.capture.blanking import Mark, blank, stretches
-from everturn.capture.deriving import catch_up
-from everturn.capture.handed import made_from
-from everturn.capture.writing import Desk
+from everturn.capture.blanking import Mark, blank, forgotten_ranges
+from everturn.capture.deriving import derive_pending
+from everturn.capture.handed import find_made_from
+from everturn.capture.writing import ArchiveWriter
 from everturn.model.archive import Session, Tombstone
 from everturn.model.descent import HANDED_OVER, ORIGIN
 from everturn.sources import Source
@@ -22,11 +22,11 @@ if TYPE_CHECKING:  # most have none
     from everturn.store.vectors import VectorFile
 
 #: Kinds of kept rows that tell a session again in other words.
-_TOLD = ("summary", "turn_summary", "synthesis")
+_SUMMARY_KINDS = ("summary", "turn_summary", "synthesis")
 
 
 @dataclass
-class Forgotten:
+class ForgetReport:
     """What was erased."""
 
     sessions: list[str] = field(default_factory=list)
@@ -36,8 +36,8 @@ class Forgotten:
     kept_in: list[str] = field(default_factory=list)  # sessions with the same messages that stay
 
 
-def plan(store: Store, session: Session) -> list[Session]:
-    """The session in every version, with its subagents and outputs: what `forget` would erase."""
+def plan_forget(store: Store, session: Session) -> list[Session]:
+    """The session in every version, with its subagents and outputs: what `forget_session` would erase."""
     found: dict[int, Session] = {}
     waiting = list(store.sessions_of(session.agent, session.native_id))
     while waiting:
@@ -45,32 +45,32 @@ def plan(store: Store, session: Session) -> list[Session]:
         if one.id in found:
             continue
         found[one.id] = one
-        waiting += [other for other in store.sessions_in(one.version) if _hangs_on(other, one)]
+        waiting += [other for other in store.sessions_in(one.version) if _is_attached(other, one)]
         for link in store.links_to(one.native_id):
             if link.relation in ("subagent_of", "output_of", "about"):
                 waiting.append(store.session(link.session)[0])
     return sorted(found.values(), key=lambda row: row.id)
 
 
-def _hangs_on(other: Session, one: Session) -> bool:
+def _is_attached(other: Session, one: Session) -> bool:
     return other.parent == one.native_id or other.native_id.startswith(f"{one.native_id}/")
 
 
-def forget(
-    desk: Desk,
+def forget_session(
+    desk: ArchiveWriter,
     sources: Mapping[str, Source],
     session: Session,
     keep_forks: bool = False,
     vectors: VectorFile | None = None,
-) -> Forgotten:
+) -> ForgetReport:
     """Erase a session for good, and what `vectors` holds of it."""
     store = desk.store
-    doomed = plan(store, session)
-    made = made_from(store, doomed)
+    doomed = plan_forget(store, session)
+    made = find_made_from(store, doomed)
     forks = _fork_sessions(store, [*doomed, *made]) + made
-    touched = _touched(store, doomed, forks)
+    touched = _affected_sessions(store, doomed, forks)
     _erase_vectors(vectors, touched)  # first: if this is interrupted, there are too few of them rather than too many
-    done = Forgotten(sorted({row.native_id for row in doomed}))
+    done = ForgetReport(sorted({row.native_id for row in doomed}))
     with store.write():
         store.bury([Tombstone("session", row.agent, row.native_id, desk.now) for row in doomed])
         if keep_forks:
@@ -84,13 +84,13 @@ def forget(
         version = store.version(number)
         file, _ = store.file_by_id(version.source)
         if file.format in sources:
-            catch_up(desk, sources[file.format], file, version)
+            derive_pending(desk, sources[file.format], file, version)
     store.scrub()
     _erase_vectors(vectors, touched)  # somebody may have made some meanwhile, not knowing
     return done
 
 
-def _touched(store: Store, doomed: list[Session], forks: list[Session]) -> set[int]:
+def _affected_sessions(store: Store, doomed: list[Session], forks: list[Session]) -> set[int]:
     """Sessions that go, and those that lose or gain messages by it: their vectors are made again."""
     versions = {row.version for row in (*doomed, *forks)}
     return {row.id for row in doomed} | {one.id for version in versions for one in store.sessions_in(version)}
@@ -108,17 +108,17 @@ def _erase_kept(store: Store, doomed: list[Session], forks: list[Session]) -> No
     for row in doomed:
         store.drop_kept(row.agent, row.native_id)
     for fork in forks:
-        store.drop_kept(fork.agent, fork.native_id, _TOLD)
+        store.drop_kept(fork.agent, fork.native_id, _SUMMARY_KINDS)
 
 
-def _erase_files(store: Store, doomed: list[Session], done: Forgotten) -> set[int]:
+def _erase_files(store: Store, doomed: list[Session], done: ForgetReport) -> set[int]:
     """Delete the files of forgotten sessions; where others share a file, blank only what is forgotten.
 
     Returns the versions that were blanked.
     """
     ids = {row.id for row in doomed}
     sources = {row.version: store.version(row.version).source for row in doomed}
-    shared = {sources[row.version] for row in doomed if not ids.issuperset(_holders(store, row.version))}
+    shared = {sources[row.version] for row in doomed if not ids.issuperset(_sessions_with_messages(store, row.version))}
     for source in sorted(_files_of(store, doomed)):
         done.files.append(store.file_by_id(source)[0].path)
         if source not in shared:
@@ -126,11 +126,11 @@ def _erase_files(store: Store, doomed: list[Session], done: Forgotten) -> set[in
     blanked = {version for version, source in sources.items() if source in shared}
     for version in sorted(blanked):
         marks = [(row.start, one.id in ids) for one in store.sessions_in(version) for row in store.messages(one.id)]
-        _blank(store, version, marks)
+        _blank_version(store, version, marks)
     return blanked
 
 
-def _holders(store: Store, version: int) -> set[int]:
+def _sessions_with_messages(store: Store, version: int) -> set[int]:
     """Sessions that have something to lose with a version."""
     return {one.id for one in store.sessions_in(version) if one.n_messages}
 
@@ -167,14 +167,14 @@ def _erase_in_forks(store: Store, doomed: list[Session], forks: list[Session], n
         copies = {row.fingerprint for row in rows if row.inherited and row.fingerprint in marks}
         gone = [row.fingerprint in copies or (row.session, row.seq) in places for row in rows]
         marks_here = [(row.start, is_gone) for row, is_gone in zip(rows, gone, strict=True)]
-        _blank(store, version, marks_here, _titles(store, version, forks) if places else ())
+        _blank_version(store, version, marks_here, _title_ranges(store, version, forks) if places else ())
         erased |= {mark for mark in copies if mark is not None}
         n_erased += sum(gone)
     store.bury([Tombstone("message", doomed[0].agent, str(mark), now) for mark in sorted(erased)])
     return n_erased
 
 
-def _titles(store: Store, number: int, forks: list[Session]) -> list[tuple[int, int]]:
+def _title_ranges(store: Store, number: int, forks: list[Session]) -> list[tuple[int, int]]:
     """Where the title stands that a session was given when it was made: it is the first words of its origin."""
     texts = [store.session(fork.id)[1].title for fork in forks if fork.version == number]
     data = store.read_raw(number, 0, store.version(number).size)
@@ -184,10 +184,10 @@ def _titles(store: Store, number: int, forks: list[Session]) -> list[tuple[int, 
     return found
 
 
-def _blank(store: Store, number: int, marks: list[Mark], more: Iterable[tuple[int, int]] = ()) -> None:
+def _blank_version(store: Store, number: int, marks: list[Mark], more: Iterable[tuple[int, int]] = ()) -> None:
     """Overwrite forgotten stretches with blanks; the rows are made again from what is left."""
     version = store.version(number)
-    gone = [*stretches(marks, version.size), *more]
+    gone = [*forgotten_ranges(marks, version.size), *more]
     changed: list[tuple[int, bytes]] = []
     blanked = 0
     for chunk in store.chunks(number):

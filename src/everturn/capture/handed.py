@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from everturn.model.archive import Growth, Session
+from everturn.model.archive import Session, SessionGrowth
 from everturn.model.descent import HANDED_OVER, OFFSPRING, ORIGIN, Descent, descents
 from everturn.store import Store
 
 
-def mark_handed_over(store: Store, session: Session, growth: Growth) -> None:
+def mark_handed_over(store: Store, session: Session, growth: SessionGrowth) -> None:
     """Mark what of these new messages went over from another session, if that is in the archive."""
     if not growth.messages:
         return
@@ -27,7 +27,7 @@ def mark_handed_over(store: Store, session: Session, growth: Growth) -> None:
             message.inherited = HANDED_OVER
 
 
-def offspring(store: Store, sessions: Sequence[Session]) -> list[Descent]:
+def find_offspring(store: Store, sessions: Sequence[Session]) -> list[Descent]:
     """What was made out of these sessions, and out of that again, in the archive or not."""
     waiting = [(row.agent, row.native_id) for row in sessions]
     known, found = set(waiting), []
@@ -41,6 +41,6 @@ def offspring(store: Store, sessions: Sequence[Session]) -> list[Descent]:
     return found
 
 
-def made_from(store: Store, sessions: Sequence[Session]) -> list[Session]:
+def find_made_from(store: Store, sessions: Sequence[Session]) -> list[Session]:
     """The sessions of the archive that were made out of these."""
-    return [row for one in offspring(store, sessions) for row in store.sessions_of(one.agent, one.native_id)]
+    return [row for one in find_offspring(store, sessions) for row in store.sessions_of(one.agent, one.native_id)]

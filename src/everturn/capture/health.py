@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from everturn.model.archive import Growth, IndexRow, MessageRow, Session, SourceFile, Turn, Version
-from everturn.sources import Found, Places, Source
-from everturn.store import Query, Store
+from everturn.model.archive import IndexRow, MessageRow, Session, SessionGrowth, SourceFile, Turn, Version
+from everturn.sources import SearchPlaces, Source, SourceCandidate
+from everturn.store import IndexQuery, Store
 
 _DAY = 86_400_000
 _SOON = 7 * _DAY
@@ -31,7 +31,7 @@ _CLOUD = ("dropbox", "onedrive", "google drive", "googledrive", "icloud", "mobil
 
 
 @dataclass
-class Check:
+class HealthCheck:
     """One thing looked at. `level` is ok, warn or bad; `advice` says what to do."""
 
     name: str
@@ -41,14 +41,14 @@ class Check:
 
 
 @dataclass
-class Doctor:
+class HealthReport:
     """Everything `doctor` found."""
 
-    checks: list[Check] = field(default_factory=list)
+    checks: list[HealthCheck] = field(default_factory=list)
 
     def note(self, name: str, level: str, text: str, advice: str = "") -> None:
         """Add a check."""
-        self.checks.append(Check(name, level, text, advice))
+        self.checks.append(HealthCheck(name, level, text, advice))
 
     @property
     def worst(self) -> str:
@@ -57,7 +57,7 @@ class Doctor:
 
 
 @dataclass
-class Root:
+class SourceRoot:
     """A folder in which an agent keeps its sessions, and how much of it is safe."""
 
     title: str  # of the agent
@@ -71,16 +71,16 @@ class Root:
     said_by: str = ""
 
 
-def examine(
+def examine_archive(
     store: Store,
     sources: Mapping[str, Source],
-    places: Places,
+    places: SearchPlaces,
     machine: str,
     folder: Path | None,
     clock: Callable[[], int],
-) -> Doctor:
+) -> HealthReport:
     """Look at everything. `folder` is where the archive lies, if it is a file."""
-    doctor = Doctor()
+    doctor = HealthReport()
     health = store.check(quick=True)
     if health.problems:
         doctor.note(
@@ -88,7 +88,7 @@ def examine(
         )
     else:
         doctor.note("database", "ok", f"{health.engine}, schema {health.schema}, whole")
-    _prove(doctor, store, machine, clock)
+    _prove_round_trip(doctor, store, machine, clock)
     if folder is not None:
         risk = risky_folder(folder)
         if risk:
@@ -96,7 +96,7 @@ def examine(
                 "folder", "warn", risk, "move the archive to a local disk (EVERTURN_DB or `everturn config set db`)"
             )
     now = clock()
-    return look(store, roots(store, sources, places, machine, now), now, doctor)
+    return look_at_roots(store, roots(store, sources, places, machine, now), now, doctor)
 
 
 def risky_folder(folder: Path) -> str:
@@ -126,7 +126,7 @@ def _file_system(folder: Path) -> str:
     return kind
 
 
-def _prove(doctor: Doctor, store: Store, machine: str, clock: Callable[[], int]) -> None:
+def _prove_round_trip(doctor: HealthReport, store: Store, machine: str, clock: Callable[[], int]) -> None:
     """Write a tiny session, read it back, find it, and take it away again."""
     now = clock()
     word = f"probe{now:x}"
@@ -138,10 +138,10 @@ def _prove(doctor: Doctor, store: Store, machine: str, clock: Callable[[], int])
         session = store.open_session(Session(0, "(probe)", word, version, "meta")).id
         row = MessageRow(0, 0, 0, -1, "system", "system", "notice", now, "ms", None, 0, len(data))
         index = IndexRow(0, (None, None, None, None, None, None, word))
-        store.append(session, Growth([row], [Turn(n_messages=1)], [], [], [], [], [index], []))
+        store.append(session, SessionGrowth([row], [Turn(n_messages=1)], [], [], [], [], [index], []))
     try:
         read = store.read_raw(version, 0, len(data)) == data
-        hits = store.search(Query((((word,),),)))
+        hits = store.search(IndexQuery((((word,),),)))
         found = any(hit.session == session for hit in hits)
     finally:
         with store.write():
@@ -153,27 +153,29 @@ def _prove(doctor: Doctor, store: Store, machine: str, clock: Callable[[], int])
         doctor.note("proof", "bad", f"a test message {wrong}", "run `everturn verify`, then `everturn rebuild`")
 
 
-def look(store: Store, found: list[Root], now: int, doctor: Doctor | None = None) -> Doctor:
+def look_at_roots(store: Store, found: list[SourceRoot], now: int, doctor: HealthReport | None = None) -> HealthReport:
     """What can be told without writing anything: is all of it in the archive, what has no known type, what fails."""
-    doctor = doctor or Doctor()
+    doctor = doctor or HealthReport()
     for root in found:
         _note_root(doctor, root, now)
     if not found:
         advice = "`everturn add PATH` takes in files from anywhere"
         doctor.note("sources", "ok", "no agent history found on this machine", advice)
-    _drift(doctor, store)
+    _note_drift(doctor, store)
     _quarantine(doctor, store)
     return doctor
 
 
-def roots(store: Store, sources: Mapping[str, Source], places: Places, machine: str, now: int) -> list[Root]:
+def roots(
+    store: Store, sources: Mapping[str, Source], places: SearchPlaces, machine: str, now: int
+) -> list[SourceRoot]:
     """Every folder in which agents keep their sessions on this machine."""
     known = {file.path: (file, version) for file, version in store.files(machine)}
-    return [_root(source, root, known, now) for source in sources.values() for root in source.roots(places)]
+    return [_examine_root(source, root, known, now) for source in sources.values() for root in source.roots(places)]
 
 
-def _root(source: Source, path: Path, known: dict[str, tuple[SourceFile, Version]], now: int) -> Root:
-    root = Root(source.title, str(path))
+def _examine_root(source: Source, path: Path, known: dict[str, tuple[SourceFile, Version]], now: int) -> SourceRoot:
+    root = SourceRoot(source.title, str(path))
     keep = source.retention(path) if source.retention is not None else None
     if keep is not None:
         root.days, root.said_by = keep.days, keep.said_by
@@ -191,7 +193,7 @@ def _root(source: Source, path: Path, known: dict[str, tuple[SourceFile, Version
     return root
 
 
-def _note_root(doctor: Doctor, root: Root, now: int) -> None:
+def _note_root(doctor: HealthReport, root: SourceRoot, now: int) -> None:
     name = f"{root.title} in {root.path}"
     if not root.behind:
         doctor.note(name, "ok", f"{root.files} files, all in the archive")
@@ -205,7 +207,7 @@ def _note_root(doctor: Doctor, root: Root, now: int) -> None:
         doctor.note(name, "warn", text, "run `everturn sync`")
 
 
-def _state_of(found: Found, known: dict[str, tuple[SourceFile, Version]]) -> tuple[int, bool]:
+def _state_of(found: SourceCandidate, known: dict[str, tuple[SourceFile, Version]]) -> tuple[int, bool]:
     """When the file was last written, and whether all of it is in the archive."""
     try:
         info = os.stat(found.path)
@@ -218,7 +220,7 @@ def _state_of(found: Found, known: dict[str, tuple[SourceFile, Version]]) -> tup
     return info.st_mtime_ns // 1_000_000, complete
 
 
-def _drift(doctor: Doctor, store: Store) -> None:
+def _note_drift(doctor: HealthReport, store: Store) -> None:
     odd = [row for row in store.census() if row.disposition == "unknown"]
     if not odd:
         doctor.note("drift", "ok", "every record is of a known type")
@@ -232,7 +234,7 @@ def _drift(doctor: Doctor, store: Store) -> None:
     )  # fmt: skip
 
 
-def _quarantine(doctor: Doctor, store: Store) -> None:
+def _quarantine(doctor: HealthReport, store: Store) -> None:
     bad = [file for file, _ in store.files() if file.fail_reason]
     for file in bad[:10]:
         doctor.note(

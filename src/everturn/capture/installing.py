@@ -18,56 +18,56 @@ from pathlib import Path
 
 import msgspec
 
-from everturn.capture.locking import lock
-from everturn.capture.settingfiles import Entry, applied, undone
+from everturn.capture.locking import process_lock
+from everturn.capture.settingfiles import SettingsEntry, apply_entries, undo_entries
 from everturn.sources import Edit, OwnFile
 
 _RECORD, _LOCK = "record.json", "lock"
 
 
-class Kept(msgspec.Struct, frozen=True):
+class ChangedFile(msgspec.Struct, frozen=True):
     """A file that was changed: its name, what it was before, what it became, and what of it is ours."""
 
     path: str
     before: str | None  # name of the copy; None: there was none
     digest: str
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[SettingsEntry, ...] = ()
     own: bool = False
 
 
-class Record(msgspec.Struct, frozen=True):
+class InstallRecord(msgspec.Struct, frozen=True):
     """What was installed."""
 
     name: str
     at: int
     project: str = ""
     options: tuple[str, ...] = ()
-    files: tuple[Kept, ...] = ()
+    files: tuple[ChangedFile, ...] = ()
     folders: tuple[str, ...] = ()  # that were made
     stop: tuple[tuple[str, ...], ...] = ()  # commands that end what was started
 
 
 @dataclass(frozen=True)
-class Change:
+class FileChange:
     """One file before and after; None: there is none."""
 
     path: Path
     before: bytes | None
     after: bytes | None
     base: bytes | None = None  # what taking it out again gives back
-    kept: Kept | None = None  # without it nothing of ours is left in the file
+    kept: ChangedFile | None = None  # without it nothing of ours is left in the file
 
 
 @dataclass
-class Plan:
+class InstallPlan:
     """What would be done. `refused` are (path, why) of files that are left alone, `remarks` what else to tell."""
 
-    changes: list[Change] = field(default_factory=list)
+    changes: list[FileChange] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
     remarks: list[tuple[str, str]] = field(default_factory=list)
 
     @property
-    def work(self) -> list[Change]:
+    def work(self) -> list[FileChange]:
         """The files that would become others."""
         return [change for change in self.changes if change.before != change.after]
 
@@ -78,68 +78,72 @@ def record_name(name: str, project: Path | None) -> str:
     return f"{name}@{mark}" if mark else name
 
 
-def records(folder: Path) -> list[Record]:
+def records(folder: Path) -> list[InstallRecord]:
     """Everything that is installed, by name."""
     found = (read_record(folder, path.parent.name) for path in sorted(folder.glob(f"*/{_RECORD}")))
     return [record for record in found if record is not None]
 
 
-def read_record(folder: Path, name: str) -> Record | None:
+def read_record(folder: Path, name: str) -> InstallRecord | None:
     """What was installed under that name."""
     try:
-        return msgspec.json.decode((folder / name / _RECORD).read_bytes(), type=Record)
+        return msgspec.json.decode((folder / name / _RECORD).read_bytes(), type=InstallRecord)
     except (OSError, msgspec.DecodeError):
         return None
 
 
-def plan_install(edits: Sequence[Edit], earlier: Record | None, folder: Path, within: Path | None = None) -> Plan:
+def plan_install(
+    edits: Sequence[Edit], earlier: InstallRecord | None, folder: Path, within: Path | None = None
+) -> InstallPlan:
     """What the edits would change. What an earlier installation wrote is replaced.
 
     `within` is the project they are for: a link in it that leads out of it is not followed.
     """
-    plan = Plan()
+    plan = InstallPlan()
     known = {kept.path: kept for kept in earlier.files} if earlier else {}
     by_path: dict[Path, list[Edit]] = {}
     for edit in edits:
         by_path.setdefault(edit.path, []).append(edit)
     for path, wanted in by_path.items():
-        before = _bytes(path, plan) if _is_within(path, within) else _led_out(path, plan)
+        before = _bytes(path, plan) if _is_within(path, within) else _refuse_link_outside(path, plan)
         if before is not _UNREADABLE:
             kept = known.pop(str(path), None)
-            base = _base(path, before, kept, earlier, folder, plan)
+            base = _without_our_entries(path, before, kept, earlier, folder, plan)
             plan.changes.append(_change(path, before, base, wanted, plan))
     for kept in known.values():
         _plan_undo(plan, kept, earlier, folder)
     return plan
 
 
-def plan_uninstall(record: Record, folder: Path) -> Plan:
+def plan_uninstall(record: InstallRecord, folder: Path) -> InstallPlan:
     """What taking it out would change."""
-    plan = Plan()
+    plan = InstallPlan()
     for kept in record.files:
         _plan_undo(plan, kept, record, folder)
     return plan
 
 
-def carry_out(plan: Plan, record: Record, folder: Path) -> None:
+def carry_out(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:
     """Write the record with its copies, then the files: whatever happens in between can be undone. Raises OSError.
 
     Until all is written the record tells of what an earlier installation wrote too, since some files still have that.
     """
-    with _alone(folder, plan):
+    with _install_lock(folder, plan):
         _carry_out(plan, record, folder)
 
 
-def _carry_out(plan: Plan, record: Record, folder: Path) -> None:
+def _carry_out(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:
     home = folder / record.name
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     keeping = [change for change in plan.changes if change.kept is not None]
     earlier = read_record(folder, record.name)
-    folders = dict.fromkeys((*(earlier.folders if earlier else ()), *_missing(change.path for change in keeping)))
-    files = tuple(_with_copy(home, change) for change in keeping)
+    folders = dict.fromkeys(
+        (*(earlier.folders if earlier else ()), *_missing_folders(change.path for change in keeping))
+    )
+    files = tuple(_keep_copy(home, change) for change in keeping)
     whole = msgspec.structs.replace(record, files=files, folders=tuple(folders))
     if earlier is not None:
-        _put_record(home, msgspec.structs.replace(whole, files=_with_earlier(files, earlier.files)))
+        _put_record(home, msgspec.structs.replace(whole, files=_join_changed_files(files, earlier.files)))
     else:
         _put_record(home, whole)
     for change in plan.work:
@@ -148,15 +152,15 @@ def _carry_out(plan: Plan, record: Record, folder: Path) -> None:
         _put_record(home, whole)
 
 
-def take_out(plan: Plan, record: Record, folder: Path) -> None:
+def take_out(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:
     """Do what `plan_uninstall` said, and forget the record. Raises OSError."""
-    with _alone(folder, plan):
+    with _install_lock(folder, plan):
         for change in plan.work:
             _write(change)
-        _forget(record, folder)
+        _remove_record(record, folder)
 
 
-def _forget(record: Record, folder: Path) -> None:
+def _remove_record(record: InstallRecord, folder: Path) -> None:
     for made in sorted(record.folders, key=len, reverse=True):
         try:
             os.rmdir(made)
@@ -171,7 +175,7 @@ def write_file(path: Path, data: bytes, mode: int | None = None) -> None:
     """Beside it and renamed, so that a crash leaves the old file or the new one; a link stays a link. Raises OSError."""
     real = Path(os.path.realpath(path))
     real.parent.mkdir(parents=True, exist_ok=True)
-    beside = _beside(real)
+    beside = _part_path(real)
     try:
         mode = mode if mode is not None else os.stat(real).st_mode & 0o777
     except FileNotFoundError:
@@ -187,20 +191,20 @@ def write_file(path: Path, data: bytes, mode: int | None = None) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _beside(real: Path) -> Path:
+def _part_path(real: Path) -> Path:
     return real.with_name(f".{real.name}.everturn-part")
 
 
 @contextmanager
-def _alone(folder: Path, plan: Plan) -> Iterator[None]:
+def _install_lock(folder: Path, plan: InstallPlan) -> Iterator[None]:
     """One process at a time, and no file may be another than the one the plan was made for. Raises OSError."""
-    with lock(folder / _LOCK) as is_ours:
+    with process_lock(folder / _LOCK) as is_ours:
         if not is_ours:
             raise OSError(errno.EBUSY, "another process is installing; run this again", str(folder / _LOCK))
-        _expect(plan.work)
+        _check_unchanged(plan.work)
         for change in plan.changes:  # what a process that was killed has left
             with suppress(OSError):
-                _beside(Path(os.path.realpath(change.path))).unlink()
+                _part_path(Path(os.path.realpath(change.path))).unlink()
         yield
 
 
@@ -208,37 +212,42 @@ def _alone(folder: Path, plan: Plan) -> Iterator[None]:
 _UNREADABLE = b"\0unreadable"
 
 
-def _change(path: Path, before: bytes | None, base: bytes | None, wanted: list[Edit], plan: Plan) -> Change:
+def _change(path: Path, before: bytes | None, base: bytes | None, wanted: list[Edit], plan: InstallPlan) -> FileChange:
     """The file with our edits, or as it is where they cannot be made."""
-    own, entries = wanted[0], tuple[Entry, ...]()
+    own, entries = wanted[0], tuple[SettingsEntry, ...]()
     if isinstance(own, OwnFile):
         if base is not None and base != own.text.encode():
             plan.refused.append((str(path), "there is another file of that name; it is left as it is"))
-            return Change(path, before, before)
+            return FileChange(path, before, before)
         data = own.text.encode()
     else:
         try:
-            text, entries, left = applied((base or b"").decode(), wanted)
+            text, entries, left = apply_entries((base or b"").decode(), wanted)
         except (ValueError, UnicodeDecodeError) as error:
             plan.refused.append((str(path), f"it cannot be changed safely ({error}); it is left as it is"))
-            return Change(path, before, before)
+            return FileChange(path, before, before)
         plan.refused += [(str(path), why) for why in left]
         data = text.encode()
         if not entries:
-            return Change(path, before, before)
-    kept = Kept(str(path), None, _digest(data), entries, isinstance(own, OwnFile))
-    return Change(path, before, data, base, kept)
+            return FileChange(path, before, before)
+    kept = ChangedFile(str(path), None, _digest(data), entries, isinstance(own, OwnFile))
+    return FileChange(path, before, data, base, kept)
 
 
-def _plan_undo(plan: Plan, kept: Kept, record: Record | None, folder: Path) -> None:
+def _plan_undo(plan: InstallPlan, kept: ChangedFile, record: InstallRecord | None, folder: Path) -> None:
     path = Path(kept.path)
     before = _bytes(path, plan)
     if before is not _UNREADABLE:
-        plan.changes.append(Change(path, before, _base(path, before, kept, record, folder, plan)))
+        plan.changes.append(FileChange(path, before, _without_our_entries(path, before, kept, record, folder, plan)))
 
 
-def _base(
-    path: Path, before: bytes | None, kept: Kept | None, record: Record | None, folder: Path, plan: Plan
+def _without_our_entries(
+    path: Path,
+    before: bytes | None,
+    kept: ChangedFile | None,
+    record: InstallRecord | None,
+    folder: Path,
+    plan: InstallPlan,
 ) -> bytes | None:
     """The file without what is ours."""
     if kept is None or record is None or before is None:
@@ -249,14 +258,14 @@ def _base(
             plan.remarks.append((str(path), "it was changed since it was installed; it goes all the same"))
         return copy
     try:
-        text = undone(before.decode(), kept.entries)
+        text = undo_entries(before.decode(), kept.entries)
     except (ValueError, UnicodeDecodeError) as error:
         plan.refused.append((str(path), f"it cannot be changed safely ({error}); take everturn out by hand"))
         return before
     return None if copy is None and text.strip() in ("", "{}") else text.encode()
 
 
-def _bytes(path: Path, plan: Plan) -> bytes | None:
+def _bytes(path: Path, plan: InstallPlan) -> bytes | None:
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -270,7 +279,7 @@ def _is_within(path: Path, folder: Path | None) -> bool:
     return folder is None or Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
-def _led_out(path: Path, plan: Plan) -> bytes:
+def _refuse_link_outside(path: Path, plan: InstallPlan) -> bytes:
     plan.refused.append((str(path), "a link leads out of the project; it is left as it is"))
     return _UNREADABLE
 
@@ -280,7 +289,7 @@ def _digest(data: bytes) -> str:
 
 
 # carrying out ---------------------------------------------------------------------------------------------------------
-def _copy(home: Path, kept: Kept) -> bytes | None:
+def _copy(home: Path, kept: ChangedFile) -> bytes | None:
     if kept.before is None:
         return None
     try:
@@ -289,7 +298,7 @@ def _copy(home: Path, kept: Kept) -> bytes | None:
         return None
 
 
-def _with_copy(home: Path, change: Change) -> Kept:
+def _keep_copy(home: Path, change: FileChange) -> ChangedFile:
     assert change.kept is not None
     if change.base is None:
         return change.kept
@@ -298,11 +307,11 @@ def _with_copy(home: Path, change: Change) -> Kept:
     return msgspec.structs.replace(change.kept, before=name)
 
 
-def _put_record(home: Path, record: Record) -> None:
+def _put_record(home: Path, record: InstallRecord) -> None:
     write_file(home / _RECORD, msgspec.json.format(msgspec.json.encode(record), indent=1), 0o600)
 
 
-def _with_earlier(files: Iterable[Kept], earlier: Iterable[Kept]) -> tuple[Kept, ...]:
+def _join_changed_files(files: Iterable[ChangedFile], earlier: Iterable[ChangedFile]) -> tuple[ChangedFile, ...]:
     """Files of two installations; one of both may have the entries of either."""
     found = {kept.path: kept for kept in earlier}
     for kept in files:
@@ -312,7 +321,7 @@ def _with_earlier(files: Iterable[Kept], earlier: Iterable[Kept]) -> tuple[Kept,
     return tuple(found.values())
 
 
-def _expect(changes: Iterable[Change]) -> None:
+def _check_unchanged(changes: Iterable[FileChange]) -> None:
     """The person may have thought about it for long, and the agent may have written meanwhile. Raises OSError."""
     for change in changes:
         try:
@@ -323,15 +332,15 @@ def _expect(changes: Iterable[Change]) -> None:
             raise OSError(errno.EBUSY, "it was changed meanwhile; run this again", str(change.path))
 
 
-def _write(change: Change) -> None:
-    _expect([change])
+def _write(change: FileChange) -> None:
+    _check_unchanged([change])
     if change.after is None:
         change.path.unlink(missing_ok=True)
     else:
         write_file(change.path, change.after)
 
 
-def _missing(paths: Iterable[Path]) -> list[str]:
+def _missing_folders(paths: Iterable[Path]) -> list[str]:
     """Folders that will be made on the way."""
     is_missing: Callable[[Path], bool] = lambda folder: not folder.exists()  # noqa: E731
     return list(dict.fromkeys(str(folder) for path in paths for folder in path.parents if is_missing(folder)))

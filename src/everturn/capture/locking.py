@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 @contextmanager
-def lock(path: Path) -> Iterator[bool]:
+def process_lock(path: Path) -> Iterator[bool]:
     """Whether the lock is ours, without waiting for it; it is given back at the end. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from everturn.capture.deriving import catch_up, derive
-from everturn.capture.writing import Desk
-from everturn.model.archive import Growth, Session, SourceFile, Version
+from everturn.capture.deriving import derive_pending, derive_version
+from everturn.capture.writing import ArchiveWriter
+from everturn.model.archive import Session, SessionGrowth, SourceFile, Version
 from everturn.sources import Source
 from everturn.store import Store
 
@@ -21,7 +21,7 @@ SLICE = 1 << 20
 
 
 @dataclass
-class Merged:
+class MergeReport:
     """What a merge did."""
 
     files: int = 0
@@ -33,9 +33,11 @@ class Merged:
     bytes: int = 0
 
 
-def merge(desk: Desk, other: Store, sources: Mapping[str, Source], progress: Callable[[int, int, str], None]) -> Merged:
+def merge_archive(
+    desk: ArchiveWriter, other: Store, sources: Mapping[str, Source], progress: Callable[[int, int, str], None]
+) -> MergeReport:
     """Take everything `other` has into the archive of `desk`."""
-    done = Merged()
+    done = MergeReport()
     files = other.files()
     for number, (file, _) in enumerate(files):
         progress(number, len(files), file.path)
@@ -48,24 +50,24 @@ def merge(desk: Desk, other: Store, sources: Mapping[str, Source], progress: Cal
     return done
 
 
-def _merge_file(desk: Desk, other: Store, file: SourceFile, source: Source | None, done: Merged) -> None:
+def _merge_file(desk: ArchiveWriter, other: Store, file: SourceFile, source: Source | None, done: MergeReport) -> None:
     mine = desk.store.file(file.machine, file.path)
     versions = desk.store.versions(mine[0].id) if mine is not None else []
     for theirs in other.versions(file.id):
-        match = next((own for own in versions if _one_begins_the_other(desk.store, own, other, theirs)), None)
+        match = next((own for own in versions if _is_same_beginning(desk.store, own, other, theirs)), None)
         if match is not None and match.size >= theirs.size:
             done.same += 1
         elif match is not None:
             done.continued += 1
-            done.bytes += _continue(desk, other, match, theirs)
+            done.bytes += _append_bytes(desk, other, match, theirs)
             if source is not None:
-                derive(desk, source, file, match)
+                derive_version(desk, source, file, match)
         else:
             done.added += 1
-            versions.append(_add(desk, other, file, theirs, source, done))
+            versions.append(_add_version(desk, other, file, theirs, source, done))
 
 
-def _one_begins_the_other(store: Store, own: Version, other: Store, theirs: Version) -> bool:
+def _is_same_beginning(store: Store, own: Version, other: Store, theirs: Version) -> bool:
     if own.mode != theirs.mode or own.mode == "structure":
         return own.mode == theirs.mode and (own.offset, own.head) == (theirs.offset, theirs.head)
     common = min(own.size, theirs.size)
@@ -75,7 +77,7 @@ def _one_begins_the_other(store: Store, own: Version, other: Store, theirs: Vers
     ) and (common > 0 or own.size == theirs.size)
 
 
-def _continue(desk: Desk, other: Store, own: Version, theirs: Version) -> int:
+def _append_bytes(desk: ArchiveWriter, other: Store, own: Version, theirs: Version) -> int:
     start = own.size
     with desk.store.write():
         desk.store.move_cursor(own.id, own.offset, offset=theirs.offset, size=theirs.size, mtime_ns=0)
@@ -85,7 +87,9 @@ def _continue(desk: Desk, other: Store, own: Version, theirs: Version) -> int:
     return theirs.size - start
 
 
-def _add(desk: Desk, other: Store, file: SourceFile, theirs: Version, source: Source | None, done: Merged) -> Version:
+def _add_version(
+    desk: ArchiveWriter, other: Store, file: SourceFile, theirs: Version, source: Source | None, done: MergeReport
+) -> Version:
     store = desk.store
     with store.write():
         mine = store.file(file.machine, file.path)
@@ -101,7 +105,7 @@ def _add(desk: Desk, other: Store, file: SourceFile, theirs: Version, source: So
             _copy_rows(store, other, theirs, version)
     done.bytes += theirs.size
     if source is not None:
-        catch_up(desk, source, file, version)
+        derive_pending(desk, source, file, version)
     return version
 
 
@@ -114,7 +118,7 @@ def _copy_rows(store: Store, other: Store, theirs: Version, mine: Version) -> No
                 machine=session.machine, owner=session.owner, client=session.client, workspace_key=session.workspace_key,
             )
         )  # fmt: skip
-        growth = Growth(
+        growth = SessionGrowth(
             list(other.messages(session.id)), other.turns(session.id), other.steps(session.id), other.calls(session.id),
             [], other.links(session.id), [], [], model=session.model, started=session.started, ended=session.ended,
             n_prompts=session.n_prompts,
@@ -124,7 +128,7 @@ def _copy_rows(store: Store, other: Store, theirs: Version, mine: Version) -> No
     store.add_census([msgspec.structs.replace(row, version=mine.id) for row in other.census(theirs.id)])
 
 
-def _merge_kept(store: Store, other: Store, done: Merged) -> None:
+def _merge_kept(store: Store, other: Store, done: MergeReport) -> None:
     with store.write():
         for row in other.kept(""):
             store.keep(row)

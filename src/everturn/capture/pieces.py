@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from hashlib import blake2b, sha256
 from typing import BinaryIO
 
-from everturn.capture.scan import Candidate, stat_columns
+from everturn.capture.scan import FileCandidate, stat_columns
 from everturn.model.archive import Version
-from everturn.model.conversation import Reading
-from everturn.sources import Found, Reader, Source
+from everturn.model.conversation import ReadResult
+from everturn.sources import Source, SourceCandidate, SourceReader
 from everturn.store import Store
 
 BATCH = 4 << 20
@@ -30,13 +30,13 @@ Redact = Callable[[bytes], bytes]
 
 
 @dataclass
-class Piece:
+class FilePiece:
     """Some new bytes of one file, read but not yet written."""
 
-    intake: Intake
+    intake: ReaderStart
     stored: bytes  # to be appended to the raw layer
     at: int  # where in the stored stream
-    reading: Reading
+    reading: ReadResult
     offset: int  # cursor before
     changes: dict[str, int | bytes]  # columns of the version afterwards
     last: bool
@@ -44,10 +44,10 @@ class Piece:
 
 
 @dataclass
-class Intake:
+class ReaderStart:
     """The reading of one file. `version` is filled in by the writer once the row exists."""
 
-    candidate: Candidate
+    candidate: FileCandidate
     mode: str
     version: Version
     reason: str = ""  # why a new version starts; "" to go on with the one there is
@@ -58,38 +58,40 @@ class Intake:
     in_forgotten: bool = False  # the last piece ended in a forgotten stretch
 
 
-def begin(store: Store, candidate: Candidate, mode: str, file: BinaryIO) -> Intake:
+def start_reader(store: Store, candidate: FileCandidate, mode: str, file: BinaryIO) -> ReaderStart:
     """Decide whether the file goes on where the cursor is, or starts a new version."""
     version, known = candidate.version, candidate.known
     if version is None or known is None or version.id == 0:
-        return Intake(candidate, mode, _fresh(0), reason="first")
+        return ReaderStart(candidate, mode, _next_version(0), reason="first")
     if known.mode != mode:
-        return Intake(candidate, mode, _fresh(version.number), reason="mode", old_version=version.id)
+        return ReaderStart(candidate, mode, _next_version(version.number), reason="mode", old_version=version.id)
     reason, common = _compare(store, version, mode, file)
     if not reason:
-        return Intake(candidate, mode, version)
-    return Intake(candidate, mode, _fresh(version.number), reason, common if mode == "full" else 0, version.id)
+        return ReaderStart(candidate, mode, version)
+    return ReaderStart(
+        candidate, mode, _next_version(version.number), reason, common if mode == "full" else 0, version.id
+    )
 
 
-def pieces(store: Store, intake: Intake, file: BinaryIO, redact: Redact | None = None) -> Iterator[Piece]:
+def read_pieces(store: Store, intake: ReaderStart, file: BinaryIO, redact: Redact | None = None) -> Iterator[FilePiece]:
     """Every piece up to the size the file has now. Each must be written before the next is asked for."""
     info = os.fstat(file.fileno())
     version, source, whole = intake.version, intake.candidate.source, intake.mode == "full"
     if intake.shared:
-        yield _shared(intake, file)
+        yield _shared_piece(intake, file)
     reader = _start_reader(intake)
     parsed, size, offset, last = version.parsed, version.size, version.offset, False
     unread = store.read_raw(version.id, parsed, size - parsed) if whole and version.id and reader is not None else b""
     batch, state = BATCH, version.state
     while not last:
         file.seek(offset)
-        taken = _take(file, info.st_size - offset, batch)
+        taken = _read_batch(file, info.st_size - offset, batch)
         last = offset + len(taken) >= info.st_size or not taken
         if not (whole or last):
             taken = taken[: taken.rfind(b"\n") + 1]
-        stored = _redacted(taken, redact)
+        stored = _redact_lines(taken, redact)
         data = unread + stored if unread else stored
-        reading, failed = _feed(reader, data, parsed, last)
+        reading, failed = _feed_reader(reader, data, parsed, last)
         reader = None if failed else reader
         advance = len(taken)
         if not whole and reader is not None and reading.consumed < len(data):
@@ -112,19 +114,19 @@ def pieces(store: Store, intake: Intake, file: BinaryIO, redact: Redact | None =
             **probes(file, offset),
             **((intake.candidate.columns or stat_columns(info)) if last else {"mtime_ns": 0}),
         }
-        yield Piece(intake, stored, at, reading, before, changes, last, failed)
+        yield FilePiece(intake, stored, at, reading, before, changes, last, failed)
 
 
-def _shared(intake: Intake, file: BinaryIO) -> Piece:
+def _shared_piece(intake: ReaderStart, file: BinaryIO) -> FilePiece:
     """The first piece of a version that begins like the one before: no bytes, and rows to be made once all are there."""
     size = intake.shared
     changes: dict[str, int | bytes] = {
         "offset": size, "size": size, "parsed": 0, "parser": UNFINISHED, "mtime_ns": 0, **probes(file, size),
     }  # fmt: skip
-    return Piece(intake, b"", 0, nothing(), 0, changes, last=False)
+    return FilePiece(intake, b"", 0, empty_result(), 0, changes, last=False)
 
 
-def is_read(intake: Intake, file: BinaryIO) -> bool:
+def is_read(intake: ReaderStart, file: BinaryIO) -> bool:
     """Is there nothing in the file that was not taken in before?"""
     version, source = intake.version, intake.candidate.source
     same = not intake.reason and version.parser == source.parser
@@ -153,29 +155,29 @@ def common_bytes(store: Store, version: int, file: BinaryIO) -> int:
     return same
 
 
-def reader_for(source: Source, found: Found, state: bytes) -> Reader:
+def reader_for(source: Source, found: SourceCandidate, state: bytes) -> SourceReader:
     """The reader of a file. A container is only kept: what is in it is read from its members."""
-    return Opaque() if found.kind == "container" else source.reader(found, state)
+    return OpaqueReader() if found.kind == "container" else source.reader(found, state)
 
 
-class Opaque:
+class OpaqueReader:
     """Reads nothing."""
 
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         """See `sources.Reader`."""
-        return nothing(len(data))
+        return empty_result(len(data))
 
     def state(self) -> bytes:
         """See `sources.Reader`."""
         return b""
 
 
-def nothing(consumed: int = 0) -> Reading:
+def empty_result(consumed: int = 0) -> ReadResult:
     """A reading that found nothing."""
-    return Reading(consumed, [], [], [])
+    return ReadResult(consumed, [], [], [])
 
 
-def _fresh(number: int) -> Version:
+def _next_version(number: int) -> Version:
     return Version(number=number + 1)
 
 
@@ -197,7 +199,7 @@ def _probes_fit(version: Version, file: BinaryIO) -> bool:
     return probes(file, version.offset) == {"head": version.head, "tail": version.tail}
 
 
-def _start_reader(intake: Intake) -> Reader | None:
+def _start_reader(intake: ReaderStart) -> SourceReader | None:
     """None when the rows there are come from another parser, or none could be made: `deriving` makes them all again."""
     version, source = intake.version, intake.candidate.source
     if version.id and version.parser != source.parser and intake.mode != "structure":
@@ -205,16 +207,16 @@ def _start_reader(intake: Intake) -> Reader | None:
     return reader_for(source, intake.candidate.found, version.state)
 
 
-def _feed(reader: Reader | None, data: bytes, base: int, last: bool) -> tuple[Reading, str]:
+def _feed_reader(reader: SourceReader | None, data: bytes, base: int, last: bool) -> tuple[ReadResult, str]:
     if reader is None:
-        return nothing(), ""
+        return empty_result(), ""
     try:
         return reader.feed(data, base, last), ""
     except Exception as failure:  # a defect of ours must not cost the user their bytes
-        return nothing(), f"the reader failed with {type(failure).__name__} after byte {base}"
+        return empty_result(), f"the reader failed with {type(failure).__name__} after byte {base}"
 
 
-def _take(file: BinaryIO, limit: int, batch: int) -> bytes:
+def _read_batch(file: BinaryIO, limit: int, batch: int) -> bytes:
     """A batch, lengthened to the next line end."""
     data = file.read(min(batch, limit))
     if len(data) >= limit or b"\n" in data:
@@ -230,7 +232,7 @@ def _take(file: BinaryIO, limit: int, batch: int) -> bytes:
     return b"".join(parts)
 
 
-def _redacted(data: bytes, redact: Redact | None) -> bytes:
+def _redact_lines(data: bytes, redact: Redact | None) -> bytes:
     if redact is None:
         return data
     return b"".join(redact(line) for line in data.splitlines(keepends=True))
@@ -241,7 +243,7 @@ def _source_length(taken: bytes, consumed: int, redact: Redact | None) -> int:
     if redact is None:
         return consumed
     line = taken.rfind(b"\n") + 1
-    rest = consumed - len(_redacted(taken[:line], redact))
+    rest = consumed - len(_redact_lines(taken[:line], redact))
     if rest <= 0:
         return line
     cut = taken.find(b"}", line) + 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 
-def _same(line: bytes) -> bytes:
+def _unchanged_line(line: bytes) -> bytes:
     return line
 
 
@@ -19,15 +19,15 @@ class Policy:
     mode: str = "full"
     rules: tuple[tuple[str, str], ...] = ()  # (glob of a workspace path, mode)
     exclude: tuple[str, ...] = ()
-    redact: Callable[[bytes], bytes] = field(default=_same)  # of one line, for mode `redacted`
+    redact: Callable[[bytes], bytes] = field(default=_unchanged_line)  # of one line, for mode `redacted`
 
     def mode_for(self, workspace: str, path: str) -> str:
         """The mode for a workspace; `path` is the source file, for sources that do not say where they worked."""
-        if any(_fits(glob, workspace, path) for glob in self.exclude):
+        if any(_matches_glob(glob, workspace, path) for glob in self.exclude):
             return "off"
         mode = self.mode
         for glob, wanted in self.rules:
-            if _fits(glob, workspace, path):
+            if _matches_glob(glob, workspace, path):
                 mode = wanted
         return mode
 
@@ -37,21 +37,21 @@ class Policy:
         return not self.rules and not self.exclude
 
 
-def _fits(glob: str, workspace: str, path: str) -> bool:
+def _matches_glob(glob: str, workspace: str, path: str) -> bool:
     """A glob fits the workspace itself and everything below it, or the source file.
 
     Agents name their folders after the workspace with every special character turned into `-`; where a file does not say
     its workspace, that name is compared instead.
     """
     glob = glob.rstrip("/\\")
-    if workspace and _below(glob, workspace):
+    if workspace and _is_at_or_below(glob, workspace):
         return True
-    if _below(glob, path):
+    if _is_at_or_below(glob, path):
         return True
-    return not workspace and any(_below(_slug(glob), part) for part in re.split(r"[/\\]", path))
+    return not workspace and any(_is_at_or_below(_slug(glob), part) for part in re.split(r"[/\\]", path))
 
 
-def _below(glob: str, path: str) -> bool:
+def _is_at_or_below(glob: str, path: str) -> bool:
     return fnmatchcase(path, glob) or fnmatchcase(path, f"{glob}/*") or fnmatchcase(path, f"{glob}\\*")
 
 

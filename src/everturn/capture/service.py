@@ -12,7 +12,7 @@ from pathlib import Path
 from subprocess import list2cmdline
 from xml.sax.saxutils import escape
 
-from everturn.sources import OwnFile, Places
+from everturn.sources import OwnFile, SearchPlaces
 
 NAME = "everturn"
 _LABEL = "org.everturn.sync"
@@ -27,7 +27,7 @@ class Service:
     stop: tuple[tuple[str, ...], ...]
 
 
-def service_for(places: Places, everturn: Sequence[str], env: Mapping[str, str], state: Path) -> Service:
+def service_for(places: SearchPlaces, everturn: Sequence[str], env: Mapping[str, str], state: Path) -> Service:
     """The service of this platform: `everturn sync --watch`, started with the user's session and again when it fails."""
     words = (*everturn, "sync", "--watch")
     if places.platform == "darwin":
@@ -41,8 +41,8 @@ def service_for(places: Places, everturn: Sequence[str], env: Mapping[str, str],
 
 def _systemd(path: Path, words: Sequence[str], env: Mapping[str, str]) -> Service:
     # A specifier (%) and a variable ($) would be replaced; both are written twice to stand for themselves.
-    command = " ".join(_quoted(word) for word in words)
-    around = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in env.items())
+    command = " ".join(_quote_for_systemd(word) for word in words)
+    around = "".join(f"Environment={_quote_for_systemd(f'{name}={value}')}\n" for name, value in env.items())
     text = (
         "[Unit]\nDescription=everturn: keep the archive of agent sessions up to date\n\n"
         f"[Service]\nExecStart={command}\n{around}Restart=on-failure\nRestartSec=30\nNice=10\nUMask=0077\n\n"
@@ -56,7 +56,7 @@ def _systemd(path: Path, words: Sequence[str], env: Mapping[str, str]) -> Servic
     )
 
 
-def _quoted(word: str) -> str:
+def _quote_for_systemd(word: str) -> str:
     return '"' + word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$") + '"'
 
 
@@ -98,6 +98,6 @@ def _task(path: Path, words: Sequence[str]) -> Service:
     )
 
 
-def as_typed(command: Sequence[str]) -> str:
+def typed_command(command: Sequence[str]) -> str:
     """A command as one would type it."""
     return shlex.join(command)

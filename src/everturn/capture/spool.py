@@ -21,7 +21,7 @@ import msgspec
 
 from everturn.capture.policy import Policy
 from everturn.hook import SPOOL
-from everturn.model.hooked import Hooked
+from everturn.model.hooked import HookEvent
 from everturn.store import Store
 
 #: Lines in one transaction.
@@ -32,7 +32,7 @@ _Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 
 
 @dataclass
-class Drained:
+class DrainReport:
     """What a drain did. `paths` are transcripts that were named, each once; `problems` are (where, why).
 
     `folders` are the folders that sessions, by their native id, said they work in: not every transcript has that.
@@ -50,33 +50,33 @@ class Drained:
 
 
 @dataclass(frozen=True)
-class Enriched:
+class EnrichReport:
     """Calls that hooks have heard of: how many were found in the archive now, how many only the hook has seen."""
 
     found: int = 0
     left: int = 0
 
 
-def drain(store: Store, folder: Path, policy: Policy | None = None) -> Drained:
+def drain_spool(store: Store, folder: Path, policy: Policy | None = None) -> DrainReport:
     """Take in everything the spool in `folder` holds, and what an earlier drain has left."""
-    done = Drained()
-    _take_away(folder)
+    done = DrainReport()
+    _claim_spool(folder)
     buried = frozenset(row.key for row in store.tombstones() if row.kind == "session")
     for path in sorted(folder.glob(f"{_TAKEN}*")):
-        _Draining(store, policy or Policy(), buried, done).take(path)
+        _SpoolDrain(store, policy or Policy(), buried, done).take(path)
     done.paths = list(dict.fromkeys(done.paths))
     return done
 
 
-def enrich(store: Store, since: int = 0) -> Enriched:
+def enrich_calls(store: Store, since: int = 0) -> EnrichReport:
     """Match calls that hooks have heard of since then with those of transcripts, which know the turn they belong to."""
     before = store.hooked_alone(since)
     if not before:
-        return Enriched()
+        return EnrichReport()
     with store.write():
         store.find_hooked(before)
     left = sum(store.hooked_alone(since).values())
-    return Enriched(sum(before.values()) - left, left)
+    return EnrichReport(sum(before.values()) - left, left)
 
 
 def batches(store: Store, session: str) -> list[list[str]]:
@@ -88,7 +88,7 @@ def batches(store: Store, session: str) -> list[list[str]]:
     return list(found.values())
 
 
-def _take_away(folder: Path) -> None:
+def _claim_spool(folder: Path) -> None:
     """Give the spool a name that no other drain uses, so that hooks begin a new one."""
     try:
         os.rename(folder / SPOOL, folder / f"{_TAKEN}{os.urandom(8).hex()}.jsonl")
@@ -97,13 +97,13 @@ def _take_away(folder: Path) -> None:
 
 
 @dataclass
-class _Draining:
+class _SpoolDrain:
     """One file on its way into the archive."""
 
     store: Store
     policy: Policy
     buried: frozenset[str]
-    done: Drained
+    done: DrainReport
     broken: list[bytes] = field(default_factory=list)
 
     def take(self, path: Path) -> None:
@@ -122,7 +122,7 @@ class _Draining:
         except OSError as failure:
             self.done.problems.append((str(path), failure.strerror or "cannot be read"))
 
-    def _rows(self, where: str, line: bytes) -> list[Hooked]:
+    def _rows(self, where: str, line: bytes) -> list[HookEvent]:
         self.done.lines += 1
         try:
             heard = _decode(line)
@@ -135,14 +135,14 @@ class _Draining:
         self.done.folders |= {heard.session: heard.cwd} if heard.cwd else {}
         self.done.nameless += not heard.transcript_path
         self.done.paths += [path for path in (heard.transcript_path, heard.agent_transcript_path) if path]
-        return _rows_of(heard)
+        return _hook_events(heard)
 
-    def _problem(self, where: str, line: bytes, why: str) -> list[Hooked]:
+    def _problem(self, where: str, line: bytes, why: str) -> list[HookEvent]:
         self.done.problems.append((where, why))
         self.broken.append(line)
         return []
 
-    def _is_unwanted(self, heard: _Line) -> bool:
+    def _is_unwanted(self, heard: _SpoolRecord) -> bool:
         forgotten = heard.session in self.buried
         # A session may have gone to another folder since; its file still lies where it began.
         off = "off" in {self.policy.mode_for(place, heard.transcript_path) for place in {heard.cwd, ""}}
@@ -160,14 +160,14 @@ def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 # lines ----------------------------------------------------------------------------------------------------------------
-class _Call(msgspec.Struct):
+class _SpoolCall(msgspec.Struct):
     tool_name: str = ""
     tool_use_id: str = ""
     tool_input_size: _Number | None = None
     tool_response_size: _Number | None = None
 
 
-class _Line(_Call, kw_only=True):
+class _SpoolRecord(_SpoolCall, kw_only=True):
     """A line of the spool, as `everturn.hook` writes it."""
 
     at: _Number  # nanoseconds
@@ -176,7 +176,7 @@ class _Line(_Call, kw_only=True):
     thread_id: str = msgspec.field(default="", name="thread-id")
     hook_event_name: str = ""
     type: str = ""
-    tool_calls: list[_Call] = []
+    tool_calls: list[_SpoolCall] = []
     error_size: _Number | None = None
     duration_ms: float | None = None
     is_interrupt: bool = False
@@ -192,21 +192,23 @@ class _Line(_Call, kw_only=True):
         return self.session_id or self.thread_id
 
 
-_decode = msgspec.json.Decoder(_Line).decode
+_decode = msgspec.json.Decoder(_SpoolRecord).decode
 
 
-def _rows_of(heard: _Line) -> list[Hooked]:
+def _hook_events(heard: _SpoolRecord) -> list[HookEvent]:
     """What happened follows from what was said, not from the event's name: agents name theirs differently."""
     mark = f"@{heard.at}-{heard.pid}"
     if heard.tool_calls:
         n = len(heard.tool_calls)
         places = [{"batch": mark, "batch_index": i, "batch_size": n} for i in range(n)]
-        return [_row(heard, call, f"{mark}.{i}", "batch", **places[i]) for i, call in enumerate(heard.tool_calls)]
-    return [_row(heard, heard, mark, _phase(heard), duration_ms=_whole(heard.duration_ms))]
+        return [
+            _hook_event(heard, call, f"{mark}.{i}", "batch", **places[i]) for i, call in enumerate(heard.tool_calls)
+        ]
+    return [_hook_event(heard, heard, mark, _call_phase(heard), duration_ms=_whole_number(heard.duration_ms))]
 
 
-def _row(heard: _Line, call: _Call, mark: str, phase: str, **more: Any) -> Hooked:
-    return Hooked(
+def _hook_event(heard: _SpoolRecord, call: _SpoolCall, mark: str, phase: str, **more: Any) -> HookEvent:
+    return HookEvent(
         heard.session,
         call.tool_use_id or mark,
         heard.hook_event_name or heard.type,
@@ -222,7 +224,7 @@ def _row(heard: _Line, call: _Call, mark: str, phase: str, **more: Any) -> Hooke
     )
 
 
-def _phase(heard: _Line) -> str:
+def _call_phase(heard: _SpoolRecord) -> str:
     if not (heard.tool_use_id or heard.tool_name):
         return "session"
     if heard.error_size is not None:
@@ -230,5 +232,5 @@ def _phase(heard: _Line) -> str:
     return "begun" if heard.tool_response_size is None else "ended"
 
 
-def _whole(number: float | None) -> int | None:
+def _whole_number(number: float | None) -> int | None:
     return round(number) if number is not None and 0 <= number < 1 << 53 else None

@@ -6,30 +6,35 @@ It reads what the last drain has made ready and opens no archive; `everturn-hook
 import json
 import os
 
-from everturn.capture.context import STATUS, prepared
+from everturn.capture.context import STATUS, read_prepared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would take as long as all the rest
     from typing import Any
 
 
-def status(data: bytes, folder: str) -> "dict[str, Any]":
+def read_status(data: bytes, folder: str) -> "dict[str, Any]":
     """What is known of the session that an agent describes in JSON. `waiting` are bytes not archived yet, if known."""
-    about = _about(data)
-    known = _known(str(about.get("session_id") or ""), folder)
-    waiting = _waiting(str(about.get("transcript_path") or ""), known)
-    return {**known, "tokens": known.get("tokens") or _seen(about), "archived": bool(known), "waiting": waiting}
+    about = _read_object(data)
+    known = _last_status(str(about.get("session_id") or ""), folder)
+    waiting = _waiting_bytes(str(about.get("transcript_path") or ""), known)
+    return {
+        **known,
+        "tokens": known.get("tokens") or _context_tokens(about),
+        "archived": bool(known),
+        "waiting": waiting,
+    }
 
 
-def line(found: "dict[str, Any]", now: int) -> str:
+def status_line(found: "dict[str, Any]", now: int) -> str:
     """The same in words."""
-    pieces = [_state(found)]
+    pieces = [_archived_text(found)]
     pieces += [f"{found['tokens']:,} tokens"] if found["tokens"] else []
-    pieces += [f"synced {_ago(now - found['at'])}"] if "at" in found else []
+    pieces += [f"synced {_age_text(now - found['at'])}"] if "at" in found else []
     return "everturn: " + " · ".join(pieces)
 
 
-def _about(data: bytes) -> "dict[str, Any]":
+def _read_object(data: bytes) -> "dict[str, Any]":
     try:
         found = json.loads(data)
     except ValueError:
@@ -37,15 +42,15 @@ def _about(data: bytes) -> "dict[str, Any]":
     return found if isinstance(found, dict) else {}
 
 
-def _known(session: str, folder: str) -> "dict[str, Any]":
+def _last_status(session: str, folder: str) -> "dict[str, Any]":
     """What the last drain said of the session."""
     try:
-        return _about(prepared(folder, session, STATUS))
+        return _read_object(read_prepared(folder, session, STATUS))
     except OSError:
         return {}
 
 
-def _waiting(transcript: str, known: "dict[str, Any]") -> "int | None":
+def _waiting_bytes(transcript: str, known: "dict[str, Any]") -> "int | None":
     """Bytes of the transcript that are not in the archive yet; None where nobody knows."""
     try:
         return max(0, os.stat(transcript).st_size - int(known["size"]))
@@ -53,21 +58,21 @@ def _waiting(transcript: str, known: "dict[str, Any]") -> "int | None":
         return None
 
 
-def _seen(about: "dict[str, Any]") -> int:
+def _context_tokens(about: "dict[str, Any]") -> int:
     window = about.get("context_window")
     window = window if isinstance(window, dict) else {}
     given = (window.get(key) for key in ("total_input_tokens", "total_output_tokens"))
     return sum(number for number in given if isinstance(number, int))
 
 
-def _state(found: "dict[str, Any]") -> str:
+def _archived_text(found: "dict[str, Any]") -> str:
     if not found["archived"]:
         return "not archived yet"
     waiting = found["waiting"]
     return "archived" if not waiting else f"archived but for {max(1, round(waiting / 1000)):,} kB"
 
 
-def _ago(milliseconds: int) -> str:
+def _age_text(milliseconds: int) -> str:
     seconds = max(0, milliseconds // 1000)
     for size, word in ((86_400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:

@@ -10,60 +10,60 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from everturn.capture.containers import is_container, take_container
-from everturn.capture.deriving import upgrade
-from everturn.capture.scan import Candidate, Scan, is_unchanged, look, scan, sort_in
-from everturn.capture.spool import Drained, drain, enrich
-from everturn.capture.taking import HEAD, Progress, Report, Sync, Taking
-from everturn.capture.writing import Desk
-from everturn.errors import MissingPath, Usage
-from everturn.sources import Found, Source, beginning
+from everturn.capture.deriving import upgrade_derived
+from everturn.capture.scan import FileCandidate, ScanResult, is_unchanged, look_at_file, scan_sources, sort_candidate
+from everturn.capture.spool import DrainReport, drain_spool, enrich_calls
+from everturn.capture.taking import HEAD, Intake, Progress, SyncJob, SyncReport
+from everturn.capture.writing import ArchiveWriter
+from everturn.errors import MissingPath, UsageError
+from everturn.sources import Source, SourceCandidate, read_beginning
 
 #: Hook rows older than this are not looked up again.
 _RECENT = 7 * 86_400_000
 
-__all__ = ["Progress", "Report", "Sync", "add", "desk_for", "sync", "sync_named"]
+__all__ = ["Progress", "SyncJob", "SyncReport", "add_paths", "sync_all", "sync_named", "writer_for"]
 
 
-def sync(job: Sync, retry: bool = False) -> Report:
+def sync_all(job: SyncJob, retry: bool = False) -> SyncReport:
     """Bring everything that the sources find up to date, and take in what agents have told as they worked."""
-    heard = drain(job.store, job.spool, job.policy) if job.spool is not None else Drained()
-    desk = desk_for(job)
-    found = scan(job.store, job.sources, job.places, job.machine, desk.now, retry)
-    report = Report(unchanged=found.unchanged, waiting=found.waiting)
+    heard = drain_spool(job.store, job.spool, job.policy) if job.spool is not None else DrainReport()
+    desk = writer_for(job)
+    found = scan_sources(job.store, job.sources, job.places, job.machine, desk.now, retry)
+    report = SyncReport(unchanged=found.unchanged, waiting=found.waiting)
     report.skipped += [*((problem, "") for problem in found.problems), *heard.problems]
     _mark_moves_and_gone(job, found, report)
-    found.changed += _told_of(job, heard.paths, {candidate.path for candidate in found.changed}, report)
+    found.changed += _look_at_named(job, heard.paths, {candidate.path for candidate in found.changed}, report)
     _take_in(job, desk, found.changed, report, found.bytes_to_read)
-    report.rederived += upgrade(desk, job.sources, found.behind, lambda *numbers: None)
+    report.rederived += upgrade_derived(desk, job.sources, found.behind, lambda *numbers: None)
     if job.spool is not None:
-        enrich(job.store, desk.now - _RECENT)
+        enrich_calls(job.store, desk.now - _RECENT)
     return _finish(desk, report)
 
 
-def sync_named(job: Sync, paths: Iterable[str]) -> Report:
+def sync_named(job: SyncJob, paths: Iterable[str]) -> SyncReport:
     """Bring these transcripts up to date, with what hangs on them; nothing else is looked at."""
-    desk, report, seen = desk_for(job), Report(), Scan()
-    found: dict[str, tuple[Source, Found]] = {}
+    desk, report, seen = writer_for(job), SyncReport(), ScanResult()
+    found: dict[str, tuple[Source, SourceCandidate]] = {}
     for path in paths:
-        found |= {str(one.path): (source, one) for source, one in _hanging_on(job, Path(path), report)}
+        found |= {str(one.path): (source, one) for source, one in _find_with_attached(job, Path(path), report)}
     for path, (source, one) in found.items():
-        sort_in(seen, look(source, one, job.store.file(job.machine, path)), desk.now, False)
+        sort_candidate(seen, look_at_file(source, one, job.store.file(job.machine, path)), desk.now, False)
     report.unchanged, report.waiting = seen.unchanged, seen.waiting
     _take_in(job, desk, seen.changed, report, seen.bytes_to_read)
-    enrich(job.store, desk.now - _RECENT)
+    enrich_calls(job.store, desk.now - _RECENT)
     return _finish(desk, report)
 
 
-def add(job: Sync, paths: Iterable[Path], source_name: str = "") -> Report:
+def add_paths(job: SyncJob, paths: Iterable[Path], source_name: str = "") -> SyncReport:
     """Take in given files, or every transcript below given folders, wherever they lie."""
-    desk = desk_for(job)
-    report = Report()
-    candidates: dict[str, Candidate] = {}
+    desk = writer_for(job)
+    report = SyncReport()
+    candidates: dict[str, FileCandidate] = {}
     for path in paths:
         if not path.exists():
             raise MissingPath(str(path))
-        for source, found in _recognised(job, path.resolve(), source_name, report):
-            candidate = look(source, found, job.store.file(job.machine, str(found.path)))
+        for source, found in _recognise_path(job, path.resolve(), source_name, report):
+            candidate = look_at_file(source, found, job.store.file(job.machine, str(found.path)))
             if is_unchanged(candidate):
                 report.unchanged += 1
             else:
@@ -73,10 +73,10 @@ def add(job: Sync, paths: Iterable[Path], source_name: str = "") -> Report:
     return _finish(desk, report)
 
 
-def desk_for(job: Sync) -> Desk:
+def writer_for(job: SyncJob) -> ArchiveWriter:
     """A desk with today's date and the list of what must not come back."""
     buried = job.store.tombstones()
-    return Desk(
+    return ArchiveWriter(
         job.store,
         job.machine,
         job.owner,
@@ -86,29 +86,31 @@ def desk_for(job: Sync) -> Desk:
     )
 
 
-def _told_of(job: Sync, paths: Iterable[str], changed: set[str], report: Report) -> list[Candidate]:
+def _look_at_named(job: SyncJob, paths: Iterable[str], changed: set[str], report: SyncReport) -> list[FileCandidate]:
     """Transcripts that an agent has named and that lie where no source looks."""
     told = []
     for path in paths:
         if path in changed or not Path(path).is_file() or job.store.file(job.machine, path) is not None:
             continue
         try:
-            told += [look(source, found, None) for source, found in _recognised(job, Path(path), "", report)]
-        except Usage as doubt:
+            told += [
+                look_at_file(source, found, None) for source, found in _recognise_path(job, Path(path), "", report)
+            ]
+        except UsageError as doubt:
             report.skipped.append((path, str(doubt)))
     return told
 
 
-def _hanging_on(job: Sync, path: Path, report: Report) -> Iterable[tuple[Source, Found]]:
+def _find_with_attached(job: SyncJob, path: Path, report: SyncReport) -> Iterable[tuple[Source, SourceCandidate]]:
     """A transcript and its subagents and outputs, wherever below its folder they lie."""
     row = job.store.file(job.machine, str(path))
     if row is not None and row[0].format in job.sources:
         file = row[0]
-        named = [(job.sources[file.format], Found(path, file.kind, file.native_id, file.parent))]
+        named = [(job.sources[file.format], SourceCandidate(path, file.kind, file.native_id, file.parent))]
     else:
         try:
-            named = list(_recognised(job, path, "", report)) if path.is_file() else []
-        except Usage as doubt:
+            named = list(_recognise_path(job, path, "", report)) if path.is_file() else []
+        except UsageError as doubt:
             report.skipped.append((str(path), str(doubt)))
             return
     for source, found in named:
@@ -119,59 +121,67 @@ def _hanging_on(job: Sync, path: Path, report: Report) -> Iterable[tuple[Source,
             report.failed.append((str(failure.filename or path.parent), failure.strerror or "cannot be read"))
 
 
-def _recognised(job: Sync, path: Path, source_name: str, report: Report) -> Iterable[tuple[Source, Found]]:
+def _recognise_path(
+    job: SyncJob, path: Path, source_name: str, report: SyncReport
+) -> Iterable[tuple[Source, SourceCandidate]]:
     """The files at or below `path` that a source knows as its own."""
     if path.is_dir():
-        yield from _below(job, path, source_name, report)
+        yield from _recognise_folder(job, path, source_name, report)
         return
-    head = _head(path, report)
-    claim = _claim(job, path, head, source_name) if head is not None else None
+    head = _read_head(path, report)
+    claim = _claiming_source(job, path, head, source_name) if head is not None else None
     if claim is not None:
         yield claim
     elif head is not None:
         report.skipped.append((str(path), "no source knows this format; `everturn sources` lists what can be read"))
 
 
-def _below(job: Sync, folder: Path, source_name: str, report: Report) -> Iterable[tuple[Source, Found]]:
+def _recognise_folder(
+    job: SyncJob, folder: Path, source_name: str, report: SyncReport
+) -> Iterable[tuple[Source, SourceCandidate]]:
     seen: set[Path] = set()
-    for source in _wanted(job, source_name):
+    for source in _chosen_sources(job, source_name):
         try:
             for found in source.find(folder):
                 if found.path not in seen:
                     seen.add(found.path)
-                    yield _by_content(job, source, found, source_name)
+                    yield _check_by_content(job, source, found, source_name)
         except OSError as failure:  # a folder that cannot be listed; the source has given what it could reach
             report.failed.append((str(failure.filename or folder), failure.strerror or "cannot be read"))
     for path in sorted(folder.rglob("*")):
         if path not in seen and path.is_file() and not path.is_symlink():
-            head = _head(path, report)
-            claim = _claim(job, path, head, source_name) if head is not None else None
+            head = _read_head(path, report)
+            claim = _claiming_source(job, path, head, source_name) if head is not None else None
             if claim is not None:
                 yield claim
 
 
-def _by_content(job: Sync, source: Source, found: Found, source_name: str) -> tuple[Source, Found]:
+def _check_by_content(
+    job: SyncJob, source: Source, found: SourceCandidate, source_name: str
+) -> tuple[Source, SourceCandidate]:
     """The name of a file is a hint: several agents name theirs by a bare UUID. Where only another knows it, it is theirs."""
-    head = beginning(found.path) if found.kind == "main" else b""
+    head = read_beginning(found.path) if found.kind == "main" else b""
     if not head or source.sniff(found.path, head) is not None:
         return source, found
-    return _claim(job, found.path, head, source_name) or (source, found)
+    return _claiming_source(job, found.path, head, source_name) or (source, found)
 
 
-def _claim(job: Sync, path: Path, head: bytes, source_name: str) -> tuple[Source, Found] | None:
+def _claiming_source(job: SyncJob, path: Path, head: bytes, source_name: str) -> tuple[Source, SourceCandidate] | None:
     """The source a file belongs to, seen from its content. Two that both claim it are a mistake of ours to be told."""
     claims = [
-        (source, found) for source in _wanted(job, source_name) if (found := source.sniff(path, head)) is not None
+        (source, found)
+        for source in _chosen_sources(job, source_name)
+        if (found := source.sniff(path, head)) is not None
     ]
     highest = max((source.rank for source, _ in claims), default=0)
     claims = [claim for claim in claims if claim[0].rank == highest]
     if len(claims) > 1:
         names = " and ".join(source.name for source, _ in claims)
-        raise Usage(f"{path} looks like {names}; say which with --as NAME")
+        raise UsageError(f"{path} looks like {names}; say which with --as NAME")
     return claims[0] if claims else None
 
 
-def _head(path: Path, report: Report) -> bytes | None:
+def _read_head(path: Path, report: SyncReport) -> bytes | None:
     """The first bytes; None when they cannot be had, which the report then says. A pipe would be waited for for ever."""
     if not path.is_file():
         report.failed.append((str(path), "not an ordinary file"))
@@ -184,11 +194,11 @@ def _head(path: Path, report: Report) -> bytes | None:
         return None
 
 
-def _wanted(job: Sync, source_name: str) -> list[Source]:
+def _chosen_sources(job: SyncJob, source_name: str) -> list[Source]:
     return [source for name, source in job.sources.items() if source_name in ("", name)]
 
 
-def _mark_moves_and_gone(job: Sync, found: Scan, report: Report) -> None:
+def _mark_moves_and_gone(job: SyncJob, found: ScanResult, report: SyncReport) -> None:
     store = job.store
     if not (found.moved or found.gone):
         return
@@ -210,8 +220,10 @@ def _mark_moves_and_gone(job: Sync, found: Scan, report: Report) -> None:
     report.moved, report.gone = len(found.moved), len(found.gone)
 
 
-def _take_in(job: Sync, desk: Desk, candidates: list[Candidate], report: Report, total: int) -> None:
-    taking = Taking(job, desk, report)
+def _take_in(
+    job: SyncJob, desk: ArchiveWriter, candidates: list[FileCandidate], report: SyncReport, total: int
+) -> None:
+    taking = Intake(job, desk, report)
     for number, candidate in enumerate(candidates):
         job.progress(number, len(candidates), report.bytes_read, total, candidate.path)
         if is_container(candidate):
@@ -222,7 +234,7 @@ def _take_in(job: Sync, desk: Desk, candidates: list[Candidate], report: Report,
     job.progress(len(candidates), len(candidates), report.bytes_read, total, "")
 
 
-def _finish(desk: Desk, report: Report) -> Report:
+def _finish(desk: ArchiveWriter, report: SyncReport) -> SyncReport:
     report.sessions, report.turns = desk.written["sessions"], desk.written["turns"]
     report.messages, report.problems = desk.written["messages"], desk.written["problems"]
     return report

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from everturn.capture.deriving import catch_up
-from everturn.capture.pieces import Piece, begin, is_read, nothing, pieces
+from everturn.capture.deriving import derive_pending
+from everturn.capture.pieces import FilePiece, empty_result, is_read, read_pieces, start_reader
 from everturn.capture.policy import Policy
-from everturn.capture.scan import Candidate, is_unchanged, look
-from everturn.capture.writing import Desk, is_buried, note_failure, write_piece
+from everturn.capture.scan import FileCandidate, is_unchanged, look_at_file
+from everturn.capture.writing import ArchiveWriter, is_buried, note_failure, write_piece
 from everturn.errors import Conflict, EverturnError
 from everturn.model.archive import SourceFile
 from everturn.model.words import ASKING
-from everturn.sources import Places, Source
+from everturn.sources import SearchPlaces, Source
 from everturn.store import Store
 
 #: Files are written together until their new bytes, or their number, reach this.
@@ -31,7 +31,7 @@ _TRIES = 4
 
 
 @dataclass
-class Report:
+class SyncReport:
     """What a sync did. `failed` are (path, why) of files that are in quarantine now."""
 
     files: int = 0
@@ -60,12 +60,12 @@ Progress = Callable[[int, int, int, int, str], None]
 
 
 @dataclass
-class Sync:
+class SyncJob:
     """Everything a sync needs, given by a surface."""
 
     store: Store
     sources: Mapping[str, Source]
-    places: Places
+    places: SearchPlaces
     policy: Policy
     machine: str
     owner: str
@@ -74,16 +74,16 @@ class Sync:
     spool: Path | None = None  # where `everturn-hook` leaves its lines; None: nobody has looked
 
 
-class Taking:
+class Intake:
     """One run of taking files in."""
 
-    def __init__(self, job: Sync, desk: Desk, report: Report, once: bool = False) -> None:
+    def __init__(self, job: SyncJob, desk: ArchiveWriter, report: SyncReport, once: bool = False) -> None:
         self._once = once
         self.job, self.desk, self.report = job, desk, report
-        self._group: list[Piece] = []
+        self._group: list[FilePiece] = []
         self._grouped = 0
 
-    def take(self, candidate: Candidate) -> None:
+    def take(self, candidate: FileCandidate) -> None:
         """Read one file and write it, now or with the next ones."""
         self.report.files += 1
         if candidate.stat is None:
@@ -95,19 +95,19 @@ class Taking:
         except OSError as failure:
             self.fail(candidate, failure.strerror or "cannot be read")
 
-    def take_open(self, candidate: Candidate, file: BinaryIO, mode: str) -> None:
+    def take_open(self, candidate: FileCandidate, file: BinaryIO, mode: str) -> None:
         """Read a file that is open, wherever its bytes come from."""
         if mode == "off" or self._is_forgotten(candidate):
             self.report.off += mode == "off"
             self.report.forgotten += mode != "off"
             return
-        intake = begin(self.job.store, candidate, mode, file)
+        intake = start_reader(self.job.store, candidate, mode, file)
         if candidate.container and is_read(intake, file):
             self.report.unchanged += 1
             return
         self._count(candidate, intake.reason)
         redact = self.job.policy.redact if mode == "redacted" else None
-        for piece in pieces(self.job.store, intake, file, redact):
+        for piece in read_pieces(self.job.store, intake, file, redact):
             self.report.bytes_read += len(piece.stored)
             if is_buried(self.desk, candidate.source.name, piece.reading):
                 self.report.forgotten += 1
@@ -120,19 +120,19 @@ class Taking:
             elif not self.flush(piece):
                 return
 
-    def flush(self, *more: Piece) -> bool:
+    def flush(self, *more: FilePiece) -> bool:
         """Write what is waiting."""
         group, self._group, self._grouped = [*self._group, *more], [], 0
         return not group or self._write(group)
 
-    def fail(self, candidate: Candidate, why: str) -> None:
+    def fail(self, candidate: FileCandidate, why: str) -> None:
         """A file that cannot be read goes into quarantine."""
         self.report.failed.append((candidate.path, why))
         known = candidate.known or self.register(candidate)
         with self.job.store.write():
             note_failure(self.desk, known, why)
 
-    def register(self, candidate: Candidate) -> SourceFile:
+    def register(self, candidate: FileCandidate) -> SourceFile:
         """Make the row of a file that has no version yet."""
         found = candidate.found
         known = SourceFile(
@@ -148,7 +148,7 @@ class Taking:
         candidate.known = known
         return known
 
-    def mode(self, candidate: Candidate, file: BinaryIO) -> str:
+    def mode(self, candidate: FileCandidate, file: BinaryIO) -> str:
         """What to keep of it. What we asked a program as a model is nobody's history."""
         policy, is_new = self.job.policy, candidate.version is None
         if policy.is_simple and not is_new:
@@ -159,11 +159,11 @@ class Taking:
         return policy.mode if policy.is_simple else policy.mode_for(candidate.source.workspace(head), candidate.path)
 
     # helpers --------------------------------------------------------------------------------------------------------
-    def _is_forgotten(self, candidate: Candidate) -> bool:
+    def _is_forgotten(self, candidate: FileCandidate) -> bool:
         name, found, buried = candidate.source.name, candidate.found, self.desk.buried_sessions
         return (name, found.native_id) in buried or (name, found.parent) in buried
 
-    def _count(self, candidate: Candidate, reason: str) -> None:
+    def _count(self, candidate: FileCandidate, reason: str) -> None:
         if candidate.version is None or candidate.version.id == 0:
             self.report.new += 1
         elif reason:
@@ -171,7 +171,7 @@ class Taking:
         elif not is_unchanged(candidate):  # else its rows are of an older parser or index; `rederived` counts these
             self.report.grown += 1
 
-    def _write(self, group: list[Piece]) -> bool:
+    def _write(self, group: list[FilePiece]) -> bool:
         """Write pieces together; if that fails, one by one, so that one bad file does not hold up the others."""
         try:
             self._commit(group)
@@ -192,7 +192,7 @@ class Taking:
                 self._keep_bytes_only(group[0], failure)
             return True
 
-    def _commit(self, group: list[Piece]) -> None:
+    def _commit(self, group: list[FilePiece]) -> None:
         before = dict(self.desk.written)
         saved = [(p.intake, copy(p.intake), copy(p.intake.version), p.intake.candidate.known) for p in group]
         try:
@@ -212,22 +212,22 @@ class Taking:
             elif piece.last:
                 self._derive_rest(piece)
 
-    def _derive_rest(self, piece: Piece) -> None:
+    def _derive_rest(self, piece: FilePiece) -> None:
         """Rows of an older parser are made again, and what could not be parsed is tried when its time has come."""
         known, version = piece.intake.candidate.known, piece.intake.version
-        if known is not None and catch_up(self.desk, piece.intake.candidate.source, known, version):
+        if known is not None and derive_pending(self.desk, piece.intake.candidate.source, known, version):
             self.report.rederived += 1
 
-    def _again(self, piece: Piece) -> None:
+    def _again(self, piece: FilePiece) -> None:
         """Another process moved this file's cursor: look at it afresh."""
         old = piece.intake.candidate
         if old.container:
             return  # the next sync finds its container changed
         for _ in range(_TRIES):
-            candidate = look(old.source, old.found, self.job.store.file(self.job.machine, old.path))
+            candidate = look_at_file(old.source, old.found, self.job.store.file(self.job.machine, old.path))
             if is_unchanged(candidate):
                 return
-            alone = Taking(self.job, self.desk, self.report, once=True)
+            alone = Intake(self.job, self.desk, self.report, once=True)
             try:
                 alone.take(candidate)
                 group, alone._group = alone._group, []
@@ -238,14 +238,14 @@ class Taking:
             return
         self.report.waiting += 1  # whoever keeps moving its cursor is taking it in
 
-    def _keep_bytes_only(self, piece: Piece, failure: Exception) -> None:
+    def _keep_bytes_only(self, piece: FilePiece, failure: Exception) -> None:
         """Rows could not be made of a piece: a defect of ours. Its bytes are kept and it is tried again later."""
         piece.failed = f"rows could not be made ({type(failure).__name__}) after byte {piece.at}"
-        piece.reading = nothing()
+        piece.reading = empty_result()
         piece.changes |= {"parsed": piece.intake.version.parsed, "parser": -1}
         self._commit([piece])
 
 
-def _is_our_question(candidate: Candidate, head: bytes) -> bool:
+def _is_our_question(candidate: FileCandidate, head: bytes) -> bool:
     """By the folder it was asked in; a conversation that merely talks of such a folder is the user's."""
     return ASKING in candidate.path or (ASKING.encode() in head and ASKING in candidate.source.workspace(head))

@@ -18,7 +18,7 @@ from everturn.store import Store
 
 
 @dataclass
-class Findings:
+class VerifyReport:
     """What was looked at, and what is wrong with it. `differs` are sources a later sync takes in as a new version."""
 
     files: int = 0
@@ -34,9 +34,11 @@ class Findings:
     differs: list[str] = field(default_factory=list)
 
 
-def verify(store: Store, machine: str, progress: Callable[[int, int, str], None], live: bool = True) -> Findings:
+def verify_archive(
+    store: Store, machine: str, progress: Callable[[int, int, str], None], live: bool = True
+) -> VerifyReport:
     """Check everything; `live` also compares with the sources of this machine."""
-    found = Findings(wrong=[f"database: {problem}" for problem in store.check().problems])
+    found = VerifyReport(wrong=[f"database: {problem}" for problem in store.check().problems])
     files = store.files()
     for number, (file, _) in enumerate(files):
         progress(number, len(files), file.path)
@@ -49,7 +51,7 @@ def verify(store: Store, machine: str, progress: Callable[[int, int, str], None]
     return found
 
 
-def _check_file(store: Store, number: int, machine: str, found: Findings) -> int:
+def _check_file(store: Store, number: int, machine: str, found: VerifyReport) -> int:
     """Look at one file; the version that its live source differs from, if it does."""
     try:
         file, current = store.file_by_id(number)
@@ -64,7 +66,7 @@ def _check_file(store: Store, number: int, machine: str, found: Findings) -> int
     return 0
 
 
-def _check_version(store: Store, file: SourceFile, version: Version, found: Findings) -> None:
+def _check_version(store: Store, file: SourceFile, version: Version, found: VerifyReport) -> None:
     found.versions += 1
     where = f"{file.path} version {version.number}"
     if version.mode in ("full", "redacted"):
@@ -73,7 +75,7 @@ def _check_version(store: Store, file: SourceFile, version: Version, found: Find
         _check_records(store, version, where, found)
 
 
-def _check_chunks(store: Store, version: Version, where: str, found: Findings) -> None:
+def _check_chunks(store: Store, version: Version, where: str, found: VerifyReport) -> None:
     end = 0
     for chunk in store.chunks(version.id):
         found.chunks += 1
@@ -88,7 +90,7 @@ def _check_chunks(store: Store, version: Version, where: str, found: Findings) -
         found.wrong.append(f"{where}: {end} bytes are stored, {version.size} should be")
 
 
-def _check_records(store: Store, version: Version, where: str, found: Findings) -> None:
+def _check_records(store: Store, version: Version, where: str, found: VerifyReport) -> None:
     census = store.census(version.id)
     records = sum(row.n for row in census)
     found.records += records
@@ -97,7 +99,7 @@ def _check_records(store: Store, version: Version, where: str, found: Findings) 
         found.wrong.append(f"{where}: {version.lines + version.glued} records were read, {records} are accounted for")
 
 
-def _compare(store: Store, file: SourceFile, version: Version, found: Findings) -> int:
+def _compare(store: Store, file: SourceFile, version: Version, found: VerifyReport) -> int:
     try:
         with Path(file.path).open("rb") as live:
             size = os.fstat(live.fileno()).st_size

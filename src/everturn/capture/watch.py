@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Event
 
-from everturn.capture.sync import Report, Sync, sync
+from everturn.capture.sync import SyncJob, SyncReport, sync_all
 
 TICK_MS = 500
 RESCAN_TICKS = 60
 DEBOUNCE_MS = 200
 
 
-def watch(job: Sync, stop: Event, tell: Callable[[Report], None]) -> None:
+def watch_sources(job: SyncJob, stop: Event, tell: Callable[[SyncReport], None]) -> None:
     """Sync until `stop` is set; `tell` gets the report of every sync that did something."""
     from watchfiles import watch as file_events
 
-    _round(job, tell)
+    _sync_and_tell(job, tell)
     while not stop.is_set():
         roots = _roots(job)
         if not roots:
@@ -32,16 +32,16 @@ def watch(job: Sync, stop: Event, tell: Callable[[Report], None]) -> None:
         for tick, changes in enumerate(events):
             # The first tick looks at what was written between the last sync and the start of the watch.
             if changes or tick % RESCAN_TICKS == 0:
-                _round(job, tell)
+                _sync_and_tell(job, tell)
             if tick % RESCAN_TICKS == 0 and _roots(job) != roots:
                 break
 
 
-def _roots(job: Sync) -> list[str]:
+def _roots(job: SyncJob) -> list[str]:
     return [str(root) for source in job.sources.values() for root in source.roots(job.places)]
 
 
-def _round(job: Sync, tell: Callable[[Report], None]) -> None:
-    report = sync(job)
+def _sync_and_tell(job: SyncJob, tell: Callable[[SyncReport], None]) -> None:
+    report = sync_all(job)
     if report.files or report.gone or report.moved or report.rederived:
         tell(report)

@@ -8,23 +8,23 @@ from hashlib import blake2b
 
 import msgspec
 
-from everturn.capture.blanking import blank, stretches
+from everturn.capture.blanking import blank, forgotten_ranges
 from everturn.capture.handed import mark_handed_over
-from everturn.capture.pieces import Intake, Piece, nothing
-from everturn.derive.growth import grow
+from everturn.capture.pieces import FilePiece, ReaderStart, empty_result
+from everturn.derive.growth import grow_session
 from everturn.errors import Conflict
 from everturn.model.archive import (
     Call,
     CensusRow,
-    Growth,
     LinkRow,
     ProblemRow,
     Session,
+    SessionGrowth,
     SessionText,
     SourceFile,
     Version,
 )
-from everturn.model.conversation import CallStart, Facts, Part, Reading
+from everturn.model.conversation import CallStart, ReadResult, SessionFacts, SessionPart
 from everturn.sources import Source
 from everturn.store import Store
 
@@ -33,7 +33,7 @@ _LONGEST_WAIT = 86_400_000
 
 
 @dataclass
-class Desk:
+class ArchiveWriter:
     """What every write needs to know. `written` counts rows, for the report."""
 
     store: Store
@@ -46,7 +46,7 @@ class Desk:
 
 
 @dataclass(frozen=True)
-class Origin:
+class SourceOrigin:
     """Where rows come from: a version of a file of a source."""
 
     source: Source
@@ -54,7 +54,7 @@ class Origin:
     version: Version
 
 
-def write_piece(desk: Desk, piece: Piece) -> None:
+def write_piece(desk: ArchiveWriter, piece: FilePiece) -> None:
     """Inside a write transaction: make the rows the piece needs, add its bytes and rows, move the cursor."""
     store, intake = desk.store, piece.intake
     if intake.reason:
@@ -63,15 +63,15 @@ def write_piece(desk: Desk, piece: Piece) -> None:
     assert known is not None
     stored, reading, changes = piece.stored, piece.reading, dict(piece.changes)
     if desk.buried_messages or desk.buried_sessions:
-        stored, blanked = _without_buried(desk, piece)
+        stored, blanked = _blank_buried(desk, piece)
         changes["erased"] = version.erased + blanked
         intake.blanked = intake.blanked or blanked > 0
     if intake.blanked:  # rows are made from what is stored, once all of it is there
-        reading, changes["parser"] = nothing(), 0
+        reading, changes["parser"] = empty_result(), 0
     store.move_cursor(version.id, piece.offset, changed_at=desk.now, **changes)
     if intake.mode in ("full", "redacted") and stored:
         store.append_raw(version.id, piece.at, stored)
-    write_reading(desk, Origin(intake.candidate.source, known, version), reading)
+    write_reading(desk, SourceOrigin(intake.candidate.source, known, version), reading)
     for name, value in changes.items():
         setattr(version, name, value)
     if piece.failed:
@@ -81,7 +81,7 @@ def write_piece(desk: Desk, piece: Piece) -> None:
     intake.pieces_written += 1
 
 
-def write_reading(desk: Desk, origin: Origin, reading: Reading) -> None:
+def write_reading(desk: ArchiveWriter, origin: SourceOrigin, reading: ReadResult) -> None:
     """Inside a write transaction: the rows of a reading. Shared by capture and by all that derives again."""
     version = origin.version.id
     desk.store.clear_provisional(version)
@@ -99,19 +99,19 @@ def write_reading(desk: Desk, origin: Origin, reading: Reading) -> None:
         desk.store.set_version(version, lines=origin.version.lines, glued=origin.version.glued)
 
 
-def note_failure(desk: Desk, file: SourceFile, reason: str) -> None:
+def note_failure(desk: ArchiveWriter, file: SourceFile, reason: str) -> None:
     """Put a file into quarantine: it is tried again after a while that doubles each time."""
     file.fail_count, file.fail_reason = file.fail_count + 1, reason
     file.retry_at = desk.now + min(_BACKOFF << min(file.fail_count - 1, 16), _LONGEST_WAIT)
     desk.store.set_file(file.id, fail_reason=reason, fail_count=file.fail_count, retry_at=file.retry_at)
 
 
-def is_buried(desk: Desk, agent: str, reading: Reading) -> bool:
+def is_buried(desk: ArchiveWriter, agent: str, reading: ReadResult) -> bool:
     """Does the reading bring back a session that was forgotten, and nothing else?"""
     return bool(reading.parts) and all(_is_buried(desk, agent, part) for part in reading.parts)
 
 
-def _is_buried(desk: Desk, agent: str, part: Part) -> bool:
+def _is_buried(desk: ArchiveWriter, agent: str, part: SessionPart) -> bool:
     return not {(agent, part.native_id), (agent, part.facts.parent)}.isdisjoint(desk.buried_sessions)
 
 
@@ -120,12 +120,12 @@ def workspace_key(workspace: str) -> str:
     return blake2b(workspace.encode("utf-8", "replace"), digest_size=6).hexdigest() if workspace else ""
 
 
-def _open_version(desk: Desk, intake: Intake) -> None:
+def _open_version(desk: ArchiveWriter, intake: ReaderStart) -> None:
     """The rows for the file and for the version that starts here."""
     store, candidate, version = desk.store, intake.candidate, intake.version
     found = candidate.found
     row = store.file(desk.machine, candidate.path)
-    if _cursor(row[1] if row else None) != _cursor(candidate.version):
+    if _version_cursor(row[1] if row else None) != _version_cursor(candidate.version):
         raise Conflict(candidate.path)
     known = row[0] if row is not None else None
     if known is None:
@@ -144,12 +144,12 @@ def _open_version(desk: Desk, intake: Intake) -> None:
     intake.reason = ""
 
 
-def _cursor(version: Version | None) -> tuple[int, int]:
+def _version_cursor(version: Version | None) -> tuple[int, int]:
     """Where the file stands: another process may have moved it since it was looked at."""
     return (version.id, version.offset) if version is not None else (0, 0)
 
 
-def _write_part(desk: Desk, origin: Origin, part: Part) -> None:
+def _write_part(desk: ArchiveWriter, origin: SourceOrigin, part: SessionPart) -> None:
     store, facts = desk.store, part.facts
     file = origin.file
     session = store.open_session(
@@ -159,7 +159,7 @@ def _write_part(desk: Desk, origin: Origin, part: Part) -> None:
         )
     )  # fmt: skip
     start_of = _call_starts(store, origin, session.id)
-    growth, _ = grow(store.tail(session.id), part.messages, start_of)
+    growth, _ = grow_session(store.tail(session.id), part.messages, start_of)
     growth.links = [LinkRow(0, link.relation, link.native_id, link.call_id, link.hint) for link in part.links]
     desk.written["sessions"] += session.n_messages == 0
     desk.written["messages"] += len(growth.messages)
@@ -167,16 +167,16 @@ def _write_part(desk: Desk, origin: Origin, part: Part) -> None:
     first_prompt = growth.first_prompt
     mark_handed_over(store, session, growth)
     if origin.version.mode == "structure":
-        growth = _content_free(growth)
+        growth = _without_content(growth)
     store.append(session.id, growth)
     _write_facts(store, session, facts, first_prompt, origin.version.mode)
 
 
-def _content_free(growth: Growth) -> Growth:
+def _without_content(growth: SessionGrowth) -> SessionGrowth:
     return msgspec.structs.replace(growth, artifacts=[], index=[], first_prompt="")
 
 
-def _write_facts(store: Store, session: Session, facts: Facts, first_prompt: str, mode: str) -> None:
+def _write_facts(store: Store, session: Session, facts: SessionFacts, first_prompt: str, mode: str) -> None:
     changes: dict[str, str] = {}
     if facts.client and facts.client != session.client:
         changes["client"] = facts.client
@@ -189,12 +189,12 @@ def _write_facts(store: Store, session: Session, facts: Facts, first_prompt: str
     if mode == "structure":
         return
     text = store.session(session.id)[1]
-    merged = _merged(text, facts, first_prompt)
+    merged = _merge_facts(text, facts, first_prompt)
     if merged != text or session.n_messages == 0:
         store.set_text(merged)
 
 
-def _merged(text: SessionText, facts: Facts, first_prompt: str) -> SessionText:
+def _merge_facts(text: SessionText, facts: SessionFacts, first_prompt: str) -> SessionText:
     """The workspace is where a session began, the branch where it was last; a better or equal title replaces another."""
     better = facts.title and facts.title_rank >= text.title_rank
     return SessionText(
@@ -210,7 +210,7 @@ def _merged(text: SessionText, facts: Facts, first_prompt: str) -> SessionText:
     )
 
 
-def _call_starts(store: Store, origin: Origin, session: int) -> Callable[[Call], CallStart | None]:
+def _call_starts(store: Store, origin: SourceOrigin, session: int) -> Callable[[Call], CallStart | None]:
     """Looks up the arguments of a call that an earlier piece brought, in the raw layer."""
 
     def start_of(call: Call) -> CallStart | None:
@@ -225,7 +225,7 @@ def _call_starts(store: Store, origin: Origin, session: int) -> Callable[[Call],
     return start_of
 
 
-def _without_buried(desk: Desk, piece: Piece) -> tuple[bytes, int]:
+def _blank_buried(desk: ArchiveWriter, piece: FilePiece) -> tuple[bytes, int]:
     """The bytes with what was forgotten blanked (same length, so that every byte range stays right), and how many."""
     agent, buried = piece.intake.candidate.source.name, desk.buried_messages
     marks = [
@@ -234,7 +234,7 @@ def _without_buried(desk: Desk, piece: Piece) -> tuple[bytes, int]:
         for message in part.messages
     ]
     stored, begun = bytearray(piece.stored), 0 if piece.intake.in_forgotten else None
-    gone = list(stretches(marks, len(stored), begun))
+    gone = list(forgotten_ranges(marks, len(stored), begun))
     piece.intake.in_forgotten = bool(gone) and gone[-1][1] == len(stored)
     blanked = sum(blank(stored, first, last) for first, last in gone)
     return bytes(stored), blanked

@@ -17,37 +17,37 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from everturn.chat.meter import Cumulative
-from everturn.errors import MissingPath, ModelRefused, Usage
-from everturn.llm import Delta, Message, Part, Reply, Request
-from everturn.llm import Usage as Tokens
+from everturn.chat.meter import TokenTotals
+from everturn.errors import MissingPath, ModelRefused, UsageError
+from everturn.llm import ChatMessage, ChatPart, Delta, ModelRequest, Reply
+from everturn.llm import ReplyTokens as Tokens
 
-_NAMES = ("agent", "root_agent", "AGENT")
-_TEXTS = ("data", "delta", "text", "content", "message", "output", "value")
+_AGENT_NAMES = ("agent", "root_agent", "AGENT")
+_TEXT_KEYS = ("data", "delta", "text", "content", "message", "output", "value")
 _DEEPEST = 5
 
 
-def load(path: str) -> AgentBackend:
+def load_agent(path: str) -> AgentBackend:
     """The agent of a file. Raises MissingPath, Usage."""
     file = Path(path).absolute()
     if not file.is_file():
         raise MissingPath(path)
     spec = importlib.util.spec_from_file_location(f"everturn_agent_{abs(hash(str(file)))}", file)
     if spec is None or spec.loader is None:
-        raise Usage(f"{path} is no Python file; give one with an `agent` in it")
+        raise UsageError(f"{path} is no Python file; give one with an `agent` in it")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
     except Exception as failure:
-        raise Usage(f"{path} cannot be loaded: {type(failure).__name__}: {failure}") from failure
-    agent = next((found for name in _NAMES if (found := getattr(module, name, None)) is not None), None)
+        raise UsageError(f"{path} cannot be loaded: {type(failure).__name__}: {failure}") from failure
+    agent = next((found for name in _AGENT_NAMES if (found := getattr(module, name, None)) is not None), None)
     make = getattr(module, "create_agent", None)
     make = make if callable(make) else None
     agent = make() if agent is None and make is not None else agent
     if agent is None or not (callable(agent) or hasattr(agent, "stream") or hasattr(agent, "stream_async")):
-        raise Usage(f"{path} has no agent: it needs an `agent` that can be called or has a `stream`")
-    return AgentBackend(agent, str(file), _title(module, agent, file), make)
+        raise UsageError(f"{path} has no agent: it needs an `agent` that can be called or has a `stream`")
+    return AgentBackend(agent, str(file), _agent_title(module, agent, file), make)
 
 
 class AgentBackend:
@@ -60,23 +60,25 @@ class AgentBackend:
         self.path, self.name, self._make = path, name, make
         self.model = str(getattr(agent, "model_name", "") or name)
         self.window = int(getattr(agent, "context_window", 0) or 0)
-        self._agent, self._met, self._counter = agent, False, Cumulative()
+        self._agent, self._met, self._counter = agent, False, TokenTotals()
 
-    def stream(self, request: Request) -> Iterator[Delta]:
+    def stream(self, request: ModelRequest) -> Iterator[Delta]:
         """See `llm.Backend`."""
         words: list[str] = []
         try:
-            for event in self._events(_prompt(request, self._met)):
+            for event in self._events(_prompt_text(request, self._met)):
                 if text := text_of(event):
                     words.append(text)
                     yield Delta("text", text)
         except Exception as failure:
             raise ModelRefused(self.name, f"the agent failed: {type(failure).__name__}: {failure}") from failure
         self._met = True
-        reply = Reply(Message("assistant", (Part("text", "".join(words)),)), usage=self._usage(), model=self.model)
+        reply = Reply(
+            ChatMessage("assistant", (ChatPart("text", "".join(words)),)), usage=self._usage(), model=self.model
+        )
         yield Delta("end", reply=reply)
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: ModelRequest) -> Reply:
         """See `llm.Backend`."""
         return next(delta.reply for delta in self.stream(request) if delta.reply is not None)
 
@@ -88,8 +90,8 @@ class AgentBackend:
         for name in ("stream", "stream_async"):
             stream: Callable[[str], Any] | None = getattr(self._agent, name, None)
             if stream is not None:
-                return _iterated(stream(prompt))
-        return _iterated(self._agent(prompt))
+                return _iterate_answer(stream(prompt))
+        return _iterate_answer(self._agent(prompt))
 
     def _usage(self) -> Tokens:
         """From the running totals that some agents keep; nothing where there are none, and it is estimated."""
@@ -111,18 +113,18 @@ def text_of(event: Any, depth: int = 0) -> str:
         return ""
     if isinstance(event, list | tuple):
         return "".join(text_of(one, depth + 1) for one in event)
-    for name in _TEXTS:
+    for name in _TEXT_KEYS:
         found = event.get(name) if isinstance(event, dict) else getattr(event, name, None)
         if found is not None and not callable(found) and (text := text_of(found, depth + 1)):
             return text
     return ""
 
 
-def _iterated(given: Any) -> Iterator[Any]:
+def _iterate_answer(given: Any) -> Iterator[Any]:
     if inspect.isawaitable(given):
-        given = asyncio.run(_awaited(given))
+        given = asyncio.run(_await_value(given))
     if hasattr(given, "__aiter__"):
-        yield from _drained(given)
+        yield from _drain_events(given)
     elif isinstance(given, str | dict) or not hasattr(given, "__iter__"):
         said = text_of(given)
         yield said or ("" if given is None else str(given))
@@ -130,38 +132,38 @@ def _iterated(given: Any) -> Iterator[Any]:
         yield from given
 
 
-async def _awaited(given: Any) -> Any:
+async def _await_value(given: Any) -> Any:
     return await given
 
 
-def _drained(events: AsyncIterator[Any]) -> Iterator[Any]:
+def _drain_events(events: AsyncIterator[Any]) -> Iterator[Any]:
     """Events of an asynchronous stream, one by one, in a loop of their own."""
     with asyncio.Runner() as runner:
         while True:
             try:
-                yield runner.run(_awaited(anext(events)))
+                yield runner.run(_await_value(anext(events)))
             except StopAsyncIteration:
                 return
 
 
-def _prompt(request: Request, met: bool) -> str:
+def _prompt_text(request: ModelRequest, met: bool) -> str:
     """What is new; the first time also what was said before."""
     messages = list(request.messages)
     new: list[str] = []
     while messages and messages[-1].role == "user":
-        new.insert(0, _text(messages.pop()))
+        new.insert(0, _message_text(messages.pop()))
     words = "\n\n".join(new)
     if met or not messages:
         return words
-    told = "\n\n".join(f"{message.role}: {_text(message)}" for message in messages if _text(message))
+    told = "\n\n".join(f"{message.role}: {_message_text(message)}" for message in messages if _message_text(message))
     return f"The conversation so far:\n\n{told}\n\nThe user now says:\n\n{words}"
 
 
-def _text(message: Message) -> str:
+def _message_text(message: ChatMessage) -> str:
     return "".join(part.text for part in message.parts if part.kind == "text")
 
 
-def _title(module: Any, agent: Any, file: Path) -> str:
+def _agent_title(module: Any, agent: Any, file: Path) -> str:
     named = getattr(agent, "name", None) or getattr(module, "AGENT_NAME", None)
     if isinstance(named, str) and named.strip():
         return " ".join(named.split())

@@ -28,11 +28,11 @@ COMMANDS = {
     "exit": ("", "leave (so do quit and Ctrl-D)"),
 }
 _OTHER_NAMES = {"quit": "exit", "q": "exit", "?": "help"}
-_BARE = re.compile(r"(exit|quit|compact|sessions|help|resume)|resume +(\d{1,6})", re.IGNORECASE)
-_MARKED = re.compile(r"[/#](\w+|\?)(?:[ \t]+(\S.*))?", re.DOTALL)
+_BARE_COMMAND = re.compile(r"(exit|quit|compact|sessions|help|resume)|resume +(\d{1,6})", re.IGNORECASE)
+_MARKED_COMMAND = re.compile(r"[/#](\w+|\?)(?:[ \t]+(\S.*))?", re.DOTALL)
 
 
-class Command(Struct, frozen=True):
+class ChatCommand(Struct, frozen=True):
     """A command and what was written behind it. A name that is not in `COMMANDS` is a mistake to be told."""
 
     name: str
@@ -44,19 +44,19 @@ class Command(Struct, frozen=True):
         return self.name in COMMANDS
 
 
-def parse(line: str) -> Command | None:
+def parse(line: str) -> ChatCommand | None:
     """The command of a line; None for words to the model.
 
     A marked word counts when it is a command or stands alone: `/etc/hosts is wrong` and `# Notes` are words.
     """
     text = line.strip()
-    bare = _BARE.fullmatch(text)
+    bare = _BARE_COMMAND.fullmatch(text)
     if bare is not None:
-        return Command("resume", bare[2]) if bare[2] else Command(_name(bare[1]))
-    marked = _MARKED.fullmatch(text)
+        return ChatCommand("resume", bare[2]) if bare[2] else ChatCommand(_command_name(bare[1]))
+    marked = _MARKED_COMMAND.fullmatch(text)
     if marked is None:
         return None
-    found = Command(_name(marked[1]), (marked[2] or "").strip())
+    found = ChatCommand(_command_name(marked[1]), (marked[2] or "").strip())
     return found if found.is_known or (text[0] == "/" and not found.rest) else None
 
 
@@ -75,5 +75,5 @@ def help_text() -> str:
     )
 
 
-def _name(word: str) -> str:
+def _command_name(word: str) -> str:
     return _OTHER_NAMES.get(word.lower(), word.lower())

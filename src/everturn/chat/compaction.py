@@ -16,57 +16,57 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from everturn.chat.conversation import Conversation
-from everturn.chat.meter import told
-from everturn.chat.restoration import Before, before, restoration_prompt, restored_heading
+from everturn.chat.meter import input_tokens
+from everturn.chat.restoration import EarlierSummary, restoration_heading, restoration_prompt, tell_earlier
 from everturn.chat.saved import save
-from everturn.chat.screen import Screen
-from everturn.chat.setting import Setting
-from everturn.chat.summaries import Made, kept_summary, make, mechanical
+from everturn.chat.screen import ChatScreen
+from everturn.chat.setting import ChatSetup
+from everturn.chat.summaries import ChatSummary, make_summary, mechanical_text, read_kept_summary
 from everturn.derive.times import iso
 from everturn.errors import EverturnError, ModelError
-from everturn.llm import Message, Part, Reply, Request
+from everturn.llm import ChatMessage, ChatPart, ModelRequest, Reply
 from everturn.model.archive import Session
 from everturn.recall.sessions import short_ids
 from everturn.resume import records
-from everturn.resume.asking import ask
+from everturn.resume.asking import ask_model
 from everturn.resume.loop import Watch
 
 _ANSWER = 1024
 
 
-def summarise(talk: Conversation, screen: Screen) -> Made:
+def summarise(talk: Conversation, screen: ChatScreen) -> ChatSummary:
     """The summary of a live session, from the model or mechanically; warns when the model could not."""
     setting, session, previous = talk.setting, talk.row, str(talk.restored.get("summary", ""))
     with talk.journal.alone:
-        kept = kept_summary(setting, session)
+        kept = read_kept_summary(setting, session)
     if kept is not None:
         return kept
     if setting.summariser is None:
-        return Made(mechanical(talk.state, previous), "mechanical")
+        return ChatSummary(mechanical_text(talk.state, previous), "mechanical")
     screen.say("📝 Generating session summary...", end=" ")
     try:
         with talk.journal.alone:
-            made = make(setting, session, previous, screen.say)
+            made = make_summary(setting, session, previous, screen.say)
     except KeyboardInterrupt:
-        made = Made(failed="stopped")
+        made = ChatSummary(failed="stopped")
     if not made.failed:
         screen.say("✓")
         return made
     screen.say("")
     screen.warn(f"Summary generation failed - session saved without a summary by the model ({made.failed})")
-    return Made(mechanical(talk.state, previous), "mechanical", made.failed)
+    return ChatSummary(mechanical_text(talk.state, previous), "mechanical", made.failed)
 
 
-def compact(talk: Conversation, screen: Screen, watch: Watch) -> Conversation:
+def compact(talk: Conversation, screen: ChatScreen, watch: Watch) -> Conversation:
     """Go on in a new session that begins with the summary of this one. On failure the old one goes on."""
     if not talk.queries:
         screen.say("There is nothing to compact yet.")
         return talk
     setting = talk.setting
     made = summarise(talk, screen)
-    saved(talk, screen, made)
+    save_conversation(talk, screen, made)
     with talk.journal.alone:
-        one = before(setting, talk.row, made.text)
+        one = tell_earlier(setting, talk.row, made.text)
     screen.say(f"💾 Saved session: {one.session} ({one.counts})")
     screen.say("🔄 Starting new session with summary...")
     talk.close()
@@ -79,34 +79,34 @@ def compact(talk: Conversation, screen: Screen, watch: Watch) -> Conversation:
     return child
 
 
-def restore(child: Conversation, sessions: Sequence[Before], screen: Screen) -> None:
+def restore(child: Conversation, sessions: Sequence[EarlierSummary], screen: ChatScreen) -> None:
     """Tell a new session what came before it, show what the model says to that, and keep both."""
     clock = iso(child.setting.clock())[11:19]
-    heading = records.State(kind="restored_heading", data=restored_heading(sessions, clock))
+    heading = records.StateRecord(kind="restored_heading", data=restoration_heading(sessions, clock))
     facts = {
         "sessions": to_builtins([replace(one, text="") for one in sessions]),
         "summary": "\n\n".join(one.text for one in sessions),
     }
     told_first = child.past.injection(restoration_prompt(sessions), "restoration")
-    child.journal.write(told_first, heading, records.State(kind="restored", data=facts))
-    reply = _acknowledged(child, screen)
+    child.journal.write(told_first, heading, records.StateRecord(kind="restored", data=facts))
+    reply = _ask_acknowledgment(child, screen)
     if reply is not None:
-        usage = {"in": told(reply.usage), "out": reply.usage.output, "source": reply.usage.source}
-        done = records.State(kind="restored", data={**facts, "usage": usage})
-        child.journal.write(records.Response(reply=reply), done)
+        usage = {"in": input_tokens(reply.usage), "out": reply.usage.output, "source": reply.usage.source}
+        done = records.StateRecord(kind="restored", data={**facts, "usage": usage})
+        child.journal.write(records.ResponseRecord(reply=reply), done)
         child.meter.answered(reply.usage)
     child.carry_on()
-    saved(child, screen)
+    save_conversation(child, screen)
 
 
-def leave(talk: Conversation, screen: Screen) -> None:
+def leave_conversation(talk: Conversation, screen: ChatScreen) -> None:
     """The way out: summary, saved file, the facts. Whatever fails, the conversation is in the archive."""
     if not talk.queries or talk.past.count == talk.count_before:
         talk.close()
         screen.say("Goodbye!")
         return
     made = summarise(talk, screen)
-    path = saved(talk, screen, made)
+    path = save_conversation(talk, screen, made)
     spent, row = talk.spent(), talk.row
     with talk.journal.alone:
         short = short_ids([row], talk.setting.store)[row.id]
@@ -121,11 +121,11 @@ def leave(talk: Conversation, screen: Screen) -> None:
     screen.say(f"  Go on with: everturn chat --resume {short}")
 
 
-def saved(talk: Conversation, screen: Screen, made: Made | None = None) -> str:
+def save_conversation(talk: Conversation, screen: ChatScreen, made: ChatSummary | None = None) -> str:
     """Write the file; "" when there is none. A file that cannot be written is a warning."""
     try:
         with talk.journal.alone:
-            found = made or kept_summary(talk.setting, talk.row)
+            found = made or read_kept_summary(talk.setting, talk.row)
             path = save(talk.setting, talk.row, found.text if found is not None else "")
     except EverturnError as failure:
         screen.warn(str(failure))
@@ -133,10 +133,12 @@ def saved(talk: Conversation, screen: Screen, made: Made | None = None) -> str:
     return str(path) if path is not None else ""
 
 
-def _acknowledged(child: Conversation, screen: Screen) -> Reply | None:
+def _ask_acknowledgment(child: Conversation, screen: ChatScreen) -> Reply | None:
     """What the model says; None when it could not be asked, or said nothing."""
     setting = child.setting
-    request = Request(tuple(child.past.history), child.past.system, model=setting.backend.model, max_tokens=_ANSWER)
+    request = ModelRequest(
+        tuple(child.past.history), child.past.system, model=setting.backend.model, max_tokens=_ANSWER
+    )
     cancelled, deadline = threading.Event(), monotonic() + setting.summary_seconds
 
     def tick() -> float:
@@ -147,7 +149,7 @@ def _acknowledged(child: Conversation, screen: Screen) -> Reply | None:
     screen.begin_answer(setting.agent.name)
     words: list[str] = []
     try:
-        asked = ask(setting.backend, request, cancelled, queue.SimpleQueue(), screen.delta, tick)
+        asked = ask_model(setting.backend, request, cancelled, queue.SimpleQueue(), screen.delta, tick)
         words, reply = asked.words, asked.reply
     except KeyboardInterrupt:
         reply = None
@@ -158,29 +160,29 @@ def _acknowledged(child: Conversation, screen: Screen) -> Reply | None:
     screen.end_answer()
     if reply is None:
         screen.warn("The acknowledgment did not come in time or was stopped; going on")
-        return Reply(Message("assistant", (Part("text", "".join(words)),))) if "".join(words).strip() else None
-    return _spoken(reply, setting.backend.bound)
+        return Reply(ChatMessage("assistant", (ChatPart("text", "".join(words)),))) if "".join(words).strip() else None
+    return _spoken_reply(reply, setting.backend.bound)
 
 
-def _spoken(reply: Reply, bound: bool) -> Reply | None:
+def _spoken_reply(reply: Reply, bound: bool) -> Reply | None:
     """The words of it. Thoughts that hold only for this very request, which has no tools, cannot go into the next one."""
     if bound:
-        return replace(reply, message=Message("assistant", (Part("text", reply.text),))) if reply.text else None
+        return replace(reply, message=ChatMessage("assistant", (ChatPart("text", reply.text),))) if reply.text else None
     parts = tuple(part for part in reply.message.parts if part.kind != "call")
     return replace(reply, message=replace(reply.message, parts=parts)) if parts else None
 
 
-def summary_for(setting: Setting, session: Session, screen: Screen) -> Made:
+def summary_for(setting: ChatSetup, session: Session, screen: ChatScreen) -> ChatSummary:
     """The summary of an earlier session: kept, or made now. `failed` says why there is none."""
-    kept = kept_summary(setting, session)
+    kept = read_kept_summary(setting, session)
     if kept is not None or setting.summariser is None:
-        return kept or Made(failed=_why_none(setting, session))
+        return kept or ChatSummary(failed=_missing_summary_reason(setting, session))
     screen.say("📝 No summary yet: generating it now...", end=" ")
-    made = make(setting, session, say=screen.say)
+    made = make_summary(setting, session, say=screen.say)
     screen.say("" if made.failed else "✓")
-    return Made(failed=_why_none(setting, session)) if made.failed else made
+    return ChatSummary(failed=_missing_summary_reason(setting, session)) if made.failed else made
 
 
-def _why_none(setting: Setting, session: Session) -> str:
+def _missing_summary_reason(setting: ChatSetup, session: Session) -> str:
     broken = any(one.kind == "unpaired" for one in setting.store.problems(session.version))
     return "invalid summary format" if broken else "no summary"

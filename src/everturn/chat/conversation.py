@@ -17,36 +17,36 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from everturn.chat.meter import Meter, Spent, total
-from everturn.chat.setting import Setting
+from everturn.chat.meter import Meter, SessionTokens, total_tokens
+from everturn.chat.setting import ChatSetup
 from everturn.derive.printable import one_line
-from everturn.derive.state import State
-from everturn.derive.stateview import as_yaml, pruned
+from everturn.derive.state import SessionState
+from everturn.derive.stateview import as_yaml, prune_state
 from everturn.errors import EverturnError, OverBudget, SessionNotFound
-from everturn.llm import Message, Request
-from everturn.model.archive import Kept, Session
+from everturn.llm import ChatMessage, ModelRequest
+from everturn.model.archive import KeptRow, Session
 from everturn.recall.schema import DESCRIPTION, SCHEMA
-from everturn.recall.sessions import best
-from everturn.recall.state import PIN, carried_on, session_state
+from everturn.recall.sessions import best_match
+from everturn.recall.state import PIN, continue_state, session_state
 from everturn.resume import context, requests
-from everturn.resume.journal import AGENT, About, Journal
+from everturn.resume.journal import AGENT, Journal, JournalAbout
 from everturn.resume.loop import Loop, Outcome, Watch
-from everturn.resume.past import Past
+from everturn.resume.past import JournalState
 from everturn.resume.tools import Tool
 
 if TYPE_CHECKING:
-    from everturn.chat.restoration import Before
+    from everturn.chat.restoration import EarlierSummary
 
 #: Kind of what is kept about a chat; `state` is the session state as JSON.
 KIND = "chat"
 _ANSWER = 4096
-_FULL = "nothing may be left out for this provider: /compact goes on in a fresh session"
+_FULL_TEXT = "nothing may be left out for this provider: /compact goes on in a fresh session"
 
 
 class Conversation:
     """A session that is open for talking. Holds its lease until it is closed."""
 
-    def __init__(self, setting: Setting, journal: Journal, watch: Watch | None = None) -> None:
+    def __init__(self, setting: ChatSetup, journal: Journal, watch: Watch | None = None) -> None:
         self.setting, self.journal = setting, journal
         self.meter = Meter(setting.backend.window)
         self.loop = Loop(
@@ -56,15 +56,17 @@ class Conversation:
         self.count_before = journal.past.count  # records when it was taken up
         self._sent = ""  # the system prompt of the last request
         self._closed = threading.Event()
-        threading.Thread(target=self._stay, name="lease", daemon=True).start()
-        self._state = self._kept_state()
+        threading.Thread(target=self._renew_lease, name="lease", daemon=True).start()
+        self._state = self._read_state()
 
     # life -------------------------------------------------------------------------------------------------------------
     @classmethod
-    def begin(cls, setting: Setting, before: Sequence[Before] = (), watch: Watch | None = None) -> Conversation:
+    def begin(
+        cls, setting: ChatSetup, before: Sequence[EarlierSummary] = (), watch: Watch | None = None
+    ) -> Conversation:
         """A new session, a child of those it goes on from."""
         parent, *also = [one.session for one in before] or [""]
-        about = About(
+        about = JournalAbout(
             setting.machine, setting.owner, setting.workspace, setting.backend.model, parent=parent,
             relation="continues" if parent else "", also=tuple(also),
         )  # fmt: skip
@@ -76,11 +78,11 @@ class Conversation:
         return made
 
     @classmethod
-    def take_up(cls, setting: Setting, session: str, watch: Watch | None = None, force: bool = False) -> Conversation:
+    def take_up(cls, setting: ChatSetup, session: str, watch: Watch | None = None, force: bool = False) -> Conversation:
         """An existing session, exactly where it stands. Raises SessionNotFound, Busy."""
         if not Journal.exists(setting.store, session):
             raise SessionNotFound(session)
-        about = About(setting.machine, setting.owner)
+        about = JournalAbout(setting.machine, setting.owner)
         journal = Journal.open(setting.store, session, about, clock=setting.clock, force=force)
         return cls(setting, journal, watch)
 
@@ -89,7 +91,7 @@ class Conversation:
         self._closed.set()
         self.journal.close()
 
-    def _stay(self) -> None:
+    def _renew_lease(self) -> None:
         """Hold the session also while the person thinks. When it was taken from us the next write says so."""
         while not self._closed.wait(self.journal.ttl / 3000):
             try:
@@ -107,7 +109,7 @@ class Conversation:
         return self.loop.resume(self.journal)
 
     @property
-    def past(self) -> Past:
+    def past(self) -> JournalState:
         """Everything that was said."""
         return self.journal.past
 
@@ -115,7 +117,7 @@ class Conversation:
     def row(self) -> Session:
         """The session in the archive, as it is now."""
         with self.journal.alone:
-            return best(self.setting.store.sessions_of(AGENT, self.journal.session))
+            return best_match(self.setting.store.sessions_of(AGENT, self.journal.session))
 
     @property
     def queries(self) -> int:
@@ -126,7 +128,7 @@ class Conversation:
     def last_answer(self) -> str:
         """The last words of the model."""
         said = (message for message in reversed(self.past.messages) if message.role == "assistant")
-        return next((text for one in said if (text := _text(one))), "")
+        return next((text for one in said if (text := _message_text(one))), "")
 
     @property
     def restored(self) -> dict[str, Any]:
@@ -134,67 +136,67 @@ class Conversation:
         found = self.past.states.get("restored")
         return found if isinstance(found, dict) else {}
 
-    def spent(self) -> Spent:
+    def spent(self) -> SessionTokens:
         """Tokens, apart for restoring and talking."""
         used = self.restored.get("usage") or {}
         inwards, outwards = int(used.get("in", 0)), int(used.get("out", 0))
         receipts = self.setting.summariser.receipts if self.setting.summariser else []
-        return Spent(
-            inwards + outwards, inwards, outwards, total(self.past.usage) - inwards - outwards,
-            sum(total(one.usage) for one in receipts if one.purpose == "summary"),
+        return SessionTokens(
+            inwards + outwards, inwards, outwards, total_tokens(self.past.usage) - inwards - outwards,
+            sum(total_tokens(one.usage) for one in receipts if one.purpose == "summary"),
             any(one.usage.source != "api" for one in self.setting.asker.receipts),
         )  # fmt: skip
 
     # what is put in ---------------------------------------------------------------------------------------------------
-    def _hint(self) -> None:
+    def _inject_hint(self) -> None:
         """Where the last words of the person point to something that is not in view, say so to the model, once."""
-        from everturn.derive.dangling import phrases_in, reference
+        from everturn.derive.dangling import find_reference, phrases_in
 
         *before, last = self.past.history
         is_said = last.role == "user" and last is self.past.messages[-1]  # nothing was put in behind it yet
-        if not is_said or not self.loop.tools or not phrases_in(_text(last)):
+        if not is_said or not self.loop.tools or not phrases_in(_message_text(last)):
             return
-        hint = reference(_text(last), [_text(message) for message in self._view(before).messages])
+        hint = find_reference(_message_text(last), [_message_text(message) for message in self._view(before).messages])
         if hint:
             self.journal.inject(hint, "hint")
 
     # the request ------------------------------------------------------------------------------------------------------
-    def _assemble(self, past: Past) -> Request:
-        self._hint()
+    def _assemble(self, past: JournalState) -> ModelRequest:
+        self._inject_hint()
         view = self._view(past.history)
         if view.append is not None:
-            self.journal.inject(_text(view.append), "state")
+            self.journal.inject(_message_text(view.append), "state")
         self.meter.estimated(view.tokens)
         self.left_out, self._sent = view.left_out, view.system
         backend = self.setting.backend
         most = min(backend.max_tokens or _ANSWER, max(1, self.setting.window // 2))
-        return Request(view.messages, view.system, past.tools if backend.takes_tools else (), backend.model, most)
+        return ModelRequest(view.messages, view.system, past.tools if backend.takes_tools else (), backend.model, most)
 
-    def _view(self, history: Sequence[Message]) -> context.Context:
+    def _view(self, history: Sequence[ChatMessage]) -> context.RequestContext:
         """What fits; the whole history as it was where an answer is bound to the words before it, as long as that fits.
 
         Raises OverBudget where it does not, and the provider takes nothing else.
         """
-        most = context.budget(self.setting.window, self.setting.reserve)
+        most = context.context_budget(self.setting.window, self.setting.reserve)
         fit = partial(
-            context.assemble, most=most, state=self.state_text(), tools=self.past.tools, sizes=self.past.sizes
+            context.assemble_context, most=most, state=self.state_text(), tools=self.past.tools, sizes=self.past.sizes
         )
         is_bound = self.setting.backend.bound
         if is_bound or any(map(requests.is_sealed, history)):
-            system = self._bound_to() or (self.past.system if is_bound else "")
+            system = self._bound_system() or (self.past.system if is_bound else "")
             whole = fit(history, system=system, append_only=True)
             if whole.fits and (system or is_bound):
                 return whole
             if is_bound:
                 raise OverBudget(
-                    self.setting.backend.name, f"about {whole.tokens:,} tokens where {most:,} fit; {_FULL}"
+                    self.setting.backend.name, f"about {whole.tokens:,} tokens where {most:,} fit; {_FULL_TEXT}"
                 )
-            history = requests.unsealed(history)
+            history = requests.drop_sealed_thoughts(history)
         view = fit(history, system=self.past.system)
         summary = str(self.restored.get("summary", ""))
         return fit(history, system=self.past.system, recalled=summary) if view.left_out and summary else view
 
-    def _bound_to(self) -> str:
+    def _bound_system(self) -> str:
         """The system prompt, with the state of then, that sealed thoughts were answered to; "" when nobody knows."""
         if "bound" not in self.past.states and self._sent:
             self.journal.state("bound", self._sent)
@@ -203,10 +205,10 @@ class Conversation:
     # state ------------------------------------------------------------------------------------------------------------
     def state_text(self) -> str:
         """The state as the model gets it; its focus is what was asked last."""
-        asked = next((_text(one) for one in reversed(self.past.messages) if one.role == "user"), "")
+        asked = next((_message_text(one) for one in reversed(self.past.messages) if one.role == "user"), "")
         focus = one_line(asked.strip().partition("\n")[0], 100)
         model = self._state.model or self.setting.backend.model
-        return as_yaml(pruned(replace(self._state, current_focus=focus or self._state.current_focus, model=model)))
+        return as_yaml(prune_state(replace(self._state, current_focus=focus or self._state.current_focus, model=model)))
 
     def pin(self, text: str) -> None:
         """Keep a sentence in the state for good."""
@@ -214,7 +216,7 @@ class Conversation:
         with self.journal.alone, self.setting.store.write():
             key = f"{at}-{len(self.setting.store.kept(PIN, self.journal.session))}"
             self.setting.store.keep(
-                Kept(PIN, AGENT, self.journal.session, key, msgspec.json.encode({"text": text}).decode(), at)
+                KeptRow(PIN, AGENT, self.journal.session, key, msgspec.json.encode({"text": text}).decode(), at)
             )
         self.carry_on(anew=True)
 
@@ -222,28 +224,30 @@ class Conversation:
         """Bring the state up to date with what is in the archive, and keep it with the message it covers."""
         store, sources = self.setting.store, self.setting.sources
         with self.journal.alone:
-            row = best(store.sessions_of(AGENT, self.journal.session))
-            self._state = session_state(store, sources, row) if anew else carried_on(store, sources, row, self._state)
+            row = best_match(store.sessions_of(AGENT, self.journal.session))
+            self._state = (
+                session_state(store, sources, row) if anew else continue_state(store, sources, row, self._state)
+            )
             value = msgspec.json.encode(self._state).decode()
             with store.write():
-                store.keep(Kept(KIND, AGENT, self.journal.session, "state", value, self.setting.clock()))
+                store.keep(KeptRow(KIND, AGENT, self.journal.session, "state", value, self.setting.clock()))
 
     @property
-    def state(self) -> State:
+    def state(self) -> SessionState:
         """All that is known of the session, up to its last whole turn."""
         return self._state
 
-    def _kept_state(self) -> State:
+    def _read_state(self) -> SessionState:
         """The state as it was kept, brought up to date. What cannot be read is made anew."""
         store, sources = self.setting.store, self.setting.sources
         with self.journal.alone:
-            row = best(store.sessions_of(AGENT, self.journal.session))
+            row = best_match(store.sessions_of(AGENT, self.journal.session))
             kept = [one.value for one in store.kept(KIND, self.journal.session) if one.key == "state"]
             try:
-                state = msgspec.json.decode(kept[0], type=State) if kept else State()
+                state = msgspec.json.decode(kept[0], type=SessionState) if kept else SessionState()
             except msgspec.DecodeError:
-                state = State()
-            return carried_on(store, sources, row, state)
+                state = SessionState()
+            return continue_state(store, sources, row, state)
 
     # tools ------------------------------------------------------------------------------------------------------------
     def _tools(self) -> list[Tool]:
@@ -262,7 +266,7 @@ class Conversation:
         if self.past.states.get("agent") != agent:
             self.journal.state("agent", agent)
 
-    def _inherit_pins(self, before: Sequence[Before]) -> None:
+    def _inherit_pins(self, before: Sequence[EarlierSummary]) -> None:
         """What was pinned in the sessions it goes on from stays pinned."""
         with self.journal.alone:
             pins = [row for one in before for row in self.setting.store.kept(PIN, one.session)]
@@ -270,11 +274,11 @@ class Conversation:
             with self.journal.alone, self.setting.store.write():
                 for number, row in enumerate(pins):
                     key = f"{row.key}-{number}"
-                    self.setting.store.keep(Kept(PIN, AGENT, self.journal.session, key, row.value, row.at))
+                    self.setting.store.keep(KeptRow(PIN, AGENT, self.journal.session, key, row.value, row.at))
             self.carry_on(anew=True)
 
 
-def recall(setting: Setting, asked: dict[str, Any], session: str = "") -> str:
+def recall(setting: ChatSetup, asked: dict[str, Any], session: str = "") -> str:
     """What the archive says, asked from within a session or from outside of any."""
     from everturn.recall.tool import ConversationRecall
 
@@ -282,5 +286,5 @@ def recall(setting: Setting, asked: dict[str, Any], session: str = "") -> str:
     return ConversationRecall(setting.store, setting.sources, own, setting.clean, setting.clock).call(asked)
 
 
-def _text(message: Message) -> str:
+def _message_text(message: ChatMessage) -> str:
     return "".join(part.text for part in message.parts if part.kind in ("text", "result"))

@@ -16,10 +16,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from everturn.chat.contained import walk_inside, write_inside
-from everturn.recall.framing import plain, quoted
-from everturn.recall.patterns import EFFORT, Effort, compiled
-from everturn.recall.workspace import Refused, read_inside
-from everturn.resume.tools import NotDone, Settled, Tool, ToolContext, tool
+from everturn.recall.framing import plain_text, quote_for_model
+from everturn.recall.patterns import EFFORT, Effort, compile_pattern
+from everturn.recall.workspace import FileRefused, read_inside
+from everturn.resume.tools import NotDone, ReconciledResult, Tool, ToolContext, tool
 
 #: How far tools may go: nothing at all, only looking, everything (with a person's word for each change).
 LEVELS = ("none", "read", "all")
@@ -31,9 +31,9 @@ _MOST_OUTPUT = 64_000  # characters of a command's output, half from each end
 _SHELL_SECONDS = 600.0
 
 
-def built_in(workspace: str, level: str, env: Mapping[str, str]) -> list[Tool]:
+def built_in_tools(workspace: str, level: str, env: Mapping[str, str]) -> list[Tool]:
     """The tools of a level, for one workspace; commands run with `env`."""
-    looking = [_read_file(workspace), _list(workspace), _search(workspace)]
+    looking = [_read_file(workspace), _list_files(workspace), _search(workspace)]
     changing = [_write_file(workspace), _edit_file(workspace), _shell(workspace, env)]
     return {"none": [], "read": looking, "all": [*looking, *changing]}[level]
 
@@ -43,10 +43,10 @@ def _read_file(workspace: str) -> Tool:
     @tool(read_only=True)
     def read_file(path: str, first_line: int = 1, last_line: int = 0) -> str:
         """Read a text file of the workspace, or some of its lines (counted from 1; last_line 0 is the end)."""
-        lines = plain(read_inside(workspace, path).text).split("\n")
+        lines = plain_text(read_inside(workspace, path).text).split("\n")
         first, last = max(1, first_line), min(last_line or len(lines), len(lines))
         if first > last:
-            raise Refused(f"{path} has {len(lines):,} lines; there are none from {first_line} to {last_line}")
+            raise FileRefused(f"{path} has {len(lines):,} lines; there are none from {first_line} to {last_line}")
         shown: list[str] = []
         room = _MOST_OUTPUT
         for number in range(first, last + 1):
@@ -57,12 +57,12 @@ def _read_file(workspace: str) -> Tool:
             shown.append(line[:_MOST_OUTPUT])
         end = first + len(shown) - 1
         more = f"\nNot shown: lines {end + 1} to {last}; ask with first_line={end + 1}." if end < last else ""
-        return f"{path}, lines {first} to {end} of {len(lines)}.\n{quoted(chr(10).join(shown))}{more}"
+        return f"{path}, lines {first} to {end} of {len(lines)}.\n{quote_for_model(chr(10).join(shown))}{more}"
 
     return read_file
 
 
-def _list(workspace: str) -> Tool:
+def _list_files(workspace: str) -> Tool:
     @tool(read_only=True, name="list")
     def listed(path: str = "") -> str:
         """List the files and folders below a folder of the workspace (the workspace itself when no path is given)."""
@@ -81,17 +81,17 @@ def _search(workspace: str) -> Tool:
     @tool(read_only=True)
     def search(pattern: str, path: str = "") -> str:
         """Search the text files below a folder of the workspace for a regular expression; path:line: text for each match."""
-        wanted, effort = compiled(pattern), Effort(EFFORT)
+        wanted, effort = compile_pattern(pattern), Effort(EFFORT)
         found: list[str] = []
         for name, is_folder in walk_inside(workspace, path):
             if is_folder:
                 continue
             try:
                 text = read_inside(workspace, name).text
-            except Refused:  # binary, unreadable, a link
+            except FileRefused:  # binary, unreadable, a link
                 continue
             for line in wanted.search_lines(text, effort):
-                found.append(f"{name}:{line.number + 1}: {plain(line.text).strip()[:_LONGEST_LINE]}")
+                found.append(f"{name}:{line.number + 1}: {plain_text(line.text).strip()[:_LONGEST_LINE]}")
                 if len(found) >= _MOST_MATCHES:
                     return "\n".join([*found, f"[the first {_MOST_MATCHES} matches: use a narrower pattern]"])
             if effort.spent:
@@ -103,12 +103,12 @@ def _search(workspace: str) -> Tool:
 
 # changing -------------------------------------------------------------------------------------------------------------
 def _write_file(workspace: str) -> Tool:
-    def reconcile(context: ToolContext, given: dict[str, Any]) -> Settled | NotDone | None:
+    def reconcile(context: ToolContext, given: dict[str, Any]) -> ReconciledResult | NotDone | None:
         try:
             there = read_inside(workspace, given["path"]).text == given["content"]
-        except Refused:
+        except FileRefused:
             return NotDone()
-        return Settled(f"{given['path']} is written") if there else NotDone()
+        return ReconciledResult(f"{given['path']} is written") if there else NotDone()
 
     @tool(idempotent=True, approval=True, alone=True, reconcile=reconcile)
     def write_file(path: str, content: str) -> str:
@@ -120,24 +120,24 @@ def _write_file(workspace: str) -> Tool:
 
 
 def _edit_file(workspace: str) -> Tool:
-    def reconcile(context: ToolContext, given: dict[str, Any]) -> Settled | NotDone | None:
+    def reconcile(context: ToolContext, given: dict[str, Any]) -> ReconciledResult | NotDone | None:
         try:
             text = read_inside(workspace, given["path"]).text
-        except Refused:
+        except FileRefused:
             return None
         if text.count(given["old"]) == 1:
             return NotDone()
-        return Settled(f"{given['path']}: edited") if given["new"] and given["new"] in text else None
+        return ReconciledResult(f"{given['path']}: edited") if given["new"] and given["new"] in text else None
 
     @tool(approval=True, alone=True, reconcile=reconcile)
     def edit_file(path: str, old: str, new: str) -> str:
         """Replace a text that stands exactly once in a file of the workspace by another. The user is asked first."""
         file = read_inside(workspace, path)
         if file.read < file.size or len(file.text.encode("utf-8", "replace")) != file.read:
-            raise Refused(f"{path}: too large to be edited, or not UTF-8")
+            raise FileRefused(f"{path}: too large to be edited, or not UTF-8")
         count = file.text.count(old) if old else 0
         if count != 1:
-            raise Refused(f"{path}: the old text stands in it {count} times; it must stand there exactly once")
+            raise FileRefused(f"{path}: the old text stands in it {count} times; it must stand there exactly once")
         write_inside(workspace, path, file.text.replace(old, new))
         return f"{path}: edited"
 
@@ -148,22 +148,22 @@ def _shell(workspace: str, env: Mapping[str, str]) -> Tool:
     @tool(destructive=True, approval=True, alone=True, policy="ask", timeout=_SHELL_SECONDS)
     def shell(command: str, context: ToolContext) -> str:
         """Run a command in a shell, in the workspace. The user is asked first. Ends with the exit status when it is not 0."""
-        status, output = _run(command, workspace, env, context)
+        status, output = _run_command(command, workspace, env, context)
         if status:
-            raise Failed(f"exit status {status}\n{output}".rstrip())
+            raise CommandFailed(f"exit status {status}\n{output}".rstrip())
         return output
 
     return shell
 
 
-class Failed(Exception):
+class CommandFailed(Exception):
     """A command that ended badly; what it printed is the message."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
-def _run(command: str, workspace: str, env: Mapping[str, str], context: ToolContext) -> tuple[int, str]:
+def _run_command(command: str, workspace: str, env: Mapping[str, str], context: ToolContext) -> tuple[int, str]:
     """Run it in a group of its own, so that stopping it stops all it started."""
     with tempfile.TemporaryFile() as out:
         running = subprocess.Popen(  # noqa: S602 -- that is what was agreed to
@@ -174,10 +174,10 @@ def _run(command: str, workspace: str, env: Mapping[str, str], context: ToolCont
             if context.stop.wait(0.02):
                 os.killpg(running.pid, signal.SIGKILL)
                 running.wait()
-        return running.returncode, _output(out)
+        return running.returncode, _read_output(out)
 
 
-def _output(out: Any) -> str:
+def _read_output(out: Any) -> str:
     size = out.seek(0, os.SEEK_END)
     if size <= _MOST_OUTPUT:
         out.seek(0)

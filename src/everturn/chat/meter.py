@@ -1,7 +1,7 @@
 """How full the context window is, and how many tokens were spent on what.
 
 The provider's own count is used where there is one; everything else is an estimate and shown with `~`. Programs that
-report a running total (`Cumulative`) are taken by differences. At 80, 90 and 95 % of the window compacting is suggested,
+report a running total (`TokenTotals`) are taken by differences. At 80, 90 and 95 % of the window compacting is suggested,
 once for each.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
-from everturn.llm import Usage
+from everturn.llm import ReplyTokens
 
 #: Shares of the window at which compacting is suggested, in percent.
 THRESHOLDS = (80, 90, 95)
@@ -20,7 +20,7 @@ THRESHOLDS = (80, 90, 95)
 ASSUMED_WINDOW = 128_000
 
 
-class Spent(Struct, frozen=True):
+class SessionTokens(Struct, frozen=True):
     """Tokens of one session: what restoring cost, and what the conversation did."""
 
     restoration: int = 0
@@ -36,12 +36,12 @@ class Spent(Struct, frozen=True):
         return self.restoration + self.session
 
 
-def total(usage: Usage) -> int:
+def total_tokens(usage: ReplyTokens) -> int:
     """All tokens of a usage, those of the cache too."""
-    return told(usage) + usage.output
+    return input_tokens(usage) + usage.output
 
 
-def told(usage: Usage) -> int:
+def input_tokens(usage: ReplyTokens) -> int:
     """What went in, those of the cache too."""
     return usage.input + usage.cache_read + usage.cache_write
 
@@ -73,10 +73,10 @@ class Meter:
         """How much of it is used."""
         return 100 * self.used // self.size
 
-    def answered(self, usage: Usage) -> None:
+    def answered(self, usage: ReplyTokens) -> None:
         """Take the count of the last answer: what went in and what came out is what the next request begins with."""
-        if total(usage):
-            self.used, self.is_estimate = total(usage), usage.source != "api"
+        if total_tokens(usage):
+            self.used, self.is_estimate = total_tokens(usage), usage.source != "api"
 
     def estimated(self, tokens: int) -> None:
         """Take our own count of a request, until the provider says better."""
@@ -99,7 +99,7 @@ class Meter:
 
 
 @dataclass
-class Cumulative:
+class TokenTotals:
     """Turns running totals into what each answer cost. A total that falls has begun anew."""
 
     input: int = 0
@@ -113,7 +113,7 @@ class Cumulative:
         return new
 
 
-def report(spent: Spent, queries: int) -> str:
+def report(spent: SessionTokens, queries: int) -> str:
     """What /tokens shows."""
     about = "~" if spent.is_estimate else ""
     lines = [f"Total Queries: {queries}"]

@@ -8,7 +8,7 @@ from everturn.derive.printable import one_line
 from everturn.derive.times import iso
 from everturn.errors import SessionNotFound, UnknownSession
 from everturn.model.archive import Session, SessionText
-from everturn.recall.sessions import resolve, short_ids
+from everturn.recall.sessions import resolve_session, short_ids
 from everturn.resume import leases
 from everturn.resume.journal import AGENT
 from everturn.store import SessionFilter, Store
@@ -18,7 +18,7 @@ _PAGE = 100
 _PAGES = 10  # looked through for sessions of one workspace
 
 
-class Choice(Struct, frozen=True):
+class EarlierSession(Struct, frozen=True):
     """One earlier session of the list."""
 
     number: int  # from 1, the newest first
@@ -36,9 +36,9 @@ class Choice(Struct, frozen=True):
         return head + one_line(self.text.title or self.text.first_prompt, max(20, width - len(head)))
 
 
-def earlier(
+def list_earlier(
     store: Store, workspace: str, now: int, machine: str = "", without: str = "", most: int = MOST
-) -> list[Choice]:
+) -> list[EarlierSession]:
     """The conversations held in a workspace, the newest first. Those in which nothing was said are left out."""
     found: list[tuple[Session, SessionText]] = []
     cursor = ""
@@ -53,12 +53,12 @@ def earlier(
             break
     shorts = short_ids((row for row, _ in found[:most]), store)
     return [
-        Choice(number, row, text, shorts[row.id], _state(store, row, now, machine))
+        EarlierSession(number, row, text, shorts[row.id], _lease_state(store, row, now, machine))
         for number, (row, text) in enumerate(found[:most], 1)
     ]
 
 
-def named(store: Store, wanted: str, listed: list[Choice]) -> Session:
+def find_earlier(store: Store, wanted: str, listed: list[EarlierSession]) -> Session:
     """The session that a number of the list, an id, any unique beginning of one, or `last` means.
 
     Raises SessionNotFound, AmbiguousSession. A number that is on the list is meant as one.
@@ -69,13 +69,13 @@ def named(store: Store, wanted: str, listed: list[Choice]) -> Session:
     if wanted in ("last", "@last") and listed:
         return listed[0].session
     try:
-        return resolve(store, wanted)
+        return resolve_session(store, wanted)
     except UnknownSession:
         raise SessionNotFound(wanted) from None
 
 
-def _state(store: Store, session: Session, now: int, machine: str) -> str:
-    held = leases.current(store, session.native_id)
+def _lease_state(store: Store, session: Session, now: int, machine: str) -> str:
+    held = leases.current_lease(store, session.native_id)
     if not held.until:
         return "closed"
     is_gone = held.until <= now or leases.is_gone(held, leases.this_process(machine))

@@ -13,13 +13,13 @@ from msgspec import Struct
 
 from everturn.chat.meter import short
 from everturn.chat.saved import path_of
-from everturn.chat.setting import Setting
+from everturn.chat.setting import ChatSetup
 from everturn.chat.summaries import END, START
 from everturn.derive.times import iso
 from everturn.model.archive import Session
 from everturn.recall.lineage import ancestors
 
-_TASK = """Task: Review the above and provide a brief acknowledgment (2-6 sentences or bullets) that includes:
+_ACKNOWLEDGE_TASK = """Task: Review the above and provide a brief acknowledgment (2-6 sentences or bullets) that includes:
 1. Main topics discussed
 2. Key decisions made
 3. Confirmation you're ready to continue
@@ -27,7 +27,7 @@ _TASK = """Task: Review the above and provide a brief acknowledgment (2-6 senten
 Keep your response concise."""
 
 
-class Before(Struct, frozen=True):
+class EarlierSummary(Struct, frozen=True):
     """A session that another goes on from."""
 
     session: str
@@ -46,11 +46,11 @@ class Before(Struct, frozen=True):
         return f"{self.queries} quer{'y' if self.queries == 1 else 'ies'}, {short(self.tokens)} tokens"
 
 
-def before(setting: Setting, session: Session, text: str, strategy: str = "summary") -> Before:
+def tell_earlier(setting: ChatSetup, session: Session, text: str, strategy: str = "summary") -> EarlierSummary:
     """What there is to say about a session that is taken up again."""
     elders = ancestors(setting.store, session)
     path = path_of(setting, session)
-    return Before(
+    return EarlierSummary(
         session.native_id,
         session.agent,
         iso(session.ended or session.started)[:16].replace("T", " "),
@@ -68,15 +68,15 @@ def tokens_of(session: Session) -> int:
     return session.tokens_in + session.tokens_out + session.tokens_cache_read + session.tokens_cache_write
 
 
-def restoration_prompt(sessions: Sequence[Before]) -> str:
+def restoration_prompt(sessions: Sequence[EarlierSummary]) -> str:
     """What the model is told, and asked to acknowledge."""
     dates = ", ".join(dict.fromkeys(one.date for one in sessions if one.date))
     several = "several previous conversations" if len(sessions) > 1 else "a previous conversation"
     head = f"CONTEXT RESTORATION: You are continuing {several}{f' from {dates}' if dates else ''}."
-    return "\n\n".join([head, *(_told(one) for one in sessions), _TASK])
+    return "\n\n".join([head, *(_summary_section(one) for one in sessions), _ACKNOWLEDGE_TASK])
 
 
-def restored_heading(sessions: Sequence[Before], clock: str) -> str:
+def restoration_heading(sessions: Sequence[EarlierSummary], clock: str) -> str:
     """The section of a saved conversation that stands before the acknowledgment."""
     lines = [f"## Session Restored ({clock})"]
     lines += [f"**Context:** Resumed from {one.session} ({one.counts})" for one in sessions]
@@ -84,7 +84,7 @@ def restored_heading(sessions: Sequence[Before], clock: str) -> str:
     return "\n".join(lines)
 
 
-def _told(one: Before) -> str:
+def _summary_section(one: EarlierSummary) -> str:
     what = "summary" if one.strategy == "summary" else "document"
     lines = [f"Previous session {what} (Session ID: {one.session}, {one.counts}):"]
     about = [f"This session was resumed from: {one.came_from}"] if one.came_from else []

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from everturn.derive.printable import cells, one_line, printable
-from everturn.llm import Delta, Part
+from everturn.derive.printable import count_cells, one_line, printable
+from everturn.llm import ChatPart, Delta
 
 _BOLD, _DIM, _CYAN, _YELLOW, _OFF = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[33m", "\x1b[0m"
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
@@ -22,15 +22,15 @@ _HEADING = re.compile(r"#{1,6} +(.*)")
 _BULLET = re.compile(r"(\s*)[-*+] +(.*)")
 _QUOTE = re.compile(r"\s{0,3}> ?(.*)")
 _INLINE = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*")
-_ABOUT = 160  # characters of a call that are shown
+_MOST_CALL_TEXT = 160  # characters of a call that are shown
 
 
-class Ended(Exception):
+class InputEnded(Exception):
     """The person is done: end of the input."""
 
 
 @dataclass
-class Screen:
+class ChatScreen:
     """One person. `read` gives the next line for a prompt, and raises EOFError at the end."""
 
     out: TextIO
@@ -63,7 +63,7 @@ class Screen:
             lines[-1] = lines[-1][:-1]
             try:
                 lines.append(self._read("...  "))
-            except Ended:
+            except InputEnded:
                 break
         return "\n".join(lines)
 
@@ -79,7 +79,7 @@ class Screen:
             return default
         try:
             return self._read(question).strip() or default
-        except (Ended, KeyboardInterrupt):
+        except (InputEnded, KeyboardInterrupt):
             self.err.write("\n")
             return default
 
@@ -89,7 +89,7 @@ class Screen:
         try:
             return self.read(label if self.is_terminal else "")
         except EOFError:
-            raise Ended from None
+            raise InputEnded from None
 
     # telling ----------------------------------------------------------------------------------------------------------
     def say(self, text: str, end: str = "\n") -> None:
@@ -101,7 +101,7 @@ class Screen:
     def warn(self, text: str) -> None:
         """A word that deserves a look."""
         self.end_answer()
-        self.err.write(self._styled(_YELLOW, f"⚠️ {printable(text)}") + "\n")
+        self.err.write(self._style_text(_YELLOW, f"⚠️ {printable(text)}") + "\n")
         self.err.flush()
 
     def show(self, text: str) -> None:
@@ -120,28 +120,28 @@ class Screen:
         """A piece of it. What is thought is not shown."""
         if delta.kind == "text" and delta.text:
             if not self._speaks:
-                self.out.write(self._styled(_BOLD, self._name))
+                self.out.write(self._style_text(_BOLD, self._name))
                 self._line, self._head, self._name, self._speaks = self._name, len(self._name), "", True
             *whole, rest = printable(delta.text).split("\n")
             for piece in whole:
                 self._add(piece)
-                self._finish()
+                self._finish_line()
             self._add(rest)
             self.out.flush()
 
     def call(self, event: str, about: Any) -> None:
         """A tool begins, or has ended badly."""
-        if event == "started" and isinstance(about, Part):
+        if event == "started" and isinstance(about, ChatPart):
             self.end_answer()
-            self.err.write(self._styled(_DIM, f"  → {described(about.name, about.arguments)}") + "\n")
+            self.err.write(self._style_text(_DIM, f"  → {describe_call(about.name, about.arguments)}") + "\n")
             self.err.flush()
         elif event == "finished" and about.is_error:
-            self.say(f"  ✗ {about.part.name}: {one_line(about.text, _ABOUT)}")
+            self.say(f"  ✗ {about.part.name}: {one_line(about.text, _MOST_CALL_TEXT)}")
 
     def end_answer(self) -> None:
         """Nothing more comes of it."""
         if self._speaks:
-            self._finish()
+            self._finish_line()
             self.out.flush()
         self._speaks, self._line = False, ""
 
@@ -149,13 +149,13 @@ class Screen:
         self._line += text
         self.out.write(text)
 
-    def _finish(self) -> None:
+    def _finish_line(self) -> None:
         """The line is whole: set it again in its style, unless it looks the same or nobody can tell where it began."""
         head, words = self._line[: self._head], self._line[self._head :]
         styled = self._markdown(words) if self.is_coloured and words else words
-        rows = _rows(self._line, *self.size()) if styled != words else 0
+        rows = _count_rows(self._line, *self.size()) if styled != words else 0
         up = f"\x1b[{rows - 1}A" if rows > 1 else ""
-        self.out.write(f"{up}\r\x1b[J{self._styled(_BOLD, head) if head else ''}{styled}\n" if rows else "\n")
+        self.out.write(f"{up}\r\x1b[J{self._style_text(_BOLD, head) if head else ''}{styled}\n" if rows else "\n")
         self._line, self._head = "", 0
 
     # styles -----------------------------------------------------------------------------------------------------------
@@ -168,23 +168,23 @@ class Screen:
         if heading := _HEADING.fullmatch(line):
             return f"{_BOLD}{heading[1]}{_OFF}"
         if bullet := _BULLET.fullmatch(line):
-            return f"{bullet[1]}• {_inline(bullet[2])}"
+            return f"{bullet[1]}• {_style_inline(bullet[2])}"
         if quote := _QUOTE.fullmatch(line):
             return f"{_DIM}│ {quote[1]}{_OFF}"
-        return _inline(line)
+        return _style_inline(line)
 
-    def _styled(self, style: str, text: str) -> str:
+    def _style_text(self, style: str, text: str) -> str:
         return f"{style}{text}{_OFF}" if self.is_coloured else text
 
 
-def described(name: str, arguments: Any) -> str:
+def describe_call(name: str, arguments: Any) -> str:
     """A call in a few words: its name, and the first thing that it is about."""
     given = arguments if isinstance(arguments, dict) else {}
     about = next((given[key] for key in ("command", "path", "pattern", "query", "action") if given.get(key)), "")
-    return f"{name} {one_line(str(about), _ABOUT)}".strip()
+    return f"{name} {one_line(str(about), _MOST_CALL_TEXT)}".strip()
 
 
-def detailed(name: str, arguments: Any, most: int = 0) -> str:
+def describe_call_fully(name: str, arguments: Any, most: int = 0) -> str:
     """A call to be decided about: its name and each argument, of long ones so many lines (0: all of them)."""
     given = arguments if isinstance(arguments, dict) else {"": arguments}
     told = [f"? {name}"]
@@ -200,22 +200,22 @@ def detailed(name: str, arguments: Any, most: int = 0) -> str:
     return "\n".join(told)
 
 
-def _rows(line: str, width: int, height: int) -> int:
+def _count_rows(line: str, width: int, height: int) -> int:
     """How many rows of the screen a line takes; 0 when that is not certain, or it began above the screen."""
-    if "\t" in line or any(_is_doubtful(char) for char in line):
-        return 1 if cells(line.expandtabs()) + 8 < width else 0
+    if "\t" in line or any(_has_doubtful_width(char) for char in line):
+        return 1 if count_cells(line.expandtabs()) + 8 < width else 0
     row, column = 1, 0
     for char in line:
-        column += (wide := cells(char))
+        column += (wide := count_cells(char))
         if column > width:
             row, column = row + 1, wide
     return row if row < height else 0
 
 
-def _is_doubtful(char: str) -> bool:
+def _has_doubtful_width(char: str) -> bool:
     """Whether terminals disagree about its width: pictures, marks, joiners."""
     return not (char < "\u0300" or "\u2010" <= char < "\u2600" or "\u3000" <= char < "\ua000")
 
 
-def _inline(text: str) -> str:
+def _style_inline(text: str) -> str:
     return _INLINE.sub(lambda one: f"{_CYAN}{one[1]}{_OFF}" if one[1] else f"{_BOLD}{one[2]}{_OFF}", text)

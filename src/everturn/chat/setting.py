@@ -9,9 +9,9 @@ from typing import Any
 
 from everturn.chat.meter import ASSUMED_WINDOW
 from everturn.clock import Clock
-from everturn.llm import Backend, Delta, Reply, Request
+from everturn.llm import Backend, Delta, ModelRequest, Reply
 from everturn.llm.asking import Asker
-from everturn.model.conversation import Part
+from everturn.model.conversation import SessionPart
 from everturn.recall.framing import Clean
 from everturn.recall.reading import Sources
 from everturn.recall.schema import INSTRUCTION
@@ -35,7 +35,7 @@ class Agent:
 
 
 @dataclass(frozen=True)
-class Setting:
+class ChatSetup:
     """One chat program. `store` is the connection of the journals; one journal is open on it at a time."""
 
     store: Store
@@ -51,15 +51,15 @@ class Setting:
     tools: Sequence[Tool] = ()
     clean: Clean = lambda text: text
     folder: Path | None = None  # where conversations are saved as Markdown; None: nowhere
-    write: Callable[[Part], str] | None = None  # a session → the text of such a file
+    write: Callable[[SessionPart], str] | None = None  # a session → the text of such a file
     summary_seconds: float = 60.0
     reserve: int = RESERVE
 
     @property
-    def backend(self) -> Counted:
+    def backend(self) -> CountedBackend:
         """The model, asked through the asker: counted, within its budget."""
         assert self.asker.backend is not None
-        return Counted(self.asker, self.asker.backend)
+        return CountedBackend(self.asker, self.asker.backend)
 
     @property
     def window(self) -> int:
@@ -73,7 +73,7 @@ class Setting:
         return f"{self.system}\n\n{INSTRUCTION}" if has_recall else self.system
 
 
-class Counted:
+class CountedBackend:
     """A backend whose every request goes through an asker: with a receipt, and an estimate where the provider is silent.
 
     What else it tells of itself (`resume.requests`) is passed on.
@@ -84,12 +84,12 @@ class Counted:
         self.name, self.model, self.window = backend.name, backend.model, backend.window
         self.max_tokens, self.takes_tools = backend.max_tokens, backend.takes_tools
         self.wire, self.bound = getattr(backend, "wire", ""), bool(getattr(backend, "bound", False))
-        self.body: Callable[[Request], Mapping[str, Any]] | None = getattr(backend, "body", None)
+        self.body: Callable[[ModelRequest], Mapping[str, Any]] | None = getattr(backend, "body", None)
 
-    def stream(self, request: Request) -> Iterator[Delta]:
+    def stream(self, request: ModelRequest) -> Iterator[Delta]:
         """See `llm.Backend`."""
         return self._asker.stream(request, "chat")
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: ModelRequest) -> Reply:
         """See `llm.Backend`."""
         return self._asker.ask(request, "chat")

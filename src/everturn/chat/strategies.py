@@ -16,8 +16,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from everturn.chat.conversation import Conversation
-from everturn.chat.screen import Screen
-from everturn.chat.setting import Setting
+from everturn.chat.screen import ChatScreen
+from everturn.chat.setting import ChatSetup
 from everturn.errors import ConversationStateMismatch
 from everturn.model.archive import Session
 from everturn.recall.lineage import ancestors
@@ -26,49 +26,49 @@ from everturn.resume.journal import Journal
 from everturn.resume.loop import Watch
 
 if TYPE_CHECKING:
-    from everturn.chat.restoration import Before
+    from everturn.chat.restoration import EarlierSummary
 
 STRATEGIES = ("exact", "window", "summary", "document")
-_DOCUMENT = 4_000  # tokens
+_DOCUMENT_TOKENS = 4_000  # tokens
 
 
-class Declined(Exception):
+class ResumptionDeclined(Exception):
     """The person does not want to go on with another agent or prompt."""
 
 
 def take_up(
-    setting: Setting,
+    setting: ChatSetup,
     sessions: Sequence[Session],
-    screen: Screen,
+    screen: ChatScreen,
     watch: Watch,
     strategy: str = "exact",
     force: bool = False,
 ) -> Conversation:
     """Go on from one session or several. Raises Declined, Busy, ConversationStateMismatch."""
     for one in sessions:
-        _tell_missing(setting, one, screen)
+        _warn_missing_parent(setting, one, screen)
     if len(sessions) > 1:
         if strategy in ("exact", "window"):
             screen.say(f"{strategy}: several sessions cannot be one conversation → summary")
-        return _child(setting, sessions, screen, watch, "document" if strategy == "document" else "summary")
+        return _resume_as_child(setting, sessions, screen, watch, "document" if strategy == "document" else "summary")
     session = sessions[0]
     is_ours = Journal.exists(setting.store, session.native_id)
     if strategy in ("exact", "window") and not is_ours:
         screen.say(f"{strategy}: the session was held by another program ({session.agent}) → summary")
         strategy = "summary"
     if strategy in ("exact", "window"):
-        return _itself(setting, session, screen, watch, strategy, force)
-    return _child(setting, [session], screen, watch, strategy)
+        return _resume_itself(setting, session, screen, watch, strategy, force)
+    return _resume_as_child(setting, [session], screen, watch, strategy)
 
 
-def fall(talk: Conversation) -> str:
+def why_not_exact(talk: Conversation) -> str:
     """Why a session cannot be taken up exactly as it was; nothing when it can."""
     setting, past = talk.setting, talk.past
     if past.system and past.system != setting.instructions:
         return "the system prompt has changed"
     if past.model and past.model != setting.backend.model:
         return f"it was held with the model {past.model}, now it is {setting.backend.model}"
-    most = context.budget(setting.window, setting.reserve)
+    most = context.context_budget(setting.window, setting.reserve)
     tokens = past.sizes.text(past.system)
     for message in reversed(past.history):  # no further than needed
         tokens += past.sizes.message(message)
@@ -77,7 +77,7 @@ def fall(talk: Conversation) -> str:
     return ""
 
 
-def mismatch(talk: Conversation) -> tuple[str, str] | None:
+def find_mismatch(talk: Conversation) -> tuple[str, str] | None:
     """What the session was held with and what there is now, when agent or prompt are not the same."""
     setting, past = talk.setting, talk.past
     held = past.states.get("agent")
@@ -85,26 +85,29 @@ def mismatch(talk: Conversation) -> tuple[str, str] | None:
     if held is not None and path != setting.agent.path:
         return path or "no agent file", setting.agent.path or "no agent file"
     if past.system and past.system != setting.instructions:
-        return f"the system prompt {_id(past.system)}", f"the system prompt {_id(setting.instructions)}"
+        return (
+            f"the system prompt {_text_digest(past.system)}",
+            f"the system prompt {_text_digest(setting.instructions)}",
+        )
     return None
 
 
-def _itself(
-    setting: Setting, session: Session, screen: Screen, watch: Watch, strategy: str, force: bool
+def _resume_itself(
+    setting: ChatSetup, session: Session, screen: ChatScreen, watch: Watch, strategy: str, force: bool
 ) -> Conversation:
     talk = Conversation.take_up(setting, session.native_id, watch)
     try:
-        _ask_about(mismatch(talk), screen, force)
+        _confirm_mismatch(find_mismatch(talk), screen, force)
     except BaseException:
         talk.close()
         raise
-    why = fall(talk)
+    why = why_not_exact(talk)
     if why and strategy == "exact":
         screen.say(f"exact: {why} → window")
     if why and setting.backend.bound:
         screen.say("window: the provider takes a conversation only as it was → summary")
         talk.close()
-        return _child(setting, [session], screen, watch, "summary")
+        return _resume_as_child(setting, [session], screen, watch, "summary")
     talk.remember_agent()
     turns = talk.row.n_turns
     screen.say(f"Resuming session {session.native_id} ({turns} turn{'' if turns == 1 else 's'} in archive)…")
@@ -113,7 +116,7 @@ def _itself(
     return talk
 
 
-def _ask_about(different: tuple[str, str] | None, screen: Screen, force: bool) -> None:
+def _confirm_mismatch(different: tuple[str, str] | None, screen: ChatScreen, force: bool) -> None:
     if different is None or force:
         return
     old, new = different
@@ -121,18 +124,20 @@ def _ask_about(different: tuple[str, str] | None, screen: Screen, force: bool) -
         raise ConversationStateMismatch(old, f"{new} (--force goes on all the same)")
     screen.warn(f"Session created with {old}, using {new}.")
     if not screen.agrees("Continue?"):
-        raise Declined
+        raise ResumptionDeclined
 
 
-def _child(setting: Setting, sessions: Sequence[Session], screen: Screen, watch: Watch, strategy: str) -> Conversation:
+def _resume_as_child(
+    setting: ChatSetup, sessions: Sequence[Session], screen: ChatScreen, watch: Watch, strategy: str
+) -> Conversation:
     from everturn.chat.compaction import restore
 
     screen.say("📋 Loading session...")
-    told: list[Before] = []
+    told: list[EarlierSummary] = []
     for session in sessions:
-        one = _told(setting, session, screen, strategy, alone=len(sessions) == 1)
+        one = _summarise_earlier(setting, session, screen, strategy, alone=len(sessions) == 1)
         if one is None:
-            return _itself(setting, session, screen, watch, "window", force=True)
+            return _resume_itself(setting, session, screen, watch, "window", force=True)
         screen.say(f"✓ Found: {setting.agent.name} - {one.date} ({one.counts})")
         told.append(one)
     screen.say("🔄 Restoring context...")
@@ -141,34 +146,36 @@ def _child(setting: Setting, sessions: Sequence[Session], screen: Screen, watch:
     return child
 
 
-def _told(setting: Setting, session: Session, screen: Screen, strategy: str, alone: bool) -> Before | None:
+def _summarise_earlier(
+    setting: ChatSetup, session: Session, screen: ChatScreen, strategy: str, alone: bool
+) -> EarlierSummary | None:
     """What the new session is told; None when the old one had better be taken up itself."""
     from everturn.chat.compaction import summary_for
-    from everturn.chat.restoration import before
+    from everturn.chat.restoration import tell_earlier
 
     if strategy == "summary":
         made = summary_for(setting, session, screen)
         if made.text:
-            return before(setting, session, made.text)
+            return tell_earlier(setting, session, made.text)
         is_ours = alone and not setting.backend.bound and Journal.exists(setting.store, session.native_id)
         instead = "window: the session itself, as much of it as fits" if is_ours else "document: made from its records"
         screen.warn(f"Session can't be resumed ({made.failed}), starting fresh — not so, instead {instead}")
         if is_ours:
             return None
-    from everturn.restore.document import mechanical
+    from everturn.restore.document import build_document
     from everturn.restore.fitting import LEAST
-    from everturn.restore.writing import markdown
+    from everturn.restore.writing import document_markdown
 
-    document = mechanical(setting.store, setting.sources, session)
-    room = max(LEAST, min(_DOCUMENT, setting.window // 4))
-    return before(setting, session, markdown(document, setting.clean, room), "document")
+    document = build_document(setting.store, setting.sources, session)
+    room = max(LEAST, min(_DOCUMENT_TOKENS, setting.window // 4))
+    return tell_earlier(setting, session, document_markdown(document, setting.clean, room), "document")
 
 
-def _tell_missing(setting: Setting, session: Session, screen: Screen) -> None:
+def _warn_missing_parent(setting: ChatSetup, session: Session, screen: ChatScreen) -> None:
     lost = next((one for one in ancestors(setting.store, session) if one.session is None), None)
     if lost is not None:
         screen.warn(f"Parent session {lost.native_id} not found, starting fresh — not so, this session itself is whole")
 
 
-def _id(text: str) -> str:
+def _text_digest(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -19,19 +19,19 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct
 
-from everturn.chat.setting import Setting
+from everturn.chat.setting import ChatSetup
 from everturn.derive.printable import one_line
-from everturn.derive.state import State, still_failing, unanswered
-from everturn.derive.tokens import MARGIN, estimate
+from everturn.derive.state import SessionState, still_failing, unanswered_questions
+from everturn.derive.tokens import MARGIN, estimate_tokens
 from everturn.errors import BadAnswer, ModelError, ModelUnreachable
-from everturn.llm import Message, Part, Receipt, Request
+from everturn.llm import ChatMessage, ChatPart, ModelRequest, Receipt
 from everturn.llm.asking import Asker
-from everturn.model.archive import Kept, Session
-from everturn.recall.framing import plain
+from everturn.model.archive import KeptRow, Session
+from everturn.recall.framing import plain_text
 from everturn.recall.reading import read_turns
 from everturn.recall.state import session_state
 from everturn.recall.transcript import passages
-from everturn.restore.stored import KIND, Stored, is_stale, summaries
+from everturn.restore.stored import KIND, KeptSummary, is_stale, kept_summaries
 
 START, END = "<!-- SESSION_SUMMARY_START -->", "<!-- SESSION_SUMMARY_END -->"
 FIRST = "Initial session."
@@ -63,7 +63,7 @@ Use the exact format with HTML comment markers:
 <!-- SESSION_SUMMARY_END -->"""
 
 
-class Made(Struct, frozen=True):
+class ChatSummary(Struct, frozen=True):
     """A summary and where it comes from; `failed` is why there is none by a model."""
 
     text: str = ""
@@ -101,48 +101,48 @@ def is_marked(text: str) -> bool:
     return START in text or END in text
 
 
-def kept_summary(setting: Setting, session: Session) -> Made | None:
+def read_kept_summary(setting: ChatSetup, session: Session) -> ChatSummary | None:
     """The summary of a session that still holds: what its own program wrote, or a model for us. None when there is none."""
-    for one in summaries(setting.store, session):
+    for one in kept_summaries(setting.store, session):
         if one.prompt_version.startswith("chat-") and not is_stale(session, one) and one.text.strip():
-            return Made(one.text, "kept")
+            return ChatSummary(one.text, "kept")
     text = setting.store.session(session.id)[1].summary
-    return Made(text, "source") if text.strip() else None
+    return ChatSummary(text, "source") if text.strip() else None
 
 
-def make(
-    setting: Setting, session: Session, previous: str = "", say: Callable[[str], None] = lambda text: None
-) -> Made:
+def make_summary(
+    setting: ChatSetup, session: Session, previous: str = "", say: Callable[[str], None] = lambda text: None
+) -> ChatSummary:
     """Let the model write the summary of a session, keep it, and give it. Never raises for a model's failure."""
     asker = setting.summariser
     if asker is None:
-        return Made(failed="no model may be asked for it")
-    request = _request(setting, session, previous)
+        return ChatSummary(failed="no model may be asked for it")
+    request = _summary_request(setting, session, previous)
     before, why = len(asker.receipts), ""
     for attempt in range(1, TRIES + 1):
         try:
-            reply = _in_time(asker, request, setting.summary_seconds)
+            reply = _ask_in_time(asker, request, setting.summary_seconds)
         except ModelError as failure:
             why = failure.why
         else:
             found = extract(reply)
             if found is not None:
-                made = Made(found, "model", receipts=tuple(asker.receipts[before:]))
-                _keep(setting, session, made)
+                made = ChatSummary(found, "model", receipts=tuple(asker.receipts[before:]))
+                _keep_summary(setting, session, made)
                 return made
             why = "the answer has no summary between the marks"
         if attempt < TRIES:
             say(f"{why}; trying once more")
-    return Made(failed=why, receipts=tuple(asker.receipts[before:]))
+    return ChatSummary(failed=why, receipts=tuple(asker.receipts[before:]))
 
 
-def mechanical(state: State, previous: str = "") -> str:
+def mechanical_text(state: SessionState, previous: str = "") -> str:
     """The block from records alone: requests, decisions, what failed and is open."""
     topics = [one.text for one in state.requests if one.text]
     decided = [one.text for one in (*state.constraints, *state.decisions)]
     decided += [f"{one.action} {one.path}" for one in state.files.values() if one.action != "read"][-10:]
     pending = [f"still fails: {one.what}" for one in still_failing(state)]
-    pending += [one.text for one in unanswered(state)]
+    pending += [one.text for one in unanswered_questions(state)]
     pending += [one.text for one in state.plan if one.status != "completed"]
     background = _first_sentences(previous) if previous else FIRST
     return "\n".join(
@@ -151,35 +151,35 @@ def mechanical(state: State, previous: str = "") -> str:
             "",
             "**Current Session Summary:**",
             "**Topics Discussed:**",
-            *_points(topics, 12),
+            *_bullet_lines(topics, 12),
             "",
             "**Decisions Made:**",
-            *_points(decided, 15),
+            *_bullet_lines(decided, 15),
             "",
             "**Pending:**",
-            *_points(pending, 10),
+            *_bullet_lines(pending, 10),
         ]
     )
 
 
-def mechanical_summary(setting: Setting, session: Session, previous: str = "") -> Made:
+def mechanical_summary(setting: ChatSetup, session: Session, previous: str = "") -> ChatSummary:
     """The same for a session of the archive."""
-    return Made(mechanical(session_state(setting.store, setting.sources, session), previous), "mechanical")
+    return ChatSummary(mechanical_text(session_state(setting.store, setting.sources, session), previous), "mechanical")
 
 
-def conversation_text(setting: Setting, session: Session, most: int) -> str:
+def conversation_text(setting: ChatSetup, session: Session, most: int) -> str:
     """What was said in a session, the newest first until so many tokens are used; of older turns one line each."""
     told: list[str] = []
     lines: list[str] = []
     left, is_full = most, False
     for view in reversed(list(read_turns(setting.store, session))):
         pieces = [
-            f"**{'You' if one.kind == 'prompt' else setting.agent.name}:** {_cut(plain(one.text))}"
+            f"**{'You' if one.kind == 'prompt' else setting.agent.name}:** {_cut_middle(plain_text(one.text))}"
             for one in passages(setting.store, setting.sources, session, view)
             if one.kind in ("prompt", "answer") and one.text
         ]
         text = "\n\n".join(pieces)
-        cost = int(estimate(text) * MARGIN) + 1 if text else 0
+        cost = int(estimate_tokens(text) * MARGIN) + 1 if text else 0
         is_full = is_full or cost > left
         if is_full:
             lines.append(f"- {one_line(text, 100)}")
@@ -192,13 +192,13 @@ def conversation_text(setting: Setting, session: Session, most: int) -> str:
 
 
 # asking ---------------------------------------------------------------------------------------------------------------
-def _request(setting: Setting, session: Session, previous: str) -> Request:
-    room = max(1_000, (setting.window - _ANSWER) * 9 // 10 - estimate(previous or " ") - 500)
+def _summary_request(setting: ChatSetup, session: Session, previous: str) -> ModelRequest:
+    room = max(1_000, (setting.window - _ANSWER) * 9 // 10 - estimate_tokens(previous or " ") - 500)
     words = setting.clean(prompt_for(conversation_text(setting, session, room), previous))
-    return Request((Message("user", (Part("text", words),)),), max_tokens=_ANSWER)
+    return ModelRequest((ChatMessage("user", (ChatPart("text", words),)),), max_tokens=_ANSWER)
 
 
-def _in_time(asker: Asker, request: Request, seconds: float) -> str:
+def _ask_in_time(asker: Asker, request: ModelRequest, seconds: float) -> str:
     """The answer within the time; a model that takes longer is left behind and closed when it says something."""
     box: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
     late = threading.Event()
@@ -229,16 +229,16 @@ def _in_time(asker: Asker, request: Request, seconds: float) -> str:
     return came
 
 
-def _keep(setting: Setting, session: Session, made: Made) -> None:
+def _keep_summary(setting: ChatSetup, session: Session, made: ChatSummary) -> None:
     model = made.receipts[-1].model if made.receipts else ""
-    stored = Stored(
+    stored = KeptSummary(
         model, PROMPT_VERSION, session.n_turns, session.n_messages - 1, setting.clean(made.text),
         msgspec.to_builtins(list(made.receipts)), setting.clock(),
     )  # fmt: skip
     key = f"{model}/{PROMPT_VERSION}/{stored.last_seq}"
     with setting.store.write():
         setting.store.keep(
-            Kept(KIND, session.agent, session.native_id, key, msgspec.json.encode(stored).decode(), stored.at)
+            KeptRow(KIND, session.agent, session.native_id, key, msgspec.json.encode(stored).decode(), stored.at)
         )
 
 
@@ -253,11 +253,11 @@ def _first_sentences(text: str) -> str:
     return one_line("Earlier: " + "; ".join(points) if points else text, 400)
 
 
-def _points(found: list[str], most: int) -> list[str]:
+def _bullet_lines(found: list[str], most: int) -> list[str]:
     kept = list(dict.fromkeys(one_line(one, 200) for one in found))[-most:]
     return [f"- {one}" for one in kept] or ["- None recorded"]
 
 
-def _cut(text: str) -> str:
+def _cut_middle(text: str) -> str:
     text = text.replace(START, "[mark]").replace(END, "[mark]")
     return text if len(text) <= _LONG else f"{text[: _LONG * 3 // 4]} […] {text[-_LONG // 4 :]}"

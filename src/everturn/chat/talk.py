@@ -13,30 +13,30 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from everturn.chat.commands import Command, help_text, parse
+from everturn.chat.commands import ChatCommand, help_text, parse
 from everturn.chat.meter import report
-from everturn.chat.picking import Choice, earlier, named
-from everturn.chat.screen import Ended, Screen, described, detailed
-from everturn.chat.setting import Setting
+from everturn.chat.picking import EarlierSession, find_earlier, list_earlier
+from everturn.chat.screen import ChatScreen, InputEnded, describe_call, describe_call_fully
+from everturn.chat.setting import ChatSetup
 from everturn.errors import EverturnError, NothingFound, SessionNotFound
 
 if TYPE_CHECKING:  # what is needed only when something is said is imported then: the prompt is there at once
     from everturn.chat.conversation import Conversation
     from everturn.model.archive import Session
-    from everturn.resume.loop import Outcome, Waiting, Watch
+    from everturn.resume.loop import Outcome, WaitingCall, Watch
 
 #: A longer conversation is saved to its file only now and then, and when it ends: the archive has it anyway.
 _SAVED_ALWAYS, _SAVED_EACH = 40, 10
-_LINES = 12  # of an argument that are shown where a call is to be decided about
+_MOST_ARGUMENT_LINES = 12  # of an argument that are shown where a call is to be decided about
 
 
-class Talk:
+class ChatProgram:
     """One run of the program."""
 
-    def __init__(self, setting: Setting, screen: Screen, conversation: Conversation | None = None) -> None:
+    def __init__(self, setting: ChatSetup, screen: ChatScreen, conversation: Conversation | None = None) -> None:
         self.setting, self.screen, self.conversation = setting, screen, conversation
         self.answers: list[Outcome] = []
-        self._listed: list[Choice] = []
+        self._listed: list[EarlierSession] = []
         self._always: set[str] = set()  # tools that need not be asked about again
 
     @property
@@ -55,7 +55,7 @@ class Talk:
         while going:
             try:
                 line = self.screen.prompt()
-            except Ended:
+            except InputEnded:
                 break
             except KeyboardInterrupt:
                 if not self.screen.is_terminal:
@@ -86,9 +86,9 @@ class Talk:
         if self.conversation is None:
             self.screen.say("Goodbye!")
             return
-        from everturn.chat.compaction import leave
+        from everturn.chat.compaction import leave_conversation
 
-        leave(self.conversation, self.screen)
+        leave_conversation(self.conversation, self.screen)
 
     # talking ----------------------------------------------------------------------------------------------------------
     def begin(self) -> Conversation:
@@ -103,13 +103,13 @@ class Talk:
         """Words for the model."""
         talk = self.begin()
         if talk.past.open_calls:  # left behind by a process that died: settled before anything new is said
-            self._follow(talk, talk.go_on)
+            self._follow_turn(talk, talk.go_on)
             if talk.past.open_calls:
                 self.screen.say("Calls of the last answer still wait for you: /retry asks about them again.")
                 return
-        self._follow(talk, lambda: talk.send(text))
+        self._follow_turn(talk, lambda: talk.send(text))
 
-    def _follow(self, talk: Conversation, start: Callable[[], Outcome]) -> None:
+    def _follow_turn(self, talk: Conversation, start: Callable[[], Outcome]) -> None:
         """See it through: decisions, one retry of an answer that broke off, and what is to be said at the end."""
         self.screen.begin_answer(self.setting.agent.name)
         try:
@@ -119,13 +119,13 @@ class Talk:
                 was_cut = was_cut or outcome.state == "cut"
                 if outcome.state == "cut":
                     self.screen.say("the answer broke off; asking once more")
-                elif not self._decide(talk, outcome.waiting):
+                elif not self._decide_calls(talk, outcome.waiting):
                     break
                 self.screen.begin_answer(self.setting.agent.name)
                 outcome = talk.go_on()
         finally:
             self.screen.end_answer()
-            self._after(talk)
+            self._save_turn(talk)
         self.answers.append(outcome)
         ends = {
             "cancelled": "(stopped; what came is kept)",
@@ -139,10 +139,10 @@ class Talk:
         if suggestion := talk.meter.suggestion():
             self.screen.say(suggestion)
 
-    def _decide(self, talk: Conversation, waiting: tuple[Waiting, ...]) -> bool:
+    def _decide_calls(self, talk: Conversation, waiting: tuple[WaitingCall, ...]) -> bool:
         """Ask about each call that waits; False when there is nothing that could be asked."""
         for call in waiting:
-            verdict = "a" if call.name in self._always and call.why == "approval" else self._asked(call)
+            verdict = "a" if call.name in self._always and call.why == "approval" else self._ask_verdict(call)
             if verdict == "a":
                 self._always.add(call.name)
             if verdict in ("y", "a"):
@@ -151,15 +151,15 @@ class Talk:
                 talk.journal.deny(call.call_id, by=self.setting.owner)
         return bool(waiting)
 
-    def _asked(self, call: Waiting) -> str:
+    def _ask_verdict(self, call: WaitingCall) -> str:
         self.screen.end_answer()
         if call.why == "in_doubt":
             self.screen.say(
-                f"? {described(call.name, call.arguments)}: begun before a crash, nobody knows how it ended"
+                f"? {describe_call(call.name, call.arguments)}: begun before a crash, nobody knows how it ended"
             )
             return self.screen.choose("  Run it again? (y/n) ", "n").lower()[:1]
-        self.screen.say(short := detailed(call.name, call.arguments, _LINES))
-        is_whole = short == (whole := detailed(call.name, call.arguments))
+        self.screen.say(short := describe_call_fully(call.name, call.arguments, _MOST_ARGUMENT_LINES))
+        is_whole = short == (whole := describe_call_fully(call.name, call.arguments))
         verdict = self.screen.choose(
             f"  Allow it? (y/n/a = always in this chat{'' if is_whole else '/s = show all'}) ", "n"
         )
@@ -168,17 +168,17 @@ class Talk:
             verdict = self.screen.choose("  Allow it? (y/n/a = always in this chat) ", "n")
         return verdict.lower()[:1]
 
-    def _after(self, talk: Conversation) -> None:
+    def _save_turn(self, talk: Conversation) -> None:
         """What is kept current after every turn."""
-        from everturn.chat.compaction import saved
+        from everturn.chat.compaction import save_conversation
 
         talk.carry_on()
         turns = talk.row.n_turns
         if turns <= _SAVED_ALWAYS or turns % _SAVED_EACH == 0:
-            saved(talk, self.screen)
+            save_conversation(talk, self.screen)
 
     # commands ---------------------------------------------------------------------------------------------------------
-    def _command(self, command: Command) -> None:
+    def _command(self, command: ChatCommand) -> None:
         handler = getattr(self, f"_on_{command.name}", None) if command.is_known else None
         if handler is None:
             self.screen.say(f"there is no command /{command.name}; /help lists them")
@@ -193,12 +193,12 @@ class Talk:
         lines = [choice.line(self.screen.width) for choice in self._listed]
         self.screen.show("\n".join(lines) or "No earlier sessions in this workspace.")
 
-    def list(self) -> list[Choice]:
+    def list(self) -> list[EarlierSession]:
         """Earlier sessions of the workspace, without the one that is open."""
         setting, talk = self.setting, self.conversation
         with talk.journal.alone if talk is not None else nullcontext():
             own = talk.journal.session if talk is not None else ""
-            return earlier(setting.store, setting.workspace, setting.clock(), setting.machine, own)
+            return list_earlier(setting.store, setting.workspace, setting.clock(), setting.machine, own)
 
     def _on_resume(self, rest: str) -> None:
         if not rest:
@@ -208,7 +208,7 @@ class Talk:
         listed = self._listed or self.list()
         try:
             with self.conversation.journal.alone if self.conversation else nullcontext():
-                session = named(self.setting.store, rest, listed)
+                session = find_earlier(self.setting.store, rest, listed)
         except SessionNotFound:
             self.screen.warn(f"Parent session {rest} not found, starting fresh — not so, this conversation goes on")
             return
@@ -219,17 +219,17 @@ class Talk:
 
     def _change_to(self, session: Session) -> None:
         """Go on from another session; on failure this one stays open."""
-        from everturn.chat.compaction import saved
+        from everturn.chat.compaction import save_conversation
         from everturn.chat.conversation import Conversation
-        from everturn.chat.strategies import Declined, take_up
+        from everturn.chat.strategies import ResumptionDeclined, take_up
 
         before, self._listed = self.conversation, []
         if before is not None:
-            saved(before, self.screen)
+            save_conversation(before, self.screen)
             before.close()
         try:
             self.conversation = take_up(self.setting, [session], self.screen, self.watch, "summary")
-        except (EverturnError, Declined) as failure:
+        except (EverturnError, ResumptionDeclined) as failure:
             self.screen.warn(str(failure) or "not taken up; this conversation goes on")
             self.conversation = before and Conversation.take_up(self.setting, before.journal.session, self.watch)
 
@@ -257,14 +257,14 @@ class Talk:
         self.screen.say(f"Pinned: {rest}")
 
     def _on_state(self, rest: str) -> None:
-        self.screen.show(self._open().state_text())
+        self.screen.show(self._require_conversation().state_text())
 
     def _on_tokens(self, rest: str) -> None:
-        talk = self._open()
+        talk = self._require_conversation()
         self.screen.show(report(talk.spent(), talk.queries))
 
     def _on_context(self, rest: str) -> None:
-        talk = self._open()
+        talk = self._require_conversation()
         out = f"; {talk.left_out} earlier messages are out of view, recall finds them" if talk.left_out else ""
         self.screen.show(f"Context {talk.meter.described()}{out}")
 
@@ -273,36 +273,38 @@ class Talk:
         if talk is None or not (talk.past.open_calls or talk.past.awaits_model):
             self.screen.say("Nothing waits for an answer.")
             return
-        self._follow(talk, talk.go_on)
+        self._follow_turn(talk, talk.go_on)
 
     def _on_save(self, rest: str) -> None:
-        from everturn.chat.saved import chain_text, put, save
-        from everturn.chat.summaries import kept_summary
+        from everturn.chat.saved import chain_text, save, write_private
+        from everturn.chat.summaries import read_kept_summary
 
-        talk = self._open()
+        talk = self._require_conversation()
         words = rest.split(maxsplit=1)
         with talk.journal.alone:
             if words and words[0] == "chain":
                 target = Path(words[1] if len(words) > 1 else f"{talk.journal.session[:8]}-chain.md")
-                put(self._place(target), chain_text(self.setting, talk.row))
-                self.screen.say(f"✓ Saved: {self._place(target)}")
+                write_private(self._absolute_path(target), chain_text(self.setting, talk.row))
+                self.screen.say(f"✓ Saved: {self._absolute_path(target)}")
                 return
-            found = kept_summary(self.setting, talk.row)
-            path = save(self.setting, talk.row, found.text if found else "", self._place(Path(rest)) if rest else None)
+            found = read_kept_summary(self.setting, talk.row)
+            path = save(
+                self.setting, talk.row, found.text if found else "", self._absolute_path(Path(rest)) if rest else None
+            )
         self.screen.say(f"✓ Saved: {path}" if path else "Conversations are not saved here: /save FILE writes one.")
 
     def _on_copy(self, rest: str) -> None:
-        answer = self._open().last_answer
+        answer = self._require_conversation().last_answer
         if answer and self.screen.is_terminal:  # OSC 52: the terminal puts it on its clipboard, also from afar
             self.screen.out.write(f"\x1b]52;c;{b64encode(answer.encode('utf-8', 'replace')).decode()}\x07")
             self.screen.say("Copied, if your terminal allows it.")
         else:
             self.screen.show(answer)
 
-    def _open(self) -> Conversation:
+    def _require_conversation(self) -> Conversation:
         if self.conversation is None:
             raise NothingFound("nothing has been said yet; say something first")
         return self.conversation
 
-    def _place(self, path: Path) -> Path:
+    def _absolute_path(self, path: Path) -> Path:
         return path if path.is_absolute() else Path(self.setting.workspace or ".") / path

@@ -79,10 +79,10 @@ def _usage(error: Any) -> str:
 def _tell(sentence: str, code: int, before: str = "") -> int:
     try:
         from everturn.derive.printable import printable
-        from everturn.derive.redact import redact
+        from everturn.derive.redact import redact_text
 
         # An error may name a path or the address of a database with the password in it.
-        sys.stderr.write(f"{before}everturn: {printable(redact(sentence), '')}\n")
+        sys.stderr.write(f"{before}everturn: {printable(redact_text(sentence), '')}\n")
         sys.stdout.flush()
     except BrokenPipeError:
         _reader_gone()

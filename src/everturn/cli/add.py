@@ -18,12 +18,12 @@ from everturn.cli import analysing, capturing, frame
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--as", "source", default="", metavar="SOURCE", help="Read them as this source (`everturn sources`).")
 @frame.common
-def command(cx: frame.Context, paths: tuple[Path, ...], source: str) -> int:
+def command(cx: frame.CommandContext, paths: tuple[Path, ...], source: str) -> int:
     """Take in given files, and every transcript below given folders.
 
     What each file is, is seen from its content. The files are not changed or moved.
     """
-    from everturn.capture.sync import add
+    from everturn.capture.sync import add_paths
     from everturn.errors import MissingPath
     from everturn.sources import all_sources
 
@@ -33,8 +33,8 @@ def command(cx: frame.Context, paths: tuple[Path, ...], source: str) -> int:
     if source and source not in all_sources():
         raise click.UsageError(f"there is no source {source!r}; `everturn sources` lists them")
     store = cx.store(create=True)
-    report = add(capturing.job_for(cx, store, cx.places(), capturing.drawn(cx, "add")), paths, source)
+    report = add_paths(capturing.job_for(cx, store, cx.places(), capturing.progress_line(cx, "add")), paths, source)
     analysing.count_new(cx, store)
-    code = capturing.tell(cx, report)
+    code = capturing.print_report(cx, report)
     nothing = not (report.new or report.grown or report.rewritten or report.unchanged or report.off or report.forgotten)
     return code or (3 if nothing else 0)

@@ -12,10 +12,10 @@ from everturn import clock
 from everturn.cli import frame
 
 if TYPE_CHECKING:
-    from everturn.analyse.plane import Scope
+    from everturn.analyse.plane import AnalyticsScope
     from everturn.analyse.plots import Plot
-    from everturn.analyse.tracks import Handle
-    from everturn.analyse.turns import TurnFacts
+    from everturn.analyse.tracks import TrailHandle
+    from everturn.analyse.turns import TurnRow
     from everturn.store import Store
 
 _OPTIONS = (
@@ -47,23 +47,25 @@ def options(handler: Callable[..., Any]) -> Callable[..., Any]:
     return handler
 
 
-def scope_of(cx: frame.Context, since: str, agent: str, workspace: str, session: str, subagents: str) -> Scope:
+def scope_of(
+    cx: frame.CommandContext, since: str, agent: str, workspace: str, session: str, subagents: str
+) -> AnalyticsScope:
     """The sessions that are meant, with their counts brought up to date."""
     from everturn.analyse import plane
-    from everturn.analyse.tracks import family
+    from everturn.analyse.tracks import family_ids
     from everturn.derive.times import parse_when
-    from everturn.recall.sessions import resolve
+    from everturn.recall.sessions import resolve_session
     from everturn.store import SessionFilter
 
     store, also = cx.store(), subagents == "inclusive"
     at = parse_when(since, clock.now()) if since else None
-    only = family(store, resolve(store, session), also) if session else None
+    only = family_ids(store, resolve_session(store, session), also) if session else None
     count(cx, store)
     wanted = SessionFilter(agent=agent, workspace=workspace, since=at) if agent or workspace or at is not None else None
-    return plane.Scope(wanted, only, also)
+    return plane.AnalyticsScope(wanted, only, also)
 
 
-def count(cx: frame.Context, store: Store) -> None:
+def count(cx: frame.CommandContext, store: Store) -> None:
     """Bring the counts up to date; a line says how far that is, as the first time may take a while."""
     from everturn.analyse import plane
 
@@ -71,7 +73,7 @@ def count(cx: frame.Context, store: Store) -> None:
         plane.catch_up(store, lambda done, total: step(done, "", total))
 
 
-def count_new(cx: frame.Context, store: Store) -> None:
+def count_new(cx: frame.CommandContext, store: Store) -> None:
     """The same after sessions came in; where another process writes it may wait, as every question does it too."""
     from contextlib import suppress
 
@@ -81,13 +83,13 @@ def count_new(cx: frame.Context, store: Store) -> None:
         count(cx, store)
 
 
-def nothing(cx: frame.Context, scope: Scope, what: str, limited: bool = False) -> int:
+def print_nothing(cx: frame.CommandContext, scope: AnalyticsScope, what: str, limited: bool = False) -> int:
     """Say that there is no answer; `limited` when more than the scope may be the reason."""
-    cx.out.warn(f"{what}; {hint(scope, limited)}")
+    cx.out.warn(f"{what}; {empty_hint(scope, limited)}")
     return 3
 
 
-def hint(scope: Scope, limited: bool = False) -> str:
+def empty_hint(scope: AnalyticsScope, limited: bool = False) -> str:
     """What to do where there is no answer."""
     from difflib import get_close_matches
 
@@ -102,24 +104,24 @@ def hint(scope: Scope, limited: bool = False) -> str:
 
 
 # plots ----------------------------------------------------------------------------------------------------------------
-def draw(cx: frame.Context, scope: Scope, plot: Plot | None, where: str) -> int:
+def draw_plot(cx: frame.CommandContext, scope: AnalyticsScope, plot: Plot | None, where: str) -> int:
     """Put a plot into a file, or on the terminal where it is `-`; with --json tell what it shows."""
     if plot is None:
         if cx.json:
             cx.out.emit_json("plot", [], file=None)
-        return nothing(cx, scope, "there is nothing to draw")
+        return print_nothing(cx, scope, "there is nothing to draw")
     if where == "-":
         if not cx.json:
-            sketch(cx, plot)
+            sketch_plot(cx, plot)
     else:
-        _write(plot, where)
+        _write_plot(plot, where)
         cx.out.say(f"drawn: {where}")
     if cx.json:
         cx.out.emit_json("plot", [plot], file=where if where != "-" else None)
     return 0
 
 
-def sketch(cx: frame.Context, plot: Plot) -> None:
+def sketch_plot(cx: frame.CommandContext, plot: Plot) -> None:
     """Draw on the terminal."""
     from everturn.analyse.sketches import Sketch
     from everturn.cli.wording import Pen
@@ -134,10 +136,10 @@ def check_plot(where: str) -> None:
         raise click.UsageError(f"--plot {where}: give a file that ends in .svg or .html, or - for the terminal")
 
 
-def _write(plot: Plot, where: str) -> None:
-    from everturn.analyse.charts import page, svg
+def _write_plot(plot: Plot, where: str) -> None:
+    from everturn.analyse.charts import plot_page, plot_svg
 
-    text = svg(plot) if Path(where).suffix.lower() == ".svg" else page([plot])
+    text = plot_svg(plot) if Path(where).suffix.lower() == ".svg" else plot_page([plot])
     try:
         Path(where).write_text(text, encoding="utf-8")
     except OSError as failure:
@@ -150,17 +152,17 @@ def percent(share: float) -> str:
     return "0 %" if not share else "<1 %" if share < 0.01 else f"{100 * share:.0f} %"
 
 
-def names(store: Store, seen: Iterable[Handle | TurnFacts]) -> Names:
+def short_names(store: Store, seen: Iterable[TrailHandle | TurnRow]) -> Names:
     """By agent and id of a session: as much of the id as must be typed."""
-    from everturn.recall.sessions import best, short_ids
+    from everturn.recall.sessions import best_match, short_ids
 
     keys = dict.fromkeys((one.agent, one.session) for one in seen)
-    rows = {key: best(editions) for key in keys if (editions := store.sessions_of(*key))}
+    rows = {key: best_match(editions) for key in keys if (editions := store.sessions_of(*key))}
     shorts = short_ids(rows.values(), store)
     return {key: shorts[rows[key].id] if key in rows else key[1] for key in keys}
 
 
-def look_up(found: Sequence[Handle], known: Names) -> str:
+def example_text(found: Sequence[TrailHandle], known: Names) -> str:
     """Where to see it: `3f2a9c11 turn 4`, the first of them."""
     if not found:
         return ""
@@ -168,7 +170,7 @@ def look_up(found: Sequence[Handle], known: Names) -> str:
     return f"{known[found[0].agent, found[0].session]} turn {found[0].turn}{more}"
 
 
-def emit(cx: frame.Context, text: str, style: str = "", indent: str = "  ") -> None:
+def print_sentence(cx: frame.CommandContext, text: str, style: str = "", indent: str = "  ") -> None:
     """A sentence; on a terminal it is broken between words, and goes on behind `indent`."""
     from textwrap import wrap
 
@@ -181,7 +183,7 @@ def emit(cx: frame.Context, text: str, style: str = "", indent: str = "  ") -> N
 
 
 def table(
-    cx: frame.Context,
+    cx: frame.CommandContext,
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
     right: Iterable[int],
@@ -192,10 +194,10 @@ def table(
 
     `last` are the cells that a last column of words is content with.
     """
-    from everturn.derive.printable import cells
+    from everturn.derive.printable import count_cells
 
     numbers, kept = set(right), list(range(len(columns)))
-    wide = [max(map(cells, column)) for column in zip(columns, *rows, strict=True)]
+    wide = [max(map(count_cells, column)) for column in zip(columns, *rows, strict=True)]
     if len(columns) - 1 not in numbers:
         wide[-1] = min(wide[-1], last)
     for name in spare if cx.out.fancy else ():

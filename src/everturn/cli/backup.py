@@ -12,7 +12,7 @@ from everturn.cli import frame
 @click.command(epilog=frame.examples("everturn backup ~/backups/everturn-2026-11-15.db"))
 @click.argument("path", type=click.Path(path_type=Path))
 @frame.common
-def command(cx: frame.Context, path: Path) -> None:
+def command(cx: frame.CommandContext, path: Path) -> None:
     """Write a complete, checked copy of the archive to PATH, readable by you alone.
 
     Others may go on writing meanwhile. `everturn --db PATH sessions` reads it; `everturn merge PATH` brings it back. Vectors
@@ -20,13 +20,13 @@ def command(cx: frame.Context, path: Path) -> None:
     """
     from everturn import clock
     from everturn.cli.meaning import say_if_there
-    from everturn.model.archive import Kept
+    from everturn.model.archive import KeptRow
 
     store = cx.store()
     target = path.expanduser().absolute()
     store.backup(str(target))
     with store.write():
-        store.keep(Kept("backup", "", "", str(target), "{}", clock.now()))
+        store.keep(KeptRow("backup", "", "", str(target), "{}", clock.now()))
     size = target.stat().st_size
     if cx.json:
         cx.out.emit_json("backup", [], path=str(target), bytes=size)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from everturn.cli import frame
-from everturn.errors import EverturnError, NoArchive, Usage
+from everturn.errors import EverturnError, NoArchive, UsageError
 
 if TYPE_CHECKING:
     from everturn.store import Store
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.argument("session", default="")
 @click.option("--filter", "typed", default="", metavar="TEXT", help="Begin with this in the filter of the list.")
 @frame.common(json=False, reveal=True)
-def command(cx: frame.Context, session: str, typed: str) -> None:
+def command(cx: frame.CommandContext, session: str, typed: str) -> None:
     """Look around: sessions, their turns with tools folded away, search, and what can be done with a session.
 
     With SESSION (an id, any unique beginning of one, @last) it opens at that one. The archive is only read; secrets are
@@ -37,15 +37,15 @@ def command(cx: frame.Context, session: str, typed: str) -> None:
     _check_terminal()
     _import_textual()
     from everturn.tui.app import run
-    from everturn.tui.archive import Archive
+    from everturn.tui.archive import ScreenArchive
 
     if cx.settings.is_missing:
         raise NoArchive(cx.settings.db)
-    archive = Archive(lambda: _opened(cx.settings.db), cx.reveal)
+    archive = ScreenArchive(lambda: _open_existing(cx.settings.db), cx.reveal)
     archive.open()
     try:
-        number = archive.now(lambda store: _number(store, session)) if session else None
-        told = run(archive, _write, typed, number)
+        number = archive.now(lambda store: _session_number(store, session)) if session else None
+        told = run(archive, _write_new_file, typed, number)
     finally:
         archive.close()
     if told:
@@ -68,29 +68,29 @@ def _import_textual() -> None:
     gc.freeze()
 
 
-def _opened(url: str) -> Store:
+def _open_existing(url: str) -> Store:
     from everturn.store import open_store
 
     return open_store(url, create=False)
 
 
-def _number(store: Store, session: str) -> int:
-    from everturn.recall.sessions import resolve
+def _session_number(store: Store, session: str) -> int:
+    from everturn.recall.sessions import resolve_session
 
-    return resolve(store, session).id
+    return resolve_session(store, session).id
 
 
-def _write(target: str, pieces: Iterable[bytes]) -> int:
+def _write_new_file(target: str, pieces: Iterable[bytes]) -> int:
     from pathlib import Path
 
     from everturn.cli.export import write_file
 
     path = Path(target).expanduser()
     if os.path.lexists(path):
-        raise Usage(f"{target} is there already; name another file")
+        raise UsageError(f"{target} is there already; name another file")
     return write_file(path, pieces)
 
 
 def _check_terminal() -> None:
     if not sys.stdin.isatty() or not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
-        raise Usage("browse needs a terminal; `everturn sessions`, `show` and `search` work without one")
+        raise UsageError("browse needs a terminal; `everturn sessions`, `show` and `search` work without one")

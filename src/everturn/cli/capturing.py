@@ -12,9 +12,9 @@ import click
 
 from everturn import clock
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Progress, Report, Sync
+from everturn.capture.sync import Progress, SyncJob, SyncReport
 from everturn.cli import frame
-from everturn.sources import Places, all_sources
+from everturn.sources import SearchPlaces, all_sources
 from everturn.store import Store
 
 
@@ -29,7 +29,7 @@ def folder_options(handler: Callable[..., Any]) -> Callable[..., Any]:
     return handler
 
 
-def places_with(cx: frame.Context, options: dict[str, Any]) -> Places:
+def places_with(cx: frame.CommandContext, options: dict[str, Any]) -> SearchPlaces:
     """The places of the settings, and those of the command line."""
     places = cx.places()
     extra = dict(places.extra)
@@ -42,7 +42,7 @@ def places_with(cx: frame.Context, options: dict[str, Any]) -> Places:
     return replace(places, extra=extra)
 
 
-def job_for(cx: frame.Context, store: Store, places: Places, progress: Progress | None = None) -> Sync:
+def job_for(cx: frame.CommandContext, store: Store, places: SearchPlaces, progress: Progress | None = None) -> SyncJob:
     """A sync as the settings want it."""
     settings = cx.settings
     policy = Policy(
@@ -51,7 +51,7 @@ def job_for(cx: frame.Context, store: Store, places: Places, progress: Progress 
         tuple(settings.capture.exclude),
         _redact_line,
     )
-    job = Sync(store, all_sources(), places, policy, settings.machine, settings.owner, clock.now)
+    job = SyncJob(store, all_sources(), places, policy, settings.machine, settings.owner, clock.now)
     job.spool = settings.state / "spool"
     return job if progress is None else replace(job, progress=progress)
 
@@ -62,7 +62,7 @@ def _redact_line(line: bytes) -> bytes:
     return redact_bytes(line)
 
 
-def drawn(cx: frame.Context, label: str) -> Progress:
+def progress_line(cx: frame.CommandContext, label: str) -> Progress:
     """A progress line for a sync."""
     line = cx.out.progress(label)
 
@@ -75,12 +75,12 @@ def drawn(cx: frame.Context, label: str) -> Progress:
     return draw
 
 
-def tell(cx: frame.Context, report: Report, **more: Any) -> int:
+def print_report(cx: frame.CommandContext, report: SyncReport, **more: Any) -> int:
     """Print what a sync did, with `more` where it is JSON; the exit code is 4 when some files failed."""
     if cx.json:
         cx.out.emit_json("sync", [], report=asdict(report), **more)
     else:
-        for line in lines(report):
+        for line in report_lines(report):
             cx.out.emit(line)
     for path, why in report.skipped:
         cx.out.warn(f"left out {path}" + (f": {why}" if why else ""))
@@ -91,7 +91,7 @@ def tell(cx: frame.Context, report: Report, **more: Any) -> int:
     return 4 if report.failed else 0
 
 
-def lines(report: Report) -> list[str]:
+def report_lines(report: SyncReport) -> list[str]:
     """A report for people."""
     done = [
         (report.new, "new"),

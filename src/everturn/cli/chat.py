@@ -10,11 +10,11 @@ from everturn.cli import frame
 from everturn.cli.chatting import options
 
 if TYPE_CHECKING:
-    from everturn.chat.picking import Choice
-    from everturn.chat.talk import Talk
+    from everturn.chat.picking import EarlierSession
+    from everturn.chat.talk import ChatProgram
 
 #: What --resume means without a name.
-_LAST = "last"
+_LAST_SESSION = "last"
 
 
 @click.command(
@@ -27,36 +27,36 @@ _LAST = "last"
     )
 )
 @click.option(
-    "--resume", "sessions", multiple=True, is_flag=False, flag_value=_LAST, metavar="[ID|N|pick]",
+    "--resume", "sessions", multiple=True, is_flag=False, flag_value=_LAST_SESSION, metavar="[ID|N|pick]",
     help="Go on from a session: the newest here, a number of the list, an id. Several: told by their summaries.",
 )  # fmt: skip
 @click.option("--new", is_flag=True, help="Begin a new session without asking.")
 @options
 @frame.common
-def command(cx: frame.Context, sessions: tuple[str, ...], new: bool, **wanted: Any) -> int | None:
+def command(cx: frame.CommandContext, sessions: tuple[str, ...], new: bool, **wanted: Any) -> int | None:
     """Talk with a model of the config, or with an agent of your own, in a workspace.
 
     Everything said is in the archive before it is acted upon: closing the terminal, a crash or a full window loses nothing.
     /help in the chat lists what can be typed.
     """
-    from everturn.chat.talk import Talk
+    from everturn.chat.talk import ChatProgram
     from everturn.cli.chatting import remember_lines, screen_for, setting_for
 
     if new and sessions:
         raise click.UsageError("--new and --resume cannot both be meant", click.get_current_context())
     setting, screen = setting_for(cx, wanted), screen_for(cx)
-    talk = Talk(setting, screen)
+    talk = ChatProgram(setting, screen)
     listed = talk.list()
     remember_lines([one.text.first_prompt for one in reversed(listed) if one.text.first_prompt])
-    sessions = _picked(talk, listed) if sessions == ("pick",) or not (sessions or new) else sessions
-    if sessions and not taken_up(talk, sessions, "exact", wanted["force"], listed):
+    sessions = _pick_session(talk, listed) if sessions == ("pick",) or not (sessions or new) else sessions
+    if sessions and not take_up_session(talk, sessions, "exact", wanted["force"], listed):
         return 1
     talk.run()
-    tell(cx, talk)
+    print_conversation(cx, talk)
     return None
 
 
-def _picked(talk: Talk, listed: list[Choice]) -> tuple[str, ...]:
+def _pick_session(talk: ChatProgram, listed: list[EarlierSession]) -> tuple[str, ...]:
     """The session that the person points at, when there is any to point at."""
     screen = talk.screen
     if not listed or not screen.is_terminal:
@@ -67,24 +67,24 @@ def _picked(talk: Talk, listed: list[Choice]) -> tuple[str, ...]:
     return () if answer == "0" else (answer,)
 
 
-def taken_up(
-    talk: Talk, names: tuple[str, ...], strategy: str, force: bool, listed: list[Choice] | None = None
+def take_up_session(
+    talk: ChatProgram, names: tuple[str, ...], strategy: str, force: bool, listed: list[EarlierSession] | None = None
 ) -> bool:
     """Take the sessions up, numbers being those of the list; False when the person does not want to."""
-    from everturn.chat.picking import named
-    from everturn.chat.strategies import Declined, take_up
+    from everturn.chat.picking import find_earlier
+    from everturn.chat.strategies import ResumptionDeclined, take_up
 
     listed = talk.list() if listed is None else listed
-    rows = [named(talk.setting.store, name, listed) for name in names]
+    rows = [find_earlier(talk.setting.store, name, listed) for name in names]
     try:
         talk.conversation = take_up(talk.setting, rows, talk.screen, talk.watch, strategy, force)
-    except Declined:
+    except ResumptionDeclined:
         talk.screen.say("Not taken up; nothing was changed.")
         return False
     return True
 
 
-def tell(cx: frame.Context, talk: Talk) -> None:
+def print_conversation(cx: frame.CommandContext, talk: ChatProgram) -> None:
     """What was said, with --json."""
     if cx.json:
         session = talk.conversation.journal.session if talk.conversation else None

@@ -15,10 +15,10 @@ from everturn import clock
 from everturn.cli import frame
 
 if TYPE_CHECKING:
-    from everturn.chat.screen import Screen
-    from everturn.chat.setting import Setting
+    from everturn.chat.screen import ChatScreen
+    from everturn.chat.setting import ChatSetup
     from everturn.llm import Backend
-    from everturn.llm.asking import Asker, Budget
+    from everturn.llm.asking import AskBudget, Asker
     from everturn.store import Store
 
 Handler = Callable[..., Any]
@@ -57,80 +57,82 @@ def options(handler: Handler) -> Handler:
     return handler
 
 
-def setting_for(cx: frame.Context, wanted: Wanted) -> Setting:
+def setting_for(cx: frame.CommandContext, wanted: Wanted) -> ChatSetup:
     """What a chat stands on. Raises BadConfig when no model is configured."""
-    from everturn.chat.files import built_in
-    from everturn.chat.setting import SYSTEM, Agent, Setting
-    from everturn.llm.asking import Asker, Budget
-    from everturn.recall.secrets import cleaner
+    from everturn.chat.files import built_in_tools
+    from everturn.chat.setting import SYSTEM, Agent, ChatSetup
+    from everturn.llm.asking import AskBudget, Asker
+    from everturn.recall.secrets import archive_cleaner
     from everturn.sources import all_sources
 
     sources = all_sources()
-    backend, agent = _backend(cx, wanted)
-    store = _store(cx)
-    budget = Budget(tokens=wanted["budget"])
+    backend, agent = _open_backend(cx, wanted)
+    store = _open_archive(cx)
+    budget = AskBudget(tokens=wanted["budget"])
     asker = Asker(backend, budget, lambda text: text, clock.now)
     workspace = os.path.realpath(wanted["workspace"] or os.getcwd())
-    return Setting(
+    return ChatSetup(
         store=store,
         sources=sources,
         asker=asker,
         clock=clock.now,
-        summariser=None if wanted["no_summary"] else _summariser(cx, wanted, asker, budget),
+        summariser=None if wanted["no_summary"] else _open_summariser(cx, wanted, asker, budget),
         workspace=workspace,
         machine=cx.settings.machine,
         owner=cx.settings.owner,
         agent=agent or Agent(),
         system=Path(wanted["system"]).read_text("utf-8") if wanted["system"] else SYSTEM,
-        tools=built_in(workspace, wanted["tools"], os.environ),
-        clean=cleaner(store),
-        folder=_folder(cx, wanted),
+        tools=built_in_tools(workspace, wanted["tools"], os.environ),
+        clean=archive_cleaner(store),
+        folder=_save_folder(cx, wanted),
         write=next((source.write for source in sources.values() if source.saves_chats), None),
         summary_seconds=wanted["summary_timeout"],
     )
 
 
-def screen_for(cx: frame.Context, env: Mapping[str, str] = os.environ) -> Screen:
+def screen_for(cx: frame.CommandContext, env: Mapping[str, str] = os.environ) -> ChatScreen:
     """The terminal, or the pipes; with --json words go to stderr alone."""
-    from everturn.chat.screen import Screen
+    from everturn.chat.screen import ChatScreen
 
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and env.get("TERM") != "dumb"
-    read = _edited if is_terminal else _piped
+    read = _read_edited if is_terminal else _read_piped
     if is_terminal:
         _edit_lines()
     out = sys.stderr if cx.json else sys.stdout
-    size = partial(_size, cx.out.width, is_terminal)
-    return Screen(out, sys.stderr, read, is_terminal, is_terminal and not env.get("NO_COLOR"), size)
+    size = partial(_terminal_size, cx.out.width, is_terminal)
+    return ChatScreen(out, sys.stderr, read, is_terminal, is_terminal and not env.get("NO_COLOR"), size)
 
 
-def _size(width: int, is_terminal: bool) -> tuple[int, int]:
+def _terminal_size(width: int, is_terminal: bool) -> tuple[int, int]:
     """Of the terminal as it is now, whatever the environment says; some do not know theirs."""
     columns, rows = os.get_terminal_size(sys.stdout.fileno()) if is_terminal else (0, 0)
     return columns or width, rows or 24
 
 
-def _backend(cx: frame.Context, wanted: Wanted) -> tuple[Backend, Any]:
+def _open_backend(cx: frame.CommandContext, wanted: Wanted) -> tuple[Backend, Any]:
     from everturn.chat.setting import Agent
 
     if wanted["agent"]:
-        from everturn.chat.agents import load
+        from everturn.chat.agents import load_agent
 
-        loaded = load(wanted["agent"])
+        loaded = load_agent(wanted["agent"])
         return loaded, Agent(loaded.name, loaded.path)
-    return _model(cx, wanted["model"]), None
+    return _open_model(cx, wanted["model"]), None
 
 
-def _model(cx: frame.Context, name: str) -> Backend:
-    from everturn.llm.configured import Surroundings, describe, open_backend
+def _open_model(cx: frame.CommandContext, name: str) -> Backend:
+    from everturn.llm.configured import Surroundings, open_backend, read_model_config
     from everturn.sources import all_sources
 
     models = cx.settings.models
-    sources = all_sources() if describe(models, name).kind == "program" else {}  # to ask each of them takes its time
+    sources = (
+        all_sources() if read_model_config(models, name).kind == "program" else {}
+    )  # to ask each of them takes its time
     programs = {name: source.ask for name, source in sources.items() if source.ask is not None}
     return open_backend(models, name, Surroundings(dict(os.environ), programs))
 
 
-def _summariser(cx: frame.Context, wanted: Wanted, asker: Asker, budget: Budget) -> Asker | None:
+def _open_summariser(cx: frame.CommandContext, wanted: Wanted, asker: Asker, budget: AskBudget) -> Asker | None:
     """Whom summaries are asked of: the model; for an agent another of its kind, or the model that was named beside it."""
     if not wanted["agent"]:
         return asker
@@ -138,11 +140,11 @@ def _summariser(cx: frame.Context, wanted: Wanted, asker: Asker, budget: Budget)
     from everturn.llm.asking import Asker
 
     assert isinstance(asker.backend, AgentBackend)
-    other = _model(cx, wanted["model"]) if wanted["model"] else asker.backend.another()
+    other = _open_model(cx, wanted["model"]) if wanted["model"] else asker.backend.another()
     return Asker(other, budget, lambda text: text, clock.now) if other is not None else None
 
 
-def _store(cx: frame.Context) -> Store:
+def _open_archive(cx: frame.CommandContext) -> Store:
     """The archive, opened so that what is acknowledged survives the power."""
     from everturn.recall.secrets import make_key
     from everturn.resume.journal import open_archive
@@ -155,20 +157,20 @@ def _store(cx: frame.Context) -> Store:
     return store
 
 
-def _folder(cx: frame.Context, wanted: Wanted) -> Path | None:
+def _save_folder(cx: frame.CommandContext, wanted: Wanted) -> Path | None:
     if wanted["no_save"]:
         return None
     return Path(wanted["save_dir"]).absolute() if wanted["save_dir"] else cx.settings.data / "chats"
 
 
-def _piped(label: str) -> str:
+def _read_piped(label: str) -> str:
     line = sys.stdin.readline()
     if not line:
         raise EOFError
     return line.removesuffix("\n")
 
 
-def _edited(label: str) -> str:
+def _read_edited(label: str) -> str:
     return input(label)
 
 

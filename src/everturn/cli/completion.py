@@ -19,7 +19,7 @@ INSTALL = {
 )
 @click.argument("shell", type=click.Choice(list(INSTALL)))
 @frame.common(json=False)
-def command(cx: frame.Context, shell: str) -> None:
+def command(cx: frame.CommandContext, shell: str) -> None:
     """Print a script that lets SHELL complete commands and options of everturn.
 
     Its last lines say how to install it for good.

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from everturn.cli import frame
-from everturn.derive.redact import redact
+from everturn.derive.redact import redact_text
 
 
 @click.group(
@@ -22,7 +22,7 @@ from everturn.derive.redact import redact
 )
 @frame.common
 @click.pass_context
-def command(ctx: click.Context, cx: frame.Context) -> None:
+def command(ctx: click.Context, cx: frame.CommandContext) -> None:
     """Show the effective settings and where each comes from: flag, environment, config file or default.
 
     \b
@@ -38,34 +38,34 @@ def command(ctx: click.Context, cx: frame.Context) -> None:
     """
     if ctx.invoked_subcommand is not None:
         return
-    items = [{"key": key, "value": value, "from": origin} for key, value, origin in _effective(cx)]
+    items = [{"key": key, "value": value, "from": origin} for key, value, origin in _effective_settings(cx)]
     if cx.json:
         cx.out.emit_json("config", items)
     else:
-        cx.out.table(("key", "value", "from"), [(i["key"], _as_text(i["value"]), i["from"]) for i in items])
+        cx.out.table(("key", "value", "from"), [(i["key"], _value_text(i["value"]), i["from"]) for i in items])
 
 
 @command.command(epilog=frame.examples("everturn config get capture.mode"))
 @click.argument("key")
 @frame.common
-def get(cx: frame.Context, key: str) -> None:
+def get(cx: frame.CommandContext, key: str) -> None:
     """Print one setting."""
-    values = {name: value for name, value, _ in _effective(cx)}
+    values = {name: value for name, value, _ in _effective_settings(cx)}
     if key not in values:
-        from everturn.configfile import unknown
+        from everturn.configfile import unknown_key
 
-        raise unknown(key, tuple(values))
+        raise unknown_key(key, tuple(values))
     if cx.json:
         cx.out.emit_json("config", [{"key": key, "value": values[key]}])
     else:
-        cx.out.emit(cx.out.text(_as_text(values[key])))
+        cx.out.emit(cx.out.text(_value_text(values[key])))
 
 
 @command.command("set", epilog=frame.examples("everturn config set capture.exclude '~/private,~/clients/*'"))
 @click.argument("key")
 @click.argument("value")
 @frame.common(json=False)
-def set_(cx: frame.Context, key: str, value: str) -> None:
+def set_(cx: frame.CommandContext, key: str, value: str) -> None:
     """Write one setting into the config file; everything else in it stays as it is."""
     from everturn.configfile import change
 
@@ -75,12 +75,12 @@ def set_(cx: frame.Context, key: str, value: str) -> None:
 
 @command.command(epilog=frame.examples('$EDITOR "$(everturn config path)"'))
 @frame.common(json=False)
-def path(cx: frame.Context) -> None:
+def path(cx: frame.CommandContext) -> None:
     """Print where the config file is, or would be."""
     cx.out.emit(cx.out.text(str(cx.settings.config)))
 
 
-def _effective(cx: frame.Context) -> list[tuple[str, Any, str]]:
+def _effective_settings(cx: frame.CommandContext) -> list[tuple[str, Any, str]]:
     settings = cx.settings
     values: dict[str, Any] = {
         "db": settings.db,
@@ -95,17 +95,19 @@ def _effective(cx: frame.Context) -> list[tuple[str, Any, str]]:
     rows.append(("prices", str(settings.prices), "config" if settings.prices.is_file() else "default"))
     rows += [(f"sources.{name}", list(folders), "config") for name, folders in settings.sources.items()]
     tables = {"models": settings.models, "meaning": settings.meaning}
-    return rows + [(key, value, "config") for name, table in tables.items() for key, value in _flat(name, table)]
+    return rows + [
+        (key, value, "config") for name, table in tables.items() for key, value in _flatten_table(name, table)
+    ]
 
 
-def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _flatten_table(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """What a table of the config file says, a row for each value; secrets in it are masked."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _flat(f"{name}.{key}", inner)
+            yield from _flatten_table(f"{name}.{key}", inner)
     else:
-        yield name, redact(value) if isinstance(value, str) else value
+        yield name, redact_text(value) if isinstance(value, str) else value
 
 
-def _as_text(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -13,27 +13,27 @@ from everturn.cli import capturing, frame
 from everturn.errors import EverturnError
 
 if TYPE_CHECKING:
-    from everturn.capture.health import Doctor
+    from everturn.capture.health import HealthReport
     from everturn.store import Store
 
 
 @click.command(epilog=frame.examples("everturn doctor", "everturn doctor --json"))
 @capturing.folder_options
 @frame.common
-def command(cx: frame.Context, **folders: Any) -> int:
+def command(cx: frame.CommandContext, **folders: Any) -> int:
     """Prove health by writing, reading and searching; report drift, quarantine, and what an agent will soon delete.
 
     Exit code 1 if something is wrong, 4 if something deserves a look.
     """
-    from everturn.capture.health import examine
+    from everturn.capture.health import examine_archive
     from everturn.sources import all_sources
 
     store = cx.store(create=True)
     folder = None if cx.settings.db.startswith(("postgres", "memory:")) else Path(cx.settings.db).parent
     places = capturing.places_with(cx, folders)
-    doctor = examine(store, all_sources(), places, cx.settings.machine, folder, clock.now)
-    _meaning(cx, store, doctor)
-    _prices(cx, doctor)
+    doctor = examine_archive(store, all_sources(), places, cx.settings.machine, folder, clock.now)
+    _check_meaning(cx, store, doctor)
+    _check_prices(cx, doctor)
     sizes = store.sizes()
     if cx.json:
         cx.out.emit_json("doctor", [asdict(check) for check in doctor.checks], worst=doctor.worst, sizes=sizes)
@@ -48,7 +48,7 @@ def command(cx: frame.Context, **folders: Any) -> int:
     return {"ok": 0, "warn": 4, "bad": 1}[doctor.worst]
 
 
-def _prices(cx: frame.Context, doctor: Doctor) -> None:
+def _check_prices(cx: frame.CommandContext, doctor: HealthReport) -> None:
     """The user's own prices, where there are some: a list that cannot be read stops `everturn stats`."""
     from everturn.analyse import money
 
@@ -63,12 +63,12 @@ def _prices(cx: frame.Context, doctor: Doctor) -> None:
         doctor.note("prices", "ok", f"{own} has the prices of {models:,} model names")
 
 
-def _meaning(cx: frame.Context, store: Store, doctor: Doctor) -> None:
+def _check_meaning(cx: frame.CommandContext, store: Store, doctor: HealthReport) -> None:
     """How much of the archive has vectors of the model of the config. No vectors are no illness."""
-    from everturn.cli.meaning import embedder_of, there
+    from everturn.cli.meaning import embedder_of, existing_vectors
 
     try:
-        vectors = there(cx, store)
+        vectors = existing_vectors(cx, store)
         if not cx.settings.meaning:
             if vectors is not None:
                 told = f"{vectors.path} holds vectors, and the config has no [meaning]: they are not used"

@@ -14,26 +14,26 @@ from everturn.cli import capturing, frame
 from everturn.errors import EverturnError
 
 if TYPE_CHECKING:
-    from everturn.capture.taking import Sync
+    from everturn.capture.taking import SyncJob
     from everturn.model.archive import Session
     from everturn.store import Store
 
-_RECENT = 10 * 60_000  # a session that went on so lately may have been told of now
-_MANY = 8
+_RECENT_MS = 10 * 60_000  # a session that went on so lately may have been told of now
+_MOST_SESSIONS = 8
 
 
 @click.command(epilog=frame.examples("everturn drain", "everturn drain --json"))
 @frame.common
-def command(cx: frame.Context) -> int:
+def command(cx: frame.CommandContext) -> int:
     """Take in what agents have told through `everturn-hook`, and the transcripts they are writing.
 
     The hooks that `everturn install` sets up start this by themselves at the end of each turn and session; it stays for
     about a second, until nothing comes any more. If another one is at work it leaves the rest to that one.
     """
-    from everturn.capture.draining import drain_alone
+    from everturn.capture.draining import drain_once
 
     job = capturing.job_for(cx, cx.store(create=True), cx.places())
-    rounds = drain_alone(job, time.sleep, _prepared(cx, job))
+    rounds = drain_once(job, time.sleep, _make_preparer(cx, job))
     if cx.json:
         cx.out.emit_json("drain", [], rounds=rounds)
     elif not rounds:
@@ -41,31 +41,33 @@ def command(cx: frame.Context) -> int:
     return 0
 
 
-def _prepared(cx: frame.Context, job: Sync) -> Callable[[Mapping[str, str]], None]:
+def _make_preparer(cx: frame.CommandContext, job: SyncJob) -> Callable[[Mapping[str, str]], None]:
     """What is made ready for the hooks after each sync, where the user wanted some of it."""
     from everturn.capture.installing import records
 
     wanted = {option for record in records(cx.settings.state / "installed") for option in record.options}
-    return lambda folders: _prepare(cx, job.store, wanted, folders) if wanted else None
+    return lambda folders: _prepare_sessions(cx, job.store, wanted, folders) if wanted else None
 
 
-def _prepare(cx: frame.Context, store: Store, wanted: set[str], folders: Mapping[str, str]) -> None:
+def _prepare_sessions(cx: frame.CommandContext, store: Store, wanted: set[str], folders: Mapping[str, str]) -> None:
     from everturn.capture import context
-    from everturn.recall.secrets import cleaner
+    from everturn.recall.secrets import archive_cleaner
     from everturn.store import SessionFilter
 
     folder, now = str(cx.settings.state / "context"), clock.now()
-    rows, _ = store.sessions(SessionFilter(since=now - _RECENT), _MANY)
+    rows, _ = store.sessions(SessionFilter(since=now - _RECENT_MS), _MOST_SESSIONS)
     for session, text in reversed(rows):  # the newest of a folder is what counts
         if "statusline" in wanted:
-            context.prepare(folder, session.native_id, context.STATUS, _status(store, session, now))
+            context.prepare_context(folder, session.native_id, context.STATUS, _status_json(store, session, now))
         if wanted & {"where", "hints"}:
             workspace = text.workspace or folders.get(session.native_id, "")
-            _prepare_words(store, session, workspace, folder, Telling(cleaner(store), now, "hints" in wanted))
+            _prepare_words(
+                store, session, workspace, folder, DrainTexts(archive_cleaner(store), now, "hints" in wanted)
+            )
     context.clear(folder, now)
 
 
-class Telling(NamedTuple):
+class DrainTexts(NamedTuple):
     """How the words of sessions are told."""
 
     clean: Callable[[str], str]
@@ -73,24 +75,24 @@ class Telling(NamedTuple):
     hints: bool
 
 
-def _prepare_words(store: Store, session: Session, workspace: str, folder: str, telling: Telling) -> None:
+def _prepare_words(store: Store, session: Session, workspace: str, folder: str, telling: DrainTexts) -> None:
     from everturn.capture import context
-    from everturn.resume.whereabouts import hint, in_view, where_you_were
+    from everturn.resume.whereabouts import texts_in_view, where_hint, where_you_were
     from everturn.sources import all_sources
 
     try:
         where = where_you_were(store, all_sources(), session, telling.clean, telling.now)
-        seen = in_view(store, all_sources(), session, telling.clean) if telling.hints else []
+        seen = texts_in_view(store, all_sources(), session, telling.clean) if telling.hints else []
     except EverturnError:
         return
     if workspace and where:
-        context.prepare(folder, workspace, context.WHERE, context.as_printed(where))
-        context.prepare(folder, workspace, context.HINT, context.as_printed(hint(where)))
+        context.prepare_context(folder, workspace, context.WHERE, context.as_printed(where))
+        context.prepare_context(folder, workspace, context.HINT, context.as_printed(where_hint(where)))
     if seen:
-        context.prepare(folder, session.native_id, context.WINDOW, context.BETWEEN.join(seen))
+        context.prepare_context(folder, session.native_id, context.WINDOW, context.BETWEEN.join(seen))
 
 
-def _status(store: Store, session: Session, now: int) -> str:
+def _status_json(store: Store, session: Session, now: int) -> str:
     size = store.version(session.version).size
     tokens = session.tokens_in + session.tokens_out + session.tokens_cache_read + session.tokens_cache_write
     return json.dumps({"size": size, "tokens": tokens, "turns": session.n_turns, "at": now})

@@ -20,24 +20,24 @@ from everturn.cli import analysing, capturing, frame
     help="Take in this transcript first; may be given several times.",
 )  # fmt: skip
 @frame.common
-def command(cx: frame.Context, paths: tuple[Path, ...]) -> int:
+def command(cx: frame.CommandContext, paths: tuple[Path, ...]) -> int:
     """Match the calls that `everturn-hook` has recorded with those of transcripts, by session and call id.
 
     A call that is found has its turn, its place in it and its parallel batch from then on (the view `invocations`). `sync`
     does the same by itself; this is for a transcript from elsewhere, or for now.
     """
-    from everturn.capture.spool import drain, enrich
-    from everturn.capture.sync import add
+    from everturn.capture.spool import drain_spool, enrich_calls
+    from everturn.capture.sync import add_paths
     from everturn.errors import MissingPath
 
     for path in paths:
         if not path.exists():
             raise MissingPath(str(path))
     store = cx.store(create=True)
-    job = capturing.job_for(cx, store, cx.places(), capturing.drawn(cx, "enrich"))
-    report = add(job, paths) if paths else None
-    drained = drain(store, cx.settings.state / "spool", job.policy)
-    done = enrich(store)
+    job = capturing.job_for(cx, store, cx.places(), capturing.progress_line(cx, "enrich"))
+    report = add_paths(job, paths) if paths else None
+    drained = drain_spool(store, cx.settings.state / "spool", job.policy)
+    done = enrich_calls(store)
     analysing.count(cx, store)  # it names the turns
     if cx.json:
         cx.out.emit_json("enrich", [], found=done.found, left=done.left, heard=drained.rows)

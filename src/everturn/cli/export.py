@@ -11,7 +11,7 @@ import click
 
 from everturn import clock
 from everturn.cli import analysing, frame
-from everturn.errors import EverturnError, Usage
+from everturn.errors import EverturnError, UsageError
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session
@@ -44,7 +44,7 @@ _FORMS, _TABLES = ("raw", "json", "markdown", "html"), ("csv", "parquet")
 @click.option("--pictures", is_flag=True, help="html: also pictures, as they are: nothing in them can be masked.")
 @frame.common(json=False, reveal=True)
 def command(
-    cx: frame.Context,
+    cx: frame.CommandContext,
     sessions: tuple[str, ...],
     form: str,
     number: int | None,
@@ -62,23 +62,23 @@ def command(
     With --analytics it is not a session but the numbers of all: turns, tool calls, tokens and counts, one file per table in a
     folder, without a word of what was said.
     """
-    from everturn.recall.sessions import edition, resolve
+    from everturn.recall.sessions import resolve_session, session_edition
 
     if analytics or form in _TABLES:
         _analytics(cx, sessions, form, target, force)
         return
-    _check(cx, sessions, form, number, target)
+    _check_request(cx, sessions, form, number, target)
     store = cx.store()
-    rows = [resolve(store, session) for session in sessions]
+    rows = [resolve_session(store, session) for session in sessions]
     row = rows[0]
     if number is not None and form != "raw":
-        row = edition(store, row, number)
+        row = session_edition(store, row, number)
     if form == "html":
         pieces = _html(cx, store, [row, *rows[1:]], shown["context"], shown["pictures"])
     elif form == "markdown":
         pieces = _markdown(cx, store, row, shown["thinking"], shown["context"])
     else:
-        pieces = _json(cx, store, row) if form == "json" else _raw(cx, store, row, number)
+        pieces = _json(cx, store, row) if form == "json" else _raw_chunks(cx, store, row, number)
     if target in ("", "-"):
         for piece in pieces:
             cx.out.emit_bytes(piece)
@@ -87,20 +87,22 @@ def command(
     cx.out.say(f"wrote {size:,} bytes to {target}")
 
 
-def _check(cx: frame.Context, sessions: tuple[str, ...], form: str, number: int | None, target: str) -> None:
+def _check_request(
+    cx: frame.CommandContext, sessions: tuple[str, ...], form: str, number: int | None, target: str
+) -> None:
     if form == "raw" and not target and cx.out.stdout.isatty():
-        raise Usage("raw bytes are not for a terminal; write them to a file with --out FILE, or to `--out -`")
+        raise UsageError("raw bytes are not for a terminal; write them to a file with --out FILE, or to `--out -`")
     if not sessions:
-        raise Usage("say which session to write out; `everturn sessions` lists them")
+        raise UsageError("say which session to write out; `everturn sessions` lists them")
     if len(sessions) > 1 and (form != "html" or number is not None):
-        raise Usage("several sessions go into one file with --as html only, and without --version")
+        raise UsageError("several sessions go into one file with --as html only, and without --version")
 
 
-def _analytics(cx: frame.Context, sessions: tuple[str, ...], form: str, target: str, force: bool) -> None:
+def _analytics(cx: frame.CommandContext, sessions: tuple[str, ...], form: str, target: str, force: bool) -> None:
     from everturn.export.analytics import PLANE, as_csv, as_parquet
 
     if sessions or form not in _TABLES or target in ("", "-"):
-        raise Usage(
+        raise UsageError(
             "numbers are written by `everturn export --analytics --as csv --out FOLDER` (or parquet), of all sessions"
         )
     store, folder = cx.store(), Path(target)
@@ -109,7 +111,7 @@ def _analytics(cx: frame.Context, sessions: tuple[str, ...], form: str, target: 
     _make_folder(folder)
     for path in files if not force else ():  # all of them or none
         if os.path.lexists(path):
-            raise _there_already(path)
+            raise _exists_error(path)
     analysing.count(cx, store)
     size = sum(write_file(path, pieces, force) for path, pieces in files.items())
     cx.out.say(f"wrote {len(PLANE)} tables, {size:,} bytes, to {target}")
@@ -117,7 +119,7 @@ def _analytics(cx: frame.Context, sessions: tuple[str, ...], form: str, target: 
 
 def _make_folder(folder: Path) -> None:
     if os.path.lexists(folder) and not folder.is_dir():
-        raise Usage(f"{folder} is a file; the tables are written into a folder: name another one")
+        raise UsageError(f"{folder} is a file; the tables are written into a folder: name another one")
     if folder.parent.is_dir():
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -128,13 +130,13 @@ def _make_folder(folder: Path) -> None:
 def write_file(target: Path, pieces: Iterable[bytes], force: bool = False) -> int:
     """Write a file that is either there as a whole or not at all, readable by its owner alone."""
     if not target.parent.is_dir():
-        raise Usage(f"{target} cannot be written: there is no folder {target.parent}; make it first")
+        raise UsageError(f"{target} cannot be written: there is no folder {target.parent}; make it first")
     if target.is_dir() or (os.path.lexists(target) and not force):
-        raise _there_already(target)
+        raise _exists_error(target)
     beside = target.with_name(f".{target.name[:200]}.{clock.new_id()[:8]}")
     try:
         size = _write_new(beside, pieces)
-        _put(beside, target, force)
+        _put_in_place(beside, target, force)
     except OSError as error:
         raise EverturnError(f"{target} cannot be written: {error.strerror}; nothing was left there") from None
     finally:
@@ -142,23 +144,23 @@ def write_file(target: Path, pieces: Iterable[bytes], force: bool = False) -> in
     return size
 
 
-def _put(beside: Path, target: Path, force: bool) -> None:
+def _put_in_place(beside: Path, target: Path, force: bool) -> None:
     if not force:
         try:
             os.link(beside, target)  # unlike a rename it never replaces a file that came up meanwhile
             return
         except FileExistsError:
-            raise _there_already(target) from None
+            raise _exists_error(target) from None
         except OSError:  # a file system without links
             if os.path.lexists(target):
-                raise _there_already(target) from None
+                raise _exists_error(target) from None
     os.replace(beside, target)
 
 
-def _there_already(target: Path) -> Usage:
+def _exists_error(target: Path) -> UsageError:
     if target.is_dir():
-        return Usage(f"{target} is a folder; name a file in it")
-    return Usage(f"{target} is there already; name another file, or replace it with --force")
+        return UsageError(f"{target} is a folder; name a file in it")
+    return UsageError(f"{target} is there already; name another file, or replace it with --force")
 
 
 def _write_new(path: Path, pieces: Iterable[bytes]) -> int:
@@ -171,17 +173,17 @@ def _write_new(path: Path, pieces: Iterable[bytes]) -> int:
     return size
 
 
-def _raw(cx: frame.Context, store: Store, session: Session, number: int | None) -> Iterator[bytes]:
-    from everturn.export.verbatim import original, raw
+def _raw_chunks(cx: frame.CommandContext, store: Store, session: Session, number: int | None) -> Iterator[bytes]:
+    from everturn.export.verbatim import raw_bytes, read_original
 
-    found = original(store, session, number)
+    found = read_original(store, session, number)
     cx.out.say("verbatim: nothing is masked, secrets included")
     for note in found.notes:
         cx.out.say(note)
-    return raw(store, found.version.id)
+    return raw_bytes(store, found.version.id)
 
 
-def _json(cx: frame.Context, store: Store, session: Session) -> Iterator[bytes]:
+def _json(cx: frame.CommandContext, store: Store, session: Session) -> Iterator[bytes]:
     from everturn.export.document import as_json
     from everturn.sources import all_sources
 
@@ -189,7 +191,9 @@ def _json(cx: frame.Context, store: Store, session: Session) -> Iterator[bytes]:
     return (piece.encode() for piece in pieces)
 
 
-def _markdown(cx: frame.Context, store: Store, session: Session, thinking: bool, context: bool) -> Iterator[bytes]:
+def _markdown(
+    cx: frame.CommandContext, store: Store, session: Session, thinking: bool, context: bool
+) -> Iterator[bytes]:
     from everturn.export.markdown import as_markdown
     from everturn.sources import all_sources
 
@@ -197,7 +201,9 @@ def _markdown(cx: frame.Context, store: Store, session: Session, thinking: bool,
     return (piece.encode("utf-8", "replace") for piece in pieces)
 
 
-def _html(cx: frame.Context, store: Store, sessions: list[Session], context: bool, pictures: bool) -> Iterator[bytes]:
+def _html(
+    cx: frame.CommandContext, store: Store, sessions: list[Session], context: bool, pictures: bool
+) -> Iterator[bytes]:
     from everturn.export.page.selfcontained import as_html
     from everturn.sources import all_sources
 

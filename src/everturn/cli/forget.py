@@ -12,7 +12,7 @@ from everturn import clock
 from everturn.cli import frame
 
 if TYPE_CHECKING:
-    from everturn.capture.forget import Forgotten
+    from everturn.capture.forget import ForgetReport
     from everturn.store import Store
 
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be erased.")
 @frame.common
-def command(cx: frame.Context, session: str, keep_forks: bool, yes: bool, dry_run: bool) -> int:
+def command(cx: frame.CommandContext, session: str, keep_forks: bool, yes: bool, dry_run: bool) -> int:
     """Erase SESSION with its subagents, every version, its index, its vectors and copies of its messages in forks.
 
     Afterwards no byte of it is left in the archive, and a later sync does not bring it back. The agent's own file is not
     touched: delete it yourself if it is still there.
     """
-    from everturn.capture.forget import forget, plan
-    from everturn.capture.handed import offspring
-    from everturn.capture.spool import drain
-    from everturn.capture.writing import Desk
-    from everturn.cli.meaning import to_erase_from
+    from everturn.capture.forget import forget_session, plan_forget
+    from everturn.capture.handed import find_offspring
+    from everturn.capture.spool import drain_spool
+    from everturn.capture.writing import ArchiveWriter
+    from everturn.cli.meaning import vectors_to_erase
     from everturn.cli.wording import in_one_line
-    from everturn.recall.sessions import resolve
+    from everturn.recall.sessions import resolve_session
     from everturn.sources import all_sources
 
     store = cx.store()
-    row = resolve(store, session)
-    doomed = plan(store, row)
+    row = resolve_session(store, session)
+    doomed = plan_forget(store, row)
     text = store.session(row.id)[1]
     title = in_one_line(cx.out, text.title or text.first_prompt, 80)
     cx.out.say(f"{row.native_id} {title}: {len(doomed)} sessions, {sum(one.n_messages for one in doomed):,} messages")
@@ -51,13 +51,13 @@ def command(cx: frame.Context, session: str, keep_forks: bool, yes: bool, dry_ru
         return 0
     if not yes and not click.confirm("Erase this for good?", err=True):
         raise click.Abort
-    desk = Desk(store, cx.settings.machine, cx.settings.owner, clock.now())
-    drain(store, cx.settings.state / "spool")  # its paths must not wait there
+    desk = ArchiveWriter(store, cx.settings.machine, cx.settings.owner, clock.now())
+    drain_spool(store, cx.settings.state / "spool")  # its paths must not wait there
     handed = [one.native_id for one in doomed]
-    handed += [one.native_id for one in offspring(store, doomed) if not keep_forks]
-    done = forget(desk, all_sources(), row, keep_forks, to_erase_from(cx, store))
+    handed += [one.native_id for one in find_offspring(store, doomed) if not keep_forks]
+    done = forget_session(desk, all_sources(), row, keep_forks, vectors_to_erase(cx, store))
     done.still_there = [path for path in done.files if Path(path).exists()]
-    copies = _erase_copies(cx) + _erase_saved(cx, done.sessions) + _erase_handed(cx, handed)
+    copies = _erase_copies(cx) + _erase_saved(cx, done.sessions) + _erase_handoffs(cx, handed)
     if cx.json:
         cx.out.emit_json("forget", done.sessions, forgotten=asdict(done), copies=copies)
     else:
@@ -65,7 +65,7 @@ def command(cx: frame.Context, session: str, keep_forks: bool, yes: bool, dry_ru
     return 0
 
 
-def _tell(cx: frame.Context, store: Store, done: Forgotten, copies: list[str]) -> None:
+def _tell(cx: frame.CommandContext, store: Store, done: ForgetReport, copies: list[str]) -> None:
     cx.out.emit(f"erased {len(done.sessions)} sessions and {done.forked_messages} copied messages in forks")
     for path in copies:
         cx.out.emit(f"erased our own copy {path}")
@@ -77,7 +77,7 @@ def _tell(cx: frame.Context, store: Store, done: Forgotten, copies: list[str]) -
         cx.out.warn(f"copies of its messages stay in {name} (--keep-forks)")
 
 
-def _erase_copies(cx: frame.Context) -> list[str]:
+def _erase_copies(cx: frame.CommandContext) -> list[str]:
     """Copies made before migrations hold what was just forgotten."""
     from everturn.capture.context import clear
 
@@ -89,7 +89,7 @@ def _erase_copies(cx: frame.Context) -> list[str]:
     return erased + clear(str(cx.settings.state / "context"))  # what was made ready for hooks
 
 
-def _erase_handed(cx: frame.Context, names: list[str]) -> list[str]:
+def _erase_handoffs(cx: frame.CommandContext, names: list[str]) -> list[str]:
     """Files that were only handed to an agent's own program."""
     paths = [path for path in (cx.settings.data / "handed-over").glob("*") if path.stem in names]
     for path in paths:
@@ -97,9 +97,9 @@ def _erase_handed(cx: frame.Context, names: list[str]) -> list[str]:
     return [str(path) for path in paths]
 
 
-def _erase_saved(cx: frame.Context, sessions: list[str]) -> list[str]:
+def _erase_saved(cx: frame.CommandContext, sessions: list[str]) -> list[str]:
     """What `everturn chat` wrote out as Markdown."""
-    from everturn.chat.saved import erase
+    from everturn.chat.saved import erase_saved
 
     folder = cx.settings.data / "chats"
-    return [f"{name} in {folder}" for name in sessions if folder.is_dir() and erase(folder, name)]
+    return [f"{name} in {folder}" for name in sessions if folder.is_dir() and erase_saved(folder, name)]

@@ -9,7 +9,7 @@ lists the commands: the folder does, and the files are read, not imported, until
     @frame.common
     def command(cx: frame.Context, words: tuple[str, ...]) -> int | None: ...
 
-`common` adds `--db`, `--config` and `--json` and passes the `Context` first. A command returns None (exit 0) or an exit
+`common` adds `--db`, `--config` and `--json` and passes the `CommandContext` first. A command returns None (exit 0) or an exit
 code, and raises an `EverturnError` for anything a person should read.
 """
 
@@ -30,7 +30,7 @@ from everturn.errors import NoArchive, OlderArchive
 if TYPE_CHECKING:
     from everturn.cli.output import Output
     from everturn.settings import Settings
-    from everturn.sources import Places
+    from everturn.sources import SearchPlaces
     from everturn.store import Store
 
 Handler = Callable[..., Any]
@@ -55,7 +55,7 @@ SECTIONS = {
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
-class Context:
+class CommandContext:
     """What every command gets: the settings, the archive and the two streams, each made when first asked for."""
 
     def __init__(self, click_context: click.Context) -> None:
@@ -118,14 +118,14 @@ class Context:
         except EverturnError:
             pass
 
-    def places(self) -> Places:
+    def places(self) -> SearchPlaces:
         """Where sources look for their files."""
         from pathlib import Path
 
-        from everturn.sources import Places
+        from everturn.sources import SearchPlaces
 
         extra = {name: tuple(map(Path, folders)) for name, folders in self.settings.sources.items()}
-        return Places(home=Path.home(), env=dict(os.environ), platform=sys.platform, extra=extra)
+        return SearchPlaces(home=Path.home(), env=dict(os.environ), platform=sys.platform, extra=extra)
 
 
 @overload
@@ -133,7 +133,7 @@ def common(run: Handler) -> Handler: ...
 @overload
 def common(*, json: bool = True, reveal: bool = False) -> Callable[[Handler], Handler]: ...
 def common(run: Handler | None = None, *, json: bool = True, reveal: bool = False) -> Any:
-    """Give a command the shared options and the `Context` as its first argument.
+    """Give a command the shared options and the `CommandContext` as its first argument.
 
     `json=False` for a command that prints no data, `reveal=True` for one that shows words of the archive.
     """
@@ -142,7 +142,7 @@ def common(run: Handler | None = None, *, json: bool = True, reveal: bool = Fals
     def decorate(handler: Handler) -> Handler:
         @functools.wraps(handler)
         def with_context(*args: Any, **values: Any) -> Any:
-            return handler(Context(click.get_current_context()), *args, **values)
+            return handler(CommandContext(click.get_current_context()), *args, **values)
 
         decorated: Handler = with_context
         for option in reversed(wanted):
@@ -157,7 +157,7 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-class Commands(click.Group):
+class CommandGroup(click.Group):
     """The commands of the folder, each imported when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -246,25 +246,25 @@ def _no_such_command(wanted: str, known: list[str]) -> str:
     return f"there is no command {wanted!r}; {hint}"
 
 
-def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+def _remember_flag(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     """Keep a shared option where it is found from before and after the command's name; the later one wins."""
     flags = ctx.find_root().meta.setdefault("everturn.flags", {})
     if value:
         flags[param.name] = value
 
 
-def _shared(*names: str, **attributes: Any) -> Callable[[Handler], Handler]:
-    return click.option(*names, expose_value=False, callback=_remember, **attributes)
+def _shared_option(*names: str, **attributes: Any) -> Callable[[Handler], Handler]:
+    return click.option(*names, expose_value=False, callback=_remember_flag, **attributes)
 
 
-_DB = _shared("--db", metavar="URL", help="The archive to use: a path, or postgresql://…")
-_CONFIG = _shared("--config", metavar="FILE", help="The config file to use.")
-_JSON = _shared("--json", is_flag=True, help="Print the answer as JSON.")
-_REVEAL = _shared("--reveal", is_flag=True, help="Show secrets as they are instead of masking them.")
+_DB = _shared_option("--db", metavar="URL", help="The archive to use: a path, or postgresql://…")
+_CONFIG = _shared_option("--config", metavar="FILE", help="The config file to use.")
+_JSON = _shared_option("--json", is_flag=True, help="Print the answer as JSON.")
+_REVEAL = _shared_option("--reveal", is_flag=True, help="Show secrets as they are instead of masking them.")
 
 
 @click.group(
-    cls=Commands,
+    cls=CommandGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

@@ -27,19 +27,19 @@ from everturn.cli import frame
 @click.option("--print", "only_print", is_flag=True, help="Print the command, do not run it.")
 @frame.common(reveal=True)
 def command(
-    cx: frame.Context, session: str, agent: str, budget: int, workspace: str | None, only_print: bool
+    cx: frame.CommandContext, session: str, agent: str, budget: int, workspace: str | None, only_print: bool
 ) -> int | None:
     """Start AGENT with a document about SESSION as its first prompt: what was asked, done and left open, with evidence.
 
     No model is asked for it. What does not fit is reached by recall. The same as `everturn resume --strategy document`.
     """
     from everturn.cli.opening import carry_out, wanted_for
-    from everturn.recall.sessions import resolve
-    from everturn.resume.opening import told
+    from everturn.recall.sessions import resolve_session
+    from everturn.resume.opening import tell_history
     from everturn.sources import all_sources
 
     store = cx.store()
-    found = resolve(store, session)
+    found = resolve_session(store, session)
     wanted = wanted_for(cx, found, agent, None, workspace)
-    opening = told(store, all_sources(), found, wanted, cx.out.clean, budget)
+    opening = tell_history(store, all_sources(), found, wanted, cx.out.clean, budget)
     return carry_out(cx, found, opening, "print" if only_print else "")

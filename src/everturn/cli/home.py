@@ -14,20 +14,20 @@ from everturn.cli import analysing, capturing, frame
 
 @click.command()
 @frame.common
-def command(cx: frame.Context) -> int:
+def command(cx: frame.CommandContext) -> int:
     """Archive what is new on this machine and say how things stand."""
     from everturn.sources import all_sources
 
     places = cx.places()
     roots = [root for source in all_sources().values() for root in source.roots(places)]
     if not roots and _is_empty(cx):
-        return _sample(cx)
+        return _show_sample(cx)
     if cx.settings.is_missing:
         _first_run(cx, places)
     return _sync_and_status(cx, cx.store(create=True), places)
 
 
-def _is_empty(cx: frame.Context) -> bool:
+def _is_empty(cx: frame.CommandContext) -> bool:
     """Nothing was ever added by hand either."""
     from everturn.errors import NoArchive
     from everturn.store import SessionFilter
@@ -38,7 +38,7 @@ def _is_empty(cx: frame.Context) -> bool:
         return True
 
 
-def _first_run(cx: frame.Context, places: Any) -> None:
+def _first_run(cx: frame.CommandContext, places: Any) -> None:
     """Say what will be read, before it is."""
     from everturn.sources import all_sources
 
@@ -53,21 +53,21 @@ def _first_run(cx: frame.Context, places: Any) -> None:
         raise click.Abort
 
 
-def _sync_and_status(cx: frame.Context, store: Any, places: Any, db: str = "") -> int:
-    from everturn.capture.sync import sync
+def _sync_and_status(cx: frame.CommandContext, store: Any, places: Any, db: str = "") -> int:
+    from everturn.capture.sync import sync_all
 
-    report = sync(capturing.job_for(cx, store, places, capturing.drawn(cx, "sync")))
+    report = sync_all(capturing.job_for(cx, store, places, capturing.progress_line(cx, "sync")))
     analysing.count_new(cx, store)
     if cx.json:
-        capturing.tell(cx, report)
+        capturing.print_report(cx, report)
         return 4 if report.failed else 0
-    code = capturing.tell(cx, report)
-    _status(cx, store)
-    _next(cx, db)
+    code = capturing.print_report(cx, report)
+    _print_status(cx, store)
+    _print_next_steps(cx, db)
     return code
 
 
-def _status(cx: frame.Context, store: Any) -> None:
+def _print_status(cx: frame.CommandContext, store: Any) -> None:
     from everturn.cli.wording import in_one_line
     from everturn.derive.times import ago
     from everturn.recall.sessions import short_ids
@@ -93,7 +93,7 @@ def _status(cx: frame.Context, store: Any) -> None:
         out.table(("session", "last active", "turns", "about"), lines, right=(2,))
 
 
-def _next(cx: frame.Context, db: str) -> None:
+def _print_next_steps(cx: frame.CommandContext, db: str) -> None:
     start = f"everturn --db {db}" if db else "everturn"
     cx.out.say()
     cx.out.say("Try next:")
@@ -104,9 +104,9 @@ def _next(cx: frame.Context, db: str) -> None:
     cx.out.say(f"  {start} doctor                is everything safe?")
 
 
-def _sample(cx: frame.Context) -> int:
+def _show_sample(cx: frame.CommandContext) -> int:
     """No history here: show the thing on a bundled sample, in an archive of its own."""
-    from everturn.sources import Places, all_sources
+    from everturn.sources import SearchPlaces, all_sources
     from everturn.store import open_store
 
     cx.out.say("No agent history was found on this machine; here is a bundled sample instead.")
@@ -114,7 +114,7 @@ def _sample(cx: frame.Context) -> int:
     path = cx.settings.data / "sample.db"
     with resources.as_file(resources.files("everturn") / "sample") as folder:
         extra = {name: (folder / name,) for name in all_sources() if (folder / name).is_dir()}
-        nowhere = Places(Path(folder) / "nowhere", {}, "linux", extra)
+        nowhere = SearchPlaces(Path(folder) / "nowhere", {}, "linux", extra)
         store = open_store(str(path))
         try:
             return _sync_and_status(cx, store, nowhere, str(path))

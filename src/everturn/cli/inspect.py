@@ -9,7 +9,7 @@ import click
 from everturn.cli import analysing, frame
 
 if TYPE_CHECKING:
-    from everturn.analyse.inspect import Beside, Inspection
+    from everturn.analyse.inspect import Inspection, ToolNeighbour
 
 _ROWS = 8
 
@@ -27,30 +27,30 @@ _ROWS = 8
 @analysing.plot_option
 @analysing.options
 @frame.common
-def command(cx: frame.Context, tool: str, by_turn: bool, plot: str, **filters: str) -> int:
+def command(cx: frame.CommandContext, tool: str, by_turn: bool, plot: str, **filters: str) -> int:
     """Look at TOOL: how often, beside what, after what, how long it takes and how it fails.
 
     TOOL may have wildcards (`mcp__*`); then the numbers of all tools that fit are summed.
     """
-    from everturn.analyse.inspect import inspect, near
+    from everturn.analyse.inspect import inspect_tools, similar_tools
 
     analysing.check_plot(plot)
     scope = analysing.scope_of(cx, **filters)
-    found = inspect(cx.store(), scope, tool)
+    found = inspect_tools(cx.store(), scope, tool)
     if found is None:
         if cx.json:
             cx.out.emit_json("inspect", [])
-        others = ", ".join(near(cx.store(), scope, tool))
+        others = ", ".join(similar_tools(cx.store(), scope, tool))
         if others:
             hint = f"did you mean {others}?"
         else:
-            hint = "`everturn paths --turns` lists the tools" if scope.everything else analysing.hint(scope)
+            hint = "`everturn paths --turns` lists the tools" if scope.everything else analysing.empty_hint(scope)
         cx.out.warn(f"no call of a tool {tool!r}; {hint}")
         return 3
     if plot:
         from everturn.analyse.plots import errors_by_position
 
-        return analysing.draw(cx, scope, errors_by_position(found), plot)
+        return analysing.draw_plot(cx, scope, errors_by_position(found), plot)
     if cx.json:
         cx.out.emit_json("inspect", [found])
     else:
@@ -58,13 +58,13 @@ def command(cx: frame.Context, tool: str, by_turn: bool, plot: str, **filters: s
     return 0
 
 
-def _tell(cx: frame.Context, found: Inspection, by_turn: bool) -> None:
-    from everturn.derive.numbers import counted
+def _tell(cx: frame.CommandContext, found: Inspection, by_turn: bool) -> None:
+    from everturn.derive.numbers import plural
     from everturn.derive.times import duration
 
     shown = ", ".join(found.tools[:6]) + (f", … ({len(found.tools)} tools)" if len(found.tools) > 6 else "")
-    analysing.emit(cx, shown, "bold")
-    where = f"{counted(found.turns, 'turn')}, {counted(found.sessions, 'session')}"
+    analysing.print_sentence(cx, shown, "bold")
+    where = f"{plural(found.turns, 'turn')}, {plural(found.sessions, 'session')}"
     facts = [
         ("calls", f"{found.n:,} ({analysing.percent(found.share)} of all), {'at least ' * (len(found.tools) > 1)}{where}"),
         ("failed", f"{found.errors:,} ({analysing.percent(found.error_rate)}), {found.retries:,} tried again"),
@@ -75,7 +75,7 @@ def _tell(cx: frame.Context, found: Inspection, by_turn: bool) -> None:
     ]  # fmt: skip
     for name, fact in facts:
         if fact:
-            analysing.emit(cx, f"  {name:<10}{fact}", indent=" " * 12)
+            analysing.print_sentence(cx, f"  {name:<10}{fact}", indent=" " * 12)
     for title, beside, edge in (
         ("Before it, and how often it failed then", found.before, "(the turn begins)"),
         ("After it, and how often that failed", found.after, "(the turn ends)"),
@@ -87,9 +87,9 @@ def _tell(cx: frame.Context, found: Inspection, by_turn: bool) -> None:
         _tell_positions(cx, found)
 
 
-def _tell_beside(cx: frame.Context, title: str, beside: list[Beside], edge: str) -> None:
+def _tell_beside(cx: frame.CommandContext, title: str, beside: list[ToolNeighbour], edge: str) -> None:
     from everturn.analyse.sketches import Sketch
-    from everturn.derive.printable import cut
+    from everturn.derive.printable import cut_cells
 
     if not beside:
         return
@@ -99,13 +99,13 @@ def _tell_beside(cx: frame.Context, title: str, beside: list[Beside], edge: str)
         name = out.text(one.tool or edge)
         failing = f"  {one.errors:,} failed" if one.errors else ""
         line = f"  {one.n:>7,}  {analysing.percent(one.share):>5}  {sketch.bar(one.share, 1, 16):<16}  {name}{failing}"
-        out.emit(cut(line, out.width) if out.fancy else line)
+        out.emit(cut_cells(line, out.width) if out.fancy else line)
     if len(beside) > _ROWS:
         out.emit(f"  {sum(one.n for one in beside[_ROWS:]):>7,}         {'':<16}  {len(beside) - _ROWS} more")
 
 
-def _tell_positions(cx: frame.Context, found: Inspection) -> None:
+def _tell_positions(cx: frame.CommandContext, found: Inspection) -> None:
     from everturn.analyse.plots import errors_by_position
 
     cx.out.emit()
-    analysing.sketch(cx, errors_by_position(found))
+    analysing.sketch_plot(cx, errors_by_position(found))

@@ -10,10 +10,10 @@ import msgspec
 
 from everturn import clock
 from everturn.cli import frame, installation
-from everturn.errors import NothingFound, Usage
+from everturn.errors import NothingFound, UsageError
 
 if TYPE_CHECKING:
-    from everturn.capture.installing import Plan, Record
+    from everturn.capture.installing import InstallPlan, InstallRecord
     from everturn.sources import Source
 
 _OPTIONS = ("where", "hints", "statusline")
@@ -41,7 +41,7 @@ _OPTIONS = ("where", "hints", "statusline")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @frame.common
 def command(
-    cx: frame.Context, agent: str, project: bool, dry_run: bool, service: bool, yes: bool, **options: bool | None
+    cx: frame.CommandContext, agent: str, project: bool, dry_run: bool, service: bool, yes: bool, **options: bool | None
 ) -> int:
     """Set up AGENT (or `all` that were used here): live capture by hooks, recall over MCP, /recall, /restore, /handoff.
 
@@ -52,12 +52,12 @@ def command(
     --where-you-were let them give the model some quoted lines of the archive; they are off unless you turn them on.
     """
     if not agent and not service:
-        raise Usage(f"which agent? {', '.join(installation.able())}, or `all`; or --service alone")
-    plans = [_agent_plan(cx, source, project, options) for source in _meant(cx, agent)]
+        raise UsageError(f"which agent? {', '.join(installation.installable_agents())}, or `all`; or --service alone")
+    plans = [_agent_plan(cx, source, project, options) for source in _chosen_agents(cx, agent)]
     if service:
         plans.append(_service_plan(cx))
     for _, plan, _ in plans:
-        installation.show(cx, plan)
+        installation.show_plan(cx, plan)
     items = [item for record, plan, _ in plans for item in installation.as_items(record.name, plan)]
     if cx.json:
         cx.out.emit_json("install", items, dry_run=dry_run)
@@ -66,25 +66,29 @@ def command(
     elif not dry_run:
         if not yes and not click.confirm("Make these changes?", err=True):
             raise click.Abort
-        _do(cx, plans)
+        _carry_out_plans(cx, plans)
     return 4 if any(plan.refused for _, plan, _ in plans) else 0
 
 
-Planned = tuple["Record", "Plan", Any]
+Planned = tuple["InstallRecord", "InstallPlan", Any]
 
 
-def _do(cx: frame.Context, plans: list[Planned]) -> None:
+def _carry_out_plans(cx: frame.CommandContext, plans: list[Planned]) -> None:
     from everturn.capture.installing import carry_out
 
-    where = installation.folder(cx)
+    where = installation.record_folder(cx)
     for record, plan, start in plans:
         if not plan.work:
             continue
         try:
             carry_out(plan, record, where)
         except OSError as failure:
-            raise installation.failed(failure) from None
-        title = installation.able()[record.name.partition("@")[0]] if record.name != installation.SERVICE else None
+            raise installation.write_failure(failure) from None
+        title = (
+            installation.installable_agents()[record.name.partition("@")[0]]
+            if record.name != installation.SERVICE
+            else None
+        )
         cx.out.say(
             f"{title.title if title else 'background sync'}: installed; what was there before is in {where / record.name}"
         )
@@ -94,42 +98,47 @@ def _do(cx: frame.Context, plans: list[Planned]) -> None:
             cx.out.say(f"to start it, run: {line}")
 
 
-def _meant(cx: frame.Context, agent: str) -> list[Source]:
+def _chosen_agents(cx: frame.CommandContext, agent: str) -> list[Source]:
     if agent != installation.ALL:
-        return [installation.named(agent)] if agent else []
+        return [installation.find_agent(agent)] if agent else []
     places = cx.places()
-    found = [source for source in installation.able().values() if source.roots(places)]
+    found = [source for source in installation.installable_agents().values() if source.roots(places)]
     if not found:
         raise NothingFound(
-            f"none of {', '.join(installation.able())} was used on this machine yet; name the one to set up"
+            f"none of {', '.join(installation.installable_agents())} was used on this machine yet; name the one to set up"
         )
     return found
 
 
-def _agent_plan(cx: frame.Context, source: Source, project: bool, options: dict[str, bool | None]) -> Planned:
-    from everturn.capture.installing import Record, plan_install, read_record, record_name
-    from everturn.sources import Programs
+def _agent_plan(cx: frame.CommandContext, source: Source, project: bool, options: dict[str, bool | None]) -> Planned:
+    from everturn.capture.installing import InstallRecord, plan_install, read_record, record_name
+    from everturn.sources import InstallPrograms
 
     here = Path.cwd() if project else None
-    name, folder = record_name(source.name, here), installation.folder(cx)
+    name, folder = record_name(source.name, here), installation.record_folder(cx)
     earlier = read_record(folder, name)
     before = earlier.options if earlier else ()
     chosen = {key: key in before if options[key] is None else bool(options[key]) for key in _OPTIONS}
-    programs = Programs(
-        installation.program("everturn-hook"), installation.program("everturn"), installation.around(cx), **chosen
+    programs = InstallPrograms(
+        installation.program_command("everturn-hook"),
+        installation.program_command("everturn"),
+        installation.archive_environment(cx),
+        **chosen,
     )
     assert source.install is not None
     plan = plan_install(source.install.edits(cx.places(), here, programs), earlier, folder, here)
     wanted = tuple(key for key in _OPTIONS if chosen[key])
-    return Record(name, clock.now(), str(here or ""), wanted), plan, ()
+    return InstallRecord(name, clock.now(), str(here or ""), wanted), plan, ()
 
 
-def _service_plan(cx: frame.Context) -> Planned:
-    from everturn.capture.installing import Record, plan_install, read_record
+def _service_plan(cx: frame.CommandContext) -> Planned:
+    from everturn.capture.installing import InstallRecord, plan_install, read_record
     from everturn.capture.service import service_for
 
-    made = service_for(cx.places(), installation.program("everturn"), installation.around(cx), cx.settings.state)
-    earlier = read_record(installation.folder(cx), installation.SERVICE)
-    plan = plan_install([made.file], earlier, installation.folder(cx))
-    record = msgspec.structs.replace(Record(installation.SERVICE, clock.now()), stop=made.stop)
+    made = service_for(
+        cx.places(), installation.program_command("everturn"), installation.archive_environment(cx), cx.settings.state
+    )
+    earlier = read_record(installation.record_folder(cx), installation.SERVICE)
+    plan = plan_install([made.file], earlier, installation.record_folder(cx))
+    record = msgspec.structs.replace(InstallRecord(installation.SERVICE, clock.now()), stop=made.stop)
     return record, plan, made.start

@@ -11,37 +11,39 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everturn.cli import frame
-from everturn.errors import PartlyFailed, Usage
+from everturn.errors import PartlyFailed, UsageError
 from everturn.sources import Source, all_sources
 
 if TYPE_CHECKING:
-    from everturn.capture.installing import Change, Plan
+    from everturn.capture.installing import FileChange, InstallPlan
 
 #: The name under which background sync is recorded.
 SERVICE = "service"
 ALL = "all"
 
 
-def folder(cx: frame.Context) -> Path:
+def record_folder(cx: frame.CommandContext) -> Path:
     """Where it is recorded what was installed."""
     return cx.settings.state / "installed"
 
 
-def able() -> dict[str, Source]:
+def installable_agents() -> dict[str, Source]:
     """The agents that everturn can be installed into."""
     return {name: source for name, source in all_sources().items() if source.install is not None}
 
 
-def named(word: str) -> Source:
+def find_agent(word: str) -> Source:
     """The agent of that name, or of the only name that begins so."""
     word = word.lower().replace("-", "_")
-    found = [source for name, source in able().items() if name == word or name.startswith(word)]
+    found = [source for name, source in installable_agents().items() if name == word or name.startswith(word)]
     if len(found) != 1:
-        raise Usage(f"no agent {word!r} that everturn can be installed into; there are {', '.join(able())}, and `all`")
+        raise UsageError(
+            f"no agent {word!r} that everturn can be installed into; there are {', '.join(installable_agents())}, and `all`"
+        )
     return found[0]
 
 
-def program(name: str) -> tuple[str, ...]:
+def program_command(name: str) -> tuple[str, ...]:
     """The words that run one of our programs, from anywhere."""
     ending = ".exe" if sys.platform == "win32" else ""
     beside = [Path(sys.executable).with_name(name + ending), Path(sys.argv[0]).absolute().with_name(name + ending)]
@@ -51,7 +53,7 @@ def program(name: str) -> tuple[str, ...]:
     return (sys.executable, "-P", "-m", "everturn.hook" if name.endswith("hook") else "everturn")
 
 
-def around(cx: frame.Context) -> dict[str, str]:
+def archive_environment(cx: frame.CommandContext) -> dict[str, str]:
     """The variables that lead to the same archive from wherever an agent is started."""
     found = {}
     if home := os.environ.get("EVERTURN_HOME"):
@@ -66,7 +68,7 @@ def around(cx: frame.Context) -> dict[str, str]:
     return found
 
 
-def show(cx: frame.Context, plan: Plan) -> None:
+def show_plan(cx: frame.CommandContext, plan: InstallPlan) -> None:
     """The plan as a diff of each file, without secrets, and why some are left alone."""
     if not cx.json:
         for change in plan.work:
@@ -76,7 +78,7 @@ def show(cx: frame.Context, plan: Plan) -> None:
         cx.out.warn(f"{path}: {why}")
 
 
-def as_items(name: str, plan: Plan) -> list[dict[str, Any]]:
+def as_items(name: str, plan: InstallPlan) -> list[dict[str, Any]]:
     """The plan for programs."""
     does = {(True, False): "create", (False, True): "delete"}
     return [
@@ -85,7 +87,7 @@ def as_items(name: str, plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def failed(failure: OSError) -> PartlyFailed:
+def write_failure(failure: OSError) -> PartlyFailed:
     """A file that could not be written."""
     why = failure.strerror or str(failure)
     return PartlyFailed(f"cannot write {failure.filename}: {why}; `everturn uninstall` takes out what was done")
@@ -93,7 +95,7 @@ def failed(failure: OSError) -> PartlyFailed:
 
 def run_all(commands: Iterable[Sequence[str]]) -> list[str]:
     """Run commands one after another; those that could not be run, as one would type them."""
-    from everturn.capture.service import as_typed
+    from everturn.capture.service import typed_command
 
     left = []
     for command in commands:
@@ -101,11 +103,11 @@ def run_all(commands: Iterable[Sequence[str]]) -> list[str]:
             done = subprocess.run(command, capture_output=True, timeout=30, check=False).returncode == 0
         except (OSError, subprocess.SubprocessError):
             done = False
-        left += [] if done else [as_typed(command)]
+        left += [] if done else [typed_command(command)]
     return left
 
 
-def _diff(change: Change) -> Iterable[str]:
+def _diff(change: FileChange) -> Iterable[str]:
     from difflib import unified_diff
 
     before, after = ((data or b"").decode("utf-8", "replace").splitlines() for data in (change.before, change.after))

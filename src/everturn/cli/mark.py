@@ -21,16 +21,16 @@ from everturn.cli import frame
 @click.option("--star/--no-star", default=None, help="Put a star on it, or take it away.")
 @click.option("--note", metavar="TEXT", help="Note this; an empty one takes the note away.")
 @frame.common(reveal=True)
-def command(cx: frame.Context, session: str, title: str | None, star: bool | None, note: str | None) -> None:
+def command(cx: frame.CommandContext, session: str, title: str | None, star: bool | None, note: str | None) -> None:
     """Put a title, a star or a note on SESSION; without any of them say what is on it.
 
     They are kept apart from what is derived from transcripts: no rebuild touches them. `everturn web` shows them.
     """
     from everturn.recall.marks import marks_of, put_marks
-    from everturn.recall.sessions import resolve
+    from everturn.recall.sessions import resolve_session
 
     store = cx.store()
-    found = resolve(store, session)
+    found = resolve_session(store, session)
     if (title, star, note) == (None, None, None):
         marks = marks_of(store, found)
     else:

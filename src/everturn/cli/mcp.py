@@ -14,7 +14,7 @@ import click
 from everturn.cli import frame
 
 if TYPE_CHECKING:
-    from everturn.mcp.archive import Archive
+    from everturn.mcp.archive import McpArchive
 
 _PORT = 8765
 
@@ -34,7 +34,7 @@ _PORT = 8765
     "--port", default=_PORT, show_default=True, type=click.IntRange(0, 65535), help="For --http; 0 takes any free one."
 )
 @frame.common(json=False)
-def command(cx: frame.Context, session: str, workspace: str, http: bool, port: int) -> None:
+def command(cx: frame.CommandContext, session: str, workspace: str, http: bool, port: int) -> None:
     """Serve the archive to agents over the Model Context Protocol, on stdin and stdout.
 
     Tools: conversation_recall searches and reads what was said and done, list_sessions and open_session find and read
@@ -50,17 +50,17 @@ def command(cx: frame.Context, session: str, workspace: str, http: bool, port: i
     Give the full path of `everturn` where the agent does not know your PATH, and EVERTURN_DB in its environment (or --db
     in the arguments) for another archive. The archive need not exist yet; run `everturn sync` to fill it.
     """
-    from everturn.mcp.archive import Archive
-    from everturn.mcp.stdio import Stopped
+    from everturn.mcp.archive import McpArchive
+    from everturn.mcp.stdio import ServerStopped
 
     folder = os.path.abspath(os.path.expanduser(workspace)) if workspace else ""
-    archive = Archive(cx.settings.db, session, folder, folder or _here())
+    archive = McpArchive(cx.settings.db, session, folder, folder or _current_folder())
     if cx.settings.meaning:
         from everturn.cli.meaning import for_searches
 
         archive.meaning = for_searches(cx)
-    signal.signal(signal.SIGTERM, _stop)
-    with suppress(Stopped):
+    signal.signal(signal.SIGTERM, _stop_server)
+    with suppress(ServerStopped):
         if http:
             from everturn.mcp.http import serve
 
@@ -69,14 +69,14 @@ def command(cx: frame.Context, session: str, workspace: str, http: bool, port: i
             _serve_pipes(cx, archive)
 
 
-def _serve_pipes(cx: frame.Context, archive: Archive) -> None:
-    from everturn.mcp.offers import Offers
+def _serve_pipes(cx: frame.CommandContext, archive: McpArchive) -> None:
+    from everturn.mcp.offers import McpServer
     from everturn.mcp.stdio import Server
 
     if sys.stdin.isatty():
         cx.out.say("waiting for an agent on stdin; `everturn mcp --help` says how to register it; Ctrl-D ends")
     with _protocol_only() as out:
-        Server(Offers(archive), sys.stdin.buffer, out, cx.out.warn).serve()
+        Server(McpServer(archive), sys.stdin.buffer, out, cx.out.warn).serve()
 
 
 @contextmanager
@@ -93,13 +93,13 @@ def _protocol_only() -> Iterator[BinaryIO]:
             try:
                 yield stream
             finally:
-                _discard(stream)
+                _discard_unwritten(stream)
     finally:
         os.dup2(out, 1)
         os.close(out)
 
 
-def _discard(stream: BinaryIO) -> None:
+def _discard_unwritten(stream: BinaryIO) -> None:
     """What could not be written because nobody reads any more must not fail again when the stream is closed."""
     try:
         stream.flush()
@@ -107,14 +107,14 @@ def _discard(stream: BinaryIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _stop(number: int, frame: Any) -> None:
-    from everturn.mcp.stdio import Stopped
+def _stop_server(number: int, frame: Any) -> None:
+    from everturn.mcp.stdio import ServerStopped
 
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: the end is not to be interrupted
-    raise Stopped
+    raise ServerStopped
 
 
-def _here() -> str:
+def _current_folder() -> str:
     try:
         return os.getcwd()
     except OSError:  # the folder is gone

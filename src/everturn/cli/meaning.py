@@ -18,7 +18,7 @@ from everturn.errors import BadConfig, EverturnError, NotAnArchive
 
 if TYPE_CHECKING:
     from everturn.llm.embedding import Embedder
-    from everturn.recall.meaning import Meaning
+    from everturn.recall.meaning import MeaningSearch
     from everturn.store import Store
     from everturn.store.vectors import VectorFile
 
@@ -26,29 +26,29 @@ _ID = "archive_id"
 _PATIENCE = 5.0  # seconds a search waits for a vector
 
 
-def for_search(cx: frame.Context, store: Store) -> Meaning | None:
+def for_search(cx: frame.CommandContext, store: Store) -> MeaningSearch | None:
     """What a search needs; None where there are no vectors. A mistake in the config does not stop a search."""
-    path = place(cx, store)
+    path = vectors_path(cx, store)
     if not cx.settings.meaning or path is None or not path.exists():
         return None
-    from everturn.llm.embedding import described, open_embedder
-    from everturn.recall.meaning import Meaning
-    from everturn.recall.secrets import cleaner
+    from everturn.llm.embedding import open_embedder, read_embedder_config
+    from everturn.recall.meaning import MeaningSearch
+    from everturn.recall.secrets import archive_cleaner
 
     try:
-        wanted = described(cx.settings.meaning)
+        wanted = read_embedder_config(cx.settings.meaning)
         embedder = open_embedder(wanted, os.environ, _PATIENCE)
-        return Meaning(embedder, _opened(path, create=False), cleaner(store), wanted.weight)
+        return MeaningSearch(embedder, _open_file(path, create=False), archive_cleaner(store), wanted.weight)
     except EverturnError as error:
         cx.out.warn(f"the order follows words alone: {error}")
         return None
 
 
-def for_searches(cx: frame.Context) -> Callable[[Store], Meaning | None]:
+def for_searches(cx: frame.CommandContext) -> Callable[[Store], MeaningSearch | None]:
     """The same for a server that answers many: opened with the first search that finds vectors there."""
-    found: list[Meaning] = []
+    found: list[MeaningSearch] = []
 
-    def meaning(store: Store) -> Meaning | None:
+    def meaning(store: Store) -> MeaningSearch | None:
         if not found and (opened := for_search(cx, store)) is not None:
             found.append(opened)
         return found[0] if found else None
@@ -56,50 +56,50 @@ def for_searches(cx: frame.Context) -> Callable[[Store], Meaning | None]:
     return meaning
 
 
-def embedder_of(cx: frame.Context) -> Embedder:
+def embedder_of(cx: frame.CommandContext) -> Embedder:
     """The model of the section. Raises BadConfig when there is no section, or it is wrong."""
-    from everturn.llm.embedding import described, open_embedder
+    from everturn.llm.embedding import open_embedder, read_embedder_config
 
     if not cx.settings.meaning:
         why = "the config has no such section: nothing is sent to any model without it (docs/search.md shows one)"
         raise BadConfig("meaning", why)
-    return open_embedder(described(cx.settings.meaning), os.environ)
+    return open_embedder(read_embedder_config(cx.settings.meaning), os.environ)
 
 
-def to_fill(cx: frame.Context, store: Store) -> VectorFile:
+def open_vectors(cx: frame.CommandContext, store: Store) -> VectorFile:
     """The vectors of the archive, made if need be."""
     from everturn.clock import new_id
 
-    path = place(cx, store)
+    path = vectors_path(cx, store)
     if path is None and cx.settings.db.startswith("postgres"):
         with store.write():
             if not store.setting(_ID):
                 store.set_setting(_ID, new_id())
-        path = place(cx, store)
+        path = vectors_path(cx, store)
     if path is None:
         raise BadConfig("db", "an archive in memory has no vectors")
-    return _opened(path, create=True)
+    return _open_file(path, create=True)
 
 
-def there(cx: frame.Context, store: Store) -> VectorFile | None:
+def existing_vectors(cx: frame.CommandContext, store: Store) -> VectorFile | None:
     """The vectors of the archive, where there are any. Raises BadVectors."""
-    path = place(cx, store)
-    return _opened(path, create=False) if path is not None and path.exists() else None
+    path = vectors_path(cx, store)
+    return _open_file(path, create=False) if path is not None and path.exists() else None
 
 
-def to_erase_from(cx: frame.Context, store: Store) -> VectorFile | None:
+def vectors_to_erase(cx: frame.CommandContext, store: Store) -> VectorFile | None:
     """The same for erasing: a file that cannot be read goes as a whole, as nobody knows what it holds."""
     try:
-        return there(cx, store)
+        return existing_vectors(cx, store)
     except NotAnArchive:
-        path = place(cx, store)
+        path = vectors_path(cx, store)
         assert path is not None
         path.unlink()
         cx.out.warn(f"{path} could not be read and was deleted; `everturn sync --meaning` makes vectors again")
         return None
 
 
-def place(cx: frame.Context, store: Store) -> Path | None:
+def vectors_path(cx: frame.CommandContext, store: Store) -> Path | None:
     """Where they are, or would be."""
     from everturn.store.vectors import vectors_place
 
@@ -107,14 +107,14 @@ def place(cx: frame.Context, store: Store) -> Path | None:
     return vectors_place(db, cx.settings.data, store.setting(_ID) if db.startswith("postgres") else "")
 
 
-def say_if_there(cx: frame.Context, store: Store, what: str) -> None:
+def say_if_there(cx: frame.CommandContext, store: Store, what: str) -> None:
     """Tell what becomes of the vectors, to those who have some."""
-    path = place(cx, store)
+    path = vectors_path(cx, store)
     if path is not None and path.exists():
         cx.out.say(what)
 
 
-def _opened(path: Path, create: bool) -> VectorFile:
+def _open_file(path: Path, create: bool) -> VectorFile:
     from everturn.store.vectors import VectorFile
 
     file = VectorFile(path, create)

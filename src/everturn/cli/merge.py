@@ -17,16 +17,16 @@ from everturn.cli import capturing, frame
 )
 @click.argument("other", metavar="ARCHIVE")
 @frame.common
-def command(cx: frame.Context, other: str) -> None:
+def command(cx: frame.CommandContext, other: str) -> None:
     """Take everything ARCHIVE holds into this archive (the one of --db).
 
     What both have is kept once. ARCHIVE is not changed. Running it again adds only what is new. Vectors of ARCHIVE are not
     taken: `everturn sync --meaning` makes them here.
     """
-    from everturn.capture.merge import merge
-    from everturn.capture.sync import desk_for
+    from everturn.capture.merge import merge_archive
+    from everturn.capture.sync import writer_for
     from everturn.cli.meaning import say_if_there
-    from everturn.errors import Usage
+    from everturn.errors import UsageError
     from everturn.sources import all_sources
     from everturn.store import open_store
 
@@ -34,10 +34,10 @@ def command(cx: frame.Context, other: str) -> None:
     try:
         mine = cx.store(create=True)
         if theirs.url == mine.url:
-            raise Usage("an archive cannot be merged into itself; name the target with --db")
-        desk = desk_for(capturing.job_for(cx, mine, cx.places()))
+            raise UsageError("an archive cannot be merged into itself; name the target with --db")
+        desk = writer_for(capturing.job_for(cx, mine, cx.places()))
         with cx.out.progress("merge") as step:
-            done = merge(desk, theirs, all_sources(), lambda n, total, path: step(n, path, total))
+            done = merge_archive(desk, theirs, all_sources(), lambda n, total, path: step(n, path, total))
     finally:
         theirs.close()
     say_if_there(cx, mine, "what was taken in has no vectors here yet; `everturn sync --meaning` makes them")

@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from everturn import clock
 from everturn.cli import frame
-from everturn.errors import EverturnError, Usage
+from everturn.errors import EverturnError, UsageError
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session
-    from everturn.resume.native import Wanted
-    from everturn.resume.opening import Opening
+    from everturn.resume.native import NativeOptions
+    from everturn.resume.opening import Handoff
 
 
-def wanted_for(cx: frame.Context, session: Session, agent: str, upto: int | None, workspace: str | None) -> Wanted:
+def wanted_for(
+    cx: frame.CommandContext, session: Session, agent: str, upto: int | None, workspace: str | None
+) -> NativeOptions:
     """What a session is to be opened as."""
-    from everturn.resume.native import Wanted
+    from everturn.resume.native import NativeOptions
     from everturn.resume.opening import agent_named
     from everturn.sources import all_sources
 
@@ -30,7 +32,7 @@ def wanted_for(cx: frame.Context, session: Session, agent: str, upto: int | None
     if not folder and not os.path.isdir(held):
         folder = os.getcwd()
         cx.out.warn(f"the folder it was held in is not there ({held or 'unknown'}); it goes on in {folder}")
-    return Wanted(
+    return NativeOptions(
         target=target,
         places=cx.places(),
         random=clock.new_id(),
@@ -41,10 +43,10 @@ def wanted_for(cx: frame.Context, session: Session, agent: str, upto: int | None
     )
 
 
-def carry_out(cx: frame.Context, session: Session, opening: Opening, only: str = "") -> int:
+def carry_out(cx: frame.CommandContext, session: Session, opening: Handoff, only: str = "") -> int:
     """Write what is to be written and run the program, or only `print` or `tell` (nothing is written) what would be."""
-    from everturn.resume.native import carry_out as write
-    from everturn.resume.opening import shown
+    from everturn.resume.native import write_native as write
+    from everturn.resume.opening import show_command
 
     for note in opening.notes:
         cx.out.say(note)
@@ -54,15 +56,15 @@ def carry_out(cx: frame.Context, session: Session, opening: Opening, only: str =
         if only != "tell":
             write(cx.store(), session, opening.plan)
     if cx.json:
-        cx.out.emit_json("resume", [_item(opening)])
+        cx.out.emit_json("resume", [_handoff_item(opening)])
         return 0
     if only:
-        cx.out.emit(cx.out.text(shown(opening)))
+        cx.out.emit(cx.out.text(show_command(opening)))
         return 0
-    return _run(cx, opening)
+    return _run_commands(cx, opening)
 
 
-def _item(opening: Opening) -> dict[str, Any]:
+def _handoff_item(opening: Handoff) -> dict[str, Any]:
     plan = opening.plan
     return {
         "way": opening.way,
@@ -75,28 +77,30 @@ def _item(opening: Opening) -> dict[str, Any]:
     }
 
 
-def _run(cx: frame.Context, opening: Opening) -> int:
+def _run_commands(cx: frame.CommandContext, opening: Handoff) -> int:
     """Run the commands in the workspace; the last one takes the place of this process where the system can do that."""
-    from everturn.resume.opening import shown
+    from everturn.resume.opening import show_command
 
     programs = [which(command[0]) for command in opening.commands]
     if not all(programs):
-        cx.out.emit(cx.out.text(shown(opening)))
+        cx.out.emit(cx.out.text(show_command(opening)))
         raise EverturnError(f"{opening.commands[-1][0]} is not installed here; the line above opens it where it is")
     cx.store().close()
     try:
         os.chdir(opening.workspace or ".")
     except OSError as failure:
-        raise Usage(f"cannot go to {opening.workspace}: {failure.strerror}; name another with --workspace") from failure
+        raise UsageError(
+            f"cannot go to {opening.workspace}: {failure.strerror}; name another with --workspace"
+        ) from failure
     commands = [[program or "", *command[1:]] for program, command in zip(programs, opening.commands, strict=True)]
     for command in commands[:-1]:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
         if done.returncode:
             raise EverturnError(f"`{' '.join(command)}` failed ({done.returncode}); the file is kept, run it again")
-    return _become(commands[-1])
+    return _replace_process(commands[-1])
 
 
-def _become(command: list[str]) -> int:
+def _replace_process(command: list[str]) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     if os.name != "nt":

@@ -47,7 +47,7 @@ class Output:
     @cached_property
     def clean(self) -> Callable[[str], str]:
         """Takes secrets out of words of the archive; what jobs that cut their words are given. Nothing with --reveal."""
-        return _as_it_is if self.reveal else self._cleaner
+        return _same_text if self.reveal else self._cleaner
 
     @cached_property
     def clean_line(self) -> Callable[[bytes], bytes] | None:
@@ -60,9 +60,9 @@ class Output:
             from everturn.derive.redact import Cleaner
 
             return Cleaner()
-        from everturn.recall.secrets import cleaner
+        from everturn.recall.secrets import archive_cleaner
 
-        return cleaner(self.archive)
+        return archive_cleaner(self.archive)
 
     # data -----------------------------------------------------------------------------------------------------------
     def emit(self, text: str = "") -> None:
@@ -89,7 +89,7 @@ class Output:
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> None:
         """Aligned columns; `right` are the numbers of those to align right. Cells are made fit to be shown here."""
         cells = [[self.text(cell) for cell in row] for row in rows]
-        for number, line in enumerate(_aligned(columns, cells, set(right), self.width if self.fancy else 0)):
+        for number, line in enumerate(_align_rows(columns, cells, set(right), self.width if self.fancy else 0)):
             strong = number == 0 and self.fancy and not self.env.get("NO_COLOR")
             self.emit(f"\x1b[1m{line}\x1b[0m" if strong else line)
 
@@ -104,9 +104,9 @@ class Output:
         """Tell the person that something deserves a look."""
         self.say(f"everturn: {text}")
 
-    def progress(self, label: str, total: int = 0) -> Progress:
+    def progress(self, label: str, total: int = 0) -> ProgressLine:
         """`with out.progress("reading", total) as step: step(done, "note")`; silent unless stderr is a terminal."""
-        return Progress(self, label, total)
+        return ProgressLine(self, label, total)
 
     # the terminal ---------------------------------------------------------------------------------------------------
     @property
@@ -146,7 +146,7 @@ class Output:
             self.stderr.flush()
 
 
-class Progress:
+class ProgressLine:
     """A line on stderr that says how far the work is; redrawn at most ten times a second."""
 
     def __init__(self, out: Output, label: str, total: int = 0) -> None:
@@ -155,7 +155,7 @@ class Progress:
         self.total = total
         self._drawn = 0.0
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressLine:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -169,11 +169,11 @@ class Progress:
         if not self.out.lively or (moment - self._drawn < 0.1 and done != self.total):
             return
         self._drawn = moment
-        from everturn.derive.printable import cut
+        from everturn.derive.printable import cut_cells
 
         share = f"{done}/{self.total}" if self.total else str(done)
         line = f"{self.label} {share}" + (f"  {self.out.text(note)}" if note else "")
-        self.out.show_progress(cut(line, self.out.width - 1))
+        self.out.show_progress(cut_cells(line, self.out.width - 1))
 
 
 def to_json(document: Any, masked: Callable[[str], str] | None = None) -> str:
@@ -182,7 +182,7 @@ def to_json(document: Any, masked: Callable[[str], str] | None = None) -> str:
 
     plain = msgspec.to_builtins(document)
     if masked:
-        plain = _each_string(plain, masked)
+        plain = _change_strings(plain, masked)
     try:
         text = msgspec.json.encode(plain).decode()
     except UnicodeEncodeError:  # half of a surrogate pair, as transcripts do have them
@@ -192,17 +192,17 @@ def to_json(document: Any, masked: Callable[[str], str] | None = None) -> str:
     return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
-def _each_string(value: Any, change: Callable[[str], str]) -> Any:
+def _change_strings(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {key: _each_string(item, change) for key, item in value.items()}
+        return {key: _change_strings(item, change) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_each_string(item, change) for item in value]
+        return [_change_strings(item, change) for item in value]
     return value
 
 
-def _as_it_is(text: str) -> str:
+def _same_text(text: str) -> str:
     return text
 
 
@@ -213,26 +213,26 @@ def _is_terminal(stream: TextIO) -> bool:
         return False
 
 
-def _aligned(columns: Sequence[str], rows: list[list[str]], right: set[int], width: int) -> Iterable[str]:
+def _align_rows(columns: Sequence[str], rows: list[list[str]], right: set[int], width: int) -> Iterable[str]:
     """Two blanks between columns, no trailing blanks. On a terminal of `width` cells (0: as long as it is) the last
     column gives way, then the widest of words; never numbers or the first: an id that is cut is of no use."""
-    from everturn.derive.printable import cells, cut
+    from everturn.derive.printable import count_cells, cut_cells
 
     head = [name.upper() for name in columns]
-    widths = [max(map(cells, column)) for column in zip(head, *rows, strict=True)]
+    widths = [max(map(count_cells, column)) for column in zip(head, *rows, strict=True)]
     if width:
         words = [number for number in range(1, len(widths)) if number not in right]
-        _narrow(widths, words, width - 2 * (len(widths) - 1))
+        _narrow_columns(widths, words, width - 2 * (len(widths) - 1))
     for row in [head, *rows]:
         padded = []
         for number, (cell, wide) in enumerate(zip(row, widths, strict=True)):
-            shown = cut(cell, wide) if cells(cell) > wide else cell
-            gap = " " * (wide - cells(shown))
+            shown = cut_cells(cell, wide) if count_cells(cell) > wide else cell
+            gap = " " * (wide - count_cells(shown))
             padded.append(gap + shown if number in right else shown + gap)
         yield "  ".join(padded).rstrip()
 
 
-def _narrow(widths: list[int], words: list[int], room: int) -> None:
+def _narrow_columns(widths: list[int], words: list[int], room: int) -> None:
     """Make columns of words narrower until all fit: the last down to what still says something, then the widest."""
     for least in (_TELLING, _LEAST):
         while sum(widths) > room and words:

@@ -7,7 +7,7 @@ from typing import Any
 
 from everturn.analyse.replay import Pace
 from everturn.cli.output import Output
-from everturn.cli.reader import Reader, Wanted
+from everturn.cli.reader import PrintOptions, TranscriptPrinter
 from everturn.derive.times import iso
 from everturn.model.archive import Session
 from everturn.recall.reading import Sources, TurnView, has_words
@@ -15,11 +15,11 @@ from everturn.recall.transcript import Passage
 from everturn.store import Store
 
 
-class PacedReader(Reader):
+class PacedPrinter(TranscriptPrinter):
     """Waits before each passage. A call is shown when it was made."""
 
     def __init__(
-        self, out: Output, store: Store, sources: Sources, session: Session, wanted: Wanted, pace: Pace
+        self, out: Output, store: Store, sources: Sources, session: Session, wanted: PrintOptions, pace: Pace
     ) -> None:
         super().__init__(out, store, sources, session, wanted)
         self._pace = pace

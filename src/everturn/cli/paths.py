@@ -10,7 +10,7 @@ from everturn.cli import analysing, frame
 
 if TYPE_CHECKING:
     from everturn.analyse.paths import Paths
-    from everturn.analyse.plane import Scope
+    from everturn.analyse.plane import AnalyticsScope
 
 
 @click.command(
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @analysing.plot_option
 @analysing.options
 @frame.common
-def command(cx: frame.Context, everything: bool, by_turn: bool, top: int, plot: str, **filters: str) -> int:
+def command(cx: frame.CommandContext, everything: bool, by_turn: bool, top: int, plot: str, **filters: str) -> int:
     """Find the paths agents follow: two to six tools in a row, seen more often than the same tools in any order would be.
 
     LIFT is how many times more often. A step written `Read{2+}` mostly is several calls in a row. Parts of a longer path are
@@ -39,14 +39,14 @@ def command(cx: frame.Context, everything: bool, by_turn: bool, top: int, plot: 
     if plot:
         from everturn.analyse.plots import transitions
 
-        return analysing.draw(cx, scope, transitions(cx.store(), scope), plot)
+        return analysing.draw_plot(cx, scope, transitions(cx.store(), scope), plot)
     if by_turn:
         return _tell_places(cx, scope, top)
     from everturn.analyse.chance import LEAST_SUPPORT
-    from everturn.analyse.paths import paths
-    from everturn.derive.numbers import counted
+    from everturn.analyse.paths import find_paths
+    from everturn.derive.numbers import plural
 
-    found = paths(cx.store(), scope, top, everything)
+    found = find_paths(cx.store(), scope, top, everything)
     if cx.json:
         cx.out.emit_json(
             "paths", found.items, sessions=found.sessions, turns=found.turns, calls=found.calls, sampled=found.sampled
@@ -57,13 +57,13 @@ def command(cx: frame.Context, everything: bool, by_turn: bool, top: int, plot: 
         return 0
     if not found.calls or everything:
         what = f"no two tools follow each other {LEAST_SUPPORT} times" if found.calls else "there are no tool calls"
-        return analysing.nothing(cx, scope, what)
-    calls = counted(found.calls, "call")
+        return analysing.print_nothing(cx, scope, what)
+    calls = plural(found.calls, "call")
     cx.out.warn(f"no path in {calls} is more than chance explains; --all shows the most frequent ones")
     return 3
 
 
-def _tell(cx: frame.Context, found: Paths) -> None:
+def _tell(cx: frame.CommandContext, found: Paths) -> None:
     rows = [
         [f"{one.n:,}", f"{one.sessions:,}", f"{one.lift:,.1f}", f"{one.position:.1f}", f"{one.errors:,}", one.path]
         for one in found.items
@@ -73,10 +73,10 @@ def _tell(cx: frame.Context, found: Paths) -> None:
     cx.out.say(f"in {found.calls:,} calls of {found.turns:,} turns, {found.sessions:,} sessions")
 
 
-def _tell_places(cx: frame.Context, scope: Scope, top: int) -> int:
-    from everturn.analyse.paths import places
+def _tell_places(cx: frame.CommandContext, scope: AnalyticsScope, top: int) -> int:
+    from everturn.analyse.paths import list_positions
 
-    found = places(cx.store(), scope, top)
+    found = list_positions(cx.store(), scope, top)
     if cx.json:
         cx.out.emit_json("places", found)
     elif found:
@@ -89,4 +89,4 @@ def _tell_places(cx: frame.Context, scope: Scope, top: int) -> int:
         ]  # fmt: skip
         columns = ("calls", "turns", "sessions", "position", "first", "last", "parallel", "tool")
         analysing.table(cx, columns, rows, right=range(7), spare=("parallel", "sessions", "last"))
-    return 0 if found else analysing.nothing(cx, scope, "there are no tool calls")
+    return 0 if found else analysing.print_nothing(cx, scope, "there are no tool calls")

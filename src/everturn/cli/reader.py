@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from everturn.cli.output import Output
-from everturn.cli.wording import Pen, in_lines, in_one_line
-from everturn.derive.numbers import counted
+from everturn.cli.wording import Pen, first_lines, in_one_line
+from everturn.derive.numbers import plural
 from everturn.derive.times import duration, iso
 from everturn.export.answers import passage_item
 from everturn.export.facts import lineage_facts, session_facts, source_facts, turn_facts, turn_ms
@@ -44,7 +44,7 @@ _SIGNS = {"ok": ("green", "✓"), "error": ("red", "✗"), "open": ("yellow", "�
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PrintOptions:
     """What to show beyond prompts, answers and one line per call."""
 
     thinking: bool = False
@@ -59,10 +59,10 @@ class Wanted:
         return self.context or not is_quiet(passage)
 
 
-class Reader:
+class TranscriptPrinter:
     """One session on its way to a person."""
 
-    def __init__(self, out: Output, store: Store, sources: Sources, session: Session, wanted: Wanted) -> None:
+    def __init__(self, out: Output, store: Store, sources: Sources, session: Session, wanted: PrintOptions) -> None:
         self.out, self.store, self.sources, self.session, self.wanted = out, store, sources, session, wanted
         self.pen = Pen(out)
         self.text = store.session(session.id)[1]
@@ -100,7 +100,7 @@ class Reader:
         out, session, text = self.out, self.session, self.text
         about = in_one_line(out, text.title or text.first_prompt, 100)
         out.emit(f"{self.pen('bold', out.text(short_ids([session], self.store)[session.id]))}  {about}".rstrip())
-        work = [counted(session.n_turns, "turn"), counted(session.n_calls, "call"), counted(session.n_errors, "error")]
+        work = [plural(session.n_turns, "turn"), plural(session.n_calls, "call"), plural(session.n_errors, "error")]
         branch = f"({text.branch})" if text.branch else ""
         facts = [
             out.text(session.native_id),
@@ -169,20 +169,20 @@ class Reader:
             self._tell_text(passage.text, _OUTPUT, "  ", "dim")
 
     def _tell_text(self, text: str, most: int, margin: str, style: str = "") -> None:
-        lines, beyond = in_lines(self.out, text, 0 if self.wanted.full else most)
+        lines, beyond = first_lines(self.out, text, 0 if self.wanted.full else most)
         for line in lines:
             shown = f"{margin}{line}".rstrip()
             self.out.emit(self.pen(style, shown) if style else shown)
         if beyond:
             self.left_out.add("rest")
-            self.out.emit(self.pen("dim", f"… {counted(beyond, 'more line')}"))
+            self.out.emit(self.pen("dim", f"… {plural(beyond, 'more line')}"))
 
     def _tell_call(self, passage: Passage) -> None:
         call, start, out = passage.call, passage.start, self.out
         style, sign = _SIGNS[call.status if call else "open"]
         name = in_one_line(out, start.name if start else (call.name if call else "") or "result without a call", 40)
         about = in_one_line(out, (start.command or start.path) if start else "", max(40, out.width - 30))
-        facts = "  ".join(filter(None, (duration(call.duration_ms) if call else "", _went(call), about)))
+        facts = "  ".join(filter(None, (duration(call.duration_ms) if call else "", _failure_text(call), about)))
         out.emit(f"{self.pen(style, sign)} {self.pen('bold', name)}  {facts}".rstrip())
         for one in self._children(call):
             out.emit(f"↳ {_CHILDREN.get(one.relation, one.relation)} {self._name(one)}")
@@ -225,7 +225,7 @@ _RELATIONS = {
 }
 
 
-def _went(call: Call | None) -> str:
+def _failure_text(call: Call | None) -> str:
     """What went wrong with a call, in a word or two."""
     if call is None or call.status == "open":
         return "no result"

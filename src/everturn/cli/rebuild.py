@@ -10,21 +10,21 @@ from everturn.cli import frame
 
 @click.command(epilog=frame.examples("everturn rebuild"))
 @frame.common
-def command(cx: frame.Context) -> None:
+def command(cx: frame.CommandContext) -> None:
     """Drop sessions, turns, calls and the index, and make them again from the raw layer.
 
     Needed only after damage: a newer everturn does it by itself, a part at a time. Nothing you wrote (titles, notes) is touched.
     Vectors stay; those of what is now read in another way are stale and not looked at until they are made again.
     """
-    from everturn.capture.deriving import rebuild
-    from everturn.capture.writing import Desk
+    from everturn.capture.deriving import rebuild_archive
+    from everturn.capture.writing import ArchiveWriter
     from everturn.cli.meaning import say_if_there
     from everturn.sources import all_sources
 
     store = cx.store()
-    desk = Desk(store, cx.settings.machine, cx.settings.owner, clock.now())
+    desk = ArchiveWriter(store, cx.settings.machine, cx.settings.owner, clock.now())
     with cx.out.progress("rebuild") as step:
-        count = rebuild(desk, all_sources(), lambda done, total, path: step(done, path, total))
+        count = rebuild_archive(desk, all_sources(), lambda done, total, path: step(done, path, total))
     if cx.json:
         cx.out.emit_json("rebuild", [], versions=count, written=desk.written)
     else:

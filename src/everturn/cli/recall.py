@@ -13,14 +13,14 @@ from everturn.cli import frame
 from everturn.cli.words import WordsCommand
 
 if TYPE_CHECKING:
-    from everturn.recall.answers import Entry
-    from everturn.recall.meaning import Meaning
-    from everturn.recall.tool import Answer
+    from everturn.recall.answers import AnswerEntry
+    from everturn.recall.meaning import MeaningSearch
+    from everturn.recall.tool import RecallAnswer
 
 _EXIT_NOTHING = 3
 
 
-def _shared(run: Callable[..., Any]) -> Callable[..., Any]:
+def _shared_options(run: Callable[..., Any]) -> Callable[..., Any]:
     """The options every action has."""
     session = click.option(
         "--session", default="", metavar="SESSION", help="In this session: an id, its beginning, @last."
@@ -41,7 +41,7 @@ def _shared(run: Callable[..., Any]) -> Callable[..., Any]:
     )
 )
 @frame.common(reveal=True)
-def command(cx: frame.Context) -> None:
+def command(cx: frame.CommandContext) -> None:
     """Ask the archive the way the conversation_recall tool does, and read the very text an agent would get.
 
     What is printed is quoted from the archive, in compact form, never more than 8,000 tokens. It ends with what was cut and
@@ -55,8 +55,8 @@ def command(cx: frame.Context) -> None:
 )
 @click.argument("words", nargs=-1, required=True)
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="How many turns to show.")
-@_shared
-def search(cx: frame.Context, words: tuple[str, ...], limit: int, session: str, budget: int) -> int:
+@_shared_options
+def search(cx: frame.CommandContext, words: tuple[str, ...], limit: int, session: str, budget: int) -> int:
     """Find turns that hold WORDS, with the turns before and after.
 
     With --session that session is looked at first, then its lineage, its workspace, everything; the answer says which.
@@ -71,9 +71,9 @@ def search(cx: frame.Context, words: tuple[str, ...], limit: int, session: str, 
 @click.argument("last", type=click.IntRange(1), required=False)
 @click.option("--message", default="", metavar="N|N-M", help="Only these messages of the turn.")
 @click.option("--line", default="", metavar="N|N-M", help="Only these lines of each message.")
-@_shared
+@_shared_options
 def turn_range(
-    cx: frame.Context, first: int, last: int | None, message: str, line: str, session: str, budget: int
+    cx: frame.CommandContext, first: int, last: int | None, message: str, line: str, session: str, budget: int
 ) -> int:
     """Read the turns from FIRST to LAST, both included. Without --session: of the newest session."""
     query = " ".join(f"{name}:{value}" for name, value in (("message", message), ("line", line)) if value)
@@ -86,44 +86,46 @@ def turn_range(
 )
 @click.argument("name")
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="How many calls to show.")
-@_shared
-def tool_calls(cx: frame.Context, name: str, limit: int, session: str, budget: int) -> int:
+@_shared_options
+def tool_calls(cx: frame.CommandContext, name: str, limit: int, session: str, budget: int) -> int:
     """Show the newest calls of the tool NAME and what they gave back. Without --session: of the newest session."""
     return _answer_about(cx, session, budget, {"action": "tool_calls", "tool_name": name, "limit": limit})
 
 
 @command.command(epilog=frame.examples("everturn recall summary", "everturn recall summary --session 3f2a9c"))
-@_shared
-def summary(cx: frame.Context, session: str, budget: int) -> int:
+@_shared_options
+def summary(cx: frame.CommandContext, session: str, budget: int) -> int:
     """Show the state of a session and its figures, from its records alone. Without --session: of the newest one."""
     return _answer_about(cx, session, budget, {"action": "summary"})
 
 
-def _answer_about(cx: frame.Context, session: str, budget: int, asked: dict[str, Any]) -> int:
+def _answer_about(cx: frame.CommandContext, session: str, budget: int, asked: dict[str, Any]) -> int:
     """What is asked of one session: it is named, as one is in none oneself."""
-    from everturn.recall.sessions import resolve
+    from everturn.recall.sessions import resolve_session
 
-    named = f'session:"{resolve(cx.store(), session or "@last").native_id}"'
+    named = f'session:"{resolve_session(cx.store(), session or "@last").native_id}"'
     return _answer(cx, "", budget, {**asked, "query": f"{named} {asked.get('query', '')}".strip()})
 
 
-def _answer(cx: frame.Context, session: str, budget: int, asked: dict[str, Any]) -> int:
-    from everturn.errors import Usage
-    from everturn.recall.sessions import resolve
+def _answer(cx: frame.CommandContext, session: str, budget: int, asked: dict[str, Any]) -> int:
+    from everturn.errors import UsageError
+    from everturn.recall.sessions import resolve_session
     from everturn.recall.tool import ConversationRecall
     from everturn.sources import all_sources
 
     store = cx.store()
-    row = resolve(store, session) if session else None
+    row = resolve_session(store, session) if session else None
     meaning = _meaning(cx) if asked["action"] == "search" else None
-    recall = ConversationRecall(store, all_sources(), row, cx.out.clean, clock.now, budget, _Spelling(session), meaning)
+    recall = ConversationRecall(
+        store, all_sources(), row, cx.out.clean, clock.now, budget, _CommandSpelling(session), meaning
+    )
     answer = recall.answer(asked)
     if answer.status == "mistake":
-        raise Usage(answer.text.removesuffix("."))
+        raise UsageError(answer.text.removesuffix("."))
     return _tell(cx, answer)
 
 
-def _meaning(cx: frame.Context) -> Meaning | None:
+def _meaning(cx: frame.CommandContext) -> MeaningSearch | None:
     if not cx.settings.meaning:
         return None
     from everturn.cli.meaning import for_search
@@ -131,7 +133,7 @@ def _meaning(cx: frame.Context) -> Meaning | None:
     return for_search(cx, cx.store())
 
 
-def _tell(cx: frame.Context, answer: Answer) -> int:
+def _tell(cx: frame.CommandContext, answer: RecallAnswer) -> int:
     is_nothing = answer.status == "nothing"
     if cx.json:
         cx.out.emit_json("recall", map(_facts, answer.entries), status=answer.status, text=answer.text)
@@ -142,7 +144,7 @@ def _tell(cx: frame.Context, answer: Answer) -> int:
     return _EXIT_NOTHING if is_nothing else 0
 
 
-def _facts(entry: Entry) -> dict[str, Any]:
+def _facts(entry: AnswerEntry) -> dict[str, Any]:
     return {
         "turn": entry.turn + 1,
         "message": entry.seq + 1,
@@ -154,7 +156,7 @@ def _facts(entry: Entry) -> dict[str, Any]:
     }
 
 
-class _Spelling:
+class _CommandSpelling:
     """Writes a request down as a command line."""
 
     def __init__(self, session: str) -> None:

@@ -11,16 +11,16 @@ import click
 
 from everturn import clock
 from everturn.cli import frame
-from everturn.derive.numbers import counted
+from everturn.derive.numbers import plural
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session
-    from everturn.resume.diagnosis import Diagnosis, Finding, Patient
-    from everturn.resume.native import Plan, Wanted
+    from everturn.resume.diagnosis import BrokenSession, Diagnosis, DiagnosisFinding
+    from everturn.resume.native import NativeOptions, NativePlan
     from everturn.store import Store
 
 _CODES = {"sound": 0, "mendable": 1, "lossy": 4, "irrecoverable": 4}
-_SHOWN = 40  # findings told one by one
+_MOST_FINDINGS = 40  # findings told one by one
 
 
 @click.command(
@@ -41,29 +41,31 @@ _SHOWN = 40  # findings told one by one
 @click.option("--as", "source", default="", metavar="SOURCE", help="Read FILE as this source (`everturn sources`).")
 @click.option("--force", is_flag=True, help="Make a new session also where nothing is wrong.")
 @frame.common
-def command(cx: frame.Context, wanted: str, **options: Any) -> int:
+def command(cx: frame.CommandContext, wanted: str, **options: Any) -> int:
     """Find what is wrong with SESSION, or a FILE of one, and make a new session of all that can be saved.
 
     The broken file is not touched. What it has lost is filled in from older versions of it in the archive; a file that is
     gone comes back from there altogether. Words go over as they are, secrets included. Exit code 4 when some are lost.
     """
-    from everturn.resume.diagnosis import diagnosed
+    from everturn.resume.diagnosis import diagnose_session
 
-    patient, session = _patient(cx, wanted, options)
-    with diagnosed(patient, cx.places(), clock.now()) as diagnosis:
+    patient, session = _find_broken(cx, wanted, options)
+    with diagnose_session(patient, cx.places(), clock.now()) as diagnosis:
         if options["check"]:
             _report(cx, diagnosis, None)
             return _CODES[diagnosis.state]
         if diagnosis.state == "sound" and not (options["force"] or options["only_print"]):
             _report(cx, diagnosis, None)
             return 0
-        return _mend(cx, diagnosis, session, options)
+        return _write_repair(cx, diagnosis, session, options)
 
 
-def _patient(cx: frame.Context, wanted: str, options: dict[str, Any]) -> tuple[Patient, Session | None]:
+def _find_broken(
+    cx: frame.CommandContext, wanted: str, options: dict[str, Any]
+) -> tuple[BrokenSession, Session | None]:
     """What is meant; with the session where the archive knows it."""
-    from everturn.recall.sessions import resolve
-    from everturn.resume.repair import of_file, of_other, of_session, session_in
+    from everturn.recall.sessions import resolve_session
+    from everturn.resume.repair import copies_for_other_session, copies_of_file, copies_of_session, session_in
     from everturn.sources import all_sources
 
     path, machine = Path(wanted), cx.settings.machine
@@ -72,40 +74,42 @@ def _patient(cx: frame.Context, wanted: str, options: dict[str, Any]) -> tuple[P
         if not cx.settings.is_missing and not options["source"]:
             session = session_in(cx.store(), machine, path)
     else:
-        session = resolve(cx.store(), wanted)
+        session = resolve_session(cx.store(), wanted)
     if session is None:
-        patient = of_file(all_sources(), path, options["source"])
+        patient = copies_of_file(all_sources(), path, options["source"])
     else:
-        patient = of_session(cx.store(), all_sources(), session, machine)
-    return (of_other(patient, options["native_id"]) if options["native_id"] else patient), session
+        patient = copies_of_session(cx.store(), all_sources(), session, machine)
+    return (copies_for_other_session(patient, options["native_id"]) if options["native_id"] else patient), session
 
 
-def _mend(cx: frame.Context, diagnosis: Diagnosis, session: Session | None, options: dict[str, Any]) -> int:
-    from everturn.resume.native import carry_out
-    from everturn.resume.repair import repaired
+def _write_repair(
+    cx: frame.CommandContext, diagnosis: Diagnosis, session: Session | None, options: dict[str, Any]
+) -> int:
+    from everturn.resume.native import write_native
+    from everturn.resume.repair import plan_repair
     from everturn.sources import all_sources
 
     if diagnosis.refused and cx.json:
         _report(cx, diagnosis, None)
-    plan = repaired(diagnosis, all_sources(), _wanted(cx, diagnosis, options["agent"]))
+    plan = plan_repair(diagnosis, all_sources(), _native_options(cx, diagnosis, options["agent"]))
     if options["only_print"]:
         for note in _notes(diagnosis, plan):
             cx.out.say(note)
         cx.out.emit_bytes(plan.content)
     else:
         assert diagnosis.session is not None
-        carry_out(_archive(cx, diagnosis), session or diagnosis.session, plan)
+        write_native(_note_store(cx, diagnosis), session or diagnosis.session, plan)
         _report(cx, diagnosis, plan)
     return 4 if diagnosis.state == "lossy" else 0
 
 
-def _archive(cx: frame.Context, diagnosis: Diagnosis) -> Store:
+def _note_store(cx: frame.CommandContext, diagnosis: Diagnosis) -> Store:
     """Where it is noted what the new session comes from: nowhere that stays, if there is no archive."""
     return diagnosis.store if cx.settings.is_missing else cx.store()
 
 
-def _wanted(cx: frame.Context, diagnosis: Diagnosis, agent: str) -> Wanted:
-    from everturn.resume.native import Wanted
+def _native_options(cx: frame.CommandContext, diagnosis: Diagnosis, agent: str) -> NativeOptions:
+    from everturn.resume.native import NativeOptions
     from everturn.resume.opening import agent_named
     from everturn.sources import all_sources
 
@@ -115,54 +119,54 @@ def _wanted(cx: frame.Context, diagnosis: Diagnosis, agent: str) -> Wanted:
     folder = "" if os.path.isdir(held) else os.getcwd()
     if folder and session is not None and not diagnosis.refused:
         cx.out.warn(f"the folder it was held in is not there ({held or 'unknown'}); it goes on in {folder}")
-    return Wanted(
+    return NativeOptions(
         target, cx.places(), clock.new_id(), clock.now(), cx.settings.data / "handed-over", folder, is_repair=True
     )
 
 
 # telling --------------------------------------------------------------------------------------------------------------
-def _report(cx: frame.Context, diagnosis: Diagnosis, plan: Plan | None) -> None:
+def _report(cx: frame.CommandContext, diagnosis: Diagnosis, plan: NativePlan | None) -> None:
     if cx.json:
         cx.out.emit_json("repair", diagnosis.findings, **_facts(diagnosis, plan))
         return
-    for finding in diagnosis.findings[:_SHOWN]:
-        cx.out.emit(cx.out.text(_line(finding, "mendable" if plan is None else "mended")))
+    for finding in diagnosis.findings[:_MOST_FINDINGS]:
+        cx.out.emit(cx.out.text(_finding_line(finding, "mendable" if plan is None else "mended")))
     for note in _notes(diagnosis, plan):
         cx.out.say(note)
     if plan is not None:
         cx.out.say(f"wrote {plan.path} ({len(plan.content):,} bytes)")
-        cx.out.emit(cx.out.text(_opens(plan)))
+        cx.out.emit(cx.out.text(_open_command(plan)))
 
 
-def _line(finding: Finding, mended: str) -> str:
+def _finding_line(finding: DiagnosisFinding, mended: str) -> str:
     where = f"{finding.copy} bytes {finding.start:,}-{finding.start + finding.size:,}"
     return f"{'LOST' if finding.lost else mended:<8}  {where}  {finding.kind}: {finding.note}"
 
 
-def _notes(diagnosis: Diagnosis, plan: Plan | None) -> list[str]:
+def _notes(diagnosis: Diagnosis, plan: NativePlan | None) -> list[str]:
     findings = diagnosis.findings
     lost = sum(finding.lost for finding in findings)
     state = {
         "sound": "nothing is wrong with it; `everturn resume` opens it",
-        "mendable": f"{counted(len(findings), 'finding')}, no words are lost",
-        "lossy": f"{counted(len(findings), 'finding')}, words are lost by {lost:,}",
+        "mendable": f"{plural(len(findings), 'finding')}, no words are lost",
+        "lossy": f"{plural(len(findings), 'finding')}, words are lost by {lost:,}",
         "irrecoverable": f"it cannot be repaired: {diagnosis.refused}",
     }[diagnosis.state]
     found = [f"{diagnosis.patient.found.path}: {state}"]
-    if len(findings) > _SHOWN:
+    if len(findings) > _MOST_FINDINGS:
         kinds = Counter(finding.kind for finding in findings)
         found.append("in all: " + ", ".join(f"{n:,} {kind}" for kind, n in kinds.most_common()))
     return found + (plan.history.notes if plan is not None else [])
 
 
-def _opens(plan: Plan) -> str:
+def _open_command(plan: NativePlan) -> str:
     import shlex
 
     commands = [["cd", plan.new.workspace], plan.take_in, plan.command]
     return " && ".join(shlex.join(words) for words in commands if words and words[-1])
 
 
-def _facts(diagnosis: Diagnosis, plan: Plan | None) -> dict[str, Any]:
+def _facts(diagnosis: Diagnosis, plan: NativePlan | None) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "state": diagnosis.state,
         "refused": diagnosis.refused or None,

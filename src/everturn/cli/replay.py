@@ -27,25 +27,25 @@ from everturn.cli import frame
 @click.option("--thinking", is_flag=True, help="Also what the model thought.")
 @click.option("--tools", is_flag=True, help="Also what went into tools and what came out.")
 @frame.common(reveal=True)
-def command(cx: frame.Context, session: str, speed: float, longest: float, turns: str, **flags: bool) -> None:
+def command(cx: frame.CommandContext, session: str, speed: float, longest: float, turns: str, **flags: bool) -> None:
     """Show SESSION again as it happened, each step when its time has come. Ctrl-C ends it.
 
     A pipe and --json do not wait; --json says when each step was.
     """
     from everturn.analyse.replay import Pace
-    from everturn.cli.pacing import PacedReader
-    from everturn.cli.reader import Wanted
+    from everturn.cli.pacing import PacedPrinter
+    from everturn.cli.reader import PrintOptions
     from everturn.cli.show import turn_range
     from everturn.recall.reading import read_turns
-    from everturn.recall.sessions import resolve
+    from everturn.recall.sessions import resolve_session
     from everturn.sources import all_sources
 
     store = cx.store()
-    row = resolve(store, session)
+    row = resolve_session(store, session)
     first, last = turn_range(turns, row)
     views = read_turns(store, row, first, last)
     pace = Pace(speed if cx.out.fancy and not cx.json else 0, longest, time.sleep)
-    reader = PacedReader(cx.out, store, all_sources(), row, Wanted(**flags), pace)
+    reader = PacedPrinter(cx.out, store, all_sources(), row, PrintOptions(**flags), pace)
     if cx.json:
         cx.out.emit_json("replay", reader.moments(views), **reader.facts())
         return

@@ -12,7 +12,7 @@ from everturn.cli import frame
 from everturn.errors import NoArchive, PartlyFailed
 
 if TYPE_CHECKING:
-    from everturn.restore.target import Target
+    from everturn.restore.target import RestoreTarget
 
 
 @click.command(
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--include-header", is_flag=True, help="Also when, where and with what the session was held.")
 @frame.common(reveal=True)
-def command(cx: frame.Context, target: str, form: str, path: str, force: bool, **wanted: Any) -> int:
+def command(cx: frame.CommandContext, target: str, form: str, path: str, force: bool, **wanted: Any) -> int:
     """Restore TARGET: what was wanted, decided and changed, what still fails, what is open and what comes next.
 
     TARGET is a session (an id, any unique beginning of one, @last) or a file: a transcript, or a recording of a terminal. A
@@ -54,26 +54,26 @@ def command(cx: frame.Context, target: str, form: str, path: str, force: bool, *
 
     Exit code 4 when a model was named and some of its part is missing: the document is whole without it, and says so.
     """
-    from everturn.cli.restoring import written
+    from everturn.cli.restoring import write_restoration
     from everturn.restore.fitting import LEAST
 
     if 0 < wanted["budget"] < LEAST:
         raise click.UsageError(
             f"--budget {wanted['budget']} is too small: the headings alone need {LEAST}; 0 is no limit"
         )
-    found = _found(cx, target)
+    found = _find_target(cx, target)
     try:
         for note in found.notes:
             cx.out.say(note)
-        text, is_whole = written(cx, found, {**wanted, "form": "json" if cx.json else form})
+        text, is_whole = write_restoration(cx, found, {**wanted, "form": "json" if cx.json else form})
     finally:
         if found.temporary:
             found.store.close()
-    _put(cx, text, path, force)
+    _write_text(cx, text, path, force)
     return 0 if is_whole else PartlyFailed.exit_code
 
 
-def _found(cx: frame.Context, wanted: str) -> Target:
+def _find_target(cx: frame.CommandContext, wanted: str) -> RestoreTarget:
     from everturn.capture.policy import Policy
     from everturn.cli.capturing import job_for
     from everturn.restore.target import find_target
@@ -86,7 +86,7 @@ def _found(cx: frame.Context, wanted: str) -> Target:
     return find_target(wanted, store, lambda into: replace(job_for(cx, into, places), policy=Policy()))
 
 
-def _put(cx: frame.Context, text: str, path: str, force: bool) -> None:
+def _write_text(cx: frame.CommandContext, text: str, path: str, force: bool) -> None:
     if path in ("", "-"):
         cx.out.emit(text.rstrip("\n"))
         return

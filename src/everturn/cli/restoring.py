@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from everturn.llm.asking import Asker
     from everturn.model.archive import Session
     from everturn.restore import Document
-    from everturn.restore.summaries import Options
-    from everturn.restore.target import Target
-    from everturn.restore.turns import TurnTold
+    from everturn.restore.summaries import RestoreOptions
+    from everturn.restore.target import RestoreTarget
+    from everturn.restore.turns import TurnReport
     from everturn.store import Store
 
 Wanted = dict[str, Any]  # the options of the command
 Made = TypeVar("Made")
 
 
-def written(cx: frame.Context, found: Target, wanted: Wanted) -> tuple[str, bool]:
+def write_restoration(cx: frame.CommandContext, found: RestoreTarget, wanted: Wanted) -> tuple[str, bool]:
     """The text that was asked for, and whether all of it could be made as asked."""
     if wanted["dump_turns"]:
         turns, notes = _turns_by_model(cx, found, wanted) if wanted["model"] else (_turns(found, wanted), ())
         return _turns_text(cx, found, wanted, turns), not notes
-    document = _by_model(cx, found, wanted) if wanted["model"] else _mechanical(cx, found, wanted)
+    document = _restore_by_model(cx, found, wanted) if wanted["model"] else _restore_mechanically(cx, found, wanted)
     for note in document.notes if document.missing else ():
         cx.out.warn(note)
     document = replace(document, notes=(*document.notes, *found.notes))
@@ -37,58 +37,68 @@ def written(cx: frame.Context, found: Target, wanted: Wanted) -> tuple[str, bool
 
 
 # without a model ------------------------------------------------------------------------------------------------------
-def _mechanical(cx: frame.Context, found: Target, wanted: Wanted) -> Document:
-    from everturn.restore.document import mechanical
+def _restore_mechanically(cx: frame.CommandContext, found: RestoreTarget, wanted: Wanted) -> Document:
+    from everturn.restore.document import build_document
     from everturn.sources import all_sources
 
     with cx.out.progress("turn", found.session.n_turns) as step:
-        return mechanical(
-            found.store, all_sources(), found.session, _last(wanted), lambda done, total: step(done, total=total)
+        return build_document(
+            found.store, all_sources(), found.session, _last_turn(wanted), lambda done, total: step(done, total=total)
         )
 
 
-def _turns(found: Target, wanted: Wanted) -> Iterable[TurnTold]:
+def _turns(found: RestoreTarget, wanted: Wanted) -> Iterable[TurnReport]:
     from everturn.recall.state import session_facts
     from everturn.restore.proof import Proofs
-    from everturn.restore.turns import told
+    from everturn.restore.turns import tell_turn
     from everturn.sources import all_sources
 
     sources, store, session = all_sources(), found.store, found.session
     workspace, proofs = store.session(session.id)[1].workspace, Proofs(store, sources, session)
-    return (told(facts, workspace, proofs) for facts in session_facts(store, sources, session, 0, _last(wanted)))
+    return (
+        tell_turn(facts, workspace, proofs) for facts in session_facts(store, sources, session, 0, _last_turn(wanted))
+    )
 
 
-def _last(wanted: Wanted) -> int | None:
+def _last_turn(wanted: Wanted) -> int | None:
     return wanted["max_turns"] - 1 if wanted["max_turns"] else None
 
 
 # with a model ---------------------------------------------------------------------------------------------------------
-def _by_model(cx: frame.Context, found: Target, wanted: Wanted) -> Document:
-    from everturn.recall.secrets import cleaner
-    from everturn.restore.stored import keep
-    from everturn.restore.synthesis import restored
-    from everturn.restore.writing import markdown
+def _restore_by_model(cx: frame.CommandContext, found: RestoreTarget, wanted: Wanted) -> Document:
+    from everturn.recall.secrets import archive_cleaner
+    from everturn.restore.stored import keep_summary
+    from everturn.restore.synthesis import restore_with_model
+    from everturn.restore.writing import document_markdown
 
-    document = _asked(cx, found, wanted, restored)
+    document = _run_with_model(cx, found, wanted, restore_with_model)
     if document.model and not found.temporary:
-        keep(found.store, found.session, document, markdown(document, cleaner(found.store), 0), clock.now())
+        keep_summary(
+            found.store,
+            found.session,
+            document,
+            document_markdown(document, archive_cleaner(found.store), 0),
+            clock.now(),
+        )
     return document
 
 
-def _turns_by_model(cx: frame.Context, found: Target, wanted: Wanted) -> tuple[Iterable[TurnTold], tuple[str, ...]]:
-    from everturn.restore.turnwise import turn_by_turn
+def _turns_by_model(
+    cx: frame.CommandContext, found: RestoreTarget, wanted: Wanted
+) -> tuple[Iterable[TurnReport], tuple[str, ...]]:
+    from everturn.restore.turnwise import report_turns
 
-    made = _asked(cx, found, wanted, turn_by_turn)
+    made = _run_with_model(cx, found, wanted, report_turns)
     for note in made.notes:
         cx.out.warn(note)
     return made.turns, made.notes
 
 
-def _asked(cx: frame.Context, found: Target, wanted: Wanted, job: Callable[..., Made]) -> Made:
+def _run_with_model(cx: frame.CommandContext, found: RestoreTarget, wanted: Wanted, job: Callable[..., Made]) -> Made:
     """Do a job that asks a model, with progress, and tell what it cost."""
     from everturn.sources import all_sources
 
-    asker = asker_for(cx, found.store, found.session, wanted["model"], wanted["max_searches"])
+    asker = open_asker(cx, found.store, found.session, wanted["model"], wanted["max_searches"])
     with cx.out.progress("turn", found.session.n_turns) as step:
         made = job(
             found.store,
@@ -102,54 +112,54 @@ def _asked(cx: frame.Context, found: Target, wanted: Wanted, job: Callable[..., 
     return made
 
 
-def asker_for(cx: frame.Context, store: Store, session: Session, model: str, searches: int = 8) -> Asker:
+def open_asker(cx: frame.CommandContext, store: Store, session: Session, model: str, searches: int = 8) -> Asker:
     """The model that was named, with a limit on how often it is asked: a few times for each turn."""
-    from everturn.llm.asking import Asker, Budget
+    from everturn.llm.asking import AskBudget, Asker
     from everturn.llm.configured import Surroundings, open_backend
-    from everturn.recall.secrets import cleaner
+    from everturn.recall.secrets import archive_cleaner
     from everturn.sources import all_sources
 
     programs = {name: source.ask for name, source in all_sources().items() if source.ask is not None}
     backend = open_backend(cx.settings.models, model, Surroundings(dict(os.environ), programs))
     most = 3 * session.n_turns + 2 * searches + 10
-    return Asker(backend, Budget(requests=most), cleaner(store), clock.now)
+    return Asker(backend, AskBudget(requests=most), archive_cleaner(store), clock.now)
 
 
-def _options(found: Target, wanted: Wanted) -> Options:
-    from everturn.recall.secrets import cleaner
+def _options(found: RestoreTarget, wanted: Wanted) -> RestoreOptions:
+    from everturn.recall.secrets import archive_cleaner
     from everturn.restore.prompts import load_prompts, own_prompts
-    from everturn.restore.summaries import Options
+    from everturn.restore.summaries import RestoreOptions
 
-    return Options(
+    return RestoreOptions(
         max_turns=wanted["max_turns"],
         skip_evidence=wanted["skip_evidence_search"],
         max_searches=wanted["max_searches"],
         prompts=load_prompts(str(wanted["prompt_dir"])) if wanted["prompt_dir"] else own_prompts(),
-        clean=cleaner(found.store),
+        clean=archive_cleaner(found.store),
         now=clock.now(),
     )
 
 
-def _tell_cost(cx: frame.Context, asker: Asker) -> None:
+def _tell_cost(cx: frame.CommandContext, asker: Asker) -> None:
     used = asker.spent
     cx.out.say(f"asked {len(asker.receipts):,} times: {used.input:,} tokens in, {used.output:,} out ({used.source})")
 
 
 # writing --------------------------------------------------------------------------------------------------------------
-def _document_text(cx: frame.Context, found: Target, document: Document, wanted: Wanted) -> str:
-    from everturn.restore.writing import as_json, markdown
+def _document_text(cx: frame.CommandContext, found: RestoreTarget, document: Document, wanted: Wanted) -> str:
+    from everturn.restore.writing import document_json, document_markdown
 
     facts = (
         {name: cx.out.text(str(value)) for name, value in _header(found).items()} if wanted["include_header"] else {}
     )
     if wanted["form"] != "json":
         header = "\n".join(f"{name}: {value}" for name, value in facts.items())
-        return markdown(document, cx.out.clean, wanted["budget"], header)
-    made = as_json(document, cx.out.clean, wanted["budget"], **({"header": facts} if facts else {}))
+        return document_markdown(document, cx.out.clean, wanted["budget"], header)
+    made = document_json(document, cx.out.clean, wanted["budget"], **({"header": facts} if facts else {}))
     return _json(cx, "restore", [made], made)
 
 
-def _turns_text(cx: frame.Context, found: Target, wanted: Wanted, turns: Iterable[TurnTold]) -> str:
+def _turns_text(cx: frame.CommandContext, found: RestoreTarget, wanted: Wanted, turns: Iterable[TurnReport]) -> str:
     from everturn.restore.turns import as_items, as_text
 
     if wanted["form"] != "json":
@@ -158,7 +168,7 @@ def _turns_text(cx: frame.Context, found: Target, wanted: Wanted, turns: Iterabl
     return _json(cx, "restore-turns", items, {"session": found.session.native_id, "turns": items})
 
 
-def _header(found: Target) -> dict[str, Any]:
+def _header(found: RestoreTarget) -> dict[str, Any]:
     """When, where and with what the session was held."""
     from everturn.derive.times import iso
 
@@ -180,7 +190,7 @@ def _header(found: Target) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value != ""}
 
 
-def _json(cx: frame.Context, name: str, items: list[Any], alone: Any) -> str:
+def _json(cx: frame.CommandContext, name: str, items: list[Any], alone: Any) -> str:
     """With --json in the frame of every command, in one line; else by itself and to be read."""
     from everturn.cli.output import to_json
 

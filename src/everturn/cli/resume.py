@@ -43,22 +43,22 @@ _BUDGET = 4_000  # tokens of a document
 )
 @options
 @frame.common
-def command(cx: frame.Context, sessions: tuple[str, ...], chain: str, **wanted: Any) -> int | None:
+def command(cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, **wanted: Any) -> int | None:
     """Take SESSION up again. Several are told to a new chat by their summaries.
 
     native: in its agent's own program, or with --in as a new session of another agent, word for word, secrets included; the
     files that are there are never touched. exact: in a chat, every message as it was. window: as much as fits. summary: a
     new session that begins with the summary. document: one that begins with a document made from the records.
     """
-    session = None if chain else _of_an_agent(cx, sessions, wanted)
+    session = None if chain else _find_agent_session(cx, sessions, wanted)
     if session is not None:
-        return _open(cx, session, wanted)
-    return _chat(cx, sessions, chain, wanted)
+        return _open_in_agent(cx, session, wanted)
+    return _resume_chat(cx, sessions, chain, wanted)
 
 
-def _of_an_agent(cx: frame.Context, names: tuple[str, ...], wanted: dict[str, Any]) -> Session | None:
+def _find_agent_session(cx: frame.CommandContext, names: tuple[str, ...], wanted: dict[str, Any]) -> Session | None:
     """The session, when it is to be opened in an agent's own program."""
-    from everturn.recall.sessions import resolve
+    from everturn.recall.sessions import resolve_session
     from everturn.sources import all_sources
 
     asked = bool(wanted["agent"] or wanted["upto"] or wanted["only_print"] or wanted["dry_run"])
@@ -68,7 +68,7 @@ def _of_an_agent(cx: frame.Context, names: tuple[str, ...], wanted: dict[str, An
     if not asked and (len(names) > 1 or wanted["strategy"] or cx.settings.is_missing):
         return None
     try:
-        session = resolve(cx.store(), names[0])
+        session = resolve_session(cx.store(), names[0])
     except UnknownSession:
         if asked:
             raise
@@ -77,44 +77,44 @@ def _of_an_agent(cx: frame.Context, names: tuple[str, ...], wanted: dict[str, An
     return session if asked or (source is not None and source.native is not None) else None
 
 
-def _open(cx: frame.Context, session: Session, wanted: dict[str, Any]) -> int:
+def _open_in_agent(cx: frame.CommandContext, session: Session, wanted: dict[str, Any]) -> int:
     from everturn.cli.opening import carry_out, wanted_for
-    from everturn.resume.opening import opened, told
+    from everturn.resume.opening import open_session, tell_history
     from everturn.sources import all_sources
 
     target = wanted_for(cx, session, wanted["agent"], wanted["upto"], wanted["workspace"])
     store, sources, strategy = cx.store(), all_sources(), wanted["strategy"] or "native"
     if strategy in ("window", "summary", "document"):
         why = "" if strategy == "document" else f"{strategy}: only a chat has that → document"
-        opening = told(store, sources, session, target, cx.out.clean, _BUDGET, why)
+        opening = tell_history(store, sources, session, target, cx.out.clean, _BUDGET, why)
     else:
-        opening = opened(store, sources, session, target, cx.settings.machine)
+        opening = open_session(store, sources, session, target, cx.settings.machine)
     return carry_out(cx, session, opening, "tell" if wanted["dry_run"] else "print" if wanted["only_print"] else "")
 
 
-def _chat(cx: frame.Context, sessions: tuple[str, ...], chain: str, wanted: dict[str, Any]) -> int | None:
-    from everturn.chat.talk import Talk
-    from everturn.cli.chat import taken_up, tell
+def _resume_chat(cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, wanted: dict[str, Any]) -> int | None:
+    from everturn.chat.talk import ChatProgram
+    from everturn.cli.chat import print_conversation, take_up_session
     from everturn.cli.chatting import screen_for, setting_for
 
     setting, screen = setting_for(cx, wanted), screen_for(cx)
-    talk = Talk(setting, screen)
+    talk = ChatProgram(setting, screen)
     if chain:
         _write_chain(cx, talk, sessions, chain)
         return None
-    if not taken_up(talk, sessions, wanted["strategy"] or "exact", wanted["force"]):
+    if not take_up_session(talk, sessions, wanted["strategy"] or "exact", wanted["force"]):
         return 1
     talk.run()
-    tell(cx, talk)
+    print_conversation(cx, talk)
     return None
 
 
-def _write_chain(cx: frame.Context, talk: Any, sessions: tuple[str, ...], target: str) -> None:
+def _write_chain(cx: frame.CommandContext, talk: Any, sessions: tuple[str, ...], target: str) -> None:
     from pathlib import Path
 
-    from everturn.chat.picking import named
-    from everturn.chat.saved import chain_text, put
+    from everturn.chat.picking import find_earlier
+    from everturn.chat.saved import chain_text, write_private
 
-    texts = [chain_text(talk.setting, named(talk.setting.store, name, talk.list())) for name in sessions]
-    put(Path(target), "\n\n".join(texts))
+    texts = [chain_text(talk.setting, find_earlier(talk.setting.store, name, talk.list())) for name in sessions]
+    write_private(Path(target), "\n\n".join(texts))
     cx.out.say(f"wrote {target}")

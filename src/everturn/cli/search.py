@@ -10,14 +10,14 @@ import click
 from everturn import clock
 from everturn.cli import frame
 from everturn.cli.words import WordsCommand
-from everturn.errors import Usage
+from everturn.errors import UsageError
 from everturn.model.words import FIELDS, ORIGINS
 
 if TYPE_CHECKING:
     from everturn.cli.output import Output
     from everturn.cli.wording import Pen
-    from everturn.recall.meaning import Meaning
-    from everturn.recall.search import Beside, Filters, Found
+    from everturn.recall.meaning import MeaningSearch
+    from everturn.recall.search import NeighbourTurn, SearchFilters, SearchHit
 
 _ROLES = ("user", "assistant")
 
@@ -56,7 +56,9 @@ _ROLES = ("user", "assistant")
 @click.option("--after", default="", metavar="CURSOR", help="Go on where an earlier search ended.")
 @click.option("--no-meaning", is_flag=True, help="Order by words alone, although the config has a [meaning] section.")
 @frame.common(reveal=True)
-def command(cx: frame.Context, words: tuple[str, ...], limit: int, after: str, context: int, **options: Any) -> int:
+def command(
+    cx: frame.CommandContext, words: tuple[str, ...], limit: int, after: str, context: int, **options: Any
+) -> int:
     """Find messages by WORDS, in prompts, answers, thinking, tool input and tool output, the best first.
 
     A word may be a "quoted phrase", pre*, or -unwanted; OR joins alternatives; /…/ is a regular expression, /…/i in any case.
@@ -67,7 +69,7 @@ def command(cx: frame.Context, words: tuple[str, ...], limit: int, after: str, c
     that hold some are shown. A line says so. Where the config has a [meaning] section and `everturn sync --meaning` has made
     vectors, the words you look for are sent to that model and the order follows meaning too; a line says that as well.
     """
-    from everturn.export.answers import found_item
+    from everturn.export.answers import hit_item
     from everturn.recall.search import search
     from everturn.sources import all_sources
 
@@ -75,23 +77,23 @@ def command(cx: frame.Context, words: tuple[str, ...], limit: int, after: str, c
     filters = _filters(cx, now, **options)
     meaning = None if options["no_meaning"] else _meaning(cx)
     page = search(store, all_sources(), " ".join(words), filters, limit, after, cx.out.clean, now, meaning)
-    items = _with_context(cx, page.items, context)
+    items = _add_context(cx, page.items, context)
     if cx.json:
         about = {"note": page.note or None, "notes": page.notes, "scope": page.scope or None}
-        cx.out.emit_json("search", map(found_item, items), page.next, **about)
+        cx.out.emit_json("search", map(hit_item, items), page.next, **about)
     else:
         _tell(cx.out, items)
     for note in page.notes:
         cx.out.warn(note)
     if not items:
-        cx.out.warn(_nothing(filters, after, " ".join(words)))
+        cx.out.warn(_nothing_text(filters, after, " ".join(words)))
         return 3
     if page.next and not cx.json:
         cx.out.say(f"there are more: add --after {page.next}")
     return 0
 
 
-def _meaning(cx: frame.Context) -> Meaning | None:
+def _meaning(cx: frame.CommandContext) -> MeaningSearch | None:
     if not cx.settings.meaning:
         return None
     from everturn.cli.meaning import for_search
@@ -99,21 +101,21 @@ def _meaning(cx: frame.Context) -> Meaning | None:
     return for_search(cx, cx.store())
 
 
-def _filters(cx: frame.Context, now: int, **options: Any) -> Filters:
+def _filters(cx: frame.CommandContext, now: int, **options: Any) -> SearchFilters:
     from everturn.derive.times import parse_when
     from everturn.recall.filters import SPEAKERS
-    from everturn.recall.search import Filters
-    from everturn.recall.sessions import resolve
+    from everturn.recall.search import SearchFilters
+    from everturn.recall.sessions import resolve_session
 
     session, since, until = (options[name] for name in ("session", "since", "until"))
     if options["lineage"] and not session:
-        raise Usage("--lineage needs a session to start from; add --session @last")
+        raise UsageError("--lineage needs a session to start from; add --session @last")
     if options["here"] and options["workspace"]:
-        raise Usage("--here and --workspace both name a folder; keep one of them")
-    return Filters(
+        raise UsageError("--here and --workspace both name a folder; keep one of them")
+    return SearchFilters(
         agent=options["agent"],
         workspace=os.getcwd() if options["here"] else options["workspace"],
-        session=resolve(cx.store(), session) if session else None,
+        session=resolve_session(cx.store(), session) if session else None,
         since=parse_when(since, now) if since else None,
         until=parse_when(until, now) if until else None,
         fields=options["fields"],
@@ -123,23 +125,23 @@ def _filters(cx: frame.Context, now: int, **options: Any) -> Filters:
     )
 
 
-def _with_context(cx: frame.Context, items: list[Found], turns: int) -> list[Found]:
+def _add_context(cx: frame.CommandContext, items: list[SearchHit], turns: int) -> list[SearchHit]:
     if not turns:
         return items
-    from everturn.recall.snippets import with_context
+    from everturn.recall.snippets import with_neighbours
     from everturn.sources import all_sources
 
-    return [with_context(cx.store(), all_sources(), found, turns, cx.out.clean) for found in items]
+    return [with_neighbours(cx.store(), all_sources(), found, turns, cx.out.clean) for found in items]
 
 
-def _tell(out: Output, items: list[Found]) -> None:
-    from everturn.cli.wording import Pen, folder, in_one_line
+def _tell(out: Output, items: list[SearchHit]) -> None:
+    from everturn.cli.wording import Pen, folder_text, in_one_line
     from everturn.derive.times import iso
     from everturn.recall.sessions import short_ids
 
     pen = Pen(out)
     shorts = short_ids((found.session for found in items), out.archive)
-    groups: dict[int, list[Found]] = {}
+    groups: dict[int, list[SearchHit]] = {}
     for found in items:
         groups.setdefault(found.session.id, []).append(found)
     for number, (session_id, group) in enumerate(groups.items()):
@@ -147,22 +149,22 @@ def _tell(out: Output, items: list[Found]) -> None:
         about = in_one_line(out, text.title or text.first_prompt, 80)
         older = "" if session.state == "current" else "older edition"
         facts = " · ".join(
-            filter(None, (session.agent, iso(session.ended)[:10], folder(out.text(text.workspace)), older))
+            filter(None, (session.agent, iso(session.ended)[:10], folder_text(out.text(text.workspace)), older))
         )
         out.emit(("\n" if number else "") + f"{pen('bold', out.text(shorts[session_id]))}  {about}".rstrip())
         out.emit("  " + pen("dim", facts))
         for found in group:
-            _tell_beside(out, pen, found.before)
-            out.emit(f"  {_place(found, pen)}  {marked(out, pen, found)}")
-            _tell_beside(out, pen, found.after)
+            _print_neighbours(out, pen, found.before)
+            out.emit(f"  {_place_text(found, pen)}  {mark_matches(out, pen, found)}")
+            _print_neighbours(out, pen, found.after)
 
 
-def _tell_beside(out: Output, pen: Pen, turns: tuple[Beside, ...]) -> None:
+def _print_neighbours(out: Output, pen: Pen, turns: tuple[NeighbourTurn, ...]) -> None:
     for one in turns:
         out.emit("    " + pen("dim", f"turn {one.turn + 1} {one.role}  {out.text(one.text, ' ')}"))
 
 
-def _place(found: Found, pen: Pen) -> str:
+def _place_text(found: SearchHit, pen: Pen) -> str:
     if found.row is None:
         return pen("cyan", found.field.replace("_", " "))
     return pen("cyan", f"turn {found.row.turn + 1}") + pen(
@@ -170,7 +172,7 @@ def _place(found: Found, pen: Pen) -> str:
     )
 
 
-def marked(out: Output, pen: Pen, found: Found) -> str:
+def mark_matches(out: Output, pen: Pen, found: SearchHit) -> str:
     """The snippet with its matches marked: in colour on a terminal, «so» elsewhere."""
     shown, at = [], 0
     text = found.snippet
@@ -181,12 +183,12 @@ def marked(out: Output, pen: Pen, found: Found) -> str:
     return "".join((*shown, out.text(text[at:], " ")))
 
 
-def _nothing(filters: Filters, after: str, words: str) -> str:
-    from everturn.derive.query import parse
+def _nothing_text(filters: SearchFilters, after: str, words: str) -> str:
+    from everturn.derive.query import parse_query
     from everturn.recall.search import EVERYWHERE
 
     if after:
         return "there are no more matches"
-    if filters == EVERYWHERE and not parse(words).filters:
+    if filters == EVERYWHERE and not parse_query(words).filters:
         return "nothing found; try fewer or other words, a beginning like pars*, or `everturn sync` first"
     return "nothing found; leave out a filter, or try fewer words or a beginning like pars*"

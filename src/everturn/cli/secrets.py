@@ -14,7 +14,7 @@ from everturn.cli import frame
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session
-    from everturn.recall.secrets import Place
+    from everturn.recall.secrets import SecretPlace
     from everturn.store import SessionFilter, Store
 
 _MOST_TOLD_APART = 100_000  # different secrets that are counted
@@ -34,7 +34,7 @@ _MOST_TOLD_APART = 100_000  # different secrets that are counted
 @click.option("--since", default="", metavar="WHEN", help="Only in sessions active since then: 2026-01-31, 7d.")
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(0), help="How many places to list.")
 @frame.common
-def command(cx: frame.Context, session: str, agent: str, workspace: str, since: str, limit: int) -> int:
+def command(cx: frame.CommandContext, session: str, agent: str, workspace: str, since: str, limit: int) -> int:
     """Look through SESSION, or the whole archive, for keys, tokens and passwords; tell kinds, counts and places.
 
     Nothing of a secret is shown. SECRET in the list is a keyed digest: equal secrets have the same one, also in
@@ -43,14 +43,18 @@ def command(cx: frame.Context, session: str, agent: str, workspace: str, since: 
 
     Exit code 0 if there are none, 4 if there are some.
     """
-    from everturn.recall.secrets import find_secrets
+    from everturn.recall.secrets import find_archive_secrets
     from everturn.sources import all_sources
 
     store = cx.store()
-    chosen = _one(store, session) if session else _all(store, _filter(agent, workspace, since))
-    found = Findings(limit)
+    chosen = (
+        _session_editions(store, session) if session else _iterate_sessions(store, _filter(agent, workspace, since))
+    )
+    found = SecretTally(limit)
     with cx.out.progress("looking for secrets, MB read:") as step:
-        places = find_secrets(store, all_sources(), chosen, _key(cx, store), lambda done: step(done // 1_000_000))
+        places = find_archive_secrets(
+            store, all_sources(), chosen, _archive_key(cx, store), lambda done: step(done // 1_000_000)
+        )
         for place in places:
             found.add(place)
     if cx.json:
@@ -61,16 +65,16 @@ def command(cx: frame.Context, session: str, agent: str, workspace: str, since: 
 
 
 @dataclass
-class Findings:
+class SecretTally:
     """What was found, counted by kind; the first places are kept."""
 
     limit: int
-    places: list[Place] = field(default_factory=list)
+    places: list[SecretPlace] = field(default_factory=list)
     by_kind: Counter[str] = field(default_factory=Counter)
     secrets: dict[str, str] = field(default_factory=dict)  # digest: kind
     sessions: dict[str, set[int]] = field(default_factory=dict)
 
-    def add(self, place: Place) -> None:
+    def add(self, place: SecretPlace) -> None:
         """Count one."""
         self.by_kind[place.kind] += 1
         self.sessions.setdefault(place.kind, set()).add(place.session.id)
@@ -107,15 +111,15 @@ def _filter(agent: str, workspace: str, since: str) -> SessionFilter:
     )
 
 
-def _one(store: Store, session: str) -> list[Session]:
+def _session_editions(store: Store, session: str) -> list[Session]:
     """Every edition of one session."""
-    from everturn.recall.sessions import resolve
+    from everturn.recall.sessions import resolve_session
 
-    row = resolve(store, session)
+    row = resolve_session(store, session)
     return store.sessions_of(row.agent, row.native_id)
 
 
-def _all(store: Store, wanted: SessionFilter) -> Iterator[Session]:
+def _iterate_sessions(store: Store, wanted: SessionFilter) -> Iterator[Session]:
     after = ""
     while True:
         rows, after = store.sessions(wanted, 200, after)
@@ -124,7 +128,7 @@ def _all(store: Store, wanted: SessionFilter) -> Iterator[Session]:
             return
 
 
-def _key(cx: frame.Context, store: Store) -> bytes:
+def _archive_key(cx: frame.CommandContext, store: Store) -> bytes:
     """The archive's key; where it has none and none can be written, one for this report alone."""
     from everturn.errors import EverturnError
     from everturn.recall.secrets import make_key
@@ -136,7 +140,7 @@ def _key(cx: frame.Context, store: Store) -> bytes:
         return clock.new_id().encode()
 
 
-def _facts(place: Place) -> dict[str, Any]:
+def _facts(place: SecretPlace) -> dict[str, Any]:
     return {
         "kind": place.kind,
         "digest": place.digest,
@@ -151,7 +155,7 @@ def _facts(place: Place) -> dict[str, Any]:
     }
 
 
-def _tell(cx: frame.Context, found: Findings) -> None:
+def _tell(cx: frame.CommandContext, found: SecretTally) -> None:
     out = cx.out
     if not found.total:
         out.say("no secrets were found; `everturn secrets --help` says what is looked through")
@@ -162,7 +166,7 @@ def _tell(cx: frame.Context, found: Findings) -> None:
         out.emit()
         out.table(
             ("kind", "secret", "session", "turn", "message", "field", "bytes"),
-            _rows(found.places, out.archive),
+            _finding_rows(found.places, out.archive),
             right=(3, 4),
         )
     if found.total > len(found.places):
@@ -173,7 +177,7 @@ def _tell(cx: frame.Context, found: Findings) -> None:
     out.say("  everturn config set capture.mode redacted   masks secrets before anything more is stored")
 
 
-def _rows(places: Iterable[Place], store: Store | None) -> Iterator[list[str]]:
+def _finding_rows(places: Iterable[SecretPlace], store: Store | None) -> Iterator[list[str]]:
     from everturn.recall.sessions import short_ids
 
     listed = list(places)

@@ -10,8 +10,8 @@ from everturn import clock
 from everturn.cli import frame
 
 if TYPE_CHECKING:
-    from everturn.recall import Page
-    from everturn.recall.listing import Listed
+    from everturn.recall import ResultPage
+    from everturn.recall.listing import SessionListing
     from everturn.store import SessionFilter
 
 _WIDE = 80  # on a narrower terminal some columns are left out
@@ -35,16 +35,18 @@ _ABOUT = 100  # cells of the last column in a pipe; a terminal cuts at its edge
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many to list.")
 @click.option("--after", default="", metavar="CURSOR", help="Go on where an earlier list ended.")
 @frame.common(reveal=True)
-def command(cx: frame.Context, text: tuple[str, ...], everything: bool, limit: int, after: str, **filters: str) -> int:
+def command(
+    cx: frame.CommandContext, text: tuple[str, ...], everything: bool, limit: int, after: str, **filters: str
+) -> int:
     """List sessions, newest first; with TEXT only those whose title, first prompt or summary holds it.
 
     The short id in the first column is what `show`, `search --session` and `export` take; so is @last.
     """
-    from everturn.recall.listing import listing
+    from everturn.recall.listing import list_sessions
 
     now = clock.now()
     wanted = _filter(" ".join(text), everything, now, **filters)
-    page = listing(cx.store(), wanted, limit, after)
+    page = list_sessions(cx.store(), wanted, limit, after)
     if cx.json:
         _tell_json(cx, page)
     elif page.items:
@@ -74,14 +76,14 @@ def _filter(text: str, everything: bool, now: int, agent: str, workspace: str, s
     )
 
 
-def _tell_json(cx: frame.Context, page: Page[Listed]) -> None:
+def _tell_json(cx: frame.CommandContext, page: ResultPage[SessionListing]) -> None:
     from everturn.export.answers import session_item
 
     cx.out.emit_json("sessions", map(session_item, page.items), page.next)
 
 
-def _tell(cx: frame.Context, page: Page[Listed], now: int, everything: bool) -> None:
-    from everturn.cli.wording import folder, in_one_line, sort_of
+def _tell(cx: frame.CommandContext, page: ResultPage[SessionListing], now: int, everything: bool) -> None:
+    from everturn.cli.wording import folder_text, in_one_line, sort_of
     from everturn.derive.times import ago
 
     rows = []
@@ -93,7 +95,7 @@ def _tell(cx: frame.Context, page: Page[Listed], now: int, everything: bool) -> 
         about = f"★ {about}" if item.star else about
         row = [
             item.short, ago(session.ended, now), session.agent, f"{session.n_turns:,}", f"{session.n_calls:,}",
-            f"{session.n_errors:,}", folder(cx.out.text(text.workspace)), in_one_line(cx.out, about, _ABOUT),
+            f"{session.n_errors:,}", folder_text(cx.out.text(text.workspace)), in_one_line(cx.out, about, _ABOUT),
         ]  # fmt: skip
         rows.append([*row[:2], sort_of(session), *row[2:]] if everything else row)
     columns = ["session", "last active", "agent", "turns", "calls", "errors", "workspace", "about"]

@@ -39,7 +39,7 @@ _TURNS = re.compile(r"(?P<first>[1-9][0-9]{0,8})(?:-(?P<last>[1-9][0-9]{0,8})?)?
 @click.option("--summaries", is_flag=True, help="Only what models have written about it, and whether it still holds.")
 @frame.common(reveal=True)
 def command(
-    cx: frame.Context,
+    cx: frame.CommandContext,
     session: str,
     turns: str,
     number: int | None,
@@ -51,15 +51,15 @@ def command(
 
     SESSION is an id, any unique beginning of one, @last, or @-2 for the one before.
     """
-    from everturn.cli.reader import Reader, Wanted
+    from everturn.cli.reader import PrintOptions, TranscriptPrinter
     from everturn.recall.reading import read_turns
-    from everturn.recall.sessions import edition, resolve
+    from everturn.recall.sessions import resolve_session, session_edition
     from everturn.sources import all_sources
 
     store, sources = cx.store(), all_sources()
-    row = resolve(store, session)
+    row = resolve_session(store, session)
     if number is not None:
-        row = edition(store, row, number)
+        row = session_edition(store, row, number)
     if summaries:
         _tell_summaries(cx, store, row)
         return
@@ -67,7 +67,7 @@ def command(
         _tell_record(cx, store, sources, row, raw_message - 1)
         return
     first, last = turn_range(turns, row)
-    reader = Reader(cx.out, store, sources, row, Wanted(**flags))
+    reader = TranscriptPrinter(cx.out, store, sources, row, PrintOptions(**flags))
     views = read_turns(store, row, first, last)
     if cx.json:
         cx.out.emit_json("show", map(reader.turn_facts, views), **reader.facts())
@@ -96,12 +96,12 @@ def turn_range(turns: str, session: Session) -> tuple[int, int | None]:
     return first, int(asked["last"]) - 1 if asked["last"] else None if turns.endswith("-") else first
 
 
-def _tell_summaries(cx: frame.Context, store: Store, session: Session) -> None:
+def _tell_summaries(cx: frame.CommandContext, store: Store, session: Session) -> None:
     from everturn.derive.times import iso
     from everturn.errors import NothingFound
-    from everturn.restore.stored import is_stale, summaries
+    from everturn.restore.stored import is_stale, kept_summaries
 
-    found = summaries(store, session)
+    found = kept_summaries(store, session)
     if not found:
         raise NothingFound(
             f"no model has summarised session {session.native_id}; `everturn restore {session.native_id} --model NAME` does it"
@@ -117,7 +117,7 @@ def _tell_summaries(cx: frame.Context, store: Store, session: Session) -> None:
         cx.out.emit(f"\n{cx.out.text(one.text, chr(10) + chr(9))}")
 
 
-def _tell_record(cx: frame.Context, store: Store, sources: Sources, session: Session, seq: int) -> None:
+def _tell_record(cx: frame.CommandContext, store: Store, sources: Sources, session: Session, seq: int) -> None:
     from everturn.errors import NothingFound
     from everturn.export.answers import record_item
     from everturn.recall.reading import Records

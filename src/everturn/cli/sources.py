@@ -12,12 +12,12 @@ from everturn.cli import capturing, frame
 @click.command(epilog=frame.examples("everturn sources", "everturn sources --json"))
 @capturing.folder_options
 @frame.common
-def command(cx: frame.Context, **folders: Any) -> None:
+def command(cx: frame.CommandContext, **folders: Any) -> None:
     """List the formats everturn reads, what it can do with each, where it looks, and how much is in the archive."""
     from everturn.sources import abilities, all_sources
 
     places = capturing.places_with(cx, folders)
-    known = _known(cx)
+    known = _archived_files(cx)
     items = []
     for name, source in sorted(all_sources().items()):
         roots = [str(root) for root in source.roots(places)]
@@ -35,18 +35,18 @@ def command(cx: frame.Context, **folders: Any) -> None:
         cx.out.emit_json("sources", items)
         return
     columns = ("source", "agent", "files", "gone", "can", "folders")
-    cx.out.table(columns, [_row(item) for item in items], right=(2, 3))
+    cx.out.table(columns, [_source_row(item) for item in items], right=(2, 3))
     for item in items:
         for bad in item["quarantine"]:
             cx.out.warn(f"in quarantine: {cx.out.text(bad['path'])}: {cx.out.text(bad['reason'])}")
 
 
-def _row(item: dict[str, Any]) -> tuple[str, ...]:
+def _source_row(item: dict[str, Any]) -> tuple[str, ...]:
     folders = ", ".join(item["folders"]) or "(none here)"
     return item["name"], item["title"], f"{item['files']:,}", f"{item['gone']:,}", ", ".join(item["can"]), folders
 
 
-def _known(cx: frame.Context) -> list[Any]:
+def _archived_files(cx: frame.CommandContext) -> list[Any]:
     from everturn.errors import NothingFound
 
     try:

@@ -34,7 +34,7 @@ _MILLION, _THOUSAND = 1_000_000, 1000
 @analysing.plot_option
 @analysing.options
 @frame.common
-def command(cx: frame.Context, period: str, by: str | None, plot: str, **filters: str) -> int:
+def command(cx: frame.CommandContext, period: str, by: str | None, plot: str, **filters: str) -> int:
     """Show what was done and what it cost, over time (UTC).
 
     COST is by list price of the tokens; `+` is behind it where a model's price is not known, `?` where none is, `-` where
@@ -42,19 +42,19 @@ def command(cx: frame.Context, period: str, by: str | None, plot: str, **filters
     repeat is counted once. With --since only what was done since then counts; tools and errors are those of the sessions.
     """
     from everturn.analyse import money
-    from everturn.analyse.stats import stats
+    from everturn.analyse.stats import count_stats
 
     analysing.check_plot(plot)
     scope = analysing.scope_of(cx, **filters)
     if plot:
         from everturn.analyse.plots import activity_calendar
 
-        return analysing.draw(cx, scope, activity_calendar(cx.store(), scope), plot)
-    found = stats(cx.store(), scope, money.load(cx.settings.prices), period, by or "")
+        return analysing.draw_plot(cx, scope, activity_calendar(cx.store(), scope), plot)
+    found = count_stats(cx.store(), scope, money.load_prices(cx.settings.prices), period, by or "")
     if not found.total.sessions:
         if cx.json:
             cx.out.emit_json("stats", [])
-        return analysing.nothing(cx, scope, "there is nothing to count")
+        return analysing.print_nothing(cx, scope, "there is nothing to count")
     if cx.json:
         more = {name: getattr(found, name) for name in found.__struct_fields__ if name != "items"}
         cx.out.emit_json("stats", found.items, **more)
@@ -63,7 +63,7 @@ def command(cx: frame.Context, period: str, by: str | None, plot: str, **filters
     return 0
 
 
-def _tell(cx: frame.Context, found: Stats, by: str) -> None:
+def _tell(cx: frame.CommandContext, found: Stats, by: str) -> None:
     head = ("period", *([by] if by else []))
     columns = (*head, "sessions", "turns", "calls", "errors", "in", "out", "cached", "cost")
     rows = [[one.period or "no date", *([one.key or "-"] if by else []), *_numbers(one)] for one in found.items]
@@ -72,14 +72,16 @@ def _tell(cx: frame.Context, found: Stats, by: str) -> None:
     analysing.table(cx, columns, rows, right, spare=("in", "cached", "errors", "sessions"))
     _tell_trend(cx, found)
     if found.tools:
-        analysing.emit(cx, f"tools     {', '.join(f'{one.name} {one.n:,}' for one in found.tools)}", indent=" " * 10)
+        analysing.print_sentence(
+            cx, f"tools     {', '.join(f'{one.name} {one.n:,}' for one in found.tools)}", indent=" " * 10
+        )
     if found.errors:
         names = ", ".join(f"{one.name.replace('_', ' ')} {one.n:,}" for one in found.errors)
-        analysing.emit(cx, f"errors    {names}", indent=" " * 10)
+        analysing.print_sentence(cx, f"errors    {names}", indent=" " * 10)
     _tell_prices(cx, found)
 
 
-def _tell_prices(cx: frame.Context, found: Stats) -> None:
+def _tell_prices(cx: frame.CommandContext, found: Stats) -> None:
     """Which prices these are, and what has none."""
     from everturn.analyse.money import dollars
 
@@ -92,9 +94,9 @@ def _tell_prices(cx: frame.Context, found: Stats) -> None:
     )
 
 
-def _tell_trend(cx: frame.Context, found: Stats) -> None:
+def _tell_trend(cx: frame.CommandContext, found: Stats) -> None:
     """Turns over time as one line, where there is enough of it."""
-    from everturn.analyse.sketches import spark
+    from everturn.analyse.sketches import spark_line
 
     turns: dict[str, int] = {}
     for one in found.items:
@@ -102,7 +104,7 @@ def _tell_trend(cx: frame.Context, found: Stats) -> None:
             turns[one.period] = turns.get(one.period, 0) + one.turns
     cx.out.emit()
     if len(turns) > 2:
-        cx.out.emit(f"turns     {spark(list(turns.values()), max(cx.out.width - 12, 10))}")
+        cx.out.emit(f"turns     {spark_line(list(turns.values()), max(cx.out.width - 12, 10))}")
 
 
 def _numbers(one: Period) -> list[str]:

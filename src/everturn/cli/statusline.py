@@ -14,17 +14,17 @@ _MOST = 1 << 20
 
 @click.command(epilog=frame.examples("everturn statusline < event.json", "everturn install all --statusline"))
 @frame.common
-def command(cx: frame.Context) -> None:
+def command(cx: frame.CommandContext) -> None:
     """Print one line about the session that an agent describes in JSON on stdin: archived or not, its tokens, since when.
 
     Agents run this themselves, once `everturn install --statusline` has told them to (as `everturn-hook --statusline`, which
     starts faster). It reads what the last drain has made ready and opens no archive.
     """
-    from everturn.capture.statusline import line, status
+    from everturn.capture.statusline import read_status, status_line
 
     data = sys.stdin.buffer.read(_MOST) if not sys.stdin.isatty() else b""
-    found = status(data, str(cx.settings.state / "context"))
+    found = read_status(data, str(cx.settings.state / "context"))
     if cx.json:
         cx.out.emit_json("statusline", [found])
     else:
-        cx.out.emit(line(found, clock.now()))
+        cx.out.emit(status_line(found, clock.now()))

@@ -23,34 +23,38 @@ if TYPE_CHECKING:
 @analysing.top_option
 @analysing.options
 @frame.common
-def command(cx: frame.Context, least: int, top: int, **filters: str) -> int:
+def command(cx: frame.CommandContext, least: int, top: int, **filters: str) -> int:
     """Show where agents failed again and again: one tool, one class of error, no success in between; and how it ended.
 
     What a human rejected or stopped does not count.
     """
-    from everturn.analyse.struggles import kinds, struggles
+    from everturn.analyse.struggles import find_struggles, group_kinds
 
     scope, store = analysing.scope_of(cx, **filters), cx.store()
-    found = kinds(store, struggles(store, scope, least))[:top]
+    found = group_kinds(store, find_struggles(store, scope, least))[:top]
     if cx.json:
         cx.out.emit_json("struggles", found)
     elif found:
-        known = analysing.names(store, (place for one in found for place in one.evidence))
+        known = analysing.short_names(store, (place for one in found for place in one.evidence))
         for one in found:
             _tell(cx, one, known)
-    return 0 if found else analysing.nothing(cx, scope, "no struggle was found")
+    return 0 if found else analysing.print_nothing(cx, scope, "no struggle was found")
 
 
-def _tell(cx: frame.Context, one: Kind, known: analysing.Names) -> None:
-    from everturn.derive.numbers import counted
+def _tell(cx: frame.CommandContext, one: Kind, known: analysing.Names) -> None:
+    from everturn.derive.numbers import plural
     from everturn.derive.times import duration
 
     name = f"{one.tool}: {one.error_class.replace('_', ' ')}"
     lost = f", {duration(one.lost_ms)} lost" if one.lost_ms >= 1000 else ""
-    runs = f"{counted(one.failures, 'failure')} in {counted(one.n, 'run')}, the longest {one.longest}"
-    analysing.emit(cx, f"{name}: {runs}, {counted(one.sessions, 'session')}{lost}", "bold")
-    analysing.emit(cx, f"  ended: {', '.join(f'{ending} {n}' for ending, n in one.endings.items())}", indent="    ")
+    runs = f"{plural(one.failures, 'failure')} in {plural(one.n, 'run')}, the longest {one.longest}"
+    analysing.print_sentence(cx, f"{name}: {runs}, {plural(one.sessions, 'session')}{lost}", "bold")
+    analysing.print_sentence(
+        cx, f"  ended: {', '.join(f'{ending} {n}' for ending, n in one.endings.items())}", indent="    "
+    )
     for path, n in one.recoveries:
-        analysing.emit(cx, f"  went on with {path} ({n})", indent="    ")
+        analysing.print_sentence(cx, f"  went on with {path} ({n})", indent="    ")
     for place in one.evidence:
-        analysing.emit(cx, f"  everturn show {known[place.agent, place.session]} --turn {place.turn} --tools", "dim")
+        analysing.print_sentence(
+            cx, f"  everturn show {known[place.agent, place.session]} --turn {place.turn} --tools", "dim"
+        )

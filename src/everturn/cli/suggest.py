@@ -23,46 +23,46 @@ _LONG = 36  # letters of an id: that of a UUID
 @analysing.top_option
 @analysing.options
 @frame.common
-def command(cx: frame.Context, top: int, **filters: str) -> int:
+def command(cx: frame.CommandContext, top: int, **filters: str) -> int:
     """Say what the way agents work suggests: sequences worth one command, tools that always go together, calls that mostly
     fail first and what then works, and tools that are called but do not exist.
 
     Each comes with what it would save and with turns to look at (`everturn show SESSION --turn N`).
     """
-    from everturn.analyse.suggest import suggest
+    from everturn.analyse.suggest import find_suggestions
 
     scope = analysing.scope_of(cx, **filters)
-    found = suggest(cx.store(), scope, top)[:top]
+    found = find_suggestions(cx.store(), scope, top)[:top]
     if cx.json:
         cx.out.emit_json("suggest", found)
     elif found:
-        known = analysing.names(cx.store(), (place for one in found for place in one.evidence))
+        known = analysing.short_names(cx.store(), (place for one in found for place in one.evidence))
         for one in found:
             _tell(cx, one, known)
-    return 0 if found else analysing.nothing(cx, scope, "nothing stands out")
+    return 0 if found else analysing.print_nothing(cx, scope, "nothing stands out")
 
 
-def _tell(cx: frame.Context, one: Suggestion, known: analysing.Names) -> None:
-    from everturn.derive.numbers import counted
+def _tell(cx: frame.CommandContext, one: Suggestion, known: analysing.Names) -> None:
+    from everturn.derive.numbers import plural
     from everturn.derive.times import duration
 
     lost = f", {duration(one.saved_ms)} of waiting" if one.saved_ms >= 1000 else ""
-    analysing.emit(cx, _sentence(one), "bold")
-    saving = f"saves {counted(one.saved_calls, 'call')}{lost}; seen in {counted(one.sessions, 'session')}"
-    analysing.emit(cx, f"  {saving}", "dim")
+    analysing.print_sentence(cx, _sentence(one), "bold")
+    saving = f"saves {plural(one.saved_calls, 'call')}{lost}; seen in {plural(one.sessions, 'session')}"
+    analysing.print_sentence(cx, f"  {saving}", "dim")
     if one.evidence:
         places = [(known[place.agent, place.session], place.turn) for place in one.evidence]
         first, *others = sorted(
             places, key=lambda place: len(place[0]) > _LONG
         )  # one that can be typed, if there is one
         also = "".join(f", {name} turn {turn}" for name, turn in others if len(name) <= _LONG)
-        analysing.emit(cx, f"  everturn show {first[0]} --turn {first[1]}{also}", "dim")
+        analysing.print_sentence(cx, f"  everturn show {first[0]} --turn {first[1]}{also}", "dim")
 
 
 def _sentence(one: Suggestion) -> str:
     """What was seen, and what to do."""
     from everturn.derive.growth import ODD_NAME
-    from everturn.derive.numbers import counted
+    from everturn.derive.numbers import plural
 
     path = " → ".join(one.tools)
     if one.kind == "sequence":
@@ -72,7 +72,7 @@ def _sentence(one: Suggestion) -> str:
     if one.kind == "fails first":
         then = f"; {one.instead} worked next" if one.instead else ""
         return f"{path}: its first call failed in {one.n:,} of {one.sessions:,} sessions{then}. Say how it is to be called."
-    times = counted(one.n, "time")
+    times = plural(one.n, "time")
     if path == ODD_NAME:
         return f"{path}: {times} a tool was called by what is no name of a tool at all."
     meant = f"Name it like {one.instead}, or say so." if one.instead else "There is none like it."

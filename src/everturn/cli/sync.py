@@ -33,7 +33,7 @@ _COUNT_EVERY_MS = 600_000
 @click.option("--meaning", is_flag=True, help="Then send what was said, without secrets, to the model of [meaning].")
 @capturing.folder_options
 @frame.common
-def command(cx: frame.Context, watch: bool, retry: bool, meaning: bool, **folders: Any) -> int:
+def command(cx: frame.CommandContext, watch: bool, retry: bool, meaning: bool, **folders: Any) -> int:
     """Find every agent's sessions on this machine and take in what is new.
 
     Only new bytes are read. It can be stopped and started at any time, and run beside another one.
@@ -42,38 +42,38 @@ def command(cx: frame.Context, watch: bool, retry: bool, meaning: bool, **folder
     the config names, with secrets taken out; searches follow their meaning from then on. Without the flag or without the
     section nothing is sent anywhere. What is made is kept at once: Ctrl-C and a second run lose nothing.
     """
-    from everturn.capture.sync import sync
+    from everturn.capture.sync import sync_all
 
     if watch and meaning:
         raise click.UsageError("--watch goes on until it is stopped; run `everturn sync --meaning` by itself")
     embedder = _embedder(cx) if meaning else None
     store = cx.store(create=True)
-    job = capturing.job_for(cx, store, capturing.places_with(cx, folders), capturing.drawn(cx, "sync"))
+    job = capturing.job_for(cx, store, capturing.places_with(cx, folders), capturing.progress_line(cx, "sync"))
     if watch:
         return _watch(cx, store, job)
-    report = sync(job, retry=retry)
+    report = sync_all(job, retry=retry)
     analysing.count_new(cx, store)
     if embedder is None:
-        return capturing.tell(cx, report)
-    code = 0 if cx.json else capturing.tell(cx, report)
+        return capturing.print_report(cx, report)
+    code = 0 if cx.json else capturing.print_report(cx, report)
     cx.out.stdout.flush()
     made = _make_vectors(cx, store, embedder)
     if cx.json:
-        code = capturing.tell(cx, report, meaning=made)
+        code = capturing.print_report(cx, report, meaning=made)
     return _EXIT_FAILED if made["error"] else code
 
 
-def _embedder(cx: frame.Context) -> Embedder:
+def _embedder(cx: frame.CommandContext) -> Embedder:
     from everturn.cli.meaning import embedder_of
 
     return embedder_of(cx)
 
 
-def _make_vectors(cx: frame.Context, store: Store, embedder: Embedder) -> dict[str, Any]:
+def _make_vectors(cx: frame.CommandContext, store: Store, embedder: Embedder) -> dict[str, Any]:
     """Make them and tell how many, and what was sent where: also when it is interrupted or fails half way."""
-    from everturn.cli.meaning import to_fill
-    from everturn.recall.secrets import cleaner
-    from everturn.recall.vectors import make_all
+    from everturn.cli.meaning import open_vectors
+    from everturn.recall.secrets import archive_cleaner
+    from everturn.recall.vectors import make_all_vectors
     from everturn.sources import all_sources
 
     goes = f"are sent to {embedder.where}" if embedder.where else "stay on this machine"
@@ -81,7 +81,9 @@ def _make_vectors(cx: frame.Context, store: Store, embedder: Embedder) -> dict[s
     made, sessions, error = 0, set(), None
     try:
         with cx.out.progress("vectors") as step:
-            for portion in make_all(store, all_sources(), embedder, to_fill(cx, store), cleaner(store)):
+            for portion in make_all_vectors(
+                store, all_sources(), embedder, open_vectors(cx, store), archive_cleaner(store)
+            ):
                 made += portion.vectors
                 sessions.add(portion.session.id)
                 step(made, portion.session.native_id)
@@ -95,13 +97,13 @@ def _make_vectors(cx: frame.Context, store: Store, embedder: Embedder) -> dict[s
     return {**told, "where": embedder.where or None, "error": error}
 
 
-def _tell(cx: frame.Context, report: Any) -> None:
-    capturing.tell(cx, report)
+def _tell(cx: frame.CommandContext, report: Any) -> None:
+    capturing.print_report(cx, report)
     cx.out.stdout.flush()
 
 
-def _watch(cx: frame.Context, store: Store, job: Any) -> int:
-    from everturn.capture.watch import watch
+def _watch(cx: frame.CommandContext, store: Store, job: Any) -> int:
+    from everturn.capture.watch import watch_sources
 
     counted = -_COUNT_EVERY_MS
 
@@ -114,7 +116,7 @@ def _watch(cx: frame.Context, store: Store, job: Any) -> int:
 
     cx.out.say("watching; Ctrl-C ends it")
     try:
-        watch(job, Event(), tell)
+        watch_sources(job, Event(), tell)
     except KeyboardInterrupt:
         cx.out.say("stopped; everything seen so far is in the archive")
     return 0

@@ -9,8 +9,8 @@ import click
 from everturn.cli import analysing, frame
 
 if TYPE_CHECKING:
-    from everturn.analyse.plane import Scope
-    from everturn.analyse.turns import Wanted
+    from everturn.analyse.plane import AnalyticsScope
+    from everturn.analyse.turns import TurnFilter
 
 
 @click.command(
@@ -31,7 +31,14 @@ if TYPE_CHECKING:
 @analysing.options
 @frame.common
 def command(
-    cx: frame.Context, patterns: bool, pattern: str, min_length: int, failed: bool, top: int, plot: str, **filters: str
+    cx: frame.CommandContext,
+    patterns: bool,
+    pattern: str,
+    min_length: int,
+    failed: bool,
+    top: int,
+    plot: str,
+    **filters: str,
 ) -> int:
     """List turns, newest first: how long they took, their tools in order, how many calls failed.
 
@@ -39,29 +46,29 @@ def command(
     `Read{1+}` one Read or more; `^` and `$` are the ends of the turn.
     """
     from everturn.analyse.shapes import read_pattern
-    from everturn.analyse.turns import Wanted
+    from everturn.analyse.turns import TurnFilter
 
     analysing.check_plot(plot)
-    wanted = Wanted(min_length, read_pattern(pattern) if pattern else None, failed)
+    wanted = TurnFilter(min_length, read_pattern(pattern) if pattern else None, failed)
     scope = analysing.scope_of(cx, **filters)
     if plot:
         from everturn.analyse.plots import turn_lengths
 
-        return analysing.draw(cx, scope, turn_lengths(cx.store(), scope), plot)
+        return analysing.draw_plot(cx, scope, turn_lengths(cx.store(), scope), plot)
     return _shapes(cx, scope, wanted, top) if patterns else _list(cx, scope, wanted, top)
 
 
-def _list(cx: frame.Context, scope: Scope, wanted: Wanted, top: int) -> int:
+def _list(cx: frame.CommandContext, scope: AnalyticsScope, wanted: TurnFilter, top: int) -> int:
     from msgspec.structs import asdict
 
-    from everturn.analyse.turns import turns
+    from everturn.analyse.turns import list_turn_rows
     from everturn.derive.times import duration, iso
 
-    found = turns(cx.store(), scope, wanted, top)
+    found = list_turn_rows(cx.store(), scope, wanted, top)
     if cx.json:
         cx.out.emit_json("turns", [asdict(one) | {"started": iso(one.started) or None} for one in found])
     elif found:
-        known = analysing.names(cx.store(), found)
+        known = analysing.short_names(cx.store(), found)
         rows = [
             [
                 known[one.agent, one.session], str(one.turn), iso(one.started)[:16].replace("T", " "),
@@ -74,20 +81,20 @@ def _list(cx: frame.Context, scope: Scope, wanted: Wanted, top: int) -> int:
     return 0 if found else _nothing(cx, scope, wanted)
 
 
-def _shapes(cx: frame.Context, scope: Scope, wanted: Wanted, top: int) -> int:
-    from everturn.analyse.turns import shapes
+def _shapes(cx: frame.CommandContext, scope: AnalyticsScope, wanted: TurnFilter, top: int) -> int:
+    from everturn.analyse.turns import list_shape_rows
     from everturn.derive.times import duration
 
-    found, different, total = shapes(cx.store(), scope, wanted, top)
+    found, different, total = list_shape_rows(cx.store(), scope, wanted, top)
     if cx.json:
         more: dict[str, Any] = {"different": different, "turns": total}
         cx.out.emit_json("turn_patterns", found, **more)
     elif found:
-        known = analysing.names(cx.store(), (one.evidence[0] for one in found if one.evidence))
+        known = analysing.short_names(cx.store(), (one.evidence[0] for one in found if one.evidence))
         rows = [
             [
                 f"{one.n:,}", f"{one.sessions:,}", f"{one.calls:.1f}", analysing.percent(one.failed),
-                duration(one.tool_ms), analysing.look_up(one.evidence, known), one.shape,
+                duration(one.tool_ms), analysing.example_text(one.evidence, known), one.shape,
             ]
             for one in found
         ]  # fmt: skip
@@ -97,13 +104,17 @@ def _shapes(cx: frame.Context, scope: Scope, wanted: Wanted, top: int) -> int:
     return 0 if found else _nothing(cx, scope, wanted)
 
 
-def _nothing(cx: frame.Context, scope: Scope, wanted: Wanted) -> int:
+def _nothing(cx: frame.CommandContext, scope: AnalyticsScope, wanted: TurnFilter) -> int:
     """Say that no turn fits; where a tool of the pattern is not known, that is why."""
-    from everturn.analyse.inspect import known, near
+    from everturn.analyse.inspect import known_tools, similar_tools
 
     for part in wanted.pattern.parts if wanted.pattern else ():
-        if part.tool and not known(cx.store(), scope, part.tool) and (others := near(cx.store(), scope, part.tool)):
+        if (
+            part.tool
+            and not known_tools(cx.store(), scope, part.tool)
+            and (others := similar_tools(cx.store(), scope, part.tool))
+        ):
             cx.out.warn(f"no turn fits, and no tool {part.tool!r} was called; did you mean {', '.join(others)}?")
             return 3
     chosen = wanted.pattern is not None or wanted.min_length > 1 or wanted.failed
-    return analysing.nothing(cx, scope, "no turn fits", chosen)
+    return analysing.print_nothing(cx, scope, "no turn fits", chosen)

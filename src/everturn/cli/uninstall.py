@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from everturn.cli import frame, installation
-from everturn.errors import NothingFound, Usage
+from everturn.errors import NothingFound, UsageError
 
 if TYPE_CHECKING:
-    from everturn.capture.installing import Plan, Record
+    from everturn.capture.installing import InstallPlan, InstallRecord
 
-_WORD = "erase"
-_BESIDE = ("", "-wal", "-shm", "-journal")
+_CONFIRM_WORD = "erase"
+_DATABASE_ENDINGS = ("", "-wal", "-shm", "-journal")
 
 
 @click.command(
@@ -33,7 +33,9 @@ _BESIDE = ("", "-wal", "-shm", "-journal")
 @click.option("--dry-run", is_flag=True, help="Only show what would be changed.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @frame.common
-def command(cx: frame.Context, agent: str, project: bool, service: bool, purge: bool, dry_run: bool, yes: bool) -> int:
+def command(
+    cx: frame.CommandContext, agent: str, project: bool, service: bool, purge: bool, dry_run: bool, yes: bool
+) -> int:
     """Take everturn out of AGENT (or `all`): each file becomes what it was before.
 
     A file that was changed since it was installed keeps those changes and loses our entries. The archive stays, unless you
@@ -42,37 +44,39 @@ def command(cx: frame.Context, agent: str, project: bool, service: bool, purge: 
     from everturn.capture.installing import plan_uninstall, records
 
     if not (agent or service or purge):
-        raise Usage("which agent? `all` for every one; or --service, or --purge")
-    folder = installation.folder(cx)
-    found = [one for one in records(folder) if purge or _is_meant(one, agent, project, service)]
+        raise UsageError("which agent? `all` for every one; or --service, or --purge")
+    folder = installation.record_folder(cx)
+    found = [one for one in records(folder) if purge or _is_chosen(one, agent, project, service)]
     if not found and not purge:
         raise NothingFound("nothing of that is installed; `everturn install --help` says how")
     plans = [(record, plan_uninstall(record, folder)) for record in found]
-    ours = _everything(cx) if purge else []
+    ours = _list_own_files(cx) if purge else []
     _show(cx, plans, ours, dry_run)
     if dry_run:
         return 0
     _ask(cx, purge, yes, _database(cx) in ours)
-    _do(cx, plans)
+    _take_out_plans(cx, plans)
     for path in ours:
         _erase(cx, path)
     return 4 if any(plan.refused for _, plan in plans) else 0
 
 
-def _is_meant(record: Record, agent: str, project: bool, service: bool) -> bool:
+def _is_chosen(record: InstallRecord, agent: str, project: bool, service: bool) -> bool:
     if record.name == installation.SERVICE:
         return service or agent == installation.ALL
     if project and record.project != str(Path.cwd()):
         return False
     name = record.name.partition("@")[0]
     return agent == installation.ALL or (
-        bool(agent) and name == installation.named(agent).name and (project or not record.project)
+        bool(agent) and name == installation.find_agent(agent).name and (project or not record.project)
     )
 
 
-def _show(cx: frame.Context, plans: list[tuple[Record, Plan]], ours: list[Path], dry_run: bool) -> None:
+def _show(
+    cx: frame.CommandContext, plans: list[tuple[InstallRecord, InstallPlan]], ours: list[Path], dry_run: bool
+) -> None:
     for _, plan in plans:
-        installation.show(cx, plan)
+        installation.show_plan(cx, plan)
     if cx.json:
         items = [item for record, plan in plans for item in installation.as_items(record.name, plan)]
         cx.out.emit_json("uninstall", items, dry_run=dry_run, erased=[str(path) for path in ours])
@@ -80,36 +84,36 @@ def _show(cx: frame.Context, plans: list[tuple[Record, Plan]], ours: list[Path],
         cx.out.say(f"to be erased: {path}")
 
 
-def _ask(cx: frame.Context, purge: bool, yes: bool, has_archive: bool) -> None:
+def _ask(cx: frame.CommandContext, purge: bool, yes: bool, has_archive: bool) -> None:
     if yes:
         return
     if purge:
         if has_archive:
             cx.out.say("This erases the archive for good; what agents have deleted themselves is nowhere else.")
-        if click.prompt(f"Type {_WORD} to go on", err=True, default="", show_default=False) != _WORD:
+        if click.prompt(f"Type {_CONFIRM_WORD} to go on", err=True, default="", show_default=False) != _CONFIRM_WORD:
             raise click.Abort
     elif not click.confirm("Make these changes?", err=True):
         raise click.Abort
 
 
-def _do(cx: frame.Context, plans: list[tuple[Record, Plan]]) -> None:
+def _take_out_plans(cx: frame.CommandContext, plans: list[tuple[InstallRecord, InstallPlan]]) -> None:
     from everturn.capture.installing import take_out
 
     for record, plan in plans:
         for line in installation.run_all(record.stop):
             cx.out.warn(f"could not be run: {line}")
         try:
-            take_out(plan, record, installation.folder(cx))
+            take_out(plan, record, installation.record_folder(cx))
         except OSError as failure:
-            raise installation.failed(failure) from None
+            raise installation.write_failure(failure) from None
         cx.out.say(f"{record.name}: taken out")
 
 
-def _database(cx: frame.Context) -> Path:
+def _database(cx: frame.CommandContext) -> Path:
     return Path(cx.settings.db.removeprefix("sqlite:"))
 
 
-def _everything(cx: frame.Context) -> list[Path]:
+def _list_own_files(cx: frame.CommandContext) -> list[Path]:
     """What is ours on this machine. A folder that the user named may hold other things too, so each is named."""
     from everturn.store.vectors import ENDING, vectors_place
 
@@ -123,13 +127,13 @@ def _everything(cx: frame.Context) -> list[Path]:
     databases = [database, settings.data / "sample.db", *settings.data.glob(f"*{ENDING}")]
     databases += [place for one in databases[:2] if (place := vectors_place(str(one), settings.data, "")) is not None]
     for path in databases:
-        found += [path.with_name(path.name + more) for more in _BESIDE]
+        found += [path.with_name(path.name + more) for more in _DATABASE_ENDINGS]
         found += sorted(path.parent.glob(f"{path.name}.before-*"))
     found += [settings.data / "chats", settings.data / "handed-over", settings.state, settings.config]
     return list(dict.fromkeys(path for path in found if path.exists()))
 
 
-def _erase(cx: frame.Context, path: Path) -> None:
+def _erase(cx: frame.CommandContext, path: Path) -> None:
     try:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

@@ -16,15 +16,15 @@ from everturn.cli import frame
     "--live/--no-live", default=True, help="Also compare with the agents' files on this machine, byte by byte."
 )
 @frame.common
-def command(cx: frame.Context, live: bool) -> int:
+def command(cx: frame.CommandContext, live: bool) -> int:
     """Hash every stored byte again, account for every record, and compare with the live sources.
 
     Exit code 1 if anything in the archive is wrong, 4 if only live files differ from it.
     """
-    from everturn.capture.verify import verify
+    from everturn.capture.verify import verify_archive
 
     with cx.out.progress("verify") as step:
-        found = verify(cx.store(), cx.settings.machine, lambda done, total, path: step(done, path, total), live)
+        found = verify_archive(cx.store(), cx.settings.machine, lambda done, total, path: step(done, path, total), live)
     if cx.json:
         cx.out.emit_json("verify", found.wrong + found.differs, findings=asdict(found))
     else:

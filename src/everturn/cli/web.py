@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 @click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
 @click.option("--private", is_flag=True, help="Answer only those who have the key in the address that is printed.")
 @frame.common
-def command(cx: frame.Context, port: int | None, opens: bool, private: bool) -> int:
+def command(cx: frame.CommandContext, port: int | None, opens: bool, private: bool) -> int:
     """Serve pages over the archive to a browser on this machine, until Ctrl-C.
 
     Nothing is sent anywhere and nothing is loaded from elsewhere. Secrets are masked. Other machines, and pages of other
     sites in your browser, are not answered; other users of this machine are, unless --private is given. Needs starlette and uvicorn: pip install 'everturn[web]'.
     """
     _import_server()
-    from everturn.web.serving import serve
+    from everturn.web.serving import serve_site
 
     if cx.settings.is_missing:
         raise NoArchive(cx.settings.db)
@@ -51,15 +51,15 @@ def command(cx: frame.Context, port: int | None, opens: bool, private: bool) -> 
             click.launch(address)
 
     cx.store()  # what cannot be opened is said before anything is served
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, _raise_interrupt)
     try:
-        serve(_site(cx, new_id() if private else ""), port, ready)
+        serve_site(_make_site(cx, new_id() if private else ""), port, ready)
     except KeyboardInterrupt:  # the way to end it
         pass
     return 0
 
 
-def _interrupt(number: int, frame: Any) -> None:
+def _raise_interrupt(number: int, frame: Any) -> None:
     """Being told to end is the same as Ctrl-C; the server gives it back once everything is closed."""
     raise KeyboardInterrupt
 
@@ -74,20 +74,20 @@ def _import_server() -> None:
         ) from None
 
 
-def _site(cx: frame.Context, key: str) -> Site:
-    from everturn.cli.restoring import asker_for
-    from everturn.llm.configured import names
-    from everturn.web.archive import Archive
+def _make_site(cx: frame.CommandContext, key: str) -> Site:
+    from everturn.cli.restoring import open_asker
+    from everturn.llm.configured import model_names
+    from everturn.web.archive import WebArchive
     from everturn.web.site import Site
 
     settings = cx.settings
     return Site(
-        Archive(settings.db),
+        WebArchive(settings.db),
         cx.places(),
         machine=settings.machine,
         folder=None if settings.db.startswith(("postgres", "memory:")) else Path(settings.db).parent,
-        models=tuple(names(settings.models)),
-        open_model=lambda store, session, model: asker_for(cx, store, session, model),
+        models=tuple(model_names(settings.models)),
+        open_model=lambda store, session, model: open_asker(cx, store, session, model),
         prices=settings.prices,
         warn=cx.out.warn,
         key=key,

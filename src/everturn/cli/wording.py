@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from everturn.derive.printable import cut
+from everturn.derive.printable import cut_cells
 
 if TYPE_CHECKING:
     from everturn.cli.output import Output
@@ -31,24 +31,26 @@ class Pen:
 
 def in_one_line(out: Output, text: str, width: int) -> str:
     """The beginning of the text on one line of at most `width` cells."""
-    return cut(" ".join(out.text(text, "\n\t").split()), width)
+    return cut_cells(" ".join(out.text(text, "\n\t").split()), width)
 
 
-def in_lines(out: Output, text: str, most: int) -> tuple[Iterator[str], int]:
+def first_lines(out: Output, text: str, most: int) -> tuple[Iterator[str], int]:
     """The first lines of the text and how many there are beyond; `most` 0 is all of them."""
     shown = out.text(text, "\n\t").strip("\n")
     beyond = shown.count("\n") + 1 - most
     if not most:
-        return _lines(shown, shown.count("\n") + 1), 0
+        return _iterate_lines(shown, shown.count("\n") + 1), 0
     if beyond <= 1:  # a word about one more line would take as much room as the line
         most, beyond = most + 1, 0
-    return (line if len(line) <= _LONG_LINE else f"{line[:_LONG_LINE]}…" for line in _lines(shown, most)), beyond
+    return (
+        line if len(line) <= _LONG_LINE else f"{line[:_LONG_LINE]}…" for line in _iterate_lines(shown, most)
+    ), beyond
 
 
 _LONG_LINE = 2000
 
 
-def _lines(text: str, most: int) -> Iterator[str]:
+def _iterate_lines(text: str, most: int) -> Iterator[str]:
     """Line by line: a list of the lines of a long output would take many times its size."""
     start = 0
     for _ in range(most):
@@ -59,7 +61,7 @@ def _lines(text: str, most: int) -> Iterator[str]:
         start = end + 1
 
 
-def folder(workspace: str) -> str:
+def folder_text(workspace: str) -> str:
     """The last two parts of a path, which is what people know their projects by."""
     parts = [part for part in re.split(r"[/\\]", workspace) if part]
     return "/".join(parts[-2:])

@@ -53,10 +53,10 @@ def fold(text: str) -> str:
     return text if text.isascii() else text.encode("ascii", _HANDLER).decode()
 
 
-def indexed(text: str) -> str:
+def index_text(text: str) -> str:
     """The folded text, followed by the pieces of its compound names."""
     folded = fold(text)
-    pieces = _pieces(folded[:_NAMES_WITHIN])
+    pieces = _name_parts(folded[:_NAMES_WITHIN])
     return f"{folded}\n{pieces}" if pieces else folded
 
 
@@ -79,7 +79,7 @@ def each_term(text: str) -> Iterator[str]:
     return (match[0] for match in _TERM.finditer(fold(text).lower()))
 
 
-def _pieces(folded: str) -> str:
+def _name_parts(folded: str) -> str:
     # Through bytes and a set of words, because a pattern over the whole text takes twice as long.
     words = dict.fromkeys(folded.encode("ascii", "replace").translate(_ALPHANUMERIC).split())
     names = [word for word in words if not (word.islower() or word.istitle() or word.isupper() or word.isdigit())]
@@ -108,7 +108,7 @@ _fold_short = lru_cache(4096)(_fold_run)  # the dash, the quotes, an arrow, a ru
 codecs.register_error(_HANDLER, _fold_foreign)
 
 
-class _Folded(dict[int, str]):
+class _FoldTable(dict[int, str]):
     """Code point → what is indexed for it, worked out when first seen. Bounded: a stranger's file fills no memory."""
 
     def __missing__(self, point: int) -> str:
@@ -118,7 +118,7 @@ class _Folded(dict[int, str]):
         return folded
 
 
-_FOLDED = _Folded()
+_FOLDED = _FoldTable()
 
 
 def _fold_point(point: int) -> str:

@@ -1,6 +1,6 @@
 """The files a tool call touched.
 
-`touched` gives (action, path) pairs of one call that went well: only what is sure, from the call, its result, the words of
+`touched_files` gives (action, path) pairs of one call that went well: only what is sure, from the call, its result, the words of
 a shell command and the reports that version control and patch print. Paths stay as they were given; nothing is looked up
 on a disk. Never raises, and looks at a bounded part of long commands and outputs.
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from everturn.derive.patches import patched
-from everturn.derive.shellwords import Command, simple_commands
+from everturn.derive.patches import patched_files
+from everturn.derive.shellwords import ShellCommand, split_commands
 from everturn.model.conversation import CallEnd, CallStart
 
 Touch = tuple[str, str]
@@ -24,45 +24,45 @@ _ACTION = {"read": "read", "edit": "edited", "create": "created", "delete": "del
 _TELLING = re.compile(r">|\b(?:rm|mv|cp|touch|tee|cat|head|tail|sed)\b")
 
 
-def touched(call: CallStart, end: CallEnd, output: str) -> list[Touch]:
+def touched_files(call: CallStart, end: CallEnd, output: str) -> list[Touch]:
     """What a successful call did to which files, in order and without repeats; nothing for one that failed."""
     if end.is_error:
         return []
     action, path = end.action or _ACTION.get(call.kind, ""), end.path or call.path
     found: list[Touch] = [(action, path), *end.others] if action and path else list(end.others)
-    found += [(_ACTION[kind], place) for kind, place in patched(_patch(call))]
+    found += [(_ACTION[kind], place) for kind, place in patched_files(_patch_text(call))]
     if call.kind == "shell" and not end.exit_status:
         output = output if len(output) <= 2 * _LOOKED_AT else f"{output[:_LOOKED_AT]}\n{output[-_LOOKED_AT:]}"
-        found += _by_command(call.command, output)
-        found += _by_output(call.command[:_LOOKED_AT], output)
+        found += _touched_by_command(call.command, output)
+        found += _touched_by_output(call.command[:_LOOKED_AT], output)
     return list(dict.fromkeys(found))
 
 
-def _patch(call: CallStart) -> str:
+def _patch_text(call: CallStart) -> str:
     """The text that may be a patch: a command, the whole input, or its one argument."""
     given = call.input.get("input") if isinstance(call.input, dict) else call.input
     return call.command or (given if isinstance(given, str) else "")
 
 
 # what the command says ------------------------------------------------------------------------------------------------
-def _by_command(command: str, output: str) -> list[Touch]:
+def _touched_by_command(command: str, output: str) -> list[Touch]:
     text = command[:_LOOKED_AT]
     if not _TELLING.search(text):
         return []
     found: list[Touch] = []
     folder: str | None = ""  # where relative paths begin; None when that is in doubt
-    for one in simple_commands(text, complete=len(command) <= _LOOKED_AT):
+    for one in split_commands(text, complete=len(command) <= _LOOKED_AT):
         if one.name in ("cd", "pushd", "popd"):
-            folder = _entered(folder, one)
+            folder = _enter_folder(folder, one)
             continue
         if one.silent and not one.last:
             continue
-        found += [(action, place) for action, path in _of_command(one) if (place := _placed(folder, path))]
+        found += [(action, place) for action, path in _command_touches(one) if (place := _place_path(folder, path))]
     refusals = _refusals(output) if found else []
-    return [touch for touch in found if not _refused(touch[1], refusals)] if refusals else found
+    return [touch for touch in found if not _is_refused(touch[1], refusals)] if refusals else found
 
 
-def _of_command(one: Command) -> Iterator[Touch]:
+def _command_touches(one: ShellCommand) -> Iterator[Touch]:
     names = [word.text if word.sure else "" for word in one.words]
     if " ".join(names[:2]) in _PROGRAMS:
         names = [" ".join(names[:2]), *names[2:]]
@@ -91,18 +91,18 @@ def _operands(words: list[str], options: re.Pattern[str]) -> list[str] | None:
     return operands
 
 
-def _each(action: str) -> Callable[[list[str]], Iterator[Touch]]:
+def _touch_each(action: str) -> Callable[[list[str]], Iterator[Touch]]:
     return lambda operands: ((action, path) for path in operands)
 
 
-def _moved(operands: list[str]) -> Iterator[Touch]:
-    copies = list(_copied(operands))
+def _move_touches(operands: list[str]) -> Iterator[Touch]:
+    copies = list(_copy_touches(operands))
     if all(operands):
         yield from (("deleted", path) for path in operands[:-1])
     yield from copies
 
 
-def _copied(operands: list[str]) -> Iterator[Touch]:
+def _copy_touches(operands: list[str]) -> Iterator[Touch]:
     if len(operands) < 2 or not all(operands):
         return
     *sources, target = operands
@@ -117,27 +117,27 @@ def _read_parts(operands: list[str]) -> Iterator[Touch]:
     return (("read", path) for path in operands if not re.fullmatch(r"[+-]?\d+[kKMG]?", path))
 
 
-def _printed(operands: list[str]) -> Iterator[Touch]:
+def _sed_touches(operands: list[str]) -> Iterator[Touch]:
     """sed -n: the first operand is the script."""
     return (("read", path) for path in operands[1:])
 
 
 _PROGRAMS: dict[str, tuple[re.Pattern[str], Callable[[list[str]], Iterator[Touch]]]] = {
-    "rm": (re.compile(r"-[rRfvdiI]+|--(?:recursive|force|verbose)"), _each("deleted")),
-    "git rm": (re.compile(r"-[rfq]+|--(?:force|quiet)"), _each("deleted")),
-    "mv": (re.compile(r"-[fvi]+|--(?:force|verbose)"), _moved),
-    "git mv": (re.compile(r"-[fvk]+|--(?:force|verbose)"), _moved),
-    "cp": (re.compile(r"-[rRafvpPdLi]+|--(?:recursive|archive|force|verbose)"), _copied),
-    "touch": (re.compile(r"-[am]+"), _each("created")),
-    "tee": (re.compile(r"-[ai]+|--append"), _each("created")),
-    "cat": (re.compile(r"-[nbsAeEtTuv]+|--(?:number|show-all)"), _each("read")),
+    "rm": (re.compile(r"-[rRfvdiI]+|--(?:recursive|force|verbose)"), _touch_each("deleted")),
+    "git rm": (re.compile(r"-[rfq]+|--(?:force|quiet)"), _touch_each("deleted")),
+    "mv": (re.compile(r"-[fvi]+|--(?:force|verbose)"), _move_touches),
+    "git mv": (re.compile(r"-[fvk]+|--(?:force|verbose)"), _move_touches),
+    "cp": (re.compile(r"-[rRafvpPdLi]+|--(?:recursive|archive|force|verbose)"), _copy_touches),
+    "touch": (re.compile(r"-[am]+"), _touch_each("created")),
+    "tee": (re.compile(r"-[ai]+|--append"), _touch_each("created")),
+    "cat": (re.compile(r"-[nbsAeEtTuv]+|--(?:number|show-all)"), _touch_each("read")),
     "head": (re.compile(r"-[nc]?[+-]?\d*|-[qv]+|--lines=\d+"), _read_parts),
     "tail": (re.compile(r"-[nc]?[+-]?\d*|-[qvfF]+|--lines=\+?\d+"), _read_parts),
-    "sed -n": (re.compile(r"-[Er]"), _printed),
+    "sed -n": (re.compile(r"-[Er]"), _sed_touches),
 }
 
 
-def _entered(folder: str | None, one: Command) -> str | None:
+def _enter_folder(folder: str | None, one: ShellCommand) -> str | None:
     """Where `cd` leads. Only a plain path that must have been entered for the rest to run is sure."""
     words = one.words[1:]
     sure = (
@@ -145,10 +145,10 @@ def _entered(folder: str | None, one: Command) -> str | None:
     )
     if not sure or folder is None:
         return None
-    return _placed(folder, words[0].text)
+    return _place_path(folder, words[0].text)
 
 
-def _placed(folder: str | None, path: str) -> str:
+def _place_path(folder: str | None, path: str) -> str:
     """A path seen from where the command began; empty for what is none."""
     if not path or path == "-" or len(path) > _LONGEST_PATH or "\n" in path or path.startswith(("/dev/", "/proc/")):
         return ""
@@ -169,7 +169,7 @@ def _refusals(output: str) -> list[str]:
     return [line for line in output.splitlines() if any(words in line for words in _REFUSALS)]
 
 
-def _refused(path: str, refusals: list[str]) -> bool:
+def _is_refused(path: str, refusals: list[str]) -> bool:
     name = path.rstrip("/").rsplit("/", 1)[-1]
     return any(name in line for line in refusals)
 
@@ -187,7 +187,7 @@ _OCTAL = re.compile(r"\\([0-7]{3}|.)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
-def _by_output(command: str, output: str) -> Iterator[Touch]:
+def _touched_by_output(command: str, output: str) -> Iterator[Touch]:
     """Reports of version control and patch. A listing of old history looks the same, so the command must be one that acts."""
     if not any(mark in output for mark in (" mode ", "rename ", "patching file", "rm '")):
         return
@@ -195,16 +195,16 @@ def _by_output(command: str, output: str) -> Iterator[Touch]:
     for report in _REPORT.finditer(output):
         verb, path, renamed, patched, removed = report.groups()
         if commits and path:
-            yield f"{verb}d", _plain(path)
+            yield f"{verb}d", _unquote_path(path)
         elif commits and renamed:
-            yield from _renamed(renamed)
+            yield from _rename_touches(renamed)
         elif patched and re.search(r"\bpatch\b", command):
-            yield "edited", _plain(patched.strip("'"))
+            yield "edited", _unquote_path(patched.strip("'"))
         elif removed and "git" in command:
             yield "deleted", removed
 
 
-def _renamed(text: str) -> Iterator[Touch]:
+def _rename_touches(text: str) -> Iterator[Touch]:
     """`a => b`, or `x/{a => b}/y` where only a part differs."""
     head, _, behind = text.partition("{")
     inner, _, rest = behind.partition("}")
@@ -214,11 +214,11 @@ def _renamed(text: str) -> Iterator[Touch]:
         yield "created", f"{head}{new}{rest}".replace("//", "/")
     elif text.count(" => ") == 1:
         old, new = text.split(" => ")
-        yield "deleted", _plain(old)
-        yield "created", _plain(new)
+        yield "deleted", _unquote_path(old)
+        yield "created", _unquote_path(new)
 
 
-def _plain(path: str) -> str:
+def _unquote_path(path: str) -> str:
     """A path without the quotes and octal bytes that git puts around unusual names."""
     if len(path) < 2 or path[0] != '"' or path[-1] != '"':
         return path

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from everturn.derive.pattern import Chars, Choice, Edge, Node, Repeat, Sequence, is_word
-from everturn.errors import Usage
+from everturn.derive.pattern import Chars, Node, RegexChoice, RegexEdge, RegexSequence, Repeat, is_word
+from everturn.errors import UsageError
 
 Span = tuple[int, int]
 
@@ -24,7 +24,7 @@ _MOST_PATHS = 20_000
 _EDGE, _WORD, _OTHER = 0, 1, 2
 
 
-class Spent(Exception):
+class EffortExhausted(Exception):
     """The effort is used up."""
 
 
@@ -43,7 +43,7 @@ class Effort:
         """Do that much; raises Spent when there is nothing left afterwards."""
         self.left -= units
         if self.left <= 0:
-            raise Spent
+            raise EffortExhausted
 
 
 class Finder:
@@ -65,9 +65,9 @@ class Finder:
             end = self._end(line, at, effort)
             if end is None:
                 return
-            start = self._backward.reach(line, end, at, effort)
+            start = self._backward.longest_match(line, end, at, effort)
             start = end if start is None else start
-            last = self._anchored.reach(line, start, len(line), effort)
+            last = self._anchored.longest_match(line, start, len(line), effort)
             end = max(end, last or 0)
             if end > start:
                 yield start, end
@@ -107,7 +107,7 @@ class _Machine:
 
     def __init__(self, node: Node, floating: bool = False, reverse: bool = False) -> None:
         self._step = -1 if reverse else 1
-        places = _Places(reverse)
+        places = _PlaceTable(reverse)
         self._entry = places.enter(node, places.add(None))
         self._places = places.all
         self._minds_words = places.minds_words
@@ -123,7 +123,7 @@ class _Machine:
         beside = at - 1 if self._step > 0 else at
         return self._state(self._start, self._kind(line, beside), False)
 
-    def reach(self, line: str, at: int, limit: int, effort: Effort) -> int | None:
+    def longest_match(self, line: str, at: int, limit: int, effort: Effort) -> int | None:
         """How far the longest match that begins here goes, up to a limit."""
         state = self.beginning(line, at, effort)
         begun, found = at, None
@@ -193,10 +193,10 @@ class _Machine:
 
 
 #: What is waited for, if anything, and where one may go then.
-_Place = tuple[Chars | Edge | None, tuple[int, ...]]
+_Place = tuple[Chars | RegexEdge | None, tuple[int, ...]]
 
 
-class _Places:
+class _PlaceTable:
     """The places of a pattern, by number; None is the end."""
 
     def __init__(self, reverse: bool) -> None:
@@ -214,23 +214,23 @@ class _Places:
         """The place where a part of the pattern begins that goes on with `after`."""
         self._entered += 1
         if self._entered > 4 * _MOST_PLACES or len(self.all) > _MOST_PLACES:
-            raise Usage("the pattern is too large with its repeats written out; repeat fewer times")
+            raise UsageError("the pattern is too large with its repeats written out; repeat fewer times")
         if isinstance(node, Chars):
             return self.add((node, (after,)))
-        if isinstance(node, Edge):
+        if isinstance(node, RegexEdge):
             return self._edge(node, after)
-        if isinstance(node, Sequence):
+        if isinstance(node, RegexSequence):
             for part in node.parts if self._reverse else reversed(node.parts):
                 after = self.enter(part, after)
             return after
-        if isinstance(node, Choice):
+        if isinstance(node, RegexChoice):
             return self.add((None, tuple(self.enter(part, after) for part in node.parts)))
         return self._repeat(node, after)
 
-    def _edge(self, node: Edge, after: int) -> int:
+    def _edge(self, node: RegexEdge, after: int) -> int:
         self.minds_words = self.minds_words or node.kind in "bB"
         kind = {"^": "$", "$": "^"}.get(node.kind, node.kind) if self._reverse else node.kind
-        return self.add((Edge(kind), (after,)))
+        return self.add((RegexEdge(kind), (after,)))
 
     def _repeat(self, node: Repeat, after: int) -> int:
         if node.most is None:

@@ -10,7 +10,7 @@ import re
 
 from msgspec import Struct
 
-from everturn.derive.failures import tried
+from everturn.derive.failures import strip_attempt
 from everturn.derive.printable import one_line
 from everturn.model.conversation import CallStart
 
@@ -34,9 +34,9 @@ _DOCUMENT = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n\s*([^\n]{1,500})")
 _DRY = re.compile(r"--dry-run|--no-commit|\s-n\b(?=.*cherry)")
 
 
-def commits(start: CallStart, output: str, went_well: bool) -> list[Commit]:
+def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]:
     """What a call committed, in order."""
-    text = start.command if start.kind == "shell" else _words(start)
+    text = start.command if start.kind == "shell" else _git_command_line(start)
     if not text or not _COMMITS.search(text[:_LOOKED_AT]) or _DRY.search(text[:_LOOKED_AT]):
         return []
     amends = "--amend" in text
@@ -44,15 +44,15 @@ def commits(start: CallStart, output: str, went_well: bool) -> list[Commit]:
     found = [Commit(report[1], one_line(report[2], _SUBJECT), amends) for report in _REPORT.finditer(shown)]
     if found or not went_well or start.kind != "shell" or _REFUSED.search(shown):
         return found
-    quiet = any(_COMMIT.match(part) for part in tried(text).proven) or ("<<" in text and _COMMIT.search(text))
-    subject = _subject(text) if quiet else ""
+    quiet = any(_COMMIT.match(part) for part in strip_attempt(text).proven) or ("<<" in text and _COMMIT.search(text))
+    subject = _commit_subject(text) if quiet else ""
     return [Commit("", subject, amends)] if subject else []
 
 
 _REFUSED = re.compile(r"nothing to commit|no changes added|Aborting commit|nothing added to commit")
 
 
-def _words(start: CallStart) -> str:
+def _git_command_line(start: CallStart) -> str:
     """The arguments of a tool that speaks to version control, as a command line."""
     if "git" not in start.name.lower() or not isinstance(start.input, dict):
         return ""
@@ -60,7 +60,7 @@ def _words(start: CallStart) -> str:
     return "git " + " ".join(word for word in words if isinstance(word, str)).removeprefix("git ")
 
 
-def _subject(text: str) -> str:
+def _commit_subject(text: str) -> str:
     after = text[_COMMIT.search(text).end() :] if _COMMIT.search(text) else ""  # type: ignore[union-attr]
     document = _DOCUMENT.search(after)
     if document:

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from itertools import accumulate
 
 
-class Cutting:
+class CutBytes:
     """The given parts of some data, in order, with `between` between them."""
 
     def __init__(self, data: bytes, parts: list[tuple[int, int]], between: bytes = b"") -> None:

@@ -18,8 +18,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from everturn.derive.late import late
-from everturn.derive.prose import sentences
+from everturn.derive.late import lazy_pattern
+from everturn.derive.prose import split_sentences
 
 PHRASES = (
     "like we discussed", "as before", "remember when", "go back to", "that file", "that error", "that function",
@@ -34,19 +34,19 @@ HINT = (
 _LOOKED_AT = 400_000  # characters of a window, from its end
 
 
-def reference(text: str, window_texts: Iterable[str]) -> str | None:
+def find_reference(text: str, window_texts: Iterable[str]) -> str | None:
     """The hint, when a prompt points to what the window does not hold; else None."""
     pointing = [
         (found, sentence.text)
-        for sentence in sentences(text)
+        for sentence in split_sentences(text)
         if not sentence.pasted
         for found in _PHRASE.finditer(sentence.text)
-        if _points(found, sentence.text)
+        if _is_pointing_back(found, sentence.text)
     ]
     if not pointing:
         return None
     window = _Window(window_texts, text)
-    return HINT if any(not _resolved(found, said, window) for found, said in pointing) else None
+    return HINT if any(not _is_resolved(found, said, window) for found, said in pointing) else None
 
 
 def phrases_in(text: str) -> list[str]:
@@ -54,43 +54,43 @@ def phrases_in(text: str) -> list[str]:
     return [found[0].lower() for found in _PHRASE.finditer(text)]
 
 
-_PHRASE = late(r"\b(?:" + "|".join(phrase.replace(" ", r"\s+") for phrase in PHRASES) + r")\b", re.IGNORECASE)
+_PHRASE = lazy_pattern(r"\b(?:" + "|".join(phrase.replace(" ", r"\s+") for phrase in PHRASES) + r")\b", re.IGNORECASE)
 
 
 # whether it points ----------------------------------------------------------------------------------------------------
-_CLAUSE = late(
+_CLAUSE = lazy_pattern(
     r"\b(?:so|such|sure|ensure|ensures|means|says|said|given|note|assume|fact|confirm|in case|now|know|told|is|was|provided)\s+$",
     re.IGNORECASE,
 )
 #: After `that file` and its like: the noun goes on, so `that` is no pointer.
-_COMPOUND = late(
+_COMPOUND = lazy_pattern(
     r"\s+(?:names|paths|types|uploads?|access|systems?|handling|handlers?|codes|calls|signatures?|extensions?|sizes|formats|"
     r"permissions|locks?|descriptors?|reading|writing|changes|recovery|reporting|boundaries)\b",
     re.IGNORECASE,
 )
 #: Things that have a previous one outside of any conversation.
-_TECHNICAL = late(
+_TECHNICAL = lazy_pattern(
     r"\s+(?:\w+\s+)?(?:commits?|versions?|releases?|lines?|months?|weeks?|years?|days?|pages?|screens?|states?|values?|rows?|"
     r"elements?|nodes?|iterations?|branch|branches|tags?|index|item|items|chapters?|sections?|tabs?|buttons?|frames?|owner|"
     r"entry|token|hash|block|sibling|word|cell|record|character|run|build|deploy\w*|quarter|sprint|job|employer)\b",
     re.IGNORECASE,
 )
-_EARLIER = late(
+_EARLIER = lazy_pattern(
     r"\s+(?:than|versions?|releases?|commits?|dates?|in\s+(?:the\s+)?(?:file|function|line|pipeline|day|morning|process|chain|20\d\d)|"
     r"this\s+(?:year|month|week)|lines?|stages?|python|pythons|browsers?|ones)\b",
     re.IGNORECASE,
 )
-_BEFORE_EARLIER = late(
+_BEFORE_EARLIER = lazy_pattern(
     r"\b(?:much|\d+\s*\w+|minutes?|hours?|days?|weeks?|years?|start|wake|load\w*|run|fail|return|exit)\s+$", re.I
 )
-_BACK_TO = late(
+_BACK_TO = lazy_pattern(
     r"\s+(?:the\s+)?(?:\w+\s+)?(?:page|screen|menu|tab|start|top|beginning|main|master|sleep|work|zero|normal|original)\b",
     re.IGNORECASE,
 )
-_ALREADY = late(r"\s+(?:know|knew|are|is|were)\b", re.IGNORECASE)
+_ALREADY = lazy_pattern(r"\s+(?:know|knew|are|is|were)\b", re.IGNORECASE)
 
 
-def _points(found: re.Match[str], sentence: str) -> bool:
+def _is_pointing_back(found: re.Match[str], sentence: str) -> bool:
     """Whether the phrase is used in the sense that points back."""
     phrase = " ".join(found[0].lower().split())
     before, behind = sentence[: found.start()], sentence[found.end() :]
@@ -114,13 +114,13 @@ def _is_quoted(before: str, behind: str) -> bool:
 
 
 # whether the window holds it ------------------------------------------------------------------------------------------
-_FILE = late(r"[\w-]+\.(?!com\b|org\b|net\b|io\b)[A-Za-z][A-Za-z0-9]{0,5}\b(?!\.)|(?:/|\b)[\w.-]+/[\w.-]+")
-_ERROR = late(
+_FILE = lazy_pattern(r"[\w-]+\.(?!com\b|org\b|net\b|io\b)[A-Za-z][A-Za-z0-9]{0,5}\b(?!\.)|(?:/|\b)[\w.-]+/[\w.-]+")
+_ERROR = lazy_pattern(
     r"\b\w*(?:error|exception)\b|\btraceback\b|\bfail(?:ed|s|ure|ing)?\b|\bpanic\b|\bcannot\b|\bfatal\b", re.I
 )
-_FUNCTION = late(r"\b[A-Za-z_]\w*\(|\b(?:def|func|fn|function|method)\s+[`\w]|`[A-Za-z_]\w*`")
-_AWAY = late(r"\b(?:previous|earlier|last|other)\s+(?:session|conversation|chat|thread)\b", re.IGNORECASE)
-_WORD = late(r"[^\W_](?:[\w.'-]*[^\W_])?")
+_FUNCTION = lazy_pattern(r"\b[A-Za-z_]\w*\(|\b(?:def|func|fn|function|method)\s+[`\w]|`[A-Za-z_]\w*`")
+_AWAY = lazy_pattern(r"\b(?:previous|earlier|last|other)\s+(?:session|conversation|chat|thread)\b", re.IGNORECASE)
+_WORD = lazy_pattern(r"[^\W_](?:[\w.'-]*[^\W_])?")
 _IDLE = frozenset(
     """
     a an and are as at be been but by can could did do does done for from get go going got had has have he her him his how i
@@ -138,7 +138,7 @@ class _Window:
     """What the model can see, looked at once."""
 
     def __init__(self, texts: Iterable[str], prompt: str) -> None:
-        self.texts = _latest(texts)
+        self.texts = _latest_texts(texts)
         self.prompt = prompt
 
     def shows(self, pattern: re.Pattern[str]) -> bool:
@@ -152,7 +152,7 @@ class _Window:
         return not stems or any(2 * sum(stem in text for stem in stems) >= len(stems) for text in folded)
 
 
-def _latest(texts: Iterable[str]) -> list[str]:
+def _latest_texts(texts: Iterable[str]) -> list[str]:
     """The last texts of a window, the newest first, as many as are looked at."""
     kept: list[str] = []
     room = _LOOKED_AT
@@ -164,7 +164,7 @@ def _latest(texts: Iterable[str]) -> list[str]:
     return kept
 
 
-def _resolved(found: re.Match[str], sentence: str, window: _Window) -> bool:
+def _is_resolved(found: re.Match[str], sentence: str, window: _Window) -> bool:
     phrase = " ".join(found[0].lower().split())
     pattern = {"that file": _FILE, "that error": _ERROR, "that function": _FUNCTION}.get(phrase)
     if pattern is not None:
@@ -173,10 +173,10 @@ def _resolved(found: re.Match[str], sentence: str, window: _Window) -> bool:
         return False
     if _AWAY.search(sentence) and not phrase.startswith("that "):
         return any(_AWAY.search(text) for text in window.texts)
-    return phrase == "that thing" or window.speaks_of(_telling(sentence))
+    return phrase == "that thing" or window.speaks_of(_telling_words(sentence))
 
 
-def _telling(sentence: str) -> list[str]:
+def _telling_words(sentence: str) -> list[str]:
     words = (word.lower() for word in _WORD.findall(_PHRASE.sub(" ", sentence)))
     return list(dict.fromkeys(word for word in words if len(word) > 2 and word not in _IDLE))
 

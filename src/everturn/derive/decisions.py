@@ -5,7 +5,7 @@ No model: a sentence counts when it begins like an order (`never …`, `always �
 one too few than one too many: questions, reports (`it never works`, `I don't know`), code, quotes and logs do not count.
 A line with a mark that asks to be remembered is *pinned*: no view leaves it out.
 
-`stated` is for the words of a human, `announced` for the answer of a model, where only the mark `Decision:` counts.
+`find_decisions` is for the words of a human, `find_announcements` for the answer of a model, where only the mark `Decision:` counts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from everturn.derive.printable import one_line
-from everturn.derive.prose import Sentence, sentences
+from everturn.derive.prose import Sentence, split_sentences
 
 #: Longest excerpt of a text kept in a state.
 LONGEST = 200
@@ -25,7 +25,7 @@ _MOST_PASTED = 5
 _WORDIEST = 60  # words; beyond that it is a story, not a rule
 
 
-class Mark(Struct, frozen=True):
+class DecisionMark(Struct, frozen=True):
     """A decision or a constraint, in the words in which it was said."""
 
     text: str
@@ -34,12 +34,12 @@ class Mark(Struct, frozen=True):
     pinned: bool = False
 
 
-def stated(text: str) -> list[Mark]:
+def find_decisions(text: str) -> list[DecisionMark]:
     """The decisions and constraints in a message of a human, in order, each once."""
-    found: dict[str, Mark] = {}
+    found: dict[str, DecisionMark] = {}
     pasted = 0
-    for sentence in sentences(text):
-        mark = _mark(sentence)
+    for sentence in split_sentences(text):
+        mark = _sentence_mark(sentence)
         if mark is None or (sentence.pasted and pasted >= _MOST_PASTED):
             continue
         pasted += sentence.pasted
@@ -49,9 +49,9 @@ def stated(text: str) -> list[Mark]:
     return list(found.values())
 
 
-def announced(text: str) -> list[Mark]:
+def find_announcements(text: str) -> list[DecisionMark]:
     """The decisions that a model marked as such, one to a line."""
-    return list(_announced(text))[:_MOST]
+    return list(_announcement_marks(text))[:_MOST]
 
 
 def likeness(text: str) -> str:
@@ -59,33 +59,33 @@ def likeness(text: str) -> str:
     return " ".join(_WORD.findall(text.lower()))[:LONGEST]
 
 
-def _announced(text: str) -> Iterator[Mark]:
+def _announcement_marks(text: str) -> Iterator[DecisionMark]:
     for found in _ANNOUNCED.finditer(_FENCED.sub("\n", text)):
         words = one_line(found[1].strip(" *_"), LONGEST)
         if words:
-            yield Mark(words, "marker")
+            yield DecisionMark(words, "marker")
 
 
-def _mark(sentence: Sentence) -> Mark | None:
+def _sentence_mark(sentence: Sentence) -> DecisionMark | None:
     words = _POLITE.sub("", sentence.text.strip("*_ "))
     marker = _MARKER.match(words)
     if marker and not (sentence.pasted and marker[1].lower() in _REMARKS):
-        return _marked(marker[1].lower(), words[marker.end() :])
+        return _marker_mark(marker[1].lower(), words[marker.end() :])
     if sentence.text.rstrip("\"'*_) ").endswith("?") or len(words.split()) > _WORDIEST:
         return None
     excerpt = one_line(sentence.text, LONGEST)
     if _RULE.search(words) if not sentence.pasted else _STRICT.match(words):
-        return Mark(excerpt, "imperative", binds=True)
+        return DecisionMark(excerpt, "imperative", binds=True)
     if not sentence.pasted and _CHOICE.search(words):
-        return Mark(excerpt, "marker")
+        return DecisionMark(excerpt, "marker")
     return None
 
 
-def _marked(name: str, rest: str) -> Mark | None:
+def _marker_mark(name: str, rest: str) -> DecisionMark | None:
     words = one_line(rest.strip(" *_"), LONGEST)
     if not words:
         return None
-    return Mark(words, "marker", binds=name not in (*_DECIDED, *_REMARKS), pinned=name in _PINNED)
+    return DecisionMark(words, "marker", binds=name not in (*_DECIDED, *_REMARKS), pinned=name in _PINNED)
 
 
 _WORD = re.compile(r"[\w'’]+")

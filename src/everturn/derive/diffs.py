@@ -25,11 +25,11 @@ _BEGINNINGS = ("*** Begin Patch", "--- ", "diff --git", "@@", "Index: ")
 def diff_of(start: CallStart) -> list[str]:
     """The lines of the diff, without line ends; nothing when the call is no edit we can show so."""
     if start.kind not in ("edit", "create"):
-        return _patch(start.command) if _BEGINNINGS[0] in start.command else []
+        return _patch_lines(start.command) if _BEGINNINGS[0] in start.command else []
     given = start.input
     if isinstance(given, str):
-        return _patch(given)
-    return list(_of_arguments(given, start.path)) if isinstance(given, dict) else []
+        return _patch_lines(given)
+    return list(_diff_arguments(given, start.path)) if isinstance(given, dict) else []
 
 
 def style_of(line: str) -> str:
@@ -41,31 +41,31 @@ def style_of(line: str) -> str:
     return {"+": "added", "-": "removed"}.get(line[:1], "")
 
 
-def _of_arguments(given: dict[str, Any], path: str) -> Iterator[str]:
-    patch = _first(given, _PATCH)
+def _diff_arguments(given: dict[str, Any], path: str) -> Iterator[str]:
+    patch = _first_text(given, _PATCH)
     if patch is not None and patch.lstrip().startswith(_BEGINNINGS):
-        yield from _patch(patch)
+        yield from _patch_lines(patch)
         return
-    pairs = list(_pairs(given))
-    if not pairs and (whole := _first(given, _WHOLE)) is not None:
+    pairs = list(_edit_pairs(given))
+    if not pairs and (whole := _first_text(given, _WHOLE)) is not None:
         pairs = [("", whole)]
     for number, (old, new) in enumerate(pairs):
-        yield from _compared(old, new, path if number == 0 else "")
+        yield from _diff_texts(old, new, path if number == 0 else "")
 
 
-def _pairs(given: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _edit_pairs(given: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Every old text with the new one in its place."""
-    old, new = _first(given, _OLD), _first(given, _NEW)
+    old, new = _first_text(given, _OLD), _first_text(given, _NEW)
     if new is not None or old is not None:
         yield old or "", new or ""
     for name in _LISTS:
         listed = given.get(name)
         for one in listed if isinstance(listed, list) else ():
             if isinstance(one, dict):
-                yield from _pairs(one)
+                yield from _edit_pairs(one)
 
 
-def _compared(old: str, new: str, path: str) -> Iterator[str]:
+def _diff_texts(old: str, new: str, path: str) -> Iterator[str]:
     before, after = old.splitlines(), new.splitlines()
     if path:
         yield f"--- {path}" if before else "--- (new)"
@@ -80,9 +80,9 @@ def _compared(old: str, new: str, path: str) -> Iterator[str]:
         yield "@@" if line.startswith("@@") else line
 
 
-def _patch(text: str) -> list[str]:
+def _patch_lines(text: str) -> list[str]:
     return text.splitlines() if text.lstrip().startswith(_BEGINNINGS) or _BEGINNINGS[0] in text else []
 
 
-def _first(given: dict[str, Any], names: tuple[str, ...]) -> str | None:
+def _first_text(given: dict[str, Any], names: tuple[str, ...]) -> str | None:
     return next((given[name] for name in names if isinstance(given.get(name), str)), None)

@@ -40,10 +40,10 @@ def excerpt(text: str, phrases: list[str], width: int = 160) -> tuple[str, Spans
     A phrase that ends in `*` matches the beginning of a word. Without any match it is the beginning of the text.
     """
     wanted = [pattern for phrase in phrases[:_PHRASES] if (pattern := _pattern(phrase))]
-    best = _best_place(text, wanted, width)
+    best = _best_window(text, wanted, width)
     if not best:
         return one_line(text, width), []
-    return _snippet(text, best, width)
+    return _excerpt_around(text, best, width)
 
 
 def excerpt_at(text: str, spans: Spans, width: int = 160) -> tuple[str, Spans]:
@@ -51,15 +51,15 @@ def excerpt_at(text: str, spans: Spans, width: int = 160) -> tuple[str, Spans]:
     if not spans:
         return one_line(text, width), []
     near = [span for span in spans if span[1] - spans[0][0] <= width] or spans[:1]
-    return _snippet(text, [(start, end, 0) for start, end in near], width)
+    return _excerpt_around(text, [(start, end, 0) for start, end in near], width)
 
 
-def held(text: str, phrases: list[str]) -> set[int]:
+def find_phrases(text: str, phrases: list[str]) -> set[int]:
     """The numbers of the phrases that stand in a text."""
     wanted = {number: pattern for number, phrase in enumerate(phrases) if (pattern := _pattern(phrase))}
     found: set[int] = set()
     for start in range(0, min(len(text), _PIECE * _PIECES), _PIECE):
-        folded = _folded(text[start : start + _PIECE + _OVERLAP])
+        folded = _fold_text(text[start : start + _PIECE + _OVERLAP])
         found |= {
             number
             for number, patterns in wanted.items()
@@ -70,24 +70,24 @@ def held(text: str, phrases: list[str]) -> set[int]:
     return found
 
 
-def _best_place(text: str, wanted: list[_Patterns], width: int) -> list[Match]:
+def _best_window(text: str, wanted: list[_Patterns], width: int) -> list[Match]:
     """The matches that stand together in the best window: most phrases, then most matches, then the first."""
     best: list[Match] = []
     for start in range(0, min(len(text), _PIECE * _PIECES), _PIECE):
         # Pieces overlap by a window, so that nothing is missed between two of them.
-        folded = _folded(text[start : start + _PIECE + width])
+        folded = _fold_text(text[start : start + _PIECE + width])
         matches = sorted(
-            match for number, patterns in enumerate(wanted) for match in _matches(folded, patterns, number)
+            match for number, patterns in enumerate(wanted) for match in _find_phrase(folded, patterns, number)
         )
-        found = _densest(matches, width)
-        if _worth(found) > _worth(best):
+        found = _densest_matches(matches, width)
+        if _window_worth(found) > _window_worth(best):
             best = [(start + first, start + last, number) for first, last, number in found]
         if len({number for _, _, number in best}) == len(wanted):
             break
     return best
 
 
-def _matches(folded: str, patterns: _Patterns, number: int) -> list[Match]:
+def _find_phrase(folded: str, patterns: _Patterns, number: int) -> list[Match]:
     """Where a phrase stands as whole words, or else with other endings, or else within words."""
     for pattern in patterns:
         found = [
@@ -99,19 +99,19 @@ def _matches(folded: str, patterns: _Patterns, number: int) -> list[Match]:
     return []
 
 
-def _densest(matches: list[Match], width: int) -> list[Match]:
+def _densest_matches(matches: list[Match], width: int) -> list[Match]:
     best: list[Match] = []
     first = 0
     for last, match in enumerate(matches):
         while match[1] - matches[first][0] > width and first < last:
             first += 1
         window = matches[max(first, last - 2 * _PHRASES) : last + 1]
-        if _worth(window) > _worth(best):
+        if _window_worth(window) > _window_worth(best):
             best = window
     return best
 
 
-def _worth(matches: list[Match]) -> tuple[int, int]:
+def _window_worth(matches: list[Match]) -> tuple[int, int]:
     return len({number for _, _, number in matches}), len(matches)
 
 
@@ -126,7 +126,7 @@ def _pattern(phrase: str) -> _Patterns:
     by_prefix = phrase.rstrip().endswith("*")
     found = [_words(words, by_prefix)]
     if len(words) == 1 and not by_prefix and (stem := _stem(words[0])):
-        found.append(_first(stem) + _ENDINGS)
+        found.append(_word_start_pattern(stem) + _ENDINGS)
     if len(phrase) < 3 and phrase.isascii():  # it stands within half of all words and says nothing there
         return tuple(found)
     loose = re.escape(words[0])
@@ -137,15 +137,15 @@ def _pattern(phrase: str) -> _Patterns:
 
 def _words(words: list[str], by_prefix: bool) -> str:
     """The words one after the other, each of them whole."""
-    pattern = _first(words[0])
+    pattern = _word_start_pattern(words[0])
     for before, word in pairwise(words):
-        gap = 0 if _is_single(before) or _is_single(word) else 1
+        gap = 0 if _is_single_character(before) or _is_single_character(word) else 1
         pattern += rf"[\W_]{{{gap},40}}{re.escape(word)}"
-    return pattern if by_prefix or _is_single(words[-1]) else pattern + r"(?![^\W_])"
+    return pattern if by_prefix or _is_single_character(words[-1]) else pattern + r"(?![^\W_])"
 
 
-def _first(word: str) -> str:
-    return re.escape(word) if _is_single(word) else rf"{re.escape(word)}(?<![^\W_]{re.escape(word)})"
+def _word_start_pattern(word: str) -> str:
+    return re.escape(word) if _is_single_character(word) else rf"{re.escape(word)}(?<![^\W_]{re.escape(word)})"
 
 
 def _stem(word: str) -> str:
@@ -158,17 +158,17 @@ def _stem(word: str) -> str:
     return stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "sl" else stem
 
 
-def _is_single(word: str) -> bool:
+def _is_single_character(word: str) -> bool:
     """A character of a script written without spaces: it has neighbours and is a word nevertheless."""
     return len(word) == 1 and ord(word) >= 0x2E80
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     """Lower case without accents, character by character, so that every position stays."""
     return text.lower() if text.isascii() else text.translate(_FOLDED)
 
 
-class _Folding(dict[int, str]):
+class _FoldingTable(dict[int, str]):
     def __missing__(self, point: int) -> str:
         char = chr(point)
         plain = unicodedata.normalize("NFKD", char.lower())
@@ -177,19 +177,19 @@ class _Folding(dict[int, str]):
         return folded
 
 
-_FOLDED = _Folding()
+_FOLDED = _FoldingTable()
 
 
 # the snippet ----------------------------------------------------------------------------------------------------------
-def _snippet(text: str, matches: list[Match], width: int) -> tuple[str, Spans]:
-    core, spans = _core(text, _merged(matches))
+def _excerpt_around(text: str, matches: list[Match], width: int) -> tuple[str, Spans]:
+    core, spans = _matched_core(text, _merge_spans(matches))
     if len(core) > width:
         core = core[: width - 1] + "…"
         return core, [(start, min(end, width - 1)) for start, end in spans if start < width - 1]
     first, last = matches[0][0], max(end for _, end, _ in matches)
     reach = _MARGIN * width
-    before = _clean(text[max(0, first - reach) : first]).lstrip()
-    after = _clean(text[last : last + reach]).rstrip()
+    before = _clean_text(text[max(0, first - reach) : first]).lstrip()
+    after = _clean_text(text[last : last + reach]).rstrip()
     room = width - len(core)
     left = min(len(before), max(room // 3, room - len(after)))
     head = _cut_head(before, left, first > reach)
@@ -197,18 +197,18 @@ def _snippet(text: str, matches: list[Match], width: int) -> tuple[str, Spans]:
     return head + core + tail, [(start + len(head), end + len(head)) for start, end in spans]
 
 
-def _core(text: str, spans: Spans) -> tuple[str, Spans]:
+def _matched_core(text: str, spans: Spans) -> tuple[str, Spans]:
     """From the first match to the last, cleaned, and where the matches are in it."""
     line, shown, at = "", [], spans[0][0]
     for start, end in spans:
-        line += _clean(text[at:start])
-        found = _clean(text[start:end])
+        line += _clean_text(text[at:start])
+        found = _clean_text(text[start:end])
         shown.append((len(line), len(line) + len(found)))
         line, at = line + found, end
     return line, shown
 
 
-def _merged(matches: list[Match]) -> Spans:
+def _merge_spans(matches: list[Match]) -> Spans:
     spans: Spans = []
     for start, end, _ in matches:
         if spans and start < spans[-1][1]:
@@ -218,7 +218,7 @@ def _merged(matches: list[Match]) -> Spans:
     return spans
 
 
-def _clean(text: str) -> str:
+def _clean_text(text: str) -> str:
     return printable(_SPACE.sub(" ", text), keep="")
 
 

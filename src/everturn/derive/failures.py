@@ -2,10 +2,10 @@
 
 A failed call is *the same* as a later one when the command is the same but for what does not matter to its outcome:
 where its output went, which part of it was looked at, a time limit, blanks. Whether a later run proves that it works
-is a stricter question: behind a pipe, `||` or `;` an exit status says nothing about what came before. `attempt` names what
-was tried, `proves` says which keys a call that went well has shown to work. Calls of other tools go by tool and file.
+is a stricter question: behind a pipe, `||` or `;` an exit status says nothing about what came before. `attempt_keys` names what
+was tried, `proven_keys` says which keys a call that went well has shown to work. Calls of other tools go by tool and file.
 
-`outcome` tells failures from what only looks like one: a question answered with no (`grep`, `test`), a look at what is not
+`call_outcome` tells failures from what only looks like one: a question answered with no (`grep`, `test`), a look at what is not
 there, a call that was rejected, interrupted, or cancelled because of another.
 """
 
@@ -16,7 +16,7 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
-from everturn.derive.patches import patched
+from everturn.derive.patches import patched_files
 from everturn.model.conversation import CallStart
 
 #: How a call that did not go well ended. Only `failed` is something to be fixed.
@@ -33,7 +33,7 @@ _MISPLACED = re.compile(
 )
 
 
-class Tried(Struct, frozen=True):
+class ShellAttempt(Struct, frozen=True):
     """What a shell command comes down to: the folder it names and the commands whose success decides."""
 
     folder: str
@@ -41,76 +41,76 @@ class Tried(Struct, frozen=True):
     proven: tuple[str, ...]  # of the parts, those that an exit status of 0 proves
 
 
-def outcome(start: CallStart, error_class: str, exit_status: int | None) -> str:
+def call_outcome(start: CallStart, error_class: str, exit_status: int | None) -> str:
     """Of OUTCOMES, for a call that did not go well."""
     if error_class in ("rejected", "interrupted", "cancelled"):
         return error_class
     if start.kind in ("read", "search", "fetch"):
         return "probe"
-    if start.kind == "shell" and exit_status != _NO_SUCH_COMMAND and _only_looks(start.command):
+    if start.kind == "shell" and exit_status != _NO_SUCH_COMMAND and _is_only_looking(start.command):
         return "probe"
     return "failed"
 
 
-def attempt(start: CallStart, workspace: str = "", output: str = "") -> tuple[str, ...]:
+def attempt_keys(start: CallStart, workspace: str = "", output: str = "") -> tuple[str, ...]:
     """Keys of what was tried, the same for every later attempt: one for each command whose success decides.
 
     What failed because it ran in the wrong folder is the same as what is tried in any other.
     """
     if start.kind != "shell":
         return _tool_keys(start)
-    command = tried(start.command, workspace)
+    command = strip_attempt(start.command, workspace)
     folder = _ANYWHERE if _MISPLACED.search(output[:2_000]) else command.folder
     return tuple(_shell_key(folder, part) for part in command.parts)
 
 
-def proves(start: CallStart, workspace: str = "") -> tuple[str, ...]:
+def proven_keys(start: CallStart, workspace: str = "") -> tuple[str, ...]:
     """The keys of all that a call has shown to work by going well."""
     if start.kind != "shell":
         return _tool_keys(start)
-    command = tried(start.command, workspace)
+    command = strip_attempt(start.command, workspace)
     return tuple(_shell_key(command.folder, part) for part in command.proven)
 
 
 def proves_anywhere(start: CallStart) -> tuple[str, ...]:
     """The keys of what failed in a wrong folder and has been shown to work in some folder."""
-    proven = tried(start.command).proven if start.kind == "shell" else ()
+    proven = strip_attempt(start.command).proven if start.kind == "shell" else ()
     return tuple(_shell_key(_ANYWHERE, part) for part in proven)
 
 
-def tried(command: str, workspace: str = "") -> Tried:
+def strip_attempt(command: str, workspace: str = "") -> ShellAttempt:
     """A command without what does not matter to its outcome."""
     text = command[:_LONGEST].strip()
-    pieces = _pieces(text)
+    pieces = _split_shell(text)
     chain, folder = _last_chain(pieces)
-    parts = tuple(part for piece, _ in chain if (part := _bare(piece)))
+    parts = tuple(part for piece, _ in chain if (part := _bare_command(piece)))
     if "<<" in text or len(command) > _LONGEST or not parts or any(_KEYWORD.match(piece) for piece, _ in pieces):
-        return _whole(text)
+        return _whole_script(text)
     masked = any(joint in ("|", "||") for _, joint in chain)
-    return Tried(_relative(folder, workspace), parts, () if masked else parts)
+    return ShellAttempt(_relative_folder(folder, workspace), parts, () if masked else parts)
 
 
-def _whole(text: str) -> Tried:
+def _whole_script(text: str) -> ShellAttempt:
     """A script that is not taken apart: only the very same one is the same."""
     whole = "git commit" if _COMMIT.search(text.partition("<<")[0]) else " ".join(text.split())
-    return Tried("", (whole,), () if "|" in text.rpartition("\n")[2] else (whole,))
+    return ShellAttempt("", (whole,), () if "|" in text.rpartition("\n")[2] else (whole,))
 
 
 # keys -----------------------------------------------------------------------------------------------------------------
 def _shell_key(folder: str, part: str) -> str:
-    return _short(f"$ {folder}\0{part}")
+    return _short_digest(f"$ {folder}\0{part}")
 
 
 def _tool_keys(start: CallStart) -> tuple[str, ...]:
     """Writing a file is one thing, with whichever tool; a patch writes several."""
     given = start.input.get("input") if isinstance(start.input, dict) else start.input
-    paths = [path for _, path in patched(start.command or (given if isinstance(given, str) else ""))]
+    paths = [path for _, path in patched_files(start.command or (given if isinstance(given, str) else ""))]
     if paths or start.kind in ("edit", "create"):
-        return tuple(_short(f"write\0{path}") for path in dict.fromkeys(paths or [start.path]))
-    return (_short(f"{start.name}\0{start.path or start.command or repr(start.input)[:_LONGEST]}"),)
+        return tuple(_short_digest(f"write\0{path}") for path in dict.fromkeys(paths or [start.path]))
+    return (_short_digest(f"{start.name}\0{start.path or start.command or repr(start.input)[:_LONGEST]}"),)
 
 
-def _short(text: str) -> str:
+def _short_digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
@@ -141,7 +141,7 @@ _LOOKS = re.compile(
 )
 
 
-def _pieces(text: str) -> list[tuple[str, str]]:
+def _split_shell(text: str) -> list[tuple[str, str]]:
     """(command, sign behind it), split where the shell would split."""
     pieces: list[tuple[str, str]] = []
     at = start = 0
@@ -177,7 +177,7 @@ def _last_chain(pieces: list[tuple[str, str]]) -> tuple[list[tuple[str, str]], s
     return [(piece, "|" if joint == "|&" else joint) for piece, joint in chain], folder
 
 
-def _bare(piece: str) -> str:
+def _bare_command(piece: str) -> str:
     words = _REDIRECT.sub("", _IN_FRONT.sub("", piece, count=1) if _IN_FRONT.match(piece) else piece).strip()
     if _IDLE.match(words):
         return ""
@@ -189,7 +189,7 @@ def _bare(piece: str) -> str:
     return " ".join(_LOUDNESS.sub("", words).split())
 
 
-def _relative(folder: str, workspace: str) -> str:
+def _relative_folder(folder: str, workspace: str) -> str:
     home, folder = workspace.replace("\\", "/").rstrip("/"), folder.replace("\\", "/")
     folder = folder.rstrip("/") if folder != "/" else folder
     if folder in (".", home):
@@ -197,12 +197,12 @@ def _relative(folder: str, workspace: str) -> str:
     return folder[len(home) + 1 :] if home and folder.startswith(f"{home}/") else folder.removeprefix("./")
 
 
-def _only_looks(command: str) -> bool:
+def _is_only_looking(command: str) -> bool:
     text = command[:_LONGEST].strip()
     wrapped = _WRAPPED.match(text)
     text = wrapped[2].strip() if wrapped else text
-    chain, _ = _last_chain(_pieces(text))
-    bare = [words for piece, _ in chain if (words := _bare(piece))]
+    chain, _ = _last_chain(_split_shell(text))
+    bare = [words for piece, _ in chain if (words := _bare_command(piece))]
     if text.count('"') % 2:  # the shell did not understand it either
         bare = bare[:1]
     return bool(bare) and all(_LOOKS.match(words) for words in bare)

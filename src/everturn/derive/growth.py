@@ -15,9 +15,19 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import astuple
 
-from everturn.derive.artifacts import touched
-from everturn.model.archive import RECENT_STEPS, Artifact, Call, Growth, IndexRow, MessageRow, Step, Tail, Turn
-from everturn.model.conversation import Block, CallEnd, CallStart, Message, Usage
+from everturn.derive.artifacts import touched_files
+from everturn.model.archive import (
+    RECENT_STEPS,
+    Artifact,
+    Call,
+    IndexRow,
+    JournalTail,
+    MessageRow,
+    SessionGrowth,
+    Step,
+    Turn,
+)
+from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage
 from everturn.model.words import FIELDS
 
 #: Finds the arguments of a call read in an earlier piece, for the files its result touched.
@@ -32,7 +42,9 @@ ODD_NAME = "(odd name)"
 _TOKENS = ("tokens_in", "tokens_out", "tokens_cache_read", "tokens_cache_write", "tokens_cache_write_1h")
 
 
-def grow(tail: Tail, messages: Iterable[Message], start_of: StartOf | None = None) -> tuple[Growth, Tail]:
+def grow_session(
+    tail: JournalTail, messages: Iterable[Message], start_of: StartOf | None = None
+) -> tuple[SessionGrowth, JournalTail]:
     """The rows `messages` add to a session that stands at `tail`, and where it stands then."""
     grower = _Grower(tail, start_of or (lambda call: None))
     for message in messages:
@@ -46,7 +58,7 @@ def plain_name(name: str) -> str:
 
 
 class _Grower:
-    def __init__(self, tail: Tail, start_of: StartOf) -> None:
+    def __init__(self, tail: JournalTail, start_of: StartOf) -> None:
         self.seq, self.n_turns, self.n_steps = tail.next_seq, tail.next_turn, tail.next_step
         self.turn, self.step = tail.turn, tail.step
         self.recent = deque(tail.recent, maxlen=RECENT_STEPS)
@@ -58,7 +70,7 @@ class _Grower:
         self.turns: dict[int, Turn] = {}
         self.steps: dict[int, Step] = {}
         self.calls: dict[tuple[int, int], Call] = {}
-        self.growth = Growth([], [], [], [], [], [], [], [], [])
+        self.growth = SessionGrowth([], [], [], [], [], [], [], [], [])
 
     def add(self, message: Message) -> None:
         """Take in the next message of the session."""
@@ -82,14 +94,16 @@ class _Grower:
         self._sum(message)
         self.seq += 1
 
-    def finish(self) -> tuple[Growth, Tail]:
+    def finish(self) -> tuple[SessionGrowth, JournalTail]:
         """The rows, and the new tail."""
         growth = self.growth
         growth.turns, growth.steps = list(self.turns.values()), list(self.steps.values())
         growth.calls = list(self.calls.values())
         growth.stale_turns = sorted(set(growth.stale_turns))
         still_open = {call_id: calls for call_id, calls in self.open_calls.items() if calls}
-        return growth, Tail(self.seq, self.n_turns, self.n_steps, self.turn, self.step, still_open, list(self.recent))
+        return growth, JournalTail(
+            self.seq, self.n_turns, self.n_steps, self.turn, self.step, still_open, list(self.recent)
+        )
 
     # turns and steps ----------------------------------------------------------------------------------------------
     def _turn_for(self, message: Message) -> Turn:
@@ -124,7 +138,7 @@ class _Grower:
             self._spend(step, message.usage)
         return step
 
-    def _spend(self, step: Step, usage: Usage) -> None:
+    def _spend(self, step: Step, usage: TokenUsage) -> None:
         """One response is several messages that repeat the usage; the last has the final count.
 
         Where something cut the response in two, the rest has what is more than the first half told.
@@ -182,7 +196,7 @@ class _Grower:
         call.output_size = early.output_size
         # What it gave back may have been read long ago and is not at hand: the same rows, however the file came in.
         if start.kind != "shell":
-            self._touch(call, CallEnd(early.call_id, status == "error", exit_status=early.exit_status), "")
+            self._add_artifacts(call, CallEnd(early.call_id, status == "error", exit_status=early.exit_status), "")
 
     def _result(self, message: Message, turn: Turn, idx: int, block: Block, end: CallEnd) -> int:
         waiting = self.open_calls.get(end.call_id, [])
@@ -204,7 +218,7 @@ class _Grower:
         call.output_size = len(block.text)
         if end.duration_ms is not None:
             call.duration_ms = end.duration_ms
-        self._touch(call, end, block.text)
+        self._add_artifacts(call, end, block.text)
         if self.step is not None and self.step.idx == call.step and message.at is not None:
             self.step.ended = message.at if self.step.ended is None else max(self.step.ended, message.at)
             self.steps[self.step.idx] = self.step
@@ -222,11 +236,11 @@ class _Grower:
         elif status == "error":
             turn.n_errors += 1
 
-    def _touch(self, call: Call, end: CallEnd, output: str) -> None:
+    def _add_artifacts(self, call: Call, end: CallEnd, output: str) -> None:
         start = self.starts.get((call.seq, call.idx)) or self.start_of(call)
         if start is None:
             return
-        for n, (action, path) in enumerate(touched(start, end, output)):
+        for n, (action, path) in enumerate(touched_files(start, end, output)):
             self.growth.artifacts.append(Artifact(0, call.seq, call.idx, n, call.turn, action, path))
 
     # words --------------------------------------------------------------------------------------------------------
@@ -255,9 +269,11 @@ class _Grower:
         if message.origin == "human" and message.kind in _TYPED:
             growth.n_prompts += 1
         if not growth.first_prompt and message.kind == "text" and message.origin in ("human", "agent"):
-            growth.first_prompt = _beginning(next((b.text for b in message.blocks if b.field == "prompt"), ""))
+            growth.first_prompt = _first_words_of_prompt(
+                next((b.text for b in message.blocks if b.field == "prompt"), "")
+            )
 
 
-def _beginning(text: str) -> str:
+def _first_words_of_prompt(text: str) -> str:
     """The first words: cut between words, because half a secret is not known as one."""
     return text if len(text) <= _FIRST_PROMPT else text[:_FIRST_PROMPT].rpartition(" ")[0]

@@ -17,35 +17,35 @@ Path = Sequence[str]
 
 
 @dataclass
-class _Node:
+class _JsonNode:
     """A value and where it stands. `inner` are the values of a container, `keys` where the key of each begins."""
 
     value: Any
     start: int
     end: int = 0
-    inner: list[_Node] = field(default_factory=list)
+    inner: list[_JsonNode] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     keys: list[int] = field(default_factory=list)
 
-    def at(self, name: str) -> _Node | None:
+    def at(self, name: str) -> _JsonNode | None:
         """The last member of that name, which is the one that counts."""
         return next((node for key, node in reversed([*zip(self.names, self.inner, strict=True)]) if key == name), None)
 
 
-def read(text: str) -> Any:
+def read_json_text(text: str) -> Any:
     """What the text says."""
-    return _parsed(text).value
+    return _parse_document(text).value
 
 
 def value_at(text: str, at: Path) -> Any:
     """The value at a path of names; None where there is none."""
-    node = _find(_parsed(text), at)
+    node = _find_node(_parse_document(text), at)
     return node.value if node is not None else None
 
 
 def depth(text: str, at: Path) -> int:
     """How many of the names of a path are there already."""
-    node, found = _parsed(text), 0
+    node, found = _parse_document(text), 0
     for name in at:
         if not isinstance(node.value, dict) or (inner := node.at(name)) is None:
             break
@@ -53,12 +53,12 @@ def depth(text: str, at: Path) -> int:
     return found
 
 
-def put(text: str, at: Path, value: Any) -> str:
+def put_entry(text: str, at: Path, value: Any) -> str:
     """The text with a member at a path of names, in place of the one that is there; objects on the way are made."""
-    root = _parsed(text)
-    there = _find(root, at)
+    root = _parse_document(text)
+    there = _find_node(root, at)
     if there is not None:
-        shown = _shown(value, _indent_at(text, there.start), _step(text))
+        shown = _format_value(value, _indent_at(text, there.start), _indent_step(text))
         return text[: there.start] + shown + text[there.end :]
     known = depth(text, at)
     for name in reversed(at[known + 1 :]):
@@ -66,19 +66,19 @@ def put(text: str, at: Path, value: Any) -> str:
     return _insert(text, _object_at(root, at[:known]), at[known], value)
 
 
-def append(text: str, at: Path, value: Any) -> str:
+def append_item(text: str, at: Path, value: Any) -> str:
     """The text with one more item at the end of a list, which is made if there is none."""
-    node = _find(_parsed(text), at)
+    node = _find_node(_parse_document(text), at)
     if node is None:
-        return put(text, at, [value])
+        return put_entry(text, at, [value])
     if not isinstance(node.value, list):
         raise ValueError(f"{'.'.join(at)} is not a list")
     return _insert(text, node, None, value)
 
 
-def take(text: str, at: Path) -> str:
+def take_entry(text: str, at: Path) -> str:
     """The text without the member at a path; the same text when there is none."""
-    holder = _find(_parsed(text), at[:-1])
+    holder = _find_node(_parse_document(text), at[:-1])
     if holder is None or not isinstance(holder.value, dict) or at[-1] not in holder.names:
         return text
     return _remove(text, holder, len(holder.names) - 1 - holder.names[::-1].index(at[-1]))
@@ -87,7 +87,7 @@ def take(text: str, at: Path) -> str:
 def take_items(text: str, at: Path, unwanted: Callable[[Any], bool]) -> str:
     """The text without those items of a list."""
     while True:
-        node = _find(_parsed(text), at)
+        node = _find_node(_parse_document(text), at)
         if node is None or not isinstance(node.value, list):
             return text
         found = next((place for place, item in enumerate(node.value) if unwanted(item)), None)
@@ -97,43 +97,45 @@ def take_items(text: str, at: Path, unwanted: Callable[[Any], bool]) -> str:
 
 
 # putting in and taking out --------------------------------------------------------------------------------------------
-def _insert(text: str, holder: _Node, name: str | None, value: Any) -> str:
-    indent, step = _indent_at(text, holder.start), _step(text)
+def _insert(text: str, holder: _JsonNode, name: str | None, value: Any) -> str:
+    indent, step = _indent_at(text, holder.start), _indent_step(text)
     key = "" if name is None else f"{json.dumps(name, ensure_ascii=False)}: "
     close = holder.end - 1
     if not holder.inner:
-        if _said(text, holder.start + 1, close):  # a comment
-            end = _last_word(text, close)
-            return f"{text[:end]}\n{indent}{step}{key}{_shown(value, indent + step, step)}\n{indent}{text[close:]}"
-        shown = _shown(value, indent + step, step)
+        if _has_text(text, holder.start + 1, close):  # a comment
+            end = _blanks_start(text, close)
+            return (
+                f"{text[:end]}\n{indent}{step}{key}{_format_value(value, indent + step, step)}\n{indent}{text[close:]}"
+            )
+        shown = _format_value(value, indent + step, step)
         return f"{text[: holder.start + 1]}\n{indent}{step}{key}{shown}\n{indent}{text[close:]}"
     last = holder.inner[-1]
-    comma = _comma(text, last.end, close)
+    comma = _find_comma(text, last.end, close)
     text, close = (text, close) if comma is not None else (text[: last.end] + "," + text[last.end :], close + 1)
-    end = _last_word(text, close)
+    end = _blanks_start(text, close)
     if "\n" not in text[holder.start : close]:
         return f"{text[:end]} {key}{json.dumps(value, ensure_ascii=False)}{text[end:]}"
     inner = _indent_at(text, holder.keys[-1])
-    return f"{text[:end]}\n{inner}{key}{_shown(value, inner, step)}{text[end:]}"
+    return f"{text[:end]}\n{inner}{key}{_format_value(value, inner, step)}{text[end:]}"
 
 
-def _remove(text: str, holder: _Node, place: int) -> str:
+def _remove(text: str, holder: _JsonNode, place: int) -> str:
     node, start = holder.inner[place], holder.keys[place]
-    before = _last_word(text, start)
+    before = _blanks_start(text, start)
     close = holder.end - 1
-    comma = _comma(text, node.end, close)
+    comma = _find_comma(text, node.end, close)
     end = node.end if comma is None else comma + 1
     if len(holder.inner) == 1:
         rest = text[holder.start + 1 : before] + text[end:close]
         return text[: holder.start + 1] + (rest if rest.strip() else "") + text[close:]
     if place < len(holder.inner) - 1 or comma is not None:
         return text[:before] + text[end:]
-    previous = _comma(text, holder.inner[place - 1].end, start)
+    previous = _find_comma(text, holder.inner[place - 1].end, start)
     assert previous is not None
     return text[:previous] + text[previous + 1 : before] + text[end:]
 
 
-def _find(node: _Node, at: Path) -> _Node | None:
+def _find_node(node: _JsonNode, at: Path) -> _JsonNode | None:
     for name in at:
         if not isinstance(node.value, dict) or (inner := node.at(name)) is None:
             return None
@@ -141,14 +143,14 @@ def _find(node: _Node, at: Path) -> _Node | None:
     return node
 
 
-def _object_at(root: _Node, at: Path) -> _Node:
-    node = _find(root, at)
+def _object_at(root: _JsonNode, at: Path) -> _JsonNode:
+    node = _find_node(root, at)
     if node is None or not isinstance(node.value, dict):
         raise ValueError(f"{'.'.join(at) or 'the file'} is not an object")
     return node
 
 
-def _shown(value: Any, indent: str, step: str) -> str:
+def _format_value(value: Any, indent: str, step: str) -> str:
     return json.dumps(value, indent=step, ensure_ascii=False).replace("\n", f"\n{indent}")
 
 
@@ -158,22 +160,22 @@ def _indent_at(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _step(text: str) -> str:
+def _indent_step(text: str) -> str:
     found = re.search(r"\n([ \t]+)\S", text)
     return found[1] if found else "  "
 
 
-def _last_word(text: str, at: int) -> int:
+def _blanks_start(text: str, at: int) -> int:
     """Where the blanks before a place begin."""
     return len(text[:at].rstrip(_BLANK))
 
 
-def _said(text: str, start: int, end: int) -> bool:
+def _has_text(text: str, start: int, end: int) -> bool:
     return bool(text[start:end].strip(_BLANK))
 
 
-def _comma(text: str, at: int, end: int) -> int | None:
-    at = _skip(text, at)
+def _find_comma(text: str, at: int, end: int) -> int | None:
+    at = _skip_trivia(text, at)
     return at if at < end and text[at] == "," else None
 
 
@@ -184,14 +186,14 @@ _PLAIN = re.compile(r'"(?:[^"\\\n]|\\.)*"|-?\d[\d.eE+-]*|true|false|null')
 _DEEPEST = 100
 
 
-def _parsed(text: str) -> _Node:
-    node = _value(text, _skip(text, 0), 0)
-    if _skip(text, node.end) != len(text):
+def _parse_document(text: str) -> _JsonNode:
+    node = _value(text, _skip_trivia(text, 0), 0)
+    if _skip_trivia(text, node.end) != len(text):
         raise ValueError(f"not JSON: more after its end, at character {node.end}")
     return node
 
 
-def _value(text: str, at: int, level: int) -> _Node:
+def _value(text: str, at: int, level: int) -> _JsonNode:
     if level > _DEEPEST:
         raise ValueError("not JSON we can read: nested too deep")
     if text[at : at + 1] in ("{", "["):
@@ -199,22 +201,22 @@ def _value(text: str, at: int, level: int) -> _Node:
     found = _PLAIN.match(text, at)
     if found is None:
         raise ValueError(f"not JSON at character {at}")
-    return _Node(json.loads(found[0]), at, found.end())
+    return _JsonNode(json.loads(found[0]), at, found.end())
 
 
-def _container(text: str, start: int, level: int) -> _Node:
+def _container(text: str, start: int, level: int) -> _JsonNode:
     is_object = text[start] == "{"
-    node = _Node({} if is_object else [], start)
-    at = _skip(text, start + 1)
+    node = _JsonNode({} if is_object else [], start)
+    at = _skip_trivia(text, start + 1)
     while text[at : at + 1] != ("}" if is_object else "]"):
         node.keys.append(at)
         if is_object:
             at = _key(text, at, node)
         inner = _value(text, at, level + 1)
         node.inner.append(inner)
-        at = _skip(text, inner.end)
+        at = _skip_trivia(text, inner.end)
         if text[at : at + 1] == ",":
-            at = _skip(text, at + 1)
+            at = _skip_trivia(text, at + 1)
         elif text[at : at + 1] not in ("}", "]"):
             raise ValueError(f"not JSON at character {at}")
     node.end = at + 1
@@ -223,16 +225,16 @@ def _container(text: str, start: int, level: int) -> _Node:
     return node
 
 
-def _key(text: str, at: int, node: _Node) -> int:
+def _key(text: str, at: int, node: _JsonNode) -> int:
     key = _value(text, at, 0)
-    colon = _skip(text, key.end)
+    colon = _skip_trivia(text, key.end)
     if not isinstance(key.value, str) or text[colon : colon + 1] != ":":
         raise ValueError(f"not JSON at character {at}")
     node.names.append(key.value)
-    return _skip(text, colon + 1)
+    return _skip_trivia(text, colon + 1)
 
 
-def _skip(text: str, at: int) -> int:
+def _skip_trivia(text: str, at: int) -> int:
     """The next place that is neither blank nor a comment."""
     while found := _TRIVIA.match(text, at):
         at = found.end()

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from typing import Any, AnyStr
 
 
-def late(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+def lazy_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """The same as `re.compile`, later."""
-    return _Late(pattern, flags)  # type: ignore[return-value]
+    return _LazyPattern(pattern, flags)  # type: ignore[return-value]
 
 
-class _Late:
+class _LazyPattern:
     def __init__(self, pattern: Any, flags: int) -> None:
         self._given = (pattern, flags)
 

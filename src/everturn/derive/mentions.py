@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-_LOOKED_AT = 12_000
+_MENTIONS_LOOKED_AT = 12_000
 _MOST = 120  # of one text: a longer listing says little about any one
 
 _ENDINGS = (
@@ -22,7 +22,7 @@ _END = re.compile(
     rf"\.(?:{_ENDINGS})(?![\w@/\\*-]|\.\w|\((?!\d))|\b(?:Dockerfile|Makefile|Gemfile|Procfile)\b(?![/.(])"
     r"|(?<![\w.])\.(?:gitignore|dockerignore)\b(?![/.(])"
 )
-_BEFORE = re.compile(r"(?:[A-Za-z]:(?=[/\\]))?[\w@.+~/\\-]*$")
+_NAME_BEFORE = re.compile(r"(?:[A-Za-z]:(?=[/\\]))?[\w@.+~/\\-]*$")
 _LONGEST = 200
 #: Endings that are members of an object just as often: they count behind a folder only.
 _DOUBTFUL = frozenset((".c", ".h", ".sum", ".mod", ".ex", ".cs", ".conf", ".less", ".fish", ".nu", ".lock", ".tf"))
@@ -30,20 +30,22 @@ _SURE = frozenset(("go.mod", "go.sum", "uv.lock", "poetry.lock", "Cargo.lock", "
 _FOREIGN = re.compile(r"(?:^|[/\\])(?:node_modules|\.git|site-packages|__pycache__|\.venv|dist|vendor)[/\\]")
 
 
-def mentioned(text: str) -> Counter[str]:
+def find_mentions(text: str) -> Counter[str]:
     """The names of files in a text, by how often each stands there."""
-    shown = text if len(text) <= 2 * _LOOKED_AT else f"{text[:_LOOKED_AT]}\n{text[-_LOOKED_AT:]}"
+    shown = (
+        text if len(text) <= 2 * _MENTIONS_LOOKED_AT else f"{text[:_MENTIONS_LOOKED_AT]}\n{text[-_MENTIONS_LOOKED_AT:]}"
+    )
     found: Counter[str] = Counter()
     for end in _END.finditer(shown):
-        name = _name(shown, end)
+        name = _mentioned_name(shown, end)
         if name:
             found[name] += 1
     return Counter(dict(found.most_common(_MOST)))
 
 
-def _name(text: str, end: re.Match[str]) -> str:
+def _mentioned_name(text: str, end: re.Match[str]) -> str:
     first = max(0, end.start() - _LONGEST)
-    before = _BEFORE.search(text, first, end.start())
+    before = _NAME_BEFORE.search(text, first, end.start())
     start = before.start() if before is not None else end.start()
     name = text[start : end.end()]
     if (start and text[start - 1] in "@:$%") or "@" in name.partition("/")[0] or "//" in name:

@@ -10,7 +10,7 @@ _KINDS = {"Add": "create", "Update": "edit", "Delete": "delete"}
 _LOOKED_AT = 1 << 20
 
 
-def patched(text: str) -> list[tuple[str, str]]:
+def patched_files(text: str) -> list[tuple[str, str]]:
     """The neutral kind of each change and the path it is made to, in order; nothing for what is no patch."""
     if _BEGIN not in text:
         return []

@@ -11,7 +11,7 @@ import re
 
 from msgspec import Struct
 
-from everturn.errors import Usage
+from everturn.errors import UsageError
 
 #: Longest pattern that is taken.
 LONGEST = 200
@@ -43,23 +43,23 @@ class Chars(Struct, frozen=True):
         return (
             char in self.single
             or any(first <= char <= last for first, last in self.ranges)
-            or any(_is_of(char, kind) for kind in self.kinds)
+            or any(_is_of_kind(char, kind) for kind in self.kinds)
         )
 
 
-class Edge(Struct, frozen=True):
+class RegexEdge(Struct, frozen=True):
     """A place between two characters: `^ $ b B`."""
 
     kind: str
 
 
-class Sequence(Struct, frozen=True):
+class RegexSequence(Struct, frozen=True):
     """One after the other."""
 
     parts: tuple[Node, ...]
 
 
-class Choice(Struct, frozen=True):
+class RegexChoice(Struct, frozen=True):
     """One of these."""
 
     parts: tuple[Node, ...]
@@ -73,7 +73,7 @@ class Repeat(Struct, frozen=True):
     most: int | None
 
 
-Node = Chars | Edge | Sequence | Choice | Repeat
+Node = Chars | RegexEdge | RegexSequence | RegexChoice | Repeat
 
 
 def is_word(char: str) -> bool:
@@ -81,37 +81,37 @@ def is_word(char: str) -> bool:
     return char == "_" or char.isalnum()
 
 
-def tree(pattern: str) -> Node:
+def parse_regex(pattern: str) -> Node:
     """The tree of a pattern. Raises Usage and says what is wrong with it."""
     length = len(pattern.removeprefix("(?i)"))
     if length > LONGEST:
-        raise Usage(f"the pattern has {length} characters; at most {LONGEST} are taken, so shorten it")
-    return _Syntax(pattern).whole()
+        raise UsageError(f"the pattern has {length} characters; at most {LONGEST} are taken, so shorten it")
+    return _RegexParser(pattern).whole()
 
 
 def literals(node: Node) -> list[str]:
     """Pieces of text that every match holds, in lower case."""
     runs = [""]
-    _collect(node, runs)
+    _collect_literals(node, runs)
     return [run for run in runs if run]
 
 
-def _collect(node: Node, runs: list[str]) -> None:
-    if isinstance(node, Sequence):
+def _collect_literals(node: Node, runs: list[str]) -> None:
+    if isinstance(node, RegexSequence):
         for part in node.parts:
-            _collect(part, runs)
-    elif (char := _only(node)) is not None:
+            _collect_literals(part, runs)
+    elif (char := _single_character(node)) is not None:
         runs[-1] += char
     elif isinstance(node, Repeat) and node.least:
         # What is repeated is there once at least, but nobody knows what stands beside it.
         runs.append("")
-        _collect(node.part, runs)
+        _collect_literals(node.part, runs)
         runs.append("")
-    elif not isinstance(node, Edge):
+    elif not isinstance(node, RegexEdge):
         runs.append("")
 
 
-def _only(node: Node) -> str | None:
+def _single_character(node: Node) -> str | None:
     if not isinstance(node, Chars) or node.ranges or node.kinds or node.negated or len(node.single) != 1:
         return None
     lower = next(iter(node.single)).lower()
@@ -119,12 +119,12 @@ def _only(node: Node) -> str | None:
     return lower if lower.isascii() or lower == lower.upper() else None
 
 
-def _is_of(char: str, kind: str) -> bool:
+def _is_of_kind(char: str, kind: str) -> bool:
     found = {"d": char.isdecimal, "s": char.isspace}.get(kind.lower())
     return (found() if found else is_word(char)) is kind.islower()
 
 
-class _Syntax:
+class _RegexParser:
     """Reads a pattern from left to right."""
 
     def __init__(self, pattern: str) -> None:
@@ -137,20 +137,20 @@ class _Syntax:
     def whole(self) -> Node:
         node = self._choice()
         if self._at < len(self._text):
-            raise self._wrong("there is a ) too many")
+            raise self._pattern_error("there is a ) too many")
         return node
 
     def _choice(self) -> Node:
         parts = [self._sequence()]
         while self._take("|"):
             parts.append(self._sequence())
-        return parts[0] if len(parts) == 1 else Choice(tuple(parts))
+        return parts[0] if len(parts) == 1 else RegexChoice(tuple(parts))
 
     def _sequence(self) -> Node:
         parts: list[Node] = []
         while self._at < len(self._text) and self._text[self._at] not in "|)":
-            parts.append(self._repeated(self._item()))
-        return Sequence(tuple(parts))
+            parts.append(self._parse_repeat(self._item()))
+        return RegexSequence(tuple(parts))
 
     def _item(self) -> Node:
         char = self._next()
@@ -161,37 +161,37 @@ class _Syntax:
         if char == "\\":
             return self._escape()
         if char in "*+?":
-            raise self._wrong(f"{char} repeats nothing; write \\{char} for the sign itself")
+            raise self._pattern_error(f"{char} repeats nothing; write \\{char} for the sign itself")
         if char in "^$":
-            return Edge(char)
+            return RegexEdge(char)
         return Chars(frozenset("\n"), negated=True) if char == "." else self._literal(char)
 
     def _group(self) -> Node:
         if self._take("?") and not self._take(":"):
             named = re.compile(r"P<\w+>").match(self._text, self._at)
             if not named:
-                raise self._wrong(
+                raise self._pattern_error(
                     "groups with (? are (?:…) and (?P<name>…); there is no look-around here, leave it out"
                 )
             self._at = named.end()
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise self._wrong("its groups are nested too deeply")
+            raise self._pattern_error("its groups are nested too deeply")
         node = self._choice()
         self._depth -= 1
         if not self._take(")"):
-            raise self._wrong("a ( is not closed; write \\( for the sign itself")
+            raise self._pattern_error("a ( is not closed; write \\( for the sign itself")
         return node
 
-    def _repeated(self, node: Node) -> Node:
+    def _parse_repeat(self, node: Node) -> Node:
         times = self._times()
         if times is None:
             return node
-        if isinstance(node, Edge):
-            raise self._wrong("a place between characters cannot be repeated")
+        if isinstance(node, RegexEdge):
+            raise self._pattern_error("a place between characters cannot be repeated")
         self._take("?")  # lazy or not, the same lines match
         if self._at < len(self._text) and (self._text[self._at] in "*+?" or _TIMES.match(self._text, self._at)):
-            raise self._wrong("two repeats stand side by side; put the first one into a group")
+            raise self._pattern_error("two repeats stand side by side; put the first one into a group")
         return Repeat(node, *times)
 
     def _times(self) -> tuple[int, int | None] | None:
@@ -205,16 +205,18 @@ class _Syntax:
         least = int(found[1] or 0)
         most = least if found[1] and not found[2] else int(found[3] or found[4] or -1)
         if most > _MOST_TIMES or least > _MOST_TIMES or 0 <= most < least:
-            raise self._wrong(f"{found[0]} cannot be counted; at most {_MOST_TIMES} times, the smaller number first")
+            raise self._pattern_error(
+                f"{found[0]} cannot be counted; at most {_MOST_TIMES} times, the smaller number first"
+            )
         return least, None if most < 0 else most
 
     def _escape(self) -> Node:
         if self._at < len(self._text) and self._text[self._at] in _EDGES:
-            return Edge(_EDGES[self._next()])
-        found = self._escaped()
+            return RegexEdge(_EDGES[self._next()])
+        found = self._escaped_character()
         return Chars(kinds=found[1]) if len(found) > 1 else self._literal(found)
 
-    def _escaped(self) -> str:
+    def _escaped_character(self) -> str:
         """The character after a backslash; of a kind, two of them: `\\d`."""
         if coded := _HEX.match(self._text, self._at):
             self._at = coded.end()
@@ -225,9 +227,9 @@ class _Syntax:
         if char in _SIGNS:
             return _SIGNS[char]
         if char.isdecimal():
-            raise self._wrong("there are no back references here; write the text out")
+            raise self._pattern_error("there are no back references here; write the text out")
         if char.isalpha() and char.isascii():
-            raise self._wrong(f"\\{char} means nothing here")
+            raise self._pattern_error(f"\\{char} means nothing here")
         return char
 
     def _class(self) -> Node:
@@ -253,15 +255,15 @@ class _Syntax:
 
     def _member(self) -> str:
         if self._at >= len(self._text):
-            raise self._wrong("a [ is not closed; write \\[ for the sign itself")
+            raise self._pattern_error("a [ is not closed; write \\[ for the sign itself")
         char = self._next()
         if char == "\\" and self._take("b"):
             return "\b"
-        return self._escaped() if char == "\\" else char
+        return self._escaped_character() if char == "\\" else char
 
     def _range(self, low: str, high: str) -> tuple[str, str]:
         if len(high) > 1 or high < low:
-            raise self._wrong(f"{low}-{high} is not a range; write \\- for the sign itself")
+            raise self._pattern_error(f"{low}-{high} is not a range; write \\- for the sign itself")
         return low, high
 
     def _literal(self, char: str) -> Chars:
@@ -269,12 +271,12 @@ class _Syntax:
 
     def _character(self, number: int) -> str:
         if number > 0x10FFFF:
-            raise self._wrong("there is no character with that number")
+            raise self._pattern_error("there is no character with that number")
         return chr(number)
 
     def _next(self) -> str:
         if self._at >= len(self._text):
-            raise self._wrong("it ends after a backslash; write \\\\ for the sign itself")
+            raise self._pattern_error("it ends after a backslash; write \\\\ for the sign itself")
         self._at += 1
         return self._text[self._at - 1]
 
@@ -284,5 +286,5 @@ class _Syntax:
         self._at += len(sign)
         return True
 
-    def _wrong(self, why: str) -> Usage:
-        return Usage(f"the pattern /{self._text}/ cannot be used: {why}")
+    def _pattern_error(self, why: str) -> UsageError:
+        return UsageError(f"the pattern /{self._text}/ cannot be used: {why}")

@@ -17,7 +17,7 @@ from everturn.model.conversation import CallStart
 #: What can be said of an item.
 STATUSES = ("open", "doing", "done", "dropped")
 
-_LONGEST = 200
+_LONGEST_ITEM = 200
 _MOST = 200
 _LISTS = ("todos", "plan", "items", "tasks", "steps", "todo_list", "todoList")
 _TEXTS = ("content", "step", "subject", "description", "title", "text", "task", "name", "todo")
@@ -32,7 +32,7 @@ _BOX = re.compile(r"^[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,9})?\[(.)\][ \t]
 _NUMBER = re.compile(r"#(\d{1,6})\b")
 
 
-class Change(Struct, frozen=True):
+class PlanChange(Struct, frozen=True):
     """An item and what became of it; `id` as the agent numbers it, "" when it does not."""
 
     text: str
@@ -40,69 +40,72 @@ class Change(Struct, frozen=True):
     id: str = ""
 
 
-class Plan(Struct, frozen=True):
+class PlanUpdate(Struct, frozen=True):
     """What one call says: the whole plan anew, or changes to the one there is."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[PlanChange, ...]
     whole: bool = True
 
 
-def planned(start: CallStart, output: str = "") -> Plan | None:
+def find_plan(start: CallStart, output: str = "") -> PlanUpdate | None:
     """What a call that went well says about the plan; None when it says nothing."""
     given = start.input
     if start.kind != "plan":
         # Some agents report progress in an argument of any call.
         progress = given.get("task_progress") if isinstance(given, dict) else None
-        return _boxes(progress) if isinstance(progress, str) else None
+        return _plan_of_boxes(progress) if isinstance(progress, str) else None
     if isinstance(given, str):
-        return _boxes(given)
+        return _plan_of_boxes(given)
     if not isinstance(given, dict):
-        return _listed(given) if isinstance(given, list) else None
-    return _of_arguments(given, output)
+        return _plan_of_list(given) if isinstance(given, list) else None
+    return _plan_of_arguments(given, output)
 
 
-def _of_arguments(given: dict[str, Any], output: str) -> Plan | None:
+def _plan_of_arguments(given: dict[str, Any], output: str) -> PlanUpdate | None:
     listed = next((given[name] for name in _LISTS if isinstance(given.get(name), list)), None)
     if listed is not None:
-        return _listed(listed)
+        return _plan_of_list(listed)
     if any(name in given for name in _IDS):
-        return _changed(given)
+        return _plan_of_change(given)
     if isinstance(given.get("subject"), str):
         number = _NUMBER.search(output[:500])
-        return Plan((Change(_text(given), "open", number[1] if number else ""),), whole=False)
+        return PlanUpdate((PlanChange(_item_text(given), "open", number[1] if number else ""),), whole=False)
     boxes = [value for value in given.values() if isinstance(value, str) and _BOX.search(value)]
-    return _boxes(boxes[0]) if boxes else None
+    return _plan_of_boxes(boxes[0]) if boxes else None
 
 
-def _listed(items: list[Any]) -> Plan:
-    changes = [_change(item) for item in items[:_MOST]]
-    return Plan(tuple(change for change in changes if change.text))
+def _plan_of_list(items: list[Any]) -> PlanUpdate:
+    changes = [_read_change(item) for item in items[:_MOST]]
+    return PlanUpdate(tuple(change for change in changes if change.text))
 
 
-def _change(item: Any) -> Change:
+def _read_change(item: Any) -> PlanChange:
     if isinstance(item, str):
-        return Change(one_line(item, _LONGEST), "open")
+        return PlanChange(one_line(item, _LONGEST_ITEM), "open")
     if not isinstance(item, dict):
-        return Change("", "open")
-    return Change(_text(item), _status(item) or "open", _id(item))
+        return PlanChange("", "open")
+    return PlanChange(_item_text(item), _status(item) or "open", _id(item))
 
 
-def _changed(given: dict[str, Any]) -> Plan | None:
-    text, status = _text(given), _status(given)
-    return Plan((Change(text, status, _id(given)),), whole=False) if text or status else None
+def _plan_of_change(given: dict[str, Any]) -> PlanUpdate | None:
+    text, status = _item_text(given), _status(given)
+    return PlanUpdate((PlanChange(text, status, _id(given)),), whole=False) if text or status else None
 
 
-def _boxes(text: str) -> Plan | None:
-    found = [Change(one_line(body, _LONGEST), _box(sign)) for sign, body in _BOX.findall(text[:100_000])[:_MOST]]
-    return Plan(tuple(found)) if found else None
+def _plan_of_boxes(text: str) -> PlanUpdate | None:
+    found = [
+        PlanChange(one_line(body, _LONGEST_ITEM), _box_status(sign))
+        for sign, body in _BOX.findall(text[:100_000])[:_MOST]
+    ]
+    return PlanUpdate(tuple(found)) if found else None
 
 
-def _box(sign: str) -> str:
+def _box_status(sign: str) -> str:
     return _STATUS.get(sign.lower(), "done" if sign in "✓✔☑" else "doing")
 
 
-def _text(item: dict[str, Any]) -> str:
-    return next((one_line(item[name], _LONGEST) for name in _TEXTS if isinstance(item.get(name), str)), "")
+def _item_text(item: dict[str, Any]) -> str:
+    return next((one_line(item[name], _LONGEST_ITEM) for name in _TEXTS if isinstance(item.get(name), str)), "")
 
 
 def _id(item: dict[str, Any]) -> str:

@@ -34,31 +34,31 @@ def printable(text: str, keep: str = "\n\t") -> str:
         text = _STYLE.sub("", text)
     if "\r" in text and "\n" in keep:
         text = text.replace("\r\n", "\n")
-    return _ACTIVE.sub(lambda found: found[0] if found[0] in keep else _shown(found[0]), text)
+    return _ACTIVE.sub(lambda found: found[0] if found[0] in keep else _visible_form(found[0]), text)
 
 
 def one_line(text: str, width: int) -> str:
     """The beginning of the text on one line of at most `width` cells: white space collapsed, cut with `…`."""
     # Each character kept takes at most a cell, but white space and marks may take many characters: hence the factor.
     start = text.lstrip()[: 16 * width + 64] if width > 0 else ""
-    return cut(printable(" ".join(start.split()), keep=""), width)
+    return cut_cells(printable(" ".join(start.split()), keep=""), width)
 
 
-def cut(text: str, width: int) -> str:
+def cut_cells(text: str, width: int) -> str:
     """The text, or as much of it as fits into `width` cells with a `…` behind it."""
-    if cells(text) <= width:
+    if count_cells(text) <= width:
         return text
     used = 0
     for index, char in enumerate(text):
-        used += _cell(char)
+        used += _cell_width(char)
         if used > width - 1:
             return text[:index].rstrip() + "…" if width > 0 else ""
     return text
 
 
-def cells(text: str) -> int:
+def count_cells(text: str) -> int:
     """How many columns the text takes on a terminal."""
-    return len(text) if text.isascii() else sum(map(_cell, text))
+    return len(text) if text.isascii() else sum(map(_cell_width, text))
 
 
 def _is_plain(text: str, keep: str) -> bool:
@@ -70,14 +70,14 @@ def _is_plain(text: str, keep: str) -> bool:
 
 
 @lru_cache(4096)
-def _cell(char: str) -> int:
+def _cell_width(char: str) -> int:
     if unicodedata.category(char) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 @lru_cache(4096)
-def _shown(char: str) -> str:
+def _visible_form(char: str) -> str:
     code = ord(char)
     if code < 0x20:
         return chr(0x2400 + code)

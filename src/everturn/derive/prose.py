@@ -1,7 +1,7 @@
 """The sentences that a person wrote in a message, without what they pasted into it.
 
 A prompt holds more than words to the agent: code, quotes, logs, tables, commands with their output, whole documents.
-`sentences` leaves out what is certainly not said by the writer and marks what comes from a document, so that a rule about
+`split_sentences` leaves out what is certainly not said by the writer and marks what comes from a document, so that a rule about
 sentences does not take a line of a log for a wish. Looks at a bounded part of a long message. Never raises.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from everturn.derive.late import late
+from everturn.derive.late import lazy_pattern
 
 _LOOKED_AT = 24_000
 _LONG = 4_000  # characters: no one types that many
@@ -30,7 +30,7 @@ class Sentence:
         self.pasted = pasted
 
 
-def sentences(text: str) -> Iterator[Sentence]:
+def split_sentences(text: str) -> Iterator[Sentence]:
     """The sentences of a message, in order."""
     text = _FENCE.sub("\n", text[:_LOOKED_AT])
     text = _TAGGED.sub("\n", text) if "</" in text else text
@@ -45,13 +45,13 @@ def sentences(text: str) -> Iterator[Sentence]:
                 yield Sentence(words, pasted)
 
 
-_FENCE = late(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_FENCE = lazy_pattern(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 #: Put in by clients and editors: <file>…</file>, <system-reminder>…</system-reminder>.
-_TAGGED = late(r"<([A-Za-z][\w-]{0,60})(?:\s[^<>\n]{0,300})?>.*?</\1>", re.DOTALL)
-_HEADING = late(r"^#{1,6}[ \t]+", re.MULTILINE)
-_ITEM = late(r"[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+(?:\[.\][ \t]+)?")
+_TAGGED = lazy_pattern(r"<([A-Za-z][\w-]{0,60})(?:\s[^<>\n]{0,300})?>.*?</\1>", re.DOTALL)
+_HEADING = lazy_pattern(r"^#{1,6}[ \t]+", re.MULTILINE)
+_ITEM = lazy_pattern(r"[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+(?:\[.\][ \t]+)?")
 #: The end of a sentence: a dot within a name or a number is none.
-_END = late(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'`(\[*_A-Z0-9À-Þ])|(?<=[.!?…])\s+(?=[a-z]+\b)(?<!\.\.\.\s)(?<!e\.g\.\s)(?<!i\.e\.\s)|[。！？]")  # fmt: skip
+_END = lazy_pattern(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'`(\[*_A-Z0-9À-Þ])|(?<=[.!?…])\s+(?=[a-z]+\b)(?<!\.\.\.\s)(?<!e\.g\.\s)(?<!i\.e\.\s)|[。！？]")  # fmt: skip
 
 
 def _paragraphs(text: str) -> Iterator[str]:
@@ -61,7 +61,7 @@ def _paragraphs(text: str) -> Iterator[str]:
         if _is_foreign(line):
             line = ""
         starts = bool(_ITEM.match(line) or _HEADING.match(line))
-        if together and (starts or not line.strip() or not _goes_on(together[-1], line)):
+        if together and (starts or not line.strip() or not _is_continued(together[-1], line)):
             yield " ".join(together)
             together = []
         if line.strip():
@@ -71,13 +71,13 @@ def _paragraphs(text: str) -> Iterator[str]:
         yield " ".join(together)
 
 
-def _goes_on(before: str, line: str) -> bool:
+def _is_continued(before: str, line: str) -> bool:
     """Whether a line break within a sentence: the first line is long, or the next begins in lower case."""
     first = line.lstrip()[:1]
     return not before.rstrip().endswith((".", "!", "?", ":", "…")) and (first.islower() or len(before) > 60)
 
 
-_FOREIGN = late(
+_FOREIGN = lazy_pattern(
     r"""
       >                                       # a quote
     | \ {4}(?![ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t])(?=.*[(){};=<>]) # code by indentation
@@ -95,7 +95,7 @@ _FOREIGN = late(
     """,
     re.VERBOSE,
 )
-_SIGNS = late(r"[^\w\s.,;:!?'\"()/`-]")
+_SIGNS = lazy_pattern(r"[^\w\s.,;:!?'\"()/`-]")
 
 
 def _is_foreign(line: str) -> bool:

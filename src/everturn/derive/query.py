@@ -22,7 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.analysis import each_term
-from everturn.errors import Usage
+from everturn.errors import UsageError
 
 Phrase = tuple[str, ...]
 
@@ -54,7 +54,7 @@ _PIECE = re.compile(
 _QUOTES = str.maketrans("“”„‟", '""""')
 
 
-class Piece(Struct, frozen=True):
+class QueryPhrase(Struct, frozen=True):
     """A word or a phrase as it was typed. Pieces joined by OR have the same group number."""
 
     text: str
@@ -72,15 +72,15 @@ class Filter(Struct, frozen=True):
     negated: bool = False
 
 
-class Asked(Struct, frozen=True):
+class SearchQuery(Struct, frozen=True):
     """A request taken apart."""
 
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[QueryPhrase, ...] = ()
     filters: tuple[Filter, ...] = ()
     regex: str = ""  # begins with `(?i)` when the case does not matter
 
     @property
-    def wanted(self) -> tuple[Piece, ...]:
+    def wanted(self) -> tuple[QueryPhrase, ...]:
         """What must or may be there, without what must not."""
         return tuple(piece for piece in self.pieces if not piece.negated)
 
@@ -99,26 +99,26 @@ class Asked(Struct, frozen=True):
         return tuple(phrase for piece in self.pieces if piece.negated and (phrase := phrase_of(piece)))
 
 
-def parse(words: str) -> Asked:
+def parse_query(words: str) -> SearchQuery:
     """Take a request apart. Raises Usage for a second pattern only; asks for nothing when there is nothing in it."""
-    pieces: list[Piece] = []
+    pieces: list[QueryPhrase] = []
     filters: list[Filter] = []
     regex = ""
     joined = False  # an OR stands before this piece
     for match in islice(_PIECE.finditer(words.translate(_QUOTES)), MAX_WORDS):
         if match["name"]:
-            filters.append(_filter(match))
+            filters.append(_read_filter(match))
         elif match["regex"]:
-            regex = _regex(match, regex)
+            regex = _read_regex(match, regex)
         elif match["word"] == "OR":
             joined = True
-        elif _says_something(piece := _piece(match)):
-            pieces.append(replace(piece, group=_group(pieces, joined and not piece.negated)))
+        elif _is_searchable(piece := _read_phrase(match)):
+            pieces.append(replace(piece, group=_group_number(pieces, joined and not piece.negated)))
             joined = False
-    return Asked(tuple(pieces), tuple(filters), regex)
+    return SearchQuery(tuple(pieces), tuple(filters), regex)
 
 
-def phrase_of(piece: Piece) -> Phrase:
+def phrase_of(piece: QueryPhrase) -> Phrase:
     """The terms of one piece; the last ends in `*` when its end is open."""
     found = list(islice(each_term(piece.text), MAX_PHRASE + 1))
     if len(found) > MAX_PHRASE:
@@ -128,19 +128,19 @@ def phrase_of(piece: Piece) -> Phrase:
     return tuple(found)
 
 
-def _filter(match: re.Match[str]) -> Filter:
+def _read_filter(match: re.Match[str]) -> Filter:
     value = match["value"] if match["given"] is None else match["given"]
     return Filter(_ALIASES.get(match["name"], match["name"]), value.strip(), match["not"] == "-")
 
 
-def _regex(match: re.Match[str], before: str) -> str:
+def _read_regex(match: re.Match[str], before: str) -> str:
     if before:
-        raise Usage("a search takes one /pattern/; join the two with .* or |, or search twice")
+        raise UsageError("a search takes one /pattern/; join the two with .* or |, or search twice")
     pattern = match["regex"].replace("\\/", "/")
     return f"(?i){pattern}" if match["flags"] else pattern
 
 
-def _group(pieces: list[Piece], joined: bool) -> int:
+def _group_number(pieces: list[QueryPhrase], joined: bool) -> int:
     """The number of the last wanted piece when an OR joins them, else the next one."""
     last = next((piece.group for piece in reversed(pieces) if not piece.negated), None) if joined else None
     if last is not None:
@@ -148,17 +148,17 @@ def _group(pieces: list[Piece], joined: bool) -> int:
     return max((piece.group for piece in pieces), default=-1) + 1
 
 
-def _piece(match: re.Match[str]) -> Piece:
+def _read_phrase(match: re.Match[str]) -> QueryPhrase:
     word = match["word"]
     if word is None:
-        return Piece(match["quoted"].strip(), True, match["star"] == "*", match["minus"] == "-")
+        return QueryPhrase(match["quoted"].strip(), True, match["star"] == "*", match["minus"] == "-")
     # `--flag` is something to look for, `-word` something to leave out.
     negated = len(word) > 1 and word[0] == "-" and word[1] not in "->"
     text = word.removeprefix("-").rstrip("*") if negated else word.rstrip("*")
-    return Piece(text, any(len(term) > LONGEST_WORD for term in each_term(text)), word[-1] == "*", negated)
+    return QueryPhrase(text, any(len(term) > LONGEST_WORD for term in each_term(text)), word[-1] == "*", negated)
 
 
-def _says_something(piece: Piece) -> bool:
+def _is_searchable(piece: QueryPhrase) -> bool:
     """Whether it has a term, or is a sign worth looking for: `=>` and `🚀` are, a lone dash is not."""
     text = piece.text
     if any(True for _ in each_term(text)):

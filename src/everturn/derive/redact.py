@@ -1,6 +1,6 @@
 """Secrets found in text and taken out of it.
 
-`secrets` says where they are, `redact` and `redact_bytes` put `[REDACTED:kind]` in their place, or with a key
+`find_secrets` says where they are, `redact_text` and `redact_bytes` put `[REDACTED:kind]` in their place, or with a key
 `[REDACTED:kind:hmac8]`, so that equal secrets stay equal without being told. A `Cleaner` is both with the key of one
 archive: what surfaces hand to everything that gives words out. `redact_bytes` works on raw JSON lines and promises that
 valid JSON stays valid. Doing it twice changes nothing more. Time is linear in the text, whatever is in it.
@@ -41,30 +41,30 @@ class Cleaner(Struct, frozen=True):
 
     def __call__(self, text: str) -> str:
         """The text without its secrets."""
-        return redact(text, self.key)
+        return redact_text(text, self.key)
 
     def line(self, line: bytes) -> bytes:
         """A line of JSON without its secrets, still JSON."""
         return redact_bytes(line, self.key)
 
 
-def secrets(text: str) -> list[Secret]:
+def find_secrets(text: str) -> list[Secret]:
     """The secrets of a text, in order, without overlaps."""
-    data = _encoded(text)
+    data = _encode_text(text)
     found, at, chars = [], 0, 0
     for kind, start, end in find_spans(data):
-        chars += _length(data[at:start])
-        size = _length(data[start:end])
+        chars += _text_length(data[at:start])
+        size = _text_length(data[start:end])
         found.append(Secret(kind, chars, chars + size))
         at, chars = end, chars + size
     return found
 
 
-def redact(text: str, key: bytes = _KEY_FREE) -> str:
+def redact_text(text: str, key: bytes = _KEY_FREE) -> str:
     """The text without its secrets; a text without any comes back as it is."""
-    data = _encoded(text)
+    data = _encode_text(text)
     spans = find_spans(data)
-    return _replaced(data, spans, key).decode("utf-8", "surrogatepass") if spans else text
+    return _replace_spans(data, spans, key).decode("utf-8", "surrogatepass") if spans else text
 
 
 def redact_bytes(line: bytes, key: bytes = _KEY_FREE) -> bytes:
@@ -74,10 +74,10 @@ def redact_bytes(line: bytes, key: bytes = _KEY_FREE) -> bytes:
         return line
     if line.find(b"\n", 0, -1) >= 0:
         return b"".join(redact_bytes(one, key) for one in line.splitlines(keepends=True))
-    new = _replaced(line, spans, key)
+    new = _replace_spans(line, spans, key)
     if _is_json(new) or not _is_json(line):
         return new
-    return _replaced(line, _within_strings(line, spans), key)
+    return _replace_spans(line, _spans_within_strings(line, spans), key)
 
 
 def digest(secret: bytes, key: bytes) -> str:
@@ -87,24 +87,24 @@ def digest(secret: bytes, key: bytes) -> str:
     return hmac.new(key, b"".join(plain.split()), "sha256").hexdigest()[:8]
 
 
-def _encoded(text: str) -> bytes:
+def _encode_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _length(part: bytes) -> int:
+def _text_length(part: bytes) -> int:
     return len(part) if part.isascii() else len(part.decode("utf-8", "surrogatepass"))
 
 
-def _replaced(data: bytes, spans: list[Span], key: bytes) -> bytes:
+def _replace_spans(data: bytes, spans: list[Span], key: bytes) -> bytes:
     parts: list[bytes] = []
     at = 0
     for kind, start, end in spans:
-        parts += data[at:start], _stand_in(kind, data[start:end], key)
+        parts += data[at:start], _placeholder_for(kind, data[start:end], key)
         at = end
     return b"".join((*parts, data[at:]))
 
 
-def _stand_in(kind: str, secret: bytes, key: bytes) -> bytes:
+def _placeholder_for(kind: str, secret: bytes, key: bytes) -> bytes:
     if not key:
         return b"%s%s]" % (PLACEHOLDER, kind.encode())
     return b"%s%s:%s]" % (PLACEHOLDER, kind.encode(), digest(secret, key).encode())
@@ -121,7 +121,7 @@ def _is_json(line: bytes) -> bool:
     return False
 
 
-def _within_strings(line: bytes, spans: list[Span]) -> list[Span]:
+def _spans_within_strings(line: bytes, spans: list[Span]) -> list[Span]:
     """The spans that can be replaced in valid JSON: within one string, and no escape cut in two.
 
     Others are numbers behind a telling name, or begin with the letter of an escape: `\\npm_` is a line end and `pm_`.
@@ -137,11 +137,11 @@ def _within_strings(line: bytes, spans: list[Span]) -> list[Span]:
     for span in spans:
         before = bisect_left(quotes, span[1])
         is_in_string = before % 2 == 1 and before == bisect_left(quotes, span[2])
-        if is_in_string and not any(_cuts(escapes, edge) for edge in span[1:]):
+        if is_in_string and not any(_is_cutting_escape(escapes, edge) for edge in span[1:]):
             kept.append(span)
     return kept
 
 
-def _cuts(escapes: list[tuple[int, int]], edge: int) -> bool:
+def _is_cutting_escape(escapes: list[tuple[int, int]], edge: int) -> bool:
     before = bisect_left(escapes, (edge, 0)) - 1
     return before >= 0 and escapes[before][1] > edge

@@ -17,8 +17,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cache
 
-from everturn.derive.cutting import Cutting
-from everturn.derive.late import late
+from everturn.derive.cutting import CutBytes
+from everturn.derive.late import lazy_pattern
 
 Span = tuple[str, int, int]
 
@@ -26,7 +26,7 @@ Span = tuple[str, int, int]
 LONG = 1024
 
 
-def _alone(prefix: bytes) -> bytes:
+def _not_within_word(prefix: bytes) -> bytes:
     """A condition behind a prefix: no word goes on into it. In a raw line or in colours a letter may stand before it."""
     return rb"(?:(?<![A-Za-z0-9_-]%b)|(?<=\\[nrt]%b)|(?<=[0-9;\[][mK]%b))" % (prefix, prefix, prefix)
 
@@ -45,7 +45,7 @@ _MARKED = (
     (b"gl", rb"gl(?:(?P<gitlab_token>(?:pat|dt|rt|ptt|oas|cbt|imt|agent|soat|ffct|ft)-[A-Za-z0-9_.-]{19,}[A-Za-z0-9_-])"
      rb"|(?P<grafana_token>sa_[A-Za-z0-9]{32}_[0-9a-f]{8}|c_eyJ[A-Za-z0-9+/]{40,}={0,2}))"),
     (b"sk-", rb"sk-(?:(?P<anthropic_key>ant-(?:[A-Za-z0-9_-]{20,}|[A-Za-z0-9_-]{4,19}(?=" + _REST + rb")))"
-     rb"|(?P<openai_key>(?:proj|svcacct|admin|None)-(?:[A-Za-z0-9_-]{20,}|[A-Za-z0-9_-]{4,19}(?=" + _REST + rb"))|" + _alone(rb"sk-") + rb"(?:or-v1-)?(?=[A-Za-z]{0,40}[0-9])[A-Za-z0-9]{32,}(?![A-Za-z0-9_-])))"),
+     rb"|(?P<openai_key>(?:proj|svcacct|admin|None)-(?:[A-Za-z0-9_-]{20,}|[A-Za-z0-9_-]{4,19}(?=" + _REST + rb"))|" + _not_within_word(rb"sk-") + rb"(?:or-v1-)?(?=[A-Za-z]{0,40}[0-9])[A-Za-z0-9]{32,}(?![A-Za-z0-9_-])))"),
     (b"x", rb"x(?P<slack_token>ox[a-z]-[A-Za-z0-9-]{10,}|oxe\.xox[a-z]-[A-Za-z0-9-]{10,}"
      rb"|app-[0-9]-[A-Z0-9]{5,20}-[0-9]{5,20}-[a-z0-9]{20,})"),
     # The middle and the end of a token; what stands before them is the number of the account.
@@ -57,16 +57,16 @@ _MARKED = (
     (b"1//0", rb"1//0(?P<google_token>[A-Za-z0-9_-]{40,})"),
     (b"pypi-AgE", rb"pypi-AgE(?P<pypi_token>[A-Za-z0-9_-]{50,})"),
     (b"S", rb"S(?:(?P<sendgrid_key>G\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,})"
-     rb"|(?P<twilio_key>K" + _alone(rb"SK") + rb"[0-9a-f]{32}(?![A-Za-z0-9])))"),
+     rb"|(?P<twilio_key>K" + _not_within_word(rb"SK") + rb"[0-9a-f]{32}(?![A-Za-z0-9])))"),
     (b"dckr_", rb"dckr_(?P<docker_token>[po]at_[A-Za-z0-9_-]{24,})"),
     (b"hv", rb"hv(?P<vault_token>[sb]\.[A-Za-z0-9_-]{24,})"),
     (b".atlasv1.", rb"\.atlasv1\.(?P<terraform_token>[A-Za-z0-9_-]{60,})"),
-    (b"dapi", rb"dapi(?P<databricks_token>" + _alone(rb"dapi") + rb"[0-9a-f]{32}(?:-[0-9])?(?![A-Za-z0-9]))"),
+    (b"dapi", rb"dapi(?P<databricks_token>" + _not_within_word(rb"dapi") + rb"[0-9a-f]{32}(?:-[0-9])?(?![A-Za-z0-9]))"),
     # Alone, or a long run of `eyJ` would be looked at again from each of them.
-    (b"eyJ", rb"eyJ(?P<jwt>" + _alone(rb"eyJ") + rb"[A-Za-z0-9_-]{10,8000}\.eyJ"
+    (b"eyJ", rb"eyJ(?P<jwt>" + _not_within_word(rb"eyJ") + rb"[A-Za-z0-9_-]{10,8000}\.eyJ"
      rb"(?:[A-Za-z0-9_-]{40,32000}(?:\.[A-Za-z0-9_-]*)?|[A-Za-z0-9_-]{4,39}(?:\.[A-Za-z0-9_-]{10,}|(?=" + _REST_OF_JWT + rb"))))"),
 )  # fmt: skip
-_MARKED_RULES = [(mark, late(pattern)) for mark, pattern in _MARKED]
+_MARKED_RULES = [(mark, lazy_pattern(pattern)) for mark, pattern in _MARKED]
 
 #: Those that have other signs in them, so that there may be no long run, or none near; and a character of theirs, which
 #: is found faster than anything.
@@ -77,10 +77,10 @@ _BROKEN = (
     (b"~", rb"Q~(?P<azure_secret>(?<=[A-Za-z0-9_~.-]{3}[0-9]Q~)[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-]))"),
     (b"&", rb"sig=(?P<azure_signature>[A-Za-z0-9%+/]{43,90}(?:%3[dD]|=))"),
 )  # fmt: skip
-_BROKEN_RULES = [(mark, late(pattern)) for mark, pattern in _BROKEN]
+_BROKEN_RULES = [(mark, lazy_pattern(pattern)) for mark, pattern in _BROKEN]
 
 #: Heads that end in `_` or `-` and are followed by letters and digits alone, twenty or more; how many by family.
-_HEADED = {
+_PREFIXED = {
     "github_token": (rb"[A-Za-z0-9]{36,}", "ghp_ gho_ ghu_ ghs_ ghr_"),
     "github_pat": (rb"[A-Za-z0-9]{22}_[A-Za-z0-9]{40,}", "github_pat_"),
     "stripe_key": (rb"[A-Za-z0-9]{20,}", "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_"),
@@ -110,10 +110,10 @@ _HEADED = {
 }
 #: Or less, where the text or its string ends (a title cuts where it must) or the rest is on the next line.
 _OR_CUT = rb"|[A-Za-z0-9]{20,}(?=\\{0,7}\"|\xe2\x80\xa6|\.\.\.|\Z|" + _REST + rb")"
-_BODY = late(b"_" + b"a" * 20)
+_BODY = lazy_pattern(b"_" + b"a" * 20)
 #: All others are, or end with, a run of so many letters, digits, `_` and `-`. Ordinary words have hardly any: the rules
 #: look at what is near them.
-_RUN = late(b"a" * 20 + b"a*")
+_RUN = lazy_pattern(b"a" * 20 + b"a*")
 _RUNS = bytes(ord("a" if chr(code) in string.ascii_letters + string.digits + "_-" else " ") for code in range(256))
 _NEAR = 24
 #: Letters and digits become `a`, the two signs heads end in become `_`.
@@ -124,12 +124,12 @@ _CLASSES = bytes(
 
 
 _SHORT = 3  # a head of this length stands in any long run now and then
-_WITHIN = late(rb"[A-Za-z0-9_-](?<!\\[nrt])(?<![0-9;\[][mK])")
+_WITHIN = lazy_pattern(rb"[A-Za-z0-9_-](?<!\\[nrt])(?<![0-9;\[][mK])")
 
 
-def _by_last_three() -> dict[bytes, list[tuple[bytes, str, bytes]]]:
+def _rules_by_ending() -> dict[bytes, list[tuple[bytes, str, bytes]]]:
     found: dict[bytes, list[tuple[bytes, str, bytes]]] = {}
-    for kind, (body, heads) in _HEADED.items():
+    for kind, (body, heads) in _PREFIXED.items():
         for head in heads.encode().split():
             name = "github_token" if kind == "github_pat" else kind
             found.setdefault(head[-3:], []).append((head, name, body + _OR_CUT))
@@ -137,30 +137,30 @@ def _by_last_three() -> dict[bytes, list[tuple[bytes, str, bytes]]]:
 
 
 @cache
-def _compiled(pattern: bytes) -> re.Pattern[bytes]:
+def _compile_rule(pattern: bytes) -> re.Pattern[bytes]:
     """One of many that hardly any text needs."""
-    return late(pattern)
+    return lazy_pattern(pattern)
 
 
-_BY_END = _by_last_three()
+_BY_END = _rules_by_ending()
 
 #: What stands in documentation in a token's place; looked for at its beginning.
-_EXAMPLE = late(rb"EXAMPLE|example|[xX]{6}|0{8}|your|YOUR|placeholder")
+_EXAMPLE = lazy_pattern(rb"EXAMPLE|example|[xX]{6}|0{8}|your|YOUR|placeholder")
 _BEGINNING = 64
 
 #: Of these only the end has a mark; what belongs to the token before it.
 _BEFORE = {
-    "discord_token": (26, late(rb"[MNO](?:[A-Za-z0-9]{25}|[A-Za-z0-9]{23})\Z")),
-    "discord_webhook": (9, late(rb"/api/web\Z")),
-    "telegram_token": (10, late(rb"[0-9]{8,10}\Z")),
-    "azure_secret": (4, late(rb"[A-Za-z0-9_~.-]{3}[0-9]\Z")),
-    "terraform_token": (14, late(rb"[A-Za-z0-9]{14}\Z")),
+    "discord_token": (26, lazy_pattern(rb"[MNO](?:[A-Za-z0-9]{25}|[A-Za-z0-9]{23})\Z")),
+    "discord_webhook": (9, lazy_pattern(rb"/api/web\Z")),
+    "telegram_token": (10, lazy_pattern(rb"[0-9]{8,10}\Z")),
+    "azure_secret": (4, lazy_pattern(rb"[A-Za-z0-9_~.-]{3}[0-9]\Z")),
+    "terraform_token": (14, lazy_pattern(rb"[A-Za-z0-9]{14}\Z")),
 }
 #: Of these the mark is a name, and stays.
 _NAMED = {"azure_signature"}
 
 #: A token that was cut off, as titles are: there is less of it than there should be, and then the text ends.
-_CUT = late(
+_CUT = lazy_pattern(
     rb"(?:(?P<github_token>gh[pousr]_|github_pat_)|(?P<anthropic_key>sk-ant-[a-z]{3}[0-9]{2}-)|(?P<openai_key>sk-(?:proj|svcacct|admin)-)"
     rb"|(?P<gitlab_token>glpat-)|(?P<slack_token>xox[a-z]-)|(?P<stripe_key>[sr]k_(?:live|test)_)|(?P<aws_access_key>A[KS]IA)"
     rb"|(?P<google_key>AIza)|(?P<npm_token>npm_)|(?P<huggingface_token>hf_)|(?P<pypi_token>pypi-AgE))"
@@ -169,25 +169,28 @@ _CUT = late(
 _LAST = 100  # bytes at the end of a text that are looked at for one
 _SHORTEST_CUT = 7
 
-_PEM_BEGIN = late(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_END = late(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_BEGIN = lazy_pattern(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_END = lazy_pattern(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_LONGEST = 20_000
-_PEM_BODY = late(rb"(?:[A-Za-z0-9+/=\s]|\\{1,8}[nr]){0,20000}")
-_PEM_LINE = late(rb"[A-Za-z0-9+/]{40}")
-_ESCAPE_OR_QUOTE = late(rb'\\.|"')
+_PEM_BODY = lazy_pattern(rb"(?:[A-Za-z0-9+/=\s]|\\{1,8}[nr]){0,20000}")
+_PEM_LINE = lazy_pattern(rb"[A-Za-z0-9+/]{40}")
+_ESCAPE_OR_QUOTE = lazy_pattern(rb'\\.|"')
 
 
 def token_spans(data: bytes, raw: bool) -> list[Span]:
     """What is known by its shape, in no order. `raw` is JSON: a secret ends with its string."""
-    found = [_whole(data, match) for mark, rule in _BROKEN_RULES if mark in data for match in rule.finditer(data)]
-    near = _near_runs(data)
+    found = [_token_span(data, match) for mark, rule in _BROKEN_RULES if mark in data for match in rule.finditer(data)]
+    near = _parts_near_runs(data)
     if near:
-        part = Cutting(data, near, b" ")
-        spans = [*(_whole(part.data, match) for match in _matches(part.data, _MARKED_RULES)), *_headed(part.data)]
+        part = CutBytes(data, near, b" ")
+        spans = [
+            *(_token_span(part.data, match) for match in _rule_matches(part.data, _MARKED_RULES)),
+            *_prefixed_tokens(part.data),
+        ]
         found += [(kind, *part.place(start, end)) for kind, start, end in spans]
-    found += _cut_off(data)
+    found += _token_cut_off(data)
     found = [
-        (kind, start, _continued(data, end, kind))
+        (kind, start, _token_end(data, end, kind))
         for kind, start, end in found
         if not _EXAMPLE.search(data, start, min(end, start + _BEGINNING))
     ]
@@ -196,14 +199,14 @@ def token_spans(data: bytes, raw: bool) -> list[Span]:
     return found
 
 
-def _matches(data: bytes, rules: list[tuple[bytes, re.Pattern[bytes]]]) -> Iterator[re.Match[bytes]]:
+def _rule_matches(data: bytes, rules: list[tuple[bytes, re.Pattern[bytes]]]) -> Iterator[re.Match[bytes]]:
     is_long = len(data) > LONG
     for mark, rule in rules:
         if is_long or mark in data:
             yield from rule.finditer(data)
 
 
-def _near_runs(data: bytes) -> list[tuple[int, int]]:
+def _parts_near_runs(data: bytes) -> list[tuple[int, int]]:
     """The parts of the data around its long runs."""
     parts: list[tuple[int, int]] = []
     begin = end = -1
@@ -216,7 +219,7 @@ def _near_runs(data: bytes) -> list[tuple[int, int]]:
     return [*parts, (begin, min(end, len(data)))] if end >= 0 else parts
 
 
-def _headed(data: bytes) -> Iterator[Span]:
+def _prefixed_tokens(data: bytes) -> Iterator[Span]:
     for found in _BODY.finditer(data.translate(_CLASSES)):
         at = found.start() + 1
         for head, kind, body in _BY_END.get(data[at - 3 : at], ()):
@@ -225,12 +228,12 @@ def _headed(data: bytes) -> Iterator[Span]:
                 continue
             if start and len(head) <= _SHORT and _WITHIN.match(data, start - 1):
                 continue
-            match = _compiled(body).match(data, at)
+            match = _compile_rule(body).match(data, at)
             if match:
                 yield kind, start, match.end()
 
 
-def _whole(data: bytes, match: re.Match[bytes]) -> Span:
+def _token_span(data: bytes, match: re.Match[bytes]) -> Span:
     kind, start = match.lastgroup or "", match.start()
     if kind in _NAMED:
         start = match.start(kind)
@@ -241,7 +244,7 @@ def _whole(data: bytes, match: re.Match[bytes]) -> Span:
     return kind, start, match.end()
 
 
-def _cut_off(data: bytes) -> Iterator[Span]:
+def _token_cut_off(data: bytes) -> Iterator[Span]:
     end = len(data)
     if data.endswith((b"\xe2\x80\xa6", b"...")):
         end -= 3
@@ -252,11 +255,11 @@ def _cut_off(data: bytes) -> Iterator[Span]:
         yield match.lastgroup or "", *match.span()
 
 
-_RESTS = late(b"(?:" + _REST + b"){1,%d}" % _MOST_RESTS)
-_RESTS_OF_JWT = late(b"(?:" + _REST_OF_JWT + b"){1,%d}" % _MOST_RESTS)
+_RESTS = lazy_pattern(b"(?:" + _REST + b"){1,%d}" % _MOST_RESTS)
+_RESTS_OF_JWT = lazy_pattern(b"(?:" + _REST_OF_JWT + b"){1,%d}" % _MOST_RESTS)
 
 
-def _continued(data: bytes, end: int, kind: str) -> int:
+def _token_end(data: bytes, end: int, kind: str) -> int:
     """Where a token really ends that reaches the end of its line."""
     if data[end : end + 1] not in (b"\r", b"\n", b"\\"):
         return end
@@ -274,8 +277,8 @@ def _private_keys(data: bytes, raw: bool) -> Iterator[Span]:
         if begin.start() < done:
             continue
         start = begin.end()
-        limit = min(start + _PEM_LONGEST, _after(quotes, start, len(data)))
-        done = _after(ends, start, limit + 1)
+        limit = min(start + _PEM_LONGEST, _first_position_from(quotes, start, len(data)))
+        done = _first_position_from(ends, start, limit + 1)
         if done > limit:
             body = _PEM_BODY.match(data, start, limit)
             done = body.end() if body else start
@@ -283,6 +286,6 @@ def _private_keys(data: bytes, raw: bool) -> Iterator[Span]:
             yield "private_key", begin.start(), done
 
 
-def _after(positions: list[int], at: int, otherwise: int) -> int:
+def _first_position_from(positions: list[int], at: int, otherwise: int) -> int:
     index = bisect_left(positions, at)
     return positions[index] if index < len(positions) else otherwise

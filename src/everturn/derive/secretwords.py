@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from everturn.derive.late import late
+from everturn.derive.late import lazy_pattern
 from everturn.derive.secretrules import LONG, Span
 
 _QUOTE = rb"""(?:\\{0,7}["'`]|&quot;|&\#3[49];)"""
@@ -41,40 +41,40 @@ _WORDS = (
     ("token", rb"token(?:" + _ASSIGNED + rb"|(?<=-token)" + _FLAGGED + rb")"),
     ("token", rb"auth(?:(?=[\\\"'=])" + _ASSIGNED + rb"|orization" + _CREDENTIAL + rb")"),
 )  # fmt: skip
-_WORD_RULES = [(kind, word[:3], late(word)) for kind, word in _WORDS]
+_WORD_RULES = [(kind, word[:3], lazy_pattern(word)) for kind, word in _WORDS]
 _BEFORE = 130  # bytes before a word that are looked at
-_LONG_FLAG = late(rb" --[a-z-]{0,30}\Z")
-_LOGIN = late(rb"login[ \t]{1,8}[^\s\\]{1,80}(?:\s|\\[nrt]){1,8}\Z")
-_AWS = late(rb"secret[_ -]?access[_ -]?key")
+_LONG_FLAG = lazy_pattern(rb" --[a-z-]{0,30}\Z")
+_LOGIN = lazy_pattern(rb"login[ \t]{1,8}[^\s\\]{1,80}(?:\s|\\[nrt]){1,8}\Z")
+_AWS = lazy_pattern(rb"secret[_ -]?access[_ -]?key")
 _SHORTEST = {"password": 6, "secret": 8, "api_key": 8, "token": 12}
 _SHORTEST_PRIVATE = 32
 
 #: The password of scheme://user:password@host, which may hold an `@` of its own; or cut off with the text.
-_URL = late(
+_URL = lazy_pattern(
     rb"""://[^\s/?#:@"'`<>\\\[\]{}()$]{0,120}:([^\s/?\#"'`<>\\@]{1,200}(?:@[^\s/?\#"'`<>\\@]{1,60}(?=@))?)"""
     rb"(?:@(?=[\w\[-])|(?=(?:\xe2\x80\xa6|\.\.\.)?\Z))"
 )
-_ENCODED_URL = late(rb"%3a%2f%2f[\w.%~-]{0,120}%3a((?:[\w.!~*+-]|%(?!40)[0-9a-f]{2}){1,200})%40")
-_BEARER = late(rb"bearer[ \t]{1,4}([a-z0-9_.+/~=-]{16,})")
-_USER = late(rb" -u " + _QUOTE + rb"?[^\s:\"'\\]{1,60}:" + _VALUE)
+_ENCODED_URL = lazy_pattern(rb"%3a%2f%2f[\w.%~-]{0,120}%3a((?:[\w.!~*+-]|%(?!40)[0-9a-f]{2}){1,200})%40")
+_BEARER = lazy_pattern(rb"bearer[ \t]{1,4}([a-z0-9_.+/~=-]{16,})")
+_USER = lazy_pattern(rb" -u " + _QUOTE + rb"?[^\s:\"'\\]{1,60}:" + _VALUE)
 _PAIR = rb"[\w.!%~-]{1,64}=[^\s;\"'\\,]{0,4096}"
-_COOKIE = late(
+_COOKIE = lazy_pattern(
     rb"cookie" + _QUOTE + rb"?[ \t]{0,4}[:=][ \t]{0,4}" + _QUOTE + rb"?(" + _PAIR + rb"(?:; ?" + _PAIR + rb"){0,60})"
 )
-_COOKIE_VALUE = late(rb"=([^\s;=]{16,4096})")
+_COOKIE_VALUE = lazy_pattern(rb"=([^\s;=]{16,4096})")
 
 #: Values that say that there is none, or where it is to be found.
-_PLACEHOLDERS = late(
+_PLACEHOLDERS = lazy_pattern(
     rb"\[?redacted|[{<\[]|%[a-z(]|\$(?:[{(]|[a-z0-9_:]+\\*$)|file:|https?:/|[~.]{0,2}(?:/[a-z_.-]{1,60}[0-9]{0,4}){1,20}/?$|([*x.#_-])\1*$|"
     rb"(?:your|my|some|the|an?|new|old|current|enter|insert|change|fake|dummy|example|sample|placeholder|todo|test|mock|"
     rb"invalid|wrong|none|null|nil|undefined|true|false|str|string|bool|int|number|bytes|optional|required)(?:[^a-z0-9][a-z._-]*|)$|"
     rb"[a-z0-9]{0,12}[_-]?(?:your|example)[_-]|change-?me|(?=[a-z_.-]*(?:passw|secret|token|key|auth|cred|user|field|input|label|value))[a-z_.-]+$"
 )
 #: Words and names, with a number behind them at most: `my-app-tls-v2`, `accessToken1`, `self.settings.token`.
-_WORDY = late(rb"[a-z$]+(?:(?:[_./:-]|->|::)[a-z$]+)*[_.-]?v?[0-9]{0,4}[.?!:]*$")
-_DOTTED_NAME = late(rb"[a-z_$][\w$]*(?:(?:\.|->|::)[a-z_$][\w$]*)+[.?!:]*$")
-_DIGIT, _LETTER, _SIGN = late(rb"[0-9]"), late(rb"[a-z]"), late(rb"[!@#%^&*+?=~$]")
-_HUMP = late(rb"[a-z](?=[A-Z])|[A-Z](?=[A-Z][a-z])")
+_WORDY = lazy_pattern(rb"[a-z$]+(?:(?:[_./:-]|->|::)[a-z$]+)*[_.-]?v?[0-9]{0,4}[.?!:]*$")
+_DOTTED_NAME = lazy_pattern(rb"[a-z_$][\w$]*(?:(?:\.|->|::)[a-z_$][\w$]*)+[.?!:]*$")
+_DIGIT, _LETTER, _SIGN = lazy_pattern(rb"[0-9]"), lazy_pattern(rb"[a-z]"), lazy_pattern(rb"[!@#%^&*+?=~$]")
+_HUMP = lazy_pattern(rb"[a-z](?=[A-Z])|[A-Z](?=[A-Z][a-z])")
 
 
 def word_spans(data: bytes) -> list[Span]:
@@ -88,14 +88,14 @@ def word_spans(data: bytes) -> list[Span]:
     for kind, mark, rule in _WORD_RULES:
         if is_long or mark in lower:
             for match in rule.finditer(lower):
-                found += _assigned(data, kind, match)
+                found += _assigned_spans(data, kind, match)
     return found
 
 
-def _assigned(data: bytes, kind: str, match: re.Match[bytes]) -> list[Span]:
+def _assigned_spans(data: bytes, kind: str, match: re.Match[bytes]) -> list[Span]:
     """The value behind a telling name, if it is one."""
     if match[3]:
-        return [(_named(kind, match), match.start(3), _end(match))] if _is_assigned(kind, match) else []
+        return [(_secret_kind(kind, match), match.start(3), _value_end(match))] if _is_assigned(kind, match) else []
     if not match[5]:
         return []
     if match[0].startswith(b"authorization"):
@@ -106,7 +106,7 @@ def _assigned(data: bytes, kind: str, match: re.Match[bytes]) -> list[Span]:
     return [(kind, *match.span(5))] if is_flag or (is_login and _is_secret(kind, match[5], quoted=False)) else []
 
 
-def _named(kind: str, match: re.Match[bytes]) -> str:
+def _secret_kind(kind: str, match: re.Match[bytes]) -> str:
     """Secrets of a known length behind the names of a known service are of a kind of their own."""
     if kind == "secret" and len(match[3]) == 40 and _AWS.match(match[0]):
         return "aws_secret_key"
@@ -116,7 +116,7 @@ def _named(kind: str, match: re.Match[bytes]) -> str:
     return "azure_key" if is_account else kind
 
 
-def _end(match: re.Match[bytes]) -> int:
+def _value_end(match: re.Match[bytes]) -> int:
     """Where the value ends: the quote behind it has as many backslashes as the one before it."""
     quote, value, behind = match[2] or b"", match[3], match[4] or b""
     missing = quote.count(b"\\") - behind.count(b"\\")

@@ -1,6 +1,6 @@
 """A shell command taken apart as far as that can be done without running it.
 
-`simple_commands` gives the commands that certainly were asked for, one by one, with their words unquoted. What depends on
+`split_commands` gives the commands that certainly were asked for, one by one, with their words unquoted. What depends on
 a condition, a loop or a substitution is left out: where the reading is in doubt it ends, and what came before counts.
 Never raises; one pass over the text.
 """
@@ -49,7 +49,7 @@ class Word:
 
 
 @dataclass
-class Command:
+class ShellCommand:
     """One simple command: its words without assignments in front, and the files it writes to."""
 
     words: list[Word] = field(default_factory=list)
@@ -69,21 +69,21 @@ class Command:
         return any(sign[0] in "2&" and word.text == "/dev/null" for sign, word in self.outputs)
 
 
-def simple_commands(text: str, complete: bool = True) -> list[Command]:
+def split_commands(text: str, complete: bool = True) -> list[ShellCommand]:
     """The commands of a line or script, in order; without those around `||`. `complete` is False for a cut text."""
-    reader = _Reader(text)
+    reader = _ShellReader(text)
     reader.run()
     if complete and reader.at == len(text):
         reader.end_command("")
     elif "||" in text[reader.at :]:
         reader.drop_chain()
-    commands = [command for chain in _chains(reader.commands) for command in chain]
-    return [command for command in map(_without_prefix, commands) if command.words or command.outputs]
+    commands = [command for chain in _split_chains(reader.commands) for command in chain]
+    return [command for command in map(_strip_prefix, commands) if command.words or command.outputs]
 
 
-def _chains(commands: list[Command]) -> list[list[Command]]:
+def _split_chains(commands: list[ShellCommand]) -> list[list[ShellCommand]]:
     """Commands joined by && and |. A chain with || in it is left out: which of them ran cannot be said."""
-    chains: list[list[Command]] = [[]]
+    chains: list[list[ShellCommand]] = [[]]
     for command in commands:
         chains[-1].append(command)
         if command.joint not in _GOES_ON:
@@ -91,16 +91,16 @@ def _chains(commands: list[Command]) -> list[list[Command]]:
     chains = [chain for chain in chains if chain]
     for command in chains[-1] if chains else []:
         command.last = command.joint not in ("|", "|&")
-    return [_answered(chain) for chain in chains if all(command.joint != "||" for command in chain)]
+    return [_cut_after_question(chain) for chain in chains if all(command.joint != "||" for command in chain)]
 
 
-def _answered(chain: list[Command]) -> list[Command]:
+def _cut_after_question(chain: list[ShellCommand]) -> list[ShellCommand]:
     """A chain without what only ran if a question was answered with yes, unless the whole ended well because of it."""
     asked = next((index for index, one in enumerate(chain) if not one.last and one.name in _QUESTIONS), len(chain))
     return chain[: asked + 1]
 
 
-def _without_prefix(command: Command) -> Command:
+def _strip_prefix(command: ShellCommand) -> ShellCommand:
     words = command.words
     while words and (_ASSIGNMENT.match(words[0].text) or words[0].text in _PREFIXES):
         words = words[1:]
@@ -108,12 +108,12 @@ def _without_prefix(command: Command) -> Command:
     return command
 
 
-class _Reader:
+class _ShellReader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.commands: list[Command] = []
-        self.command = Command()
+        self.commands: list[ShellCommand] = []
+        self.command = ShellCommand()
         self.word: Word | None = None
         self.redirect = ""  # the sign whose file comes next; "<" when it is not written to
         self.delimiters: list[tuple[str, bool]] = []  # of here-documents that begin with the next line
@@ -150,7 +150,7 @@ class _Reader:
         self.command.joint = joint
         if self.command.words or self.command.outputs:
             self.commands.append(self.command)
-        self.command, self.redirect = Command(), ""
+        self.command, self.redirect = ShellCommand(), ""
 
     def drop_chain(self) -> None:
         """Forget the commands of the chain that was being read."""
@@ -163,7 +163,7 @@ class _Reader:
                 self._skip_comment()
                 return
             self.word = Word("")
-        self.word.text += _unquoted(kind, part)
+        self.word.text += _unquote_part(kind, part)
         self.word.sure = self.word.sure and kind not in ("mixed", "filled")
 
     def _sign(self, kind: str, part: str) -> None:
@@ -194,7 +194,7 @@ class _Reader:
         self.delimiters = []
 
 
-def _unquoted(kind: str, part: str) -> str:
+def _unquote_part(kind: str, part: str) -> str:
     if kind == "single":
         return part[1:-1]
     if kind in ("double", "mixed"):

@@ -11,14 +11,14 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.decisions import Mark, likeness
-from everturn.derive.turnfacts import Deed, Said, Touch, TurnFacts
+from everturn.derive.decisions import DecisionMark, likeness
+from everturn.derive.turnfacts import CallFact, Saying, Touch, TurnFacts
 
 _NAMES = 2_000  # files named in words that are remembered
 _BETWEEN = 5  # files changed between a failure and its success that are named
 
 
-class File(Struct, frozen=True):
+class FileState(Struct, frozen=True):
     """A file and what was last done to it. `count` are the changes, `reads` the looks at it."""
 
     path: str
@@ -31,7 +31,7 @@ class File(Struct, frozen=True):
     by: str = ""  # "subagent" when only such a one touched it
 
 
-class Decision(Struct, frozen=True):
+class DecisionState(Struct, frozen=True):
     """A decision or a constraint, in the words in which it was said."""
 
     text: str
@@ -41,7 +41,7 @@ class Decision(Struct, frozen=True):
     pinned: bool = False
 
 
-class Failure(Struct, frozen=True):
+class FailureState(Struct, frozen=True):
     """Something that did not go well. It still fails unless `resolved_by` names the turn in which it succeeded."""
 
     what: str
@@ -60,7 +60,7 @@ class Failure(Struct, frozen=True):
     tool: str = ""  # its name where `what` begins with it
 
 
-class Ran(Struct, frozen=True):
+class CommandState(Struct, frozen=True):
     """A command that was run."""
 
     command: str
@@ -70,7 +70,7 @@ class Ran(Struct, frozen=True):
     seq: int
 
 
-class Committed(Struct, frozen=True):
+class CommitState(Struct, frozen=True):
     """A commit that was made."""
 
     hash: str
@@ -79,7 +79,7 @@ class Committed(Struct, frozen=True):
     seq: int
 
 
-class Item(Struct, frozen=True):
+class PlanItem(Struct, frozen=True):
     """An item of the plan; turn and seq of its last change."""
 
     text: str
@@ -98,7 +98,7 @@ class Question(Struct, frozen=True):
     answered_by: int | None = None
 
 
-class Named(Struct, frozen=True):
+class FileMention(Struct, frozen=True):
     """A file that was named, how often, and where last."""
 
     path: str
@@ -107,7 +107,7 @@ class Named(Struct, frozen=True):
     seq: int
 
 
-class Request(Struct, frozen=True):
+class TurnRequest(Struct, frozen=True):
     """What was asked for in a turn."""
 
     text: str
@@ -116,7 +116,7 @@ class Request(Struct, frozen=True):
     starter: str = "human"
 
 
-class State(Struct, frozen=True):
+class SessionState(Struct, frozen=True):
     """All that is known of a session up to the message `covers`."""
 
     id: str = ""
@@ -125,29 +125,29 @@ class State(Struct, frozen=True):
     turn_count: int = 0
     total_tokens: int = 0
     token_source: str = ""  # api | tokenizer | estimate: of its worst part
-    goal: Request | None = None
+    goal: TurnRequest | None = None
     current_focus: str = ""
-    requests: tuple[Request, ...] = ()
-    files: dict[str, File] = {}
-    named: dict[str, Named] = {}  # files that stand in the words, the last named last; the oldest are given up
-    decisions: tuple[Decision, ...] = ()
-    constraints: tuple[Decision, ...] = ()
-    errors: tuple[Failure, ...] = ()
-    commands: tuple[Ran, ...] = ()
-    commits: tuple[Committed, ...] = ()
-    plan: tuple[Item, ...] = ()
+    requests: tuple[TurnRequest, ...] = ()
+    files: dict[str, FileState] = {}
+    named: dict[str, FileMention] = {}  # files that stand in the words, the last named last; the oldest are given up
+    decisions: tuple[DecisionState, ...] = ()
+    constraints: tuple[DecisionState, ...] = ()
+    errors: tuple[FailureState, ...] = ()
+    commands: tuple[CommandState, ...] = ()
+    commits: tuple[CommitState, ...] = ()
+    plan: tuple[PlanItem, ...] = ()
     questions: tuple[Question, ...] = ()
-    next_steps: tuple[Request, ...] = ()  # of the last turn that named any
-    answer: Request | None = None  # the last thing the model said
+    next_steps: tuple[TurnRequest, ...] = ()  # of the last turn that named any
+    answer: TurnRequest | None = None  # the last thing the model said
     interrupted: bool = False  # the human stopped the last turn
     covers: int = -1
 
 
-def advance(state: State, facts: TurnFacts) -> State:
+def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     """The state after one more turn."""
-    requests = tuple(Request(said.text, facts.turn, said.seq, facts.starter) for said in facts.requests)
+    requests = tuple(TurnRequest(said.text, facts.turn, said.seq, facts.starter) for said in facts.requests)
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
-    decisions, constraints = _decided(state, facts)
+    decisions, constraints = _update_decisions(state, facts)
     return replace(
         state,
         model=facts.model or state.model,
@@ -159,28 +159,30 @@ def advance(state: State, facts: TurnFacts) -> State:
         goal=goal,
         current_focus=facts.focus or state.current_focus,
         requests=state.requests + requests,
-        files=_touched(state, facts),
-        named=_named(state, facts),
+        files=_update_files(state, facts),
+        named=_update_mentions(state, facts),
         decisions=decisions,
         constraints=constraints,
-        errors=_failed(state, facts),
-        commands=state.commands + tuple(_ran(deed, facts.turn) for deed in facts.deeds if deed.kind == "shell"),
-        commits=state.commits + tuple(Committed(one.hash, one.subject, facts.turn, seq) for one, seq in facts.commits),
-        plan=_planned(state, facts),
-        questions=_asked(state, facts),
-        next_steps=tuple(_step(said, facts.turn) for said in facts.steps) or state.next_steps,
-        answer=Request(facts.answer.text, facts.turn, facts.answer.seq, "model") if facts.answer else state.answer,
+        errors=_update_failures(state, facts),
+        commands=state.commands
+        + tuple(_command_state(deed, facts.turn) for deed in facts.deeds if deed.kind == "shell"),
+        commits=state.commits
+        + tuple(CommitState(one.hash, one.subject, facts.turn, seq) for one, seq in facts.commits),
+        plan=_update_plan(state, facts),
+        questions=_update_questions(state, facts),
+        next_steps=tuple(_next_step_request(said, facts.turn) for said in facts.steps) or state.next_steps,
+        answer=TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model") if facts.answer else state.answer,
         interrupted=facts.interrupted,
         covers=max(state.covers, facts.last_seq),
     )
 
 
-def still_failing(state: State) -> list[Failure]:
+def still_failing(state: SessionState) -> list[FailureState]:
     """What failed and has not succeeded since, the latest last."""
     return [one for one in state.errors if one.outcome == "failed" and one.resolved_by is None]
 
 
-def unanswered(state: State) -> list[Question]:
+def unanswered_questions(state: SessionState) -> list[Question]:
     """Questions after which no human spoke."""
     return [one for one in state.questions if one.answered_by is None]
 
@@ -194,45 +196,45 @@ def local_path(path: str, workspace: str) -> str:
 
 
 # files and commands ---------------------------------------------------------------------------------------------------
-def _touched(state: State, facts: TurnFacts) -> dict[str, File]:
+def _update_files(state: SessionState, facts: TurnFacts) -> dict[str, FileState]:
     if not facts.files:
         return state.files
     files = dict(state.files)
     for touch in facts.files:
         path = local_path(touch.path, state.workspace)
-        files[path] = _file(files.pop(path, None), touch, path, facts.turn)  # the last one touched comes last
+        files[path] = _update_file(files.pop(path, None), touch, path, facts.turn)  # the last one touched comes last
     return files
 
 
-def _file(known: File | None, touch: Touch, path: str, turn: int) -> File:
+def _update_file(known: FileState | None, touch: Touch, path: str, turn: int) -> FileState:
     reads = touch.action == "read"
     if known is None:
-        return File(path, touch.action, turn, touch.seq, int(not reads), int(reads), turn, touch.by)
+        return FileState(path, touch.action, turn, touch.seq, int(not reads), int(reads), turn, touch.by)
     by = known.by if touch.by else ""
     if reads:
         return replace(known, reads=known.reads + 1, by=by)
     return replace(known, action=touch.action, turn=turn, seq=touch.seq, count=known.count + 1, by=by)
 
 
-def _named(state: State, facts: TurnFacts) -> dict[str, Named]:
+def _update_mentions(state: SessionState, facts: TurnFacts) -> dict[str, FileMention]:
     if not facts.mentions:
         return state.named
     named = dict(state.named)
     for one in facts.mentions:
         path = local_path(one.path, state.workspace)
         before = named.pop(path, None)
-        named[path] = Named(path, one.count + (before.count if before else 0), facts.turn, one.seq)
+        named[path] = FileMention(path, one.count + (before.count if before else 0), facts.turn, one.seq)
     for path in list(named)[: max(0, len(named) - _NAMES)]:
         del named[path]
     return named
 
 
-def _ran(deed: Deed, turn: int) -> Ran:
-    return Ran(deed.what, deed.exit_status, deed.status, turn, deed.seq)
+def _command_state(deed: CallFact, turn: int) -> CommandState:
+    return CommandState(deed.what, deed.exit_status, deed.status, turn, deed.seq)
 
 
 # what failed ----------------------------------------------------------------------------------------------------------
-def _failed(state: State, facts: TurnFacts) -> tuple[Failure, ...]:
+def _update_failures(state: SessionState, facts: TurnFacts) -> tuple[FailureState, ...]:
     """Deeds in order: one that went well may resolve what failed before it, never what fails after it."""
     if not facts.deeds:
         return state.errors
@@ -245,12 +247,12 @@ def _failed(state: State, facts: TurnFacts) -> tuple[Failure, ...]:
         if deed.outcome:
             _add_failure(errors, deed, facts.turn)
         elif deed.keys:
-            _resolve(errors, deed, facts.turn)
-        _change_between(errors, changed.pop(deed.seq, []))
+            _resolve_failures(errors, deed, facts.turn)
+        _note_changes_between(errors, changed.pop(deed.seq, []))
     return tuple(errors)
 
 
-def _change_between(errors: list[Failure], paths: list[str]) -> None:
+def _note_changes_between(errors: list[FailureState], paths: list[str]) -> None:
     if not paths:
         return
     for number, error in enumerate(errors):
@@ -259,7 +261,7 @@ def _change_between(errors: list[Failure], paths: list[str]) -> None:
             errors[number] = replace(error, between=tuple(between)[-_BETWEEN:])
 
 
-def _add_failure(errors: list[Failure], deed: Deed, turn: int) -> None:
+def _add_failure(errors: list[FailureState], deed: CallFact, turn: int) -> None:
     for number, error in enumerate(errors):
         if error.resolved_by is None and error.keys == deed.keys and error.outcome == deed.outcome:
             errors[number] = replace(
@@ -268,7 +270,7 @@ def _add_failure(errors: list[Failure], deed: Deed, turn: int) -> None:
             )  # fmt: skip
             return
     errors.append(
-        Failure(
+        FailureState(
             deed.what,
             deed.error,
             turn,
@@ -284,7 +286,7 @@ def _add_failure(errors: list[Failure], deed: Deed, turn: int) -> None:
     )
 
 
-def _resolve(errors: list[Failure], deed: Deed, turn: int) -> None:
+def _resolve_failures(errors: list[FailureState], deed: CallFact, turn: int) -> None:
     for number, error in enumerate(errors):
         if error.resolved_by is None and any(key in deed.keys for key in error.needs):
             needs = tuple(key for key in error.needs if key not in deed.keys)
@@ -293,22 +295,24 @@ def _resolve(errors: list[Failure], deed: Deed, turn: int) -> None:
 
 
 # what was said --------------------------------------------------------------------------------------------------------
-def _decided(state: State, facts: TurnFacts) -> tuple[tuple[Decision, ...], tuple[Decision, ...]]:
-    decisions = [_decision(mark, facts.turn, seq) for mark, seq in facts.marks if not mark.binds]
+def _update_decisions(
+    state: SessionState, facts: TurnFacts
+) -> tuple[tuple[DecisionState, ...], tuple[DecisionState, ...]]:
+    decisions = [_decision_state(mark, facts.turn, seq) for mark, seq in facts.marks if not mark.binds]
     decisions += [
-        Decision(" ".join(filter(None, ("commit", one.hash, one.subject))), facts.turn, seq, "commit")
+        DecisionState(" ".join(filter(None, ("commit", one.hash, one.subject))), facts.turn, seq, "commit")
         for one, seq in facts.commits
     ]
-    constraints = [_decision(mark, facts.turn, seq) for mark, seq in facts.marks if mark.binds]
+    constraints = [_decision_state(mark, facts.turn, seq) for mark, seq in facts.marks if mark.binds]
     decisions.sort(key=lambda one: one.seq)
-    return _added(state.decisions, decisions), _added(state.constraints, constraints)
+    return _add_decisions(state.decisions, decisions), _add_decisions(state.constraints, constraints)
 
 
-def _decision(mark: Mark, turn: int, seq: int) -> Decision:
-    return Decision(mark.text, turn, seq, mark.kind, mark.pinned)
+def _decision_state(mark: DecisionMark, turn: int, seq: int) -> DecisionState:
+    return DecisionState(mark.text, turn, seq, mark.kind, mark.pinned)
 
 
-def _added(known: tuple[Decision, ...], new: list[Decision]) -> tuple[Decision, ...]:
+def _add_decisions(known: tuple[DecisionState, ...], new: list[DecisionState]) -> tuple[DecisionState, ...]:
     """What is said again stays where it was first said."""
     if not new:
         return known
@@ -318,7 +322,7 @@ def _added(known: tuple[Decision, ...], new: list[Decision]) -> tuple[Decision, 
     return tuple(by_words.values())
 
 
-def _asked(state: State, facts: TurnFacts) -> tuple[Question, ...]:
+def _update_questions(state: SessionState, facts: TurnFacts) -> tuple[Question, ...]:
     spoke = min((one.seq for one in facts.requests), default=None) if facts.starter == "human" else None
     known = state.questions
     if spoke is not None:
@@ -329,23 +333,25 @@ def _asked(state: State, facts: TurnFacts) -> tuple[Question, ...]:
     return (*known, *new)
 
 
-def _step(said: Said, turn: int) -> Request:
-    return Request(said.text, turn, said.seq, "model")
+def _next_step_request(said: Saying, turn: int) -> TurnRequest:
+    return TurnRequest(said.text, turn, said.seq, "model")
 
 
 # the plan -------------------------------------------------------------------------------------------------------------
-def _planned(state: State, facts: TurnFacts) -> tuple[Item, ...]:
+def _update_plan(state: SessionState, facts: TurnFacts) -> tuple[PlanItem, ...]:
     items = list(state.plan)
     for plan, seq in facts.plans:
         if plan.whole:
-            items = _replaced(items, [Item(one.text, one.status, facts.turn, seq, one.id) for one in plan.changes])
+            items = _replace_plan(
+                items, [PlanItem(one.text, one.status, facts.turn, seq, one.id) for one in plan.changes]
+            )
             continue
         for one in plan.changes:
-            _change_item(items, Item(one.text, one.status or "open", facts.turn, seq, one.id), bool(one.status))
+            _change_item(items, PlanItem(one.text, one.status or "open", facts.turn, seq, one.id), bool(one.status))
     return tuple(items)
 
 
-def _replaced(old: list[Item], new: list[Item]) -> list[Item]:
+def _replace_plan(old: list[PlanItem], new: list[PlanItem]) -> list[PlanItem]:
     """A plan written anew: what is no longer in it and was not done has been dropped."""
     wanted = {likeness(one.text) for one in new}
     turn, seq = (new[0].turn, new[0].seq) if new else (old[-1].turn, old[-1].seq) if old else (0, 0)
@@ -355,14 +361,14 @@ def _replaced(old: list[Item], new: list[Item]) -> list[Item]:
         if likeness(one.text) not in wanted
     ]
     before = {likeness(one.text): one for one in old}
-    return [*kept, *(_unchanged(before.get(likeness(one.text)), one) for one in new)]
+    return [*kept, *(_keep_unchanged(before.get(likeness(one.text)), one) for one in new)]
 
 
-def _unchanged(before: Item | None, now: Item) -> Item:
+def _keep_unchanged(before: PlanItem | None, now: PlanItem) -> PlanItem:
     return before if before is not None and before.status == now.status else now
 
 
-def _change_item(items: list[Item], new: Item, has_status: bool) -> None:
+def _change_item(items: list[PlanItem], new: PlanItem, has_status: bool) -> None:
     for number, one in enumerate(items):
         if new.id and one.id == new.id:
             status = new.status if has_status else one.status

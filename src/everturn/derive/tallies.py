@@ -1,6 +1,6 @@
 """Counts how tools are used: from trails to the tables of `model.analytics.TALLIES`.
 
-`Tallying` adds trails up; only the tables that are asked for are counted. Paths and pairs stay within a turn. Each is
+`TallyBuilder` adds trails up; only the tables that are asked for are counted. Paths and pairs stay within a turn. Each is
 counted in the session that owns its last call, so that what a fork repeats is counted once, and what it adds is counted
 with what came before.
 
@@ -42,7 +42,7 @@ _SUMS = ("sessions", "turns", "calls", "errors", "batches", "parallel")
 _Counts = dict[tuple[int | str, ...], list[int]]
 
 
-class _Turn:
+class _TurnColumns:
     """One turn of a trail, in columns; tools by their number in the tallying."""
 
     def __init__(self, tools: list[int], batches: list[int], outcomes: list[int], durations: list[int]) -> None:
@@ -53,7 +53,7 @@ class _Turn:
         self.spans = list(zip(starts, [*starts[1:], len(batches)], strict=True))
 
 
-class Tallying:
+class TallyBuilder:
     """Adds trails up."""
 
     def __init__(self, tables: Collection[str] = ALL) -> None:
@@ -66,7 +66,7 @@ class Tallying:
             (("tool_total", "tool_position", "tool_duration", "tool_failure"), self._calls),
             (("tool_pair",), self._pairs),
             (("tool_path",), self._count_paths),
-            (("turn_length", "plane_total"), self._sums),
+            (("turn_length", "plane_total"), self._count_totals),
         )
         self._parts = [part for names, part in parts if not set(names).isdisjoint(tables)]
 
@@ -83,7 +83,7 @@ class Tallying:
             while end < len(turns) and turns[end] == turns[start]:
                 end += 1
             self._turn += 1
-            turn = _Turn(
+            turn = _TurnColumns(
                 tools[start:end], trail.batches[start:end], trail.outcomes[start:end], trail.durations[start:end]
             )
             for part in self._parts:
@@ -108,7 +108,7 @@ class Tallying:
         return result
 
     # the parts ----------------------------------------------------------------------------------------------------
-    def _calls(self, turn: _Turn) -> None:
+    def _calls(self, turn: _TurnColumns) -> None:
         again = retries(turn.tools, turn.batches, turn.failed) if any(turn.failed) else {}
         single = {start for start, end in turn.spans if end - start == 1}
         for n, tool in enumerate(turn.tools):
@@ -129,16 +129,16 @@ class Tallying:
             if (row := self._row("tool_position", (tool, min(batch, LAST_POSITION)))) is not None:
                 row[0] += 1
                 row[1] += failed
-            self._time_and_failure(tool, spent, code & CLASS)
+            self._count_time_and_failure(tool, spent, code & CLASS)
 
-    def _time_and_failure(self, tool: int, spent: int, error: int) -> None:
+    def _count_time_and_failure(self, tool: int, spent: int, error: int) -> None:
         if spent >= 0 and (row := self._row("tool_duration", (tool, bucket_of(spent)))) is not None:
             row[0] += 1
         if error and (row := self._row("tool_failure", (tool, ERROR_CLASSES[error]))) is not None:
             row[0] += 1
             row[1] += self._first(row, 2, self._session)
 
-    def _pairs(self, turn: _Turn) -> None:
+    def _pairs(self, turn: _TurnColumns) -> None:
         before: dict[int, bool] = {_EDGE: False}  # tool → failed
         for start, end in turn.spans:
             now: dict[int, bool] = {}
@@ -147,7 +147,7 @@ class Tallying:
             if turn.own[start]:
                 self._follow(before, now)
                 if end - start > 1:
-                    self._beside(turn, start, end)
+                    self._count_parallel(turn, start, end)
             before = now
         if turn.own[-1]:
             self._follow(before, {_EDGE: False})
@@ -155,26 +155,26 @@ class Tallying:
     def _follow(self, before: dict[int, bool], now: dict[int, bool]) -> None:
         for first, first_failed in before.items():
             for second, second_failed in now.items():
-                self._pair(("next", first, second), second_failed)
+                self._count_pair(("next", first, second), second_failed)
                 if first_failed:
-                    self._pair(("recovery", first, second), second_failed)
+                    self._count_pair(("recovery", first, second), second_failed)
 
-    def _beside(self, turn: _Turn, start: int, end: int) -> None:
+    def _count_parallel(self, turn: _TurnColumns, start: int, end: int) -> None:
         names = self._names
         for a, b in combinations(range(start, end), 2):
             first, second = turn.tools[a], turn.tools[b]
             if names[second] < names[first]:
                 first, second = second, first
-            self._pair(("parallel", first, second), turn.failed[a] or turn.failed[b])
+            self._count_pair(("parallel", first, second), turn.failed[a] or turn.failed[b])
 
-    def _pair(self, key: tuple[int | str, ...], failed: bool) -> None:
+    def _count_pair(self, key: tuple[int | str, ...], failed: bool) -> None:
         row = self._row("tool_pair", key)
         if row is not None:
             row[0] += 1
             row[1] += failed
             row[2] += self._first(row, 3, self._session)
 
-    def _count_paths(self, turn: _Turn) -> None:
+    def _count_paths(self, turn: _TurnColumns) -> None:
         """Every stretch of up to LONGEST_PATH steps; a step is a tool, called once or several times in a row."""
         tools = turn.tools
         starts = [n for n, tool in enumerate(tools) if n == 0 or tool != tools[n - 1]]
@@ -187,7 +187,7 @@ class Tallying:
                 self._paths_to(turn, steps, starts, repeated, failed, last)
 
     def _paths_to(
-        self, turn: _Turn, steps: tuple[int, ...], starts: Sequence[int], repeated: list[bool], failed: list[bool],
+        self, turn: _TurnColumns, steps: tuple[int, ...], starts: Sequence[int], repeated: list[bool], failed: list[bool],
         last: int,
     ) -> None:  # fmt: skip
         paths, session, number = self._paths, self._session, self._turn
@@ -212,7 +212,7 @@ class Tallying:
                 for step in range(first, last + 1):
                     row[5 + step - first] += repeated[step]
 
-    def _sums(self, turn: _Turn) -> None:
+    def _count_totals(self, turn: _TurnColumns) -> None:
         calls, errors = sum(turn.own), sum(map(int.__and__, map(int, turn.own), map(int, turn.failed)))
         if (row := self._row("turn_length", (calls,))) is not None:
             row[0] += 1

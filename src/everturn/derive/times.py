@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from everturn.errors import Usage
+from everturn.errors import UsageError
 from everturn.model.archive import Turn
 
 _SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
@@ -55,10 +55,10 @@ def parse_when(text: str, now_ms: int) -> int:
         words += "-01"
     if _DATE.fullmatch(words):
         try:
-            return _milliseconds(datetime.fromisoformat(words.upper()))
+            return _as_milliseconds(datetime.fromisoformat(words.upper()))
         except (ValueError, OverflowError):
             pass
-    raise Usage(
+    raise UsageError(
         f"{text!r} is not a time; try 2026-01-31, 2026-01-31T10:00, 2026-01-31T10:00+02:00, 7d, 12h, 30m, 2w, today, "
         "yesterday or last week"
     )
@@ -101,5 +101,5 @@ def turn_ms(turn: Turn) -> int | None:
     return None if turn.started is None or turn.ended is None else max(0, turn.ended - turn.started)
 
 
-def _milliseconds(at: datetime) -> int:
+def _as_milliseconds(at: datetime) -> int:
     return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1)

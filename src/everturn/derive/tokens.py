@@ -1,13 +1,13 @@
 """How many tokens a text has, and where that number comes from.
 
-`estimate` needs no vocabulary: it counts words, digits, signs and characters of other scripts, each with a weight fitted
+`estimate_tokens` needs no vocabulary: it counts words, digits, signs and characters of other scripts, each with a weight fitted
 against a current public vocabulary of 200,000 tokens. Its error there, by kind of text: code +5…+7 %, Markdown −8…+2 %,
 English of common words up to +17 %, prompts +4 %, JSON lines +1…+6 %, diffs and tests 0…+1 %, hexadecimal +8 %, base64 0 %,
 listings of folders −13 %, Han +24 %, kana +11 %, Hangul +34 % (each less where words are rare), Russian +16 %, German −14 %,
 French +3 %, Arabic +13 %, Hindi +2 %, emoji +1 %, tables drawn with lines +5 %. Older vocabularies need more tokens for what
 is not English. No vocabulary of every vendor is public: the usage a provider reported is the only exact number.
 
-`fits` and `cut_to` are for budgets: they take the estimate times 1.15, so that what they let through is not too long.
+`fits_tokens` and `cut_to_tokens` are for budgets: they take the estimate times 1.15, so that what they let through is not too long.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ _ENCODING = "o200k_base"
 _AT_ONCE = 100_000  # characters; the tokenizer refuses texts of more than 200,000 tokens
 
 
-class Count(Struct, frozen=True):
+class TokenCount(Struct, frozen=True):
     """A number of tokens and where it comes from."""
 
     tokens: int
     source: str  # of TOKEN_SOURCES
 
 
-def counted(text: str, recorded: int | None = None, precise: bool = False) -> Count:
+def count_tokens(text: str, recorded: int | None = None, precise: bool = False) -> TokenCount:
     """The recorded number where there is one; else an exact one, if asked for and possible; else the estimate."""
     if recorded is not None:
-        return Count(recorded, "api")
-    number = exact(text) if precise else None
-    return Count(estimate(text), "estimate") if number is None else Count(number, "tokenizer")
+        return TokenCount(recorded, "api")
+    number = count_exactly(text) if precise else None
+    return TokenCount(estimate_tokens(text), "estimate") if number is None else TokenCount(number, "tokenizer")
 
 
-def exact(text: str) -> int | None:
+def count_exactly(text: str) -> int | None:
     """Counted with a real vocabulary; None where the optional tokenizer is not installed."""
-    encoding = _encoding()
+    encoding = _load_encoding()
     if encoding is None:
         return None
     text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair has no tokens
-    return sum(len(encoding.encode_ordinary(piece)) for piece in _pieces(text))
+    return sum(len(encoding.encode_ordinary(piece)) for piece in _split_for_encoding(text))
 
 
-def estimate(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """About how many tokens the text has."""
-    classes, packed = _classes(text)
+    classes, packed = _character_classes(text)
     if not classes:
         return int(packed + 0.5)
     words = Counter(map(len, classes.translate(_WORDS).split()))
@@ -70,23 +70,23 @@ def estimate(text: str) -> int:
     return max(1, int(total + 0.5))
 
 
-def fits(text: str, budget: int) -> bool:
+def fits_tokens(text: str, budget: int) -> bool:
     """Whether the text surely takes no more than so many tokens."""
-    return len(text) * 2 * MARGIN <= budget or estimate(text) * MARGIN <= budget
+    return len(text) * 2 * MARGIN <= budget or estimate_tokens(text) * MARGIN <= budget
 
 
-def cut_to(text: str, budget: int) -> str:
+def cut_to_tokens(text: str, budget: int) -> str:
     """The text, or as much of its beginning as fits, cut between words and with `…` behind it."""
-    if fits(text, budget):
+    if fits_tokens(text, budget):
         return text
     low, high = 0, min(len(text), max(budget, 0) * 16)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(text[:middle] + "…", budget) else (low, middle - 1)
+        low, high = (middle, high) if fits_tokens(text[:middle] + "…", budget) else (low, middle - 1)
     kept = text[:low]
     head = kept[: max(kept.rfind(" "), kept.rfind("\n"))] if low < len(text) and not text[low].isspace() else kept
     kept = head if len(head) > low - 40 else kept
-    return f"{kept.rstrip()}…" if fits("…", budget) else ""
+    return f"{kept.rstrip()}…" if fits_tokens("…", budget) else ""
 
 
 # the classes of characters --------------------------------------------------------------------------------------------
@@ -100,17 +100,17 @@ _HEXADECIMAL = re.compile(r"[0-9a-fA-F-]+")
 _PER_PACKED = 0.68
 
 
-def _classes(text: str) -> tuple[bytes, float]:
+def _character_classes(text: str) -> tuple[bytes, float]:
     """The class of every character, and the tokens of packed bytes, which are left out of it."""
     packed = 0.0
     if len(text) >= 64:
-        text, packed = _unpacked(text)
+        text, packed = _take_out_packed(text)
     if text.isascii():
         return text.encode().translate(_ASCII), packed
     return text.translate(_OTHER).encode("ascii", "replace"), packed
 
 
-def _unpacked(text: str) -> tuple[str, float]:
+def _take_out_packed(text: str) -> tuple[str, float]:
     tokens = 0.0
     pieces, end = [], 0
     for found in _PACKED.finditer(text):
@@ -128,17 +128,17 @@ def _is_packed(run: str) -> bool:
     return mixed and not _HEXADECIMAL.fullmatch(head)
 
 
-def _class(point: int) -> str:
+def _character_class(point: int) -> str:
     char = chr(point)
     if char in " \t\n\r\f\v":
         return " " if char == " " else "\n"
     category = unicodedata.category(char)
     if point < 128:
         return "a" if category[0] == "L" else "0" if category == "Nd" else "."
-    return _foreign(char, category)
+    return _foreign_class(char, category)
 
 
-def _foreign(char: str, category: str) -> str:
+def _foreign_class(char: str, category: str) -> str:
     name = unicodedata.name(char, "")
     if category[0] in "LM":
         found = next((sign for start, sign in _SCRIPTS if name.startswith(start)), "o")
@@ -156,19 +156,19 @@ _SCRIPTS = (
 
 class _Classes(dict[int, str]):
     def __missing__(self, point: int) -> str:
-        sign = self[point] = _class(point)
+        sign = self[point] = _character_class(point)
         return sign
 
 
 _OTHER = _Classes()
-_ASCII = "".join(_class(point) if point < 128 else "." for point in range(256)).encode()
+_ASCII = "".join(_character_class(point) if point < 128 else "." for point in range(256)).encode()
 _WORDS = bytes(point if chr(point) == "a" else 32 for point in range(256))
 _DIGITS = bytes(point if chr(point) == "0" else 32 for point in range(256))
 
 
 # the tokenizer --------------------------------------------------------------------------------------------------------
 @cache
-def _encoding() -> Any:
+def _load_encoding() -> Any:
     """Loaded when first asked for: its vocabulary takes a moment and some memory."""
     try:
         import bpe_openai  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -179,7 +179,7 @@ def _encoding() -> Any:
         return bpe_openai.get_encoding(_ENCODING)
 
 
-def _pieces(text: str) -> list[str]:
+def _split_for_encoding(text: str) -> list[str]:
     """Pieces that the tokenizer takes, cut where a line ends if there is a line end."""
     pieces, start = [], 0
     while start < len(text):

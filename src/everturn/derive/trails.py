@@ -39,11 +39,11 @@ _ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Trail)
 def trail_of(calls: Sequence[Call]) -> Trail:
     """The trail of a session's calls, which come in the order of the file."""
     trail, numbers = Trail([], [], [], [], [], []), dict[str, int]()
-    for turn, group in groupby(_real(calls), key=attrgetter("turn")):
+    for turn, group in groupby(_without_orphans(calls), key=attrgetter("turn")):
         of_turn = list(group)
         if all(call.inherited for call in of_turn):
             continue
-        for call, batch in zip(of_turn, _batches(of_turn), strict=True):
+        for call, batch in zip(of_turn, _batch_numbers(of_turn), strict=True):
             trail.turns.append(turn)
             trail.tools.append(numbers.setdefault(call.name, len(numbers)))
             trail.batches.append(batch)
@@ -95,11 +95,11 @@ def retries(tools: Sequence[int], batches: Sequence[int], failed: Sequence[bool]
 def retry_rows(calls: Sequence[Call]) -> list[tuple[int, int, int, int]]:
     """(seq, idx) of calls that try again, and of the call they do that for; own ones only."""
     rows = []
-    for _, group in groupby(_real(calls), key=attrgetter("turn")):
+    for _, group in groupby(_without_orphans(calls), key=attrgetter("turn")):
         of_turn = list(group)
         names = {call.name: number for number, call in enumerate(of_turn)}
         tools = [names[call.name] for call in of_turn]
-        found = retries(tools, _batches(of_turn), [call.status == "error" for call in of_turn])
+        found = retries(tools, _batch_numbers(of_turn), [call.status == "error" for call in of_turn])
         pairs = ((of_turn[later], of_turn[earlier]) for later, earlier in found.items())
         rows += [(a.seq, a.idx, b.seq, b.idx) for a, b in pairs if not a.inherited]
     return rows
@@ -130,7 +130,7 @@ def usage_rows(session: int, steps: Sequence[Step]) -> list[UsageRow]:
             continue
         size = sum(prompt > limit for limit in PROMPT_SIZES)
         size = sizes.setdefault(step.provider_id, size) if step.provider_id else size
-        key = (_slot(step.started), step.model, step.inherited, size)
+        key = (_time_slot(step.started), step.model, step.inherited, size)
         row = rows.get(key) or rows.setdefault(key, UsageRow(session, *key))
         row.responses += not step.resumes
         row.tokens_in += step.tokens_in
@@ -146,7 +146,7 @@ def activity_rows(session: int, turns: Sequence[Turn], calls: Sequence[Call]) ->
     rows: dict[int, ActivityRow] = {}
 
     def at(time: int | None) -> ActivityRow:
-        return rows.setdefault(_slot(time), ActivityRow(session, _slot(time)))
+        return rows.setdefault(_time_slot(time), ActivityRow(session, _time_slot(time)))
 
     for turn in turns:
         if not turn.inherited:
@@ -154,7 +154,7 @@ def activity_rows(session: int, turns: Sequence[Turn], calls: Sequence[Call]) ->
             row.turns += 1
             row.prompts += turn.starter == "human"
             row.busy_ms += turn_ms(turn) or 0
-    for call in _real(calls):
+    for call in _without_orphans(calls):
         if not call.inherited:
             row = at(call.started)
             row.calls += 1
@@ -162,11 +162,11 @@ def activity_rows(session: int, turns: Sequence[Turn], calls: Sequence[Call]) ->
     return [rows[slot] for slot in sorted(rows)]
 
 
-def _real(calls: Sequence[Call]) -> list[Call]:
+def _without_orphans(calls: Sequence[Call]) -> list[Call]:
     return [call for call in calls if call.status != "orphan"]
 
 
-def _batches(calls: Sequence[Call]) -> list[int]:
+def _batch_numbers(calls: Sequence[Call]) -> list[int]:
     """The number of each call's batch. A call that no response made is a batch of its own."""
     numbers, last = list[int](), -1
     for number, call in enumerate(calls):
@@ -195,5 +195,5 @@ def _uses(trail: Trail, start: int, end: int) -> list[Use]:
     return uses
 
 
-def _slot(time: int | None) -> int:
+def _time_slot(time: int | None) -> int:
     return -1 if time is None else time // SLOT_MS

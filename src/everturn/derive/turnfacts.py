@@ -13,14 +13,14 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from everturn.derive.closing import next_steps, questions, questions_of
-from everturn.derive.commits import Commit, commits
-from everturn.derive.decisions import LONGEST, Mark, announced, stated
-from everturn.derive.failures import attempt, outcome, proves, proves_anywhere
-from everturn.derive.mentions import mentioned
-from everturn.derive.plans import Plan, planned
+from everturn.derive.closing import find_call_questions, find_closing_questions, find_next_steps
+from everturn.derive.commits import Commit, find_commits
+from everturn.derive.decisions import LONGEST, DecisionMark, find_announcements, find_decisions
+from everturn.derive.failures import attempt_keys, call_outcome, proven_keys, proves_anywhere
+from everturn.derive.mentions import find_mentions
+from everturn.derive.plans import PlanUpdate, find_plan
 from everturn.derive.printable import one_line
-from everturn.derive.tokens import estimate
+from everturn.derive.tokens import estimate_tokens
 from everturn.model.archive import Artifact, Call, MessageRow, Step, Turn
 from everturn.model.conversation import Block, CallStart, Message
 
@@ -31,14 +31,14 @@ _NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a fi
 _ANSWER = 20_000  # characters of an answer that are looked at, from its end
 
 
-class Said(Struct, frozen=True):
+class Saying(Struct, frozen=True):
     """Some words and the message they stand in."""
 
     text: str
     seq: int
 
 
-class Deed(Struct, frozen=True):
+class CallFact(Struct, frozen=True):
     """One call that did something, or tried to."""
 
     seq: int
@@ -61,7 +61,7 @@ class Touch(Struct, frozen=True):
     by: str = ""
 
 
-class Mention(Struct, frozen=True):
+class FileNamed(Struct, frozen=True):
     """A name of a file that stands in some words, how often, and the last message it stands in."""
 
     path: str
@@ -75,17 +75,17 @@ class TurnFacts(Struct, frozen=True):
     turn: int  # 0-based
     last_seq: int
     starter: str = "none"
-    requests: tuple[Said, ...] = ()
+    requests: tuple[Saying, ...] = ()
     focus: str = ""
-    marks: tuple[tuple[Mark, int], ...] = ()
-    deeds: tuple[Deed, ...] = ()
+    marks: tuple[tuple[DecisionMark, int], ...] = ()
+    deeds: tuple[CallFact, ...] = ()
     files: tuple[Touch, ...] = ()
     commits: tuple[tuple[Commit, int], ...] = ()
-    plans: tuple[tuple[Plan, int], ...] = ()
-    asked: tuple[Said, ...] = ()
-    steps: tuple[Said, ...] = ()
-    mentions: tuple[Mention, ...] = ()
-    answer: Said | None = None  # how the last thing the model said begins
+    plans: tuple[tuple[PlanUpdate, int], ...] = ()
+    asked: tuple[Saying, ...] = ()
+    steps: tuple[Saying, ...] = ()
+    mentions: tuple[FileNamed, ...] = ()
+    answer: Saying | None = None  # how the last thing the model said begins
     model: str = ""
     tokens: int = 0
     token_source: str = ""
@@ -103,25 +103,25 @@ def turn_facts(
     """The facts of a turn from its rows and its messages, which are read once and in order."""
     steps = list(steps)
     tokens = sum(step.tokens_in + step.tokens_out + step.tokens_cache_write for step in steps if not step.inherited)
-    gathering = _Gathering(calls, workspace, tokens)
+    gathering = _FactGatherer(calls, workspace, tokens)
     for row, message in messages:
         gathering.add(row, message)
     return gathering.facts(turn, list(artifacts))
 
 
-class _Gathering:
+class _FactGatherer:
     def __init__(self, calls: Iterable[Call], workspace: str, tokens: int) -> None:
         self.workspace, self.tokens = workspace, tokens
         self.calls = {(call.seq, call.idx): call for call in calls}
         self.waiting: dict[str, tuple[Call, CallStart]] = {}
-        self.requests: list[Said] = []
+        self.requests: list[Saying] = []
         self.focus = ""
-        self.marks: list[tuple[Mark, int]] = []
-        self.deeds: dict[tuple[int, int], Deed] = {}
+        self.marks: list[tuple[DecisionMark, int]] = []
+        self.deeds: dict[tuple[int, int], CallFact] = {}
         self.commits: list[tuple[Commit, int]] = []
-        self.plans: list[tuple[Plan, int]] = []
-        self.asked: list[Said] = []
-        self.answer = Said("", -1)
+        self.plans: list[tuple[PlanUpdate, int]] = []
+        self.asked: list[Saying] = []
+        self.answer = Saying("", -1)
         self.model = ""
         self.estimated = 0
         self.mentions: Counter[str] = Counter()
@@ -136,7 +136,7 @@ class _Gathering:
         for idx, block in enumerate(message.blocks):
             if block.field in _NAMING and block.text:
                 self._mention(row, block.text)
-            self.estimated += estimate(block.text) if block.text and not self.tokens else 0
+            self.estimated += estimate_tokens(block.text) if block.text and not self.tokens else 0
             if block.call is not None:
                 self._call(self.calls.get((row.seq, idx)), block.call)
             elif block.result is not None:
@@ -147,9 +147,9 @@ class _Gathering:
     def facts(self, turn: Turn, artifacts: list[Artifact]) -> TurnFacts:
         """What was gathered."""
         for call, start in self.waiting.values():
-            self._done(call, start, "")
+            self._add_result(call, start, "")
         ending = self.answer.text
-        closing = [] if turn.interrupted else questions(ending)
+        closing = [] if turn.interrupted else find_closing_questions(ending)
         return TurnFacts(
             turn=turn.idx,
             last_seq=turn.last_seq,
@@ -161,10 +161,10 @@ class _Gathering:
             files=tuple(Touch(one.path, one.action, one.seq) for one in artifacts),
             commits=tuple(self.commits),
             plans=tuple(self.plans),
-            asked=(*self.asked, *(Said(words, self.answer.seq) for words in closing)),
-            steps=tuple(Said(words, self.answer.seq) for words in next_steps(ending)),
-            mentions=tuple(Mention(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
-            answer=Said(one_line(ending, _SPOKEN), self.answer.seq) if ending else None,
+            asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
+            steps=tuple(Saying(words, self.answer.seq) for words in find_next_steps(ending)),
+            mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
+            answer=Saying(one_line(ending, _SPOKEN), self.answer.seq) if ending else None,
             model=self.model,
             tokens=self.tokens or self.estimated,
             token_source="api" if self.tokens else "estimate" if self.estimated else "",
@@ -172,67 +172,67 @@ class _Gathering:
         )
 
     def _request(self, row: MessageRow, text: str) -> None:
-        self.requests.append(Said(one_line(text, LONGEST), row.seq))
+        self.requests.append(Saying(one_line(text, LONGEST), row.seq))
         if row.origin == "human":
             first = next((line for line in text.splitlines() if line.strip()), "")
             self.focus = one_line(first, _FOCUS)
-            self.marks += [(mark, row.seq) for mark in stated(text)]
+            self.marks += [(mark, row.seq) for mark in find_decisions(text)]
 
     def _mention(self, row: MessageRow, text: str) -> None:
-        found = mentioned(text)
+        found = find_mentions(text)
         self.mentions.update(found)
         self.mentioned_in.update(dict.fromkeys(found, row.seq))
 
     def _answer(self, row: MessageRow, text: str) -> None:
-        self.answer = Said(text[-_ANSWER:], row.seq)
+        self.answer = Saying(text[-_ANSWER:], row.seq)
         if "Deci" in text:
-            self.marks += [(mark, row.seq) for mark in announced(text)]
+            self.marks += [(mark, row.seq) for mark in find_announcements(text)]
 
     def _call(self, call: Call | None, start: CallStart) -> None:
         if call is None:
             return
         if call.result_seq is None:
-            self._done(call, start, "")
+            self._add_result(call, start, "")
         else:
             self.waiting[start.call_id] = call, start
 
     def _result(self, block: Block, call_id: str) -> None:
         waiting = self.waiting.pop(call_id, None)
         if waiting is not None:
-            self._done(*waiting, block.text)
+            self._add_result(*waiting, block.text)
 
-    def _done(self, call: Call, start: CallStart, output: str) -> None:
+    def _add_result(self, call: Call, start: CallStart, output: str) -> None:
         went_well = call.status == "ok" and not call.exit_status
-        self.deeds[call.seq, call.idx] = self._deed(call, start, output, went_well)
-        self.commits += [(commit, call.seq) for commit in commits(start, output, went_well)]
+        self.deeds[call.seq, call.idx] = self._call_fact(call, start, output, went_well)
+        self.commits += [(commit, call.seq) for commit in find_commits(start, output, went_well)]
         if call.status == "ok":
-            plan = planned(start, output)
+            plan = find_plan(start, output)
             if plan is not None:
                 self.plans.append((plan, call.seq))
         elif start.kind == "ask":
-            self.asked += [Said(words, call.seq) for words in questions_of(start)]
+            self.asked += [Saying(words, call.seq) for words in find_call_questions(start)]
 
-    def _deed(self, call: Call, start: CallStart, output: str, went_well: bool) -> Deed:
+    def _call_fact(self, call: Call, start: CallStart, output: str, went_well: bool) -> CallFact:
         failed = call.status == "error" or (call.status == "ok" and not went_well)
-        return Deed(
+        return CallFact(
             seq=call.seq,
-            what=_what(start),
+            what=_call_label(start),
             kind=start.kind,
             status=call.status,
             exit_status=call.exit_status,
-            outcome=outcome(start, call.error_class, call.exit_status) if failed else "",
-            error=complaint(output) if failed else "",
+            outcome=call_outcome(start, call.error_class, call.exit_status) if failed else "",
+            error=error_line(output) if failed else "",
             keys=self._keys(start, output, failed, went_well),
             tool="" if start.kind == "shell" and start.command else start.name,
         )
 
     def _keys(self, start: CallStart, output: str, failed: bool, went_well: bool) -> tuple[str, ...]:
         if failed:
-            return attempt(start, self.workspace, output)
-        return (*proves(start, self.workspace), *proves_anywhere(start)) if went_well else ()
+            return attempt_keys(start, self.workspace, output)
+        return (*proven_keys(start, self.workspace), *proves_anywhere(start)) if went_well else ()
 
 
-def _what(start: CallStart) -> str:
+def _call_label(start: CallStart) -> str:
     if start.kind == "shell" and start.command:
         return one_line(start.command, LONGEST)
     about = start.path or start.command
@@ -241,13 +241,13 @@ def _what(start: CallStart) -> str:
     return one_line(f"{start.name} {about}", LONGEST)
 
 
-def complaint(output: str) -> str:
+def error_line(output: str) -> str:
     """The line of an output that says most about what went wrong: the first with such a word, else the first."""
     shown = output if len(output) <= 8000 else f"{output[:4000]}\n{output[-4000:]}"
     lines = [
         line for line in _TAG.sub("", shown).splitlines() if _LETTERS.search(line) and not _BARE_STATUS.fullmatch(line)
     ]
-    telling = next((line for line in lines if _tells(line)), lines[0] if lines else "")
+    telling = next((line for line in lines if _is_telling(line)), lines[0] if lines else "")
     return one_line(telling, LONGEST)
 
 
@@ -256,7 +256,7 @@ _TAG = re.compile(r"</?[\w-]{1,40}>")
 _BARE_STATUS = re.compile(r"\s*(?:exit(?:ed)?(?: with)?(?: code| status)?:? -?\d+)\s*", re.IGNORECASE)
 
 
-def _tells(line: str) -> bool:
+def _is_telling(line: str) -> bool:
     low = line.lower()
     return any(
         word in low for word in ("error", "fail", "exception", "not found", "cannot", "denied", "fatal", "no such")

@@ -27,24 +27,24 @@ _TYPES = {"text": "VARCHAR", "integer": "BIGINT"}
 
 def as_csv(store: Store, table: PlaneTable) -> Iterator[bytes]:
     """A table as CSV, with a line of names."""
-    return _lines(list(table.columns), store.plane_rows(table), "")
+    return _csv_chunks(list(table.columns), store.plane_rows(table), "")
 
 
 def as_parquet(store: Store, table: PlaneTable) -> Iterator[bytes]:
     """A table as Parquet."""
     if find_spec("duckdb") is None:
         raise EverturnError("Parquet needs duckdb, which is not installed; run: pip install 'everturn[parquet]'")
-    return _parquet(store, table)
+    return _write_parquet(store, table)
 
 
-def _parquet(store: Store, table: PlaneTable) -> Iterator[bytes]:
+def _write_parquet(store: Store, table: PlaneTable) -> Iterator[bytes]:
     import duckdb
 
     types = {name: _TYPES[kind] for name, kind in table.columns.items()}
     with TemporaryDirectory(prefix="everturn-") as folder:
         plain, packed = Path(folder, "table.csv"), Path(folder, "table.parquet")
         with plain.open("wb") as file:
-            file.writelines(_lines(list(types), store.plane_rows(table), _NULL))
+            file.writelines(_csv_chunks(list(types), store.plane_rows(table), _NULL))
         with duckdb.connect() as base:
             base.execute("SET threads=1")  # the order of the rows, and with it the bytes, must not hang on luck
             found = base.read_csv(str(plain), header=True, dtype=types, na_values=_NULL, all_varchar=False)
@@ -52,18 +52,18 @@ def _parquet(store: Store, table: PlaneTable) -> Iterator[bytes]:
         yield packed.read_bytes()
 
 
-def _lines(names: Sequence[str], rows: Iterable[Sequence[Any]], null: str) -> Iterator[bytes]:
+def _csv_chunks(names: Sequence[str], rows: Iterable[Sequence[Any]], null: str) -> Iterator[bytes]:
     page = io.StringIO(newline="")
     writer = csv.writer(page, lineterminator="\n")
     writer.writerow(names)
     for number, row in enumerate(rows, 1):
         writer.writerow([null if value is None else value for value in row])
         if number % _PORTION == 0:
-            yield _take(page)
-    yield _take(page)
+            yield _take_bytes(page)
+    yield _take_bytes(page)
 
 
-def _take(page: io.StringIO) -> bytes:
+def _take_bytes(page: io.StringIO) -> bytes:
     data = page.getvalue().encode("utf-8", "replace")
     page.seek(0)
     page.truncate()

@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from everturn.derive.times import iso
-from everturn.export.facts import call_facts, session_facts, when
+from everturn.export.facts import call_facts, session_facts, time_text
 from everturn.model.archive import MessageRow
-from everturn.recall.listing import Listed
-from everturn.recall.snippets import Beside, Found
+from everturn.recall.listing import SessionListing
+from everturn.recall.snippets import NeighbourTurn, SearchHit
 from everturn.recall.transcript import Passage, input_text
 
 
-def session_item(item: Listed) -> dict[str, Any]:
+def session_item(item: SessionListing) -> dict[str, Any]:
     """One line of a list of sessions."""
     return {"short": item.short, **session_facts(item.session, item.text)}
 
@@ -41,7 +41,7 @@ def passage_item(passage: Passage, tools: bool, started: Iterable[str] = ()) -> 
     return facts
 
 
-def found_item(found: Found) -> dict[str, Any]:
+def hit_item(found: SearchHit) -> dict[str, Any]:
     """One match of a search."""
     row, session = found.row, found.session
     return {
@@ -56,12 +56,12 @@ def found_item(found: Found) -> dict[str, Any]:
         "role": None if row is None else row.role,
         "origin": None if row is None else row.origin,
         "field": found.field,
-        "at": None if row is None else when(row.at),
+        "at": None if row is None else time_text(row.at),
         "score": round(found.score, 4),
         "snippet": found.snippet,
         "spans": [list(span) for span in found.spans],
-        "before": [_beside(one) for one in found.before],
-        "after": [_beside(one) for one in found.after],
+        "before": [_neighbour_item(one) for one in found.before],
+        "after": [_neighbour_item(one) for one in found.after],
     }
 
 
@@ -70,5 +70,5 @@ def record_item(row: MessageRow, record: bytes) -> dict[str, Any]:
     return {"message": row.seq + 1, "start": row.start, "size": row.size, "record": record.decode("utf-8", "replace")}
 
 
-def _beside(one: Beside) -> dict[str, Any]:
+def _neighbour_item(one: NeighbourTurn) -> dict[str, Any]:
     return {"turn": one.turn + 1, "role": one.role, "text": one.text}

@@ -38,7 +38,7 @@ from everturn.store import Store
 Clean = Callable[[bytes], bytes]
 
 #: What JSON may hold raw but a terminal acts on; escaped it means the same.
-_ACTIVE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_ACTIVE_CHARACTERS = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def as_json(store: Store, sources: Sources, session: Session, clean: Clean | None = None) -> Iterator[str]:
@@ -51,14 +51,14 @@ def as_json(store: Store, sources: Sources, session: Session, clean: Clean | Non
     yield ',"lineage":' + encode(lineage_facts(lineage(store, session)))
     yield ',"turns":['
     records = Records(store, sources, session)
-    touched = _by_call(store.artifacts(session.id))
+    touched = _group_by_call(store.artifacts(session.id))
     for number, view in enumerate(read_turns(store, session)):
         yield "\n" if number == 0 else ",\n"
         yield from _turn(view, records, touched, encode)
     yield "]}\n"
 
 
-def _turn(view: TurnView, records: Records, touched: _Touched, encode: _Encoder) -> Iterator[str]:
+def _turn(view: TurnView, records: Records, touched: _ArtifactsByCall, encode: _Encoder) -> Iterator[str]:
     own = {step.idx for step in view.steps}
     rows: dict[int, list[MessageRow]] = {}
     for row in view.rows:
@@ -96,11 +96,11 @@ def _message(row: MessageRow, records: Records, encode: _Encoder) -> str:
         return encode(message_facts(row, replace(message, blocks=flat, fidelity="rendered"), digest))
 
 
-_Touched = dict[tuple[int, int], list[Artifact]]
+_ArtifactsByCall = dict[tuple[int, int], list[Artifact]]
 
 
-def _by_call(artifacts: list[Artifact]) -> _Touched:
-    found: _Touched = {}
+def _group_by_call(artifacts: list[Artifact]) -> _ArtifactsByCall:
+    found: _ArtifactsByCall = {}
     for one in artifacts:
         found.setdefault((one.seq, one.idx), []).append(one)
     return found
@@ -119,4 +119,4 @@ class _Encoder:
             line = json.dumps(msgspec.to_builtins(facts), separators=(",", ":")).encode()
         if self._clean:
             line = self._clean(line)
-        return _ACTIVE.sub(lambda found: f"\\u{ord(found[0]):04x}", line.decode())
+        return _ACTIVE_CHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", line.decode())

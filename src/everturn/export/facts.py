@@ -38,8 +38,8 @@ def session_facts(session: Session, text: SessionText) -> dict[str, Any]:
         "owner": session.owner,
         "client": session.client or None,
         "model": session.model or None,
-        "started": when(session.started),
-        "ended": when(session.ended),
+        "started": time_text(session.started),
+        "ended": time_text(session.ended),
         "counts": {
             "turns": session.n_turns,
             "steps": session.n_steps,
@@ -72,7 +72,7 @@ def source_facts(store: Store, session: Session) -> dict[str, Any]:
 
 def lineage_facts(relatives: Lineage) -> dict[str, Any]:
     """What a session hangs together with."""
-    return {name: [_relative(one) for one in getattr(relatives, name)] for name in relatives.__struct_fields__}
+    return {name: [_relative_facts(one) for one in getattr(relatives, name)] for name in relatives.__struct_fields__}
 
 
 def turn_facts(turn: Turn) -> dict[str, Any]:
@@ -80,8 +80,8 @@ def turn_facts(turn: Turn) -> dict[str, Any]:
     return {
         "number": turn.idx + 1,
         "starter": turn.starter,
-        "started": when(turn.started),
-        "ended": when(turn.ended),
+        "started": time_text(turn.started),
+        "ended": time_text(turn.ended),
         "duration_ms": turn_ms(turn),
         "first_message": turn.first_seq + 1,
         "last_message": turn.last_seq + 1,
@@ -99,8 +99,8 @@ def step_facts(step: Step) -> dict[str, Any]:
         "number": step.idx + 1,
         "provider_id": step.provider_id or None,
         "model": step.model or None,
-        "started": when(step.started),
-        "ended": when(step.ended),
+        "started": time_text(step.started),
+        "ended": time_text(step.ended),
         "parallel": step.n_calls > 1,
         "tokens": _tokens(step),
         "inherited": bool(step.inherited),
@@ -123,8 +123,8 @@ def call_facts(call: Call, touched: Iterable[Artifact] = ()) -> dict[str, Any]:
         "message": call.seq + 1,
         "block": call.idx + 1,
         "result_message": None if call.result_seq is None else call.result_seq + 1,
-        "started": when(call.started),
-        "ended": when(call.ended),
+        "started": time_text(call.started),
+        "ended": time_text(call.ended),
         "duration_ms": call.duration_ms,
         "input_size": call.input_size,
         "output_size": call.output_size,
@@ -142,7 +142,7 @@ def message_facts(row: MessageRow, message: Message, digest: str | None) -> dict
         "role": message.role,
         "origin": message.origin,
         "kind": message.kind,
-        "at": when(message.at),
+        "at": time_text(message.at),
         "precision": message.precision,
         "native_id": message.native_id or None,
         "provider_id": message.provider_id or None,
@@ -150,12 +150,12 @@ def message_facts(row: MessageRow, message: Message, digest: str | None) -> dict
         "usage": message.usage,
         "inherited": bool(row.inherited),
         "fidelity": message.fidelity,
-        "blocks": [_block(block) for block in message.blocks],
+        "blocks": [_block_facts(block) for block in message.blocks],
         "evidence": {"start": row.start, "size": row.size, "sha256": digest},
     }
 
 
-def when(ms: int | None) -> str | None:
+def time_text(ms: int | None) -> str | None:
     """A time as text, None where there is none."""
     return None if ms is None else iso(ms)
 
@@ -169,7 +169,7 @@ def _tokens(row: Session | Step) -> dict[str, int]:
     }
 
 
-def _block(block: Block) -> dict[str, Any]:
+def _block_facts(block: Block) -> dict[str, Any]:
     facts: dict[str, Any] = {"kind": block.kind, "field": block.field or None}
     if block.call is not None:
         call = block.call
@@ -187,7 +187,7 @@ def _block(block: Block) -> dict[str, Any]:
     return {**facts, "data": block.data}
 
 
-def _relative(one: Relative) -> dict[str, Any]:
+def _relative_facts(one: Relative) -> dict[str, Any]:
     return {
         "relation": one.relation,
         "id": one.native_id,

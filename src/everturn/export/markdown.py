@@ -46,16 +46,16 @@ def as_markdown(
     context: bool = False,
 ) -> Iterator[str]:
     """The page in pieces; what the client put in by itself and the model's thinking only when asked for."""
-    page = _Page(clean or (lambda text: text))
-    yield from _head(store, session, page)
+    page = _MarkdownPage(clean or (lambda text: text))
+    yield from _write_head(store, session, page)
     for view in read_turns(store, session):
-        yield _heading(view)
+        yield _turn_heading(view)
         for passage in passages(store, sources, session, view, results=True):
             if (thinking or passage.kind != "thinking") and (context or not is_quiet(passage)):
-                yield from _passage(passage, page)
+                yield from _write_passage(passage, page)
 
 
-class _Page:
+class _MarkdownPage:
     """How words of the archive are put on the page."""
 
     def __init__(self, clean: Clean) -> None:
@@ -89,10 +89,10 @@ class _Page:
         return re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", one_line(self._clean(text), 120))
 
 
-def _head(store: Store, session: Session, page: _Page) -> Iterator[str]:
+def _write_head(store: Store, session: Session, page: _MarkdownPage) -> Iterator[str]:
     text = store.session(session.id)[1]
     yield f"# {page.title(text.title or text.first_prompt or session.native_id)}\n\n"
-    for name, value in _facts(store, session, text, page):
+    for name, value in _head_facts(store, session, text, page):
         if value:
             yield f"- {name}: {value}\n"
     if not has_words(session):
@@ -100,13 +100,13 @@ def _head(store: Store, session: Session, page: _Page) -> Iterator[str]:
     yield "\n"
 
 
-def _facts(store: Store, session: Session, text: SessionText, page: _Page) -> Iterator[tuple[str, str]]:
+def _head_facts(store: Store, session: Session, text: SessionText, page: _MarkdownPage) -> Iterator[tuple[str, str]]:
     yield "Session", page.code(session.native_id)
     yield "Agent", page.code(" ".join(filter(None, (session.agent, session.client))))
     yield "Model", page.code(session.model)
     yield "Workspace", page.code(text.workspace)
     yield "Branch", page.code(text.branch)
-    yield "Time", " to ".join(minute(ms) for ms in (session.started, session.ended) if ms is not None)
+    yield "Time", " to ".join(minute_text(ms) for ms in (session.started, session.ended) if ms is not None)
     yield "Turns", f"{session.n_turns:,}"
     yield "Tool calls", f"{session.n_calls:,}" + (f", {session.n_errors:,} failed" if session.n_errors else "")
     source = source_facts(store, session)
@@ -125,30 +125,30 @@ _RELATIONS = {
 }
 
 
-def _relative(one: Relative, ancestors: list[Relative], page: _Page) -> str:
+def _relative(one: Relative, ancestors: list[Relative], page: _MarkdownPage) -> str:
     said = f"of {page.code(one.native_id)}" if one in ancestors else page.code(one.native_id)
     if one.call is not None:
         said += f", started in turn {one.call.turn + 1}"
     return said if one.session is not None else f"{said} (not in the archive)"
 
 
-def _heading(view: TurnView) -> str:
+def _turn_heading(view: TurnView) -> str:
     turn = view.turn
     parts = [f"## Turn {turn.idx + 1}"]
     if turn.started is not None:
-        parts.append(minute(turn.started))
+        parts.append(minute_text(turn.started))
     lasted = turn_ms(turn)
     if lasted:
         parts.append(duration(lasted))
     return " · ".join(parts) + "\n\n"
 
 
-def minute(ms: int) -> str:
+def minute_text(ms: int) -> str:
     """A time to the minute, UTC."""
     return iso(ms)[:16].replace("T", " ")
 
 
-def _passage(passage: Passage, page: _Page) -> Iterator[str]:
+def _write_passage(passage: Passage, page: _MarkdownPage) -> Iterator[str]:
     if passage.kind in ("call", "result"):
         yield from _call(passage, page)
     elif passage.kind in _MARKS:
@@ -156,10 +156,10 @@ def _passage(passage: Passage, page: _Page) -> Iterator[str]:
     elif passage.kind == "problem":
         yield f"*Could not be read: {page.title(passage.text)}*\n\n"
     elif passage.text:
-        yield f"**{_speaker(passage)}**\n\n{page.quote(passage.text)}"
+        yield f"**{_speaker_name(passage)}**\n\n{page.quote(passage.text)}"
 
 
-def _speaker(passage: Passage) -> str:
+def _speaker_name(passage: Passage) -> str:
     name = _SPEAKERS.get(passage.kind, passage.kind.capitalize())
     row = passage.row
     if passage.kind == "prompt" and row is not None:
@@ -168,7 +168,7 @@ def _speaker(passage: Passage) -> str:
     return name
 
 
-def _call(passage: Passage, page: _Page) -> Iterator[str]:
+def _call(passage: Passage, page: _MarkdownPage) -> Iterator[str]:
     call, start = passage.call, passage.start
     name = start.name if start else "result without a call"
     about = (start.command or start.path) if start else ""

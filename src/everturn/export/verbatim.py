@@ -20,14 +20,14 @@ class Original(Struct, frozen=True):
     notes: list[str]
 
 
-def original(store: Store, session: Session, number: int | None = None) -> Original:
+def read_original(store: Store, session: Session, number: int | None = None) -> Original:
     """The version a session was read from, or another one of the same source. Raises NothingFound."""
     version = store.version(session.version)
     file, current = store.file_by_id(version.source)
     if number is not None and number != version.number:
         versions = {one.number: one for one in store.versions(version.source)}
         if number not in versions:
-            raise NothingFound(_no_version(session, number, list(versions.values())))
+            raise NothingFound(_missing_version_text(session, number, list(versions.values())))
         version = versions[number]
     inside = store.sessions_in(version.id)
     if inside and not any(map(has_words, inside)):
@@ -35,21 +35,21 @@ def original(store: Store, session: Session, number: int | None = None) -> Origi
             f"the bytes of session {session.native_id} were never kept: its workspace is in mode `structure`; "
             "`everturn show` tells what is known"
         )
-    return Original(file, version, _notes(file, version, current, inside))
+    return Original(file, version, _version_notes(file, version, current, inside))
 
 
-def raw(store: Store, version: int) -> Iterator[bytes]:
+def raw_bytes(store: Store, version: int) -> Iterator[bytes]:
     """The bytes of a version, chunk by chunk. Raises NotAnArchive when one is damaged."""
     for chunk in store.chunks(version):
         yield store.read_chunk(chunk.digest)[: chunk.size]
 
 
-def _no_version(session: Session, number: int, versions: list[Version]) -> str:
+def _missing_version_text(session: Session, number: int, versions: list[Version]) -> str:
     listed = ", ".join(f"{one.number} ({one.reason}, {one.size} bytes)" for one in versions)
     return f"session {session.native_id} has no version {number}; there are: {listed}"
 
 
-def _notes(file: SourceFile, version: Version, current: Version, inside: list[Session]) -> list[str]:
+def _version_notes(file: SourceFile, version: Version, current: Version, inside: list[Session]) -> list[str]:
     notes = []
     if version.id != current.id:
         notes.append(f"version {version.number} of {current.number}: the file was {current.reason} since")

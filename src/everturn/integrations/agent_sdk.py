@@ -15,10 +15,10 @@ from os import PathLike
 from typing import Any
 from urllib.parse import quote
 
-from everturn.capture.writing import Desk
+from everturn.capture.writing import ArchiveWriter
 from everturn.errors import NotAnArchive
 from everturn.integrations import transcripts
-from everturn.integrations.archive import Archive, as_archive, whole
+from everturn.integrations.archive import Archive, as_archive, as_store
 from everturn.store.items import ItemOwner
 from everturn.store.sql import SqlStore
 
@@ -46,12 +46,12 @@ class TranscriptStore:
 
     async def list_sessions(self, project_key: str) -> list[Any]:
         """Ids and times of last change, in ms."""
-        rows = await self.archive.ado(_owners, quote(project_key, safe=""))
+        rows = await self.archive.ado(_list_owners, quote(project_key, safe=""))
         return [{"session_id": row.revision, "mtime": row.at} for row in rows]
 
     async def list_session_summaries(self, project_key: str) -> list[Any]:
         """What the SDK's fold made of each session."""
-        rows = await self.archive.ado(_owners, quote(project_key, safe=""))
+        rows = await self.archive.ado(_list_owners, quote(project_key, safe=""))
         return [json.loads(row.data) for row in rows]
 
     async def delete(self, key: Any) -> None:
@@ -60,75 +60,75 @@ class TranscriptStore:
 
     async def list_subkeys(self, key: Any) -> list[str]:
         """The subpaths of a session."""
-        return [row.revision for row in await self.archive.ado(_owners, _scope(key))]
+        return [row.revision for row in await self.archive.ado(_list_owners, _session_scope(key))]
 
     # the work, in the archive's thread --------------------------------------------------------------------------------
     def _append(self, store: SqlStore, key: Any, entries: Sequence[Any]) -> None:
-        path = _path(key)
+        path = _transcript_path(key)
         with store.write():
-            fresh = _fresh(store, path, entries)
+            fresh = _new_entries(store, path, entries)
             before = store.item_owner(FAMILY, path)
             at = max(self.archive.clock(), before.at + 1 if before else 0)
             if fresh:
-                transcripts.append(self._desk(store, at), path, b"".join(map(_line, fresh)))
-                store.add_items(FAMILY, path, [(uuid, b"") for entry in fresh if (uuid := _uuid(entry))], at)
+                transcripts.append(self._desk(store, at), path, b"".join(map(_entry_line, fresh)))
+                store.add_items(FAMILY, path, [(uuid, b"") for entry in fresh if (uuid := _entry_uuid(entry))], at)
                 store.set_item_owner(self._row(key, before, fresh, at))
 
     def _row(self, key: Any, before: ItemOwner | None, fresh: Sequence[Any], at: int) -> ItemOwner:
         if key.get("subpath"):
-            return ItemOwner(FAMILY, _path(key), key["subpath"], _scope(key), b"", at)
+            return ItemOwner(FAMILY, _transcript_path(key), key["subpath"], _session_scope(key), b"", at)
         summary = self.fold(json.loads(before.data) if before else None, key, fresh)
         data = json.dumps({**summary, "mtime": at}).encode()
-        return ItemOwner(FAMILY, _path(key), key["session_id"], quote(key["project_key"], safe=""), data, at)
+        return ItemOwner(FAMILY, _transcript_path(key), key["session_id"], quote(key["project_key"], safe=""), data, at)
 
     def _load(self, store: SqlStore, key: Any) -> list[Any] | None:
         with store.reading():
-            data = transcripts.read(whole(store), self.machine, _path(key))
+            data = transcripts.read(as_store(store), self.machine, _transcript_path(key))
         if data is None:
             return None
         try:
             return [json.loads(line) for line in data.split(b"\n") if line.strip()]  # blank: forgotten
         except ValueError as failure:
-            raise NotAnArchive(_path(key), "a line of it is damaged") from failure
+            raise NotAnArchive(_transcript_path(key), "a line of it is damaged") from failure
 
     def _delete(self, store: SqlStore, key: Any) -> None:
         with store.write():
-            paths = [_path(key)]
+            paths = [_transcript_path(key)]
             if not key.get("subpath"):
-                paths += [row.owner for row in store.item_owners(FAMILY, _scope(key))]
+                paths += [row.owner for row in store.item_owners(FAMILY, _session_scope(key))]
             for path in paths:
-                transcripts.delete(whole(store), self.machine, path)
+                transcripts.delete(as_store(store), self.machine, path)
                 store.drop_lists(path)
 
-    def _desk(self, store: SqlStore, at: int) -> Desk:
+    def _desk(self, store: SqlStore, at: int) -> ArchiveWriter:
         buried = store.tombstones()
         sessions = frozenset((row.agent, row.key) for row in buried if row.kind == "session")
         messages = frozenset(int(row.key) for row in buried if row.kind == "message")
-        return Desk(whole(store), self.machine, self.owner, at, sessions, messages)
+        return ArchiveWriter(as_store(store), self.machine, self.owner, at, sessions, messages)
 
 
-def _owners(store: SqlStore, scope: str) -> list[ItemOwner]:
+def _list_owners(store: SqlStore, scope: str) -> list[ItemOwner]:
     return store.item_owners(FAMILY, scope)
 
 
-def _fresh(store: SqlStore, path: str, entries: Sequence[Any]) -> list[Any]:
+def _new_entries(store: SqlStore, path: str, entries: Sequence[Any]) -> list[Any]:
     """Those that are not there yet, each uuid once."""
-    seen = set(store.items_by_key(FAMILY, path, [uuid for entry in entries if (uuid := _uuid(entry))]))
+    seen = set(store.items_by_key(FAMILY, path, [uuid for entry in entries if (uuid := _entry_uuid(entry))]))
     fresh = []
     for entry in entries:
-        uuid = _uuid(entry)
+        uuid = _entry_uuid(entry)
         if not uuid or uuid not in seen:
             fresh.append(entry)
             seen.add(uuid)
     return fresh
 
 
-def _uuid(entry: Any) -> str:
+def _entry_uuid(entry: Any) -> str:
     uuid = entry.get("uuid")
     return uuid if isinstance(uuid, str) else ""
 
 
-def _line(entry: Any) -> bytes:
+def _entry_line(entry: Any) -> bytes:
     """As the agent itself writes it; text that is not quite Unicode is escaped."""
     try:
         return json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
@@ -136,12 +136,12 @@ def _line(entry: Any) -> bytes:
         return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
 
 
-def _path(key: Any) -> str:
+def _transcript_path(key: Any) -> str:
     """The name of a transcript among the files of the archive. No place on a disk has such a name."""
     subpath = key.get("subpath")
-    return f"transcript:{_scope(key)}{'/' + quote(subpath, safe='/') if subpath else ''}.jsonl"
+    return f"transcript:{_session_scope(key)}{'/' + quote(subpath, safe='/') if subpath else ''}.jsonl"
 
 
-def _scope(key: Any) -> str:
+def _session_scope(key: Any) -> str:
     """What the subagents of a session are listed by."""
     return f"{quote(key['project_key'], safe='')}/{quote(key['session_id'], safe='')}"

@@ -39,11 +39,11 @@ class Archive:
 
     def do(self, work: Work[P, R], *given: P.args, **named: P.kwargs) -> R:
         """What `work` returns or raises; waits for it."""
-        return self._hand_in(partial(self._work, work, *given, **named)).result()
+        return self._submit(partial(self._run_work, work, *given, **named)).result()
 
     async def ado(self, work: Work[P, R], *given: P.args, **named: P.kwargs) -> R:
         """The same, without holding up the event loop."""
-        running = asyncio.wrap_future(self._hand_in(partial(self._work, work, *given, **named)))
+        running = asyncio.wrap_future(self._submit(partial(self._run_work, work, *given, **named)))
         cancelled: asyncio.CancelledError | None = None
         while not running.done():
             try:
@@ -61,7 +61,7 @@ class Archive:
         """Let go of the database when what was handed in is done. A second time does nothing."""
         if self._closed:
             return
-        self._hand_in(self._let_go).result()
+        self._submit(self._close_store).result()
         self._closed = True
         self._pool.shutdown()
 
@@ -71,19 +71,19 @@ class Archive:
     def __exit__(self, *failure: object) -> None:
         self.close()
 
-    def _hand_in(self, work: Callable[[], R]) -> Future[R]:
+    def _submit(self, work: Callable[[], R]) -> Future[R]:
         if self._closed:
             raise EverturnError(f"{self.url} was closed; open it again")
         return self._pool.submit(work)
 
-    def _work(self, work: Work[P, R], *given: P.args, **named: P.kwargs) -> R:
+    def _run_work(self, work: Work[P, R], *given: P.args, **named: P.kwargs) -> R:
         if self._store is None:
             store = open_archive(self.url, self.durability)
             assert isinstance(store, SqlStore)
             self._store = store
         return work(self._store, *given, **named)
 
-    def _let_go(self) -> None:
+    def _close_store(self) -> None:
         if self._store is not None:
             self._store.close()
             self._store = None
@@ -94,6 +94,6 @@ def as_archive(archive: Archive | str | PathLike[str]) -> Archive:
     return archive if isinstance(archive, Archive) else Archive(archive)
 
 
-def whole(store: SqlStore) -> Store:
+def as_store(store: SqlStore) -> Store:
     """The same store, for jobs that ask for all of the contract: the engine has the rest of it."""
     return cast(Store, store)

@@ -29,10 +29,10 @@ from langgraph.checkpoint.base import (  # type: ignore[import-not-found, unused
     get_checkpoint_metadata,
 )
 
-from everturn.errors import Usage
+from everturn.errors import UsageError
 from everturn.integrations.archive import Archive, as_archive
 from everturn.store.checkpoints import Channel, PendingWrite
-from everturn.store.checkpoints import Checkpoint as Row
+from everturn.store.checkpoints import GraphCheckpoint as Row
 from everturn.store.sql import SqlStore
 
 STRATEGIES = ("keep_latest", "delete")
@@ -46,7 +46,7 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
     def __init__(self, archive: Archive | str | PathLike[str], *, serde: Any = None) -> None:
         super().__init__(serde=serde)
         if getattr(getattr(self.serde, "serde", self.serde), "pickle_fallback", False):
-            raise Usage("a serialiser with pickle_fallback runs code when it is read; give one without")
+            raise UsageError("a serialiser with pickle_fallback runs code when it is read; give one without")
         self.archive = as_archive(archive)
 
     # one thread's state -----------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
 
     # the work, in the archive's thread --------------------------------------------------------------------------------
     def _get(self, store: SqlStore, config: RunnableConfig) -> CheckpointTuple | None:
-        thread, space, name = _place(config)
+        thread, space, name = _checkpoint_place(config)
         with store.reading():
             row = store.checkpoint(thread, space, name)
             if row is None:
@@ -178,10 +178,10 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
             writes = store.checkpoint_writes(thread, space, row.id)
         load = self.serde.loads_typed
         return CheckpointTuple(
-            config=_config(thread, space, row.id),
+            config=_make_config(thread, space, row.id),
             checkpoint={**body, "channel_values": {name: load(value) for name, value in values.items()}},
             metadata=load((row.meta_kind, row.meta)),
-            parent_config=_config(thread, space, row.parent) if row.parent else None,
+            parent_config=_make_config(thread, space, row.parent) if row.parent else None,
             pending_writes=[(write.task, write.channel, load((write.kind, write.data))) for write in writes],
         )
 
@@ -196,16 +196,16 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         """Where what fits is; each is read when the caller comes to it."""
         given = config["configurable"] if config else {}
         name, latest = (get_checkpoint_id(config) or "") if config else "", get_checkpoint_id(before) if before else ""
-        rows = store.checkpoints(_text(given.get("thread_id")), given.get("checkpoint_ns"), name, latest or "")
+        rows = store.checkpoints(_optional_text(given.get("thread_id")), given.get("checkpoint_ns"), name, latest or "")
         places: list[RunnableConfig] = []
         for row in rows:
             if limit is not None and len(places) >= limit:
                 break
-            if not wanted or self._fits(row, wanted):
-                places.append(_config(row.thread, row.space, row.id))
+            if not wanted or self._has_metadata(row, wanted):
+                places.append(_make_config(row.thread, row.space, row.id))
         return places
 
-    def _fits(self, row: Row, wanted: dict[str, Any]) -> bool:
+    def _has_metadata(self, row: Row, wanted: dict[str, Any]) -> bool:
         metadata = self.serde.loads_typed((row.meta_kind, row.meta))
         return all(metadata.get(key) == value for key, value in wanted.items())
 
@@ -217,7 +217,7 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        thread, space, parent = _place(config)
+        thread, space, parent = _checkpoint_place(config)
         body = {name: value for name, value in checkpoint.items() if name != "channel_values"}
         described = get_checkpoint_metadata(config, metadata)
         kind, data = self.serde.dumps_typed(body)
@@ -227,7 +227,7 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         with store.write():
             before = store.checkpoint_channels(thread, space, parent) if parent else {}
             store.put_checkpoint(row, self._channels(checkpoint, new_versions, before))
-        return _config(thread, space, checkpoint["id"])
+        return _make_config(thread, space, checkpoint["id"])
 
     def _channels(
         self, checkpoint: Checkpoint, changed: ChannelVersions, before: dict[str, tuple[str, bytes]]
@@ -243,7 +243,7 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
     def _put_writes(
         self, store: SqlStore, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task: str, path: str
     ) -> None:
-        thread, space, name = _place(config)
+        thread, space, name = _checkpoint_place(config)
         rows = [
             PendingWrite(
                 thread, space, name, task, WRITES_IDX_MAP.get(channel, idx), path, channel, *self.serde.dumps_typed(value)
@@ -260,7 +260,7 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         found: dict[str, DeltaChannelHistory] = {channel: {"writes": []} for channel in channels}
         remaining = set(channels)
         with store.reading():
-            row = store.checkpoint(*_place(config))
+            row = store.checkpoint(*_checkpoint_place(config))
             while remaining and row is not None and row.parent:
                 row = store.checkpoint(row.thread, row.space, row.parent)
                 if row is None:
@@ -289,11 +289,11 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
             for thread, places in doomed.items():
                 rows = list(store.checkpoints(thread))
                 kept = [row for row in rows if (row.space, row.id) not in places]
-                store.delete_checkpoints(thread, places - self._rests_on(store, rows, kept))
+                store.delete_checkpoints(thread, places - self._find_needed(store, rows, kept))
 
     def _prune(self, store: SqlStore, threads: Sequence[str], strategy: str) -> None:
         if strategy not in STRATEGIES:
-            raise Usage(f"strategy {strategy!r} is not offered; say {' or '.join(STRATEGIES)}")
+            raise UsageError(f"strategy {strategy!r} is not offered; say {' or '.join(STRATEGIES)}")
         with store.write():
             for thread in map(str, threads):
                 if strategy == "delete":
@@ -301,10 +301,12 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
                     continue
                 rows = list(store.checkpoints(thread))
                 newest = {row.space: row for row in reversed(rows)}  # they come newest first: the newest wins
-                kept = {(row.space, row.id) for row in newest.values()} | self._rests_on(store, rows, newest.values())
+                kept = {(row.space, row.id) for row in newest.values()} | self._find_needed(
+                    store, rows, newest.values()
+                )
                 store.delete_checkpoints(thread, {(row.space, row.id) for row in rows} - kept)
 
-    def _rests_on(self, store: SqlStore, rows: Sequence[Row], kept: Any) -> set[tuple[str, str]]:
+    def _find_needed(self, store: SqlStore, rows: Sequence[Row], kept: Any) -> set[tuple[str, str]]:
         """The ancestors that delta channels of the kept ones are rebuilt from: back to a stored value of each."""
         by_place = {(row.space, row.id): row for row in rows}
         needed: set[tuple[str, str]] = set()
@@ -326,14 +328,14 @@ def _copy_thread(store: SqlStore, source: str, target: str) -> None:
         store.copy_thread(str(source), str(target))
 
 
-def _place(config: RunnableConfig) -> tuple[str, str, str]:
+def _checkpoint_place(config: RunnableConfig) -> tuple[str, str, str]:
     given = config["configurable"]
     return str(given["thread_id"]), given.get("checkpoint_ns") or "", get_checkpoint_id(config) or ""
 
 
-def _config(thread: str, space: str, name: str) -> RunnableConfig:
+def _make_config(thread: str, space: str, name: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread, "checkpoint_ns": space, "checkpoint_id": name}}
 
 
-def _text(value: Any) -> str | None:
+def _optional_text(value: Any) -> str | None:
     return None if value is None else str(value)

@@ -15,7 +15,7 @@ from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
 from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
 
 from everturn.integrations.archive import Archive, as_archive
-from everturn.store.items import Item
+from everturn.store.items import ListItem
 from everturn.store.sql import SqlStore
 
 FAMILY = "events"
@@ -39,7 +39,7 @@ class ArchiveEvents(EventStore):
         number, _, stream_id = last_event_id.partition("/")
         if not (number.isascii() and number.isdigit()):
             return None
-        missed = await self.archive.ado(self._after, stream_id, int(number))
+        missed = await self.archive.ado(self._events_after, stream_id, int(number))
         if missed is None:
             return None
         for item in missed:
@@ -55,7 +55,7 @@ class ArchiveEvents(EventStore):
                 store.delete_items(FAMILY, self._owner(stream), 0, number - self.keep)
         return number
 
-    def _after(self, store: SqlStore, stream: str, number: int) -> list[Item] | None:
+    def _events_after(self, store: SqlStore, stream: str, number: int) -> list[ListItem] | None:
         with store.reading():
             if not store.items(FAMILY, self._owner(stream), 1, number - 1, number):
                 return None

@@ -21,7 +21,7 @@ from agents.memory.session_settings import (  # type: ignore[import-not-found, u
 
 from everturn.errors import NotAnArchive
 from everturn.integrations.archive import Archive, as_archive
-from everturn.store.items import Item
+from everturn.store.items import ListItem
 from everturn.store.sql import SqlStore
 
 FAMILY = "session items"
@@ -49,22 +49,22 @@ class ArchiveSession:
         most = resolve_session_limit(limit, self.session_settings)
         if most is not None and most < 0:
             most = None
-        return _decoded(await self._archive().ado(_items, self.session_id, most))
+        return _decode_items(await self._archive().ado(_read_items, self.session_id, most))
 
     async def add_items(self, items: list[Any]) -> None:
         """Put items at the end, all of them or none."""
         archive = self._archive()
         if items:
-            things = [("", _encoded(item)) for item in items]
-            await archive.ado(_add, self.session_id, things, archive.clock())
+            things = [("", _encode_item(item)) for item in items]
+            await archive.ado(_add_items, self.session_id, things, archive.clock())
 
     async def pop_item(self) -> Any:
         """Take the last item away; None when there is none."""
-        return await self._archive().ado(_pop, self.session_id)
+        return await self._archive().ado(_pop_item, self.session_id)
 
     async def clear_session(self) -> None:
         """Take all items away."""
-        await self._archive().ado(_clear, self.session_id)
+        await self._archive().ado(_clear_items, self.session_id)
 
     def close(self) -> None:
         """No more of this session; an archive that was opened for it is closed."""
@@ -76,15 +76,15 @@ class ArchiveSession:
         """What the SDK's compaction asks a session for: a tail that can be exchanged if it is still the same."""
         from agents.memory.session import _CompactionSnapshot  # type: ignore[import-not-found, unused-ignore]
 
-        rows = await self._archive().ado(_items, self.session_id, limit + 1)
+        rows = await self._archive().ado(_read_items, self.session_id, limit + 1)
         tail = rows[-limit:] if limit > 0 else []
 
         def replace_suffix(start: int, output: list[Any]) -> Awaitable[bool]:
-            things = [("", _encoded(item)) for item in output]
+            things = [("", _encode_item(item)) for item in output]
             archive = self._archive()
-            return archive.ado(_exchange, tail[start:], things, prune_prefix, archive.clock())
+            return archive.ado(_replace_items, tail[start:], things, prune_prefix, archive.clock())
 
-        return _CompactionSnapshot(_decoded(tail), len(rows) <= limit, replace_suffix)
+        return _CompactionSnapshot(_decode_items(tail), len(rows) <= limit, replace_suffix)
 
     def _archive(self) -> Archive:
         if self._closed:
@@ -92,33 +92,33 @@ class ArchiveSession:
         return self.archive
 
 
-def _items(store: SqlStore, session: str, most: int | None) -> list[Item]:
+def _read_items(store: SqlStore, session: str, most: int | None) -> list[ListItem]:
     return store.items(FAMILY, session, most)
 
 
-def _add(store: SqlStore, session: str, things: Sequence[tuple[str, bytes]], at: int) -> None:
+def _add_items(store: SqlStore, session: str, things: Sequence[tuple[str, bytes]], at: int) -> None:
     with store.write():
         store.add_items(FAMILY, session, things, at)
 
 
-def _pop(store: SqlStore, session: str) -> Any:
+def _pop_item(store: SqlStore, session: str) -> Any:
     with store.write():
         rows = store.items(FAMILY, session, 1)
-        items = _decoded(rows)
+        items = _decode_items(rows)
         if not items:
             return None
         store.delete_items(FAMILY, session, rows[0].n)
         return items[0]
 
 
-def _clear(store: SqlStore, session: str) -> None:
+def _clear_items(store: SqlStore, session: str) -> None:
     with store.write():
         store.delete_items(FAMILY, session)
 
 
-def _exchange(
+def _replace_items(
     store: SqlStore,
-    expected: Sequence[Item],
+    expected: Sequence[ListItem],
     things: Sequence[tuple[str, bytes]],
     prune: Callable[[Any], bool] | None,
     at: int,
@@ -132,7 +132,7 @@ def _exchange(
             return False
         expired = 0
         for row in store.items(FAMILY, session) if prune is not None else ():
-            if row.n >= first or not prune or not prune(_decoded([row])[0]):
+            if row.n >= first or not prune or not prune(_decode_items([row])[0]):
                 break
             expired = row.n
         if expired:
@@ -142,12 +142,12 @@ def _exchange(
         return True
 
 
-def _encoded(item: Any) -> bytes:
+def _encode_item(item: Any) -> bytes:
     # Escaped, so that text that is not quite Unicode comes back as it was.
     return json.dumps(item).encode()
 
 
-def _decoded(rows: Sequence[Item]) -> list[Any]:
+def _decode_items(rows: Sequence[ListItem]) -> list[Any]:
     items = []
     for row in rows:
         try:

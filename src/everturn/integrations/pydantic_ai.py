@@ -20,7 +20,7 @@ from pydantic_ai.conversation_store import (  # type: ignore[import-not-found, u
 
 from everturn.errors import Conflict
 from everturn.integrations.archive import Archive, as_archive
-from everturn.store.items import Item, ItemOwner
+from everturn.store.items import ItemOwner, ListItem
 from everturn.store.sql import SqlStore
 
 RECORDS, ENTRIES = "conversations", "conversation entries"
@@ -111,14 +111,14 @@ def _delete(store: SqlStore, conversation: str, expected: str) -> None:
         store.delete_item_owner(RECORDS, conversation, expected)
         used: set[str] = set()
         for other in store.item_owners(RECORDS):
-            _reach(store, _record(other), used)
+            _add_reachable(store, _record(other), used)
         alone: set[str] = set()
-        _reach(store, _record(row), alone, used)
+        _add_reachable(store, _record(row), alone, used)
         for item in store.items_by_key(ENTRIES, "", sorted(alone - used)).values():
             store.delete_items(ENTRIES, "", item.n, item.n)
 
 
-def _reach(store: SqlStore, record: ConversationRecord, reached: set[str], known: Iterable[str] = ()) -> None:
+def _add_reachable(store: SqlStore, record: ConversationRecord, reached: set[str], known: Iterable[str] = ()) -> None:
     """Add every entry of the record's history and of the branches it left."""
     for tip in (record.head_id, *record.branches):
         if tip is not None and tip not in reached and tip not in known:
@@ -128,10 +128,10 @@ def _reach(store: SqlStore, record: ConversationRecord, reached: set[str], known
 def _history(store: SqlStore, head: str | None, limit: int | None, stop: Iterable[str] = ()) -> list[ConversationEntry]:
     """From `head` back to the first one, to one of `stop`, or `limit` of them; oldest first."""
     entries: list[ConversationEntry] = []
-    near: dict[str, Item] = {}
+    near: dict[str, ListItem] = {}
     while head is not None and head not in stop and (limit is None or len(entries) < limit):
         if head not in near:
-            near = _near(store, head, 1 if limit == 1 else _NEIGHBOURS)
+            near = _read_near(store, head, 1 if limit == 1 else _NEIGHBOURS)
         entry = _ENTRY.validate_json(near[head].data)[0]
         entries.append(entry)
         head = entry.parent_id
@@ -139,7 +139,7 @@ def _history(store: SqlStore, head: str | None, limit: int | None, stop: Iterabl
     return entries
 
 
-def _near(store: SqlStore, entry: str, most: int) -> dict[str, Item]:
+def _read_near(store: SqlStore, entry: str, most: int) -> dict[str, ListItem]:
     found = store.items_by_key(ENTRIES, "", [entry])
     if entry not in found:
         raise LookupError(f"there is no entry {entry!r} in the archive")

@@ -19,11 +19,11 @@ from typing import Any
 
 from agents import RunHooks  # type: ignore[import-not-found, unused-ignore]
 
-from everturn.integrations.archive import Archive, as_archive, whole
-from everturn.llm import Message, Part, Reply, Usage
-from everturn.resume.journal import About, Journal
-from everturn.resume.past import DONE, IN_DOUBT, CallState
-from everturn.resume.records import Intended
+from everturn.integrations.archive import Archive, as_archive, as_store
+from everturn.llm import ChatMessage, ChatPart, Reply, ReplyTokens
+from everturn.resume.journal import Journal, JournalAbout
+from everturn.resume.past import DONE, IN_DOUBT, CallProgress
+from everturn.resume.records import IntendedCall
 from everturn.store.sql import SqlStore
 
 WIRE = "responses"
@@ -38,41 +38,43 @@ NOT_STARTED_TEXT = "This call was not begun: the process ended before. It has ha
 class ToolJournal(RunHooks[Any]):  # type: ignore[misc, unused-ignore]
     """Hooks for `Runner.run` that keep a journal of one session. One process at a time runs a session: Busy otherwise."""
 
-    def __init__(self, archive: Archive | str | PathLike[str], session_id: str, about: About | None = None) -> None:
-        self.session_id, self.about = session_id, about or About(client="openai-agents")
+    def __init__(
+        self, archive: Archive | str | PathLike[str], session_id: str, about: JournalAbout | None = None
+    ) -> None:
+        self.session_id, self.about = session_id, about or JournalAbout(client="openai-agents")
         self.archive = as_archive(archive)
         self._journal: Journal | None = None
 
     async def on_llm_start(self, context: Any, agent: Any, system_prompt: str | None, input_items: list[Any]) -> None:
         """Results that came without a tool of ours (a handoff), and what the human said."""
-        await self.archive.ado(self._heard, system_prompt or "", list(input_items))
+        await self.archive.ado(self._record_request, system_prompt or "", list(input_items))
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
         """The response, before anything it asks for is done."""
         items = [item if isinstance(item, dict) else item.model_dump(mode="json") for item in response.to_input_items()]
-        usage = Usage(input=response.usage.input_tokens, output=response.usage.output_tokens)
-        await self.archive.ado(self._responded, items, usage)
+        usage = ReplyTokens(input=response.usage.input_tokens, output=response.usage.output_tokens)
+        await self.archive.ado(self._record_response, items, usage)
 
     async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
         """It is about to run."""
         call_id = getattr(context, "tool_call_id", "")
         if call_id:
-            await self.archive.ado(self._begun, call_id, tool.name)
+            await self.archive.ado(self._record_intent, call_id, tool.name)
 
     async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: object) -> None:
         """What it gave."""
         call_id = getattr(context, "tool_call_id", "")
         if call_id:
-            await self.archive.ado(self._ended, call_id, _words(result), "ok")
+            await self.archive.ado(self._record_result, call_id, _content_text(result), "ok")
 
     async def recover(self, session: Any) -> dict[str, str]:
         """After a crash: bring the session up to what was done. Call id → done | in doubt | not started."""
-        states, items = await self.archive.ado(self._left)
+        states, items = await self.archive.ado(self._open_calls)
         if items:
             have = {item.get("call_id") for item in await session.get_items() if isinstance(item, dict)}
             if not have.intersection(states):
                 await session.add_items(items)
-        await self.archive.ado(self._settle)
+        await self.archive.ado(self._settle_calls)
         return states
 
     def close(self) -> None:
@@ -83,57 +85,57 @@ class ToolJournal(RunHooks[Any]):  # type: ignore[misc, unused-ignore]
     # the work, in the archive's thread --------------------------------------------------------------------------------
     def _open(self, store: SqlStore) -> Journal:
         if self._journal is None:
-            self._journal = Journal.open(whole(store), self.session_id, self.about, clock=self.archive.clock)
+            self._journal = Journal.open(as_store(store), self.session_id, self.about, clock=self.archive.clock)
         self._journal.renew()
         return self._journal
 
-    def _heard(self, store: SqlStore, system: str, items: Sequence[Any]) -> None:
+    def _record_request(self, store: SqlStore, system: str, items: Sequence[Any]) -> None:
         journal = self._open(store)
         for item in items:
             state = journal.past.calls.get(item.get("call_id", "")) if _is_result(item) else None
             if state is not None and state.result is None:
-                journal.result(state.part.call_id, _words(item.get("output")))
-        self._settle(store)
+                journal.result(state.part.call_id, _content_text(item.get("output")))
+        self._settle_calls(store)
         if system:
             journal.setup(system)
-        said = _said(items)
-        if said and not (journal.past.messages and journal.past.messages[-1] == Message("user", said)):
+        said = _last_user_parts(items)
+        if said and not (journal.past.messages and journal.past.messages[-1] == ChatMessage("user", said)):
             journal.accept(said)
 
-    def _responded(self, store: SqlStore, items: Sequence[Any], usage: Usage) -> None:
+    def _record_response(self, store: SqlStore, items: Sequence[Any], usage: ReplyTokens) -> None:
         journal = self._open(store)
-        parts = tuple(map(_part, items))
+        parts = tuple(map(_item_part, items))
         stop = "calls" if any(part.kind == "call" for part in parts) else "end"
-        journal.response(Reply(Message("assistant", parts, wire=WIRE), stop, usage))
+        journal.response(Reply(ChatMessage("assistant", parts, wire=WIRE), stop, usage))
 
-    def _begun(self, store: SqlStore, call_id: str, name: str) -> None:
+    def _record_intent(self, store: SqlStore, call_id: str, name: str) -> None:
         journal = self._open(store)
         if call_id in journal.past.calls:
             attempt = len(journal.past.calls[call_id].intents) + 1
-            journal.intend([Intended(call_id, name, attempt)])
+            journal.intend([IntendedCall(call_id, name, attempt)])
 
-    def _ended(self, store: SqlStore, call_id: str, text: str, outcome: str) -> None:
+    def _record_result(self, store: SqlStore, call_id: str, text: str, outcome: str) -> None:
         journal = self._open(store)
         if call_id in journal.past.calls:
             journal.result(call_id, text, outcome=outcome)
 
-    def _left(self, store: SqlStore) -> tuple[dict[str, str], list[Any]]:
+    def _open_calls(self, store: SqlStore) -> tuple[dict[str, str], list[Any]]:
         past = self._open(store).past
         if not past.open_calls:
             return {}, []
         response = next(message for message in reversed(past.messages) if message.role == "assistant")
         items = [part.raw for part in response.parts]
         outputs = [
-            {"type": "function_call_output", "call_id": call_id, "output": _told(call)[1]}
+            {"type": "function_call_output", "call_id": call_id, "output": _call_outcome(call)[1]}
             for call_id, call in past.calls.items()
         ]
         return {call_id: call.state for call_id, call in past.calls.items()}, [*items, *outputs]
 
-    def _settle(self, store: SqlStore) -> None:
+    def _settle_calls(self, store: SqlStore) -> None:
         """Give each call that has no result a truthful one."""
         journal = self._open(store)
         for call in journal.past.open_calls:
-            outcome, text = _told(call)
+            outcome, text = _call_outcome(call)
             journal.result(call.part.call_id, text, is_error=True, outcome=outcome)
 
     def _close(self, store: SqlStore) -> None:
@@ -142,22 +144,22 @@ class ToolJournal(RunHooks[Any]):  # type: ignore[misc, unused-ignore]
             self._journal = None
 
 
-def _told(call: CallState) -> tuple[str, str]:
+def _call_outcome(call: CallProgress) -> tuple[str, str]:
     """What became of a call, and the words for it."""
     if call.state == DONE and call.result is not None:
         return call.result.outcome, call.result.text
     return ("in_doubt", IN_DOUBT_TEXT) if call.state == IN_DOUBT else ("not_started", NOT_STARTED_TEXT)
 
 
-def _part(item: Any) -> Part:
+def _item_part(item: Any) -> ChatPart:
     if item.get("type") == "function_call":
-        return Part("call", "", item.get("call_id", ""), item.get("name", ""), _arguments(item), raw=item)
+        return ChatPart("call", "", item.get("call_id", ""), item.get("name", ""), _call_arguments(item), raw=item)
     if item.get("role") == "assistant":
-        return Part("text", _words(item.get("content")), raw=item)
-    return Part("opaque", raw=item)
+        return ChatPart("text", _content_text(item.get("content")), raw=item)
+    return ChatPart("opaque", raw=item)
 
 
-def _arguments(item: Any) -> Any:
+def _call_arguments(item: Any) -> Any:
     text = item.get("arguments", "")
     try:
         decoded = json.loads(text)
@@ -170,17 +172,17 @@ def _is_result(item: Any) -> bool:
     return isinstance(item, dict) and item.get("type") == "function_call_output"
 
 
-def _said(items: Sequence[Any]) -> tuple[Part, ...]:
+def _last_user_parts(items: Sequence[Any]) -> tuple[ChatPart, ...]:
     """The messages of the human at the end."""
-    parts: list[Part] = []
+    parts: list[ChatPart] = []
     for item in reversed(items):
         if not isinstance(item, dict) or item.get("role") != "user":
             break
-        parts.append(Part("text", _words(item.get("content"))))
+        parts.append(ChatPart("text", _content_text(item.get("content"))))
     return tuple(reversed(parts))
 
 
-def _words(value: Any) -> str:
+def _content_text(value: Any) -> str:
     """The text of an output or of a message's content."""
     if isinstance(value, str):
         return value

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from everturn.capture.deriving import catch_up
-from everturn.capture.pieces import Intake, Opaque, Piece, nothing
-from everturn.capture.scan import Candidate
-from everturn.capture.writing import Desk, write_piece
+from everturn.capture.deriving import derive_pending
+from everturn.capture.pieces import FilePiece, OpaqueReader, ReaderStart, empty_result
+from everturn.capture.scan import FileCandidate
+from everturn.capture.writing import ArchiveWriter, write_piece
 from everturn.model.archive import SourceFile, Version
-from everturn.sources import HEAD, Found, Source, all_sources, nowhere
+from everturn.sources import HEAD, Source, SourceCandidate, all_sources, no_workspace
 from everturn.store import Store
 
 #: Format of what no source knows yet. It is in no list of sources, so nothing reads it.
@@ -25,27 +25,27 @@ UNREAD = Source(
     roots=lambda places: [],
     find=lambda root: iter(()),
     sniff=lambda path, head: None,
-    reader=lambda found, state: Opaque(),
+    reader=lambda found, state: OpaqueReader(),
     view=lambda record: None,
-    workspace=nowhere,
+    workspace=no_workspace,
 )
 
 
-def append(desk: Desk, path: str, data: bytes) -> None:
+def append(desk: ArchiveWriter, path: str, data: bytes) -> None:
     """Inside a write transaction: put whole lines at the end of the transcript of that name."""
     known = desk.store.file(desk.machine, path)
     if known is None:
-        source, found = recognise(path, data) or (UNREAD, Found(Path(path)))
-        _write(desk, Candidate(source, found, None, None, None), Version(number=1), data, "first")
+        source, found = recognise(path, data) or (UNREAD, SourceCandidate(Path(path)))
+        _write_data(desk, FileCandidate(source, found, None, None, None), Version(number=1), data, "first")
         return
     file, version = known
-    found = Found(Path(file.path), file.kind, file.native_id, file.parent)
+    found = SourceCandidate(Path(file.path), file.kind, file.native_id, file.parent)
     source = all_sources().get(file.format, UNREAD)
     if source is not UNREAD:
-        catch_up(desk, source, file, version)
-    _write(desk, Candidate(source, found, file, version, None), version, data, "")
+        derive_pending(desk, source, file, version)
+    _write_data(desk, FileCandidate(source, found, file, version, None), version, data, "")
     if source is UNREAD:
-        _read_at_last(desk, file, version)
+        _read_recognised(desk, file, version)
 
 
 def read(store: Store, machine: str, path: str) -> bytes | None:
@@ -61,7 +61,7 @@ def delete(store: Store, machine: str, path: str) -> None:
         store.delete_file(known[0].id)
 
 
-def recognise(path: str, head: bytes) -> tuple[Source, Found] | None:
+def recognise(path: str, head: bytes) -> tuple[Source, SourceCandidate] | None:
     """The source that knows these lines as its own."""
     claims = [
         (source, found)
@@ -71,13 +71,13 @@ def recognise(path: str, head: bytes) -> tuple[Source, Found] | None:
     return max(claims, key=lambda claim: claim[0].rank, default=None)
 
 
-def _write(desk: Desk, candidate: Candidate, version: Version, data: bytes, reason: str) -> None:
-    write_piece(desk, _piece(desk.store, Intake(candidate, "full", version, reason), data))
+def _write_data(desk: ArchiveWriter, candidate: FileCandidate, version: Version, data: bytes, reason: str) -> None:
+    write_piece(desk, _make_piece(desk.store, ReaderStart(candidate, "full", version, reason), data))
 
 
-def _piece(store: Store, intake: Intake, data: bytes) -> Piece:
+def _make_piece(store: Store, intake: ReaderStart, data: bytes) -> FilePiece:
     version, source = intake.version, intake.candidate.source
-    reading, state, parser, failed = nothing(), version.state, version.parser, ""
+    reading, state, parser, failed = empty_result(), version.state, version.parser, ""
     if not version.id or parser == source.parser:
         waiting = store.read_raw(version.id, version.parsed, version.size - version.parsed) if version.id else b""
         try:
@@ -85,17 +85,17 @@ def _piece(store: Store, intake: Intake, data: bytes) -> Piece:
             reading = reader.feed(waiting + data, version.parsed, True)
             state, parser = reader.state(), source.parser
         except Exception as failure:  # a defect of ours must not cost what was said
-            reading, parser = nothing(), -1
+            reading, parser = empty_result(), -1
             failed = f"rows could not be made ({type(failure).__name__}) after byte {version.parsed}"
     end = version.size + len(data)
     changes: dict[str, int | bytes] = {
         "offset": end, "size": end, "file_size": end, "parsed": version.parsed + reading.consumed,
         "parser": parser, "state": state,
     }  # fmt: skip
-    return Piece(intake, data, version.size, reading, version.offset, changes, last=True, failed=failed)
+    return FilePiece(intake, data, version.size, reading, version.offset, changes, last=True, failed=failed)
 
 
-def _read_at_last(desk: Desk, file: SourceFile, version: Version) -> None:
+def _read_recognised(desk: ArchiveWriter, file: SourceFile, version: Version) -> None:
     """If the format shows by now, read everything from the beginning."""
     claim = recognise(file.path, desk.store.read_raw(version.id, 0, min(HEAD, version.size)))
     if claim is None:
@@ -103,4 +103,4 @@ def _read_at_last(desk: Desk, file: SourceFile, version: Version) -> None:
     source, found = claim
     desk.store.set_file(file.id, format=source.name, kind=found.kind, native_id=found.native_id, parent=found.parent)
     file.format, file.kind, file.native_id, file.parent = source.name, found.kind, found.native_id, found.parent
-    catch_up(desk, source, file, version)
+    derive_pending(desk, source, file, version)

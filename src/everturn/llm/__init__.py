@@ -1,6 +1,6 @@
 """Talking to models: one neutral form of a conversation, one protocol, one file for each wire format.
 
-A `Request` is what is asked, a `Reply` what came back, a `Receipt` what it cost. Everything a provider sent is kept
+A `ModelRequest` is what is asked, a `Reply` what came back, a `Receipt` what it cost. Everything a provider sent is kept
 verbatim in `Part.raw`, also what this version does not know: a history goes back to the provider that made it unchanged.
 Nothing here is called unless the user named a backend. Secrets are taken out by the caller's `clean` before anything is
 sent (`everturn.llm.asking`).
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 
-class Part(Struct, frozen=True):
+class ChatPart(Struct, frozen=True):
     """One piece of a message."""
 
     kind: str  # text | thinking | call | result | image | opaque
@@ -26,17 +26,17 @@ class Part(Struct, frozen=True):
     raw: Any = None  # the provider's own block, verbatim; None for what did not come from a provider
 
 
-class Message(Struct, frozen=True):
+class ChatMessage(Struct, frozen=True):
     """One message of a conversation with a model."""
 
     role: str  # system | user | assistant | tool
-    parts: tuple[Part, ...]
+    parts: tuple[ChatPart, ...]
     id: str = ""  # the provider's
     wire: str = ""  # which wire format `raw` of the parts is in
     raw: Any = None  # members of the provider's message beside its parts, verbatim
 
 
-class Tool(Struct, frozen=True):
+class ToolSpec(Struct, frozen=True):
     """What a model may call."""
 
     name: str
@@ -44,19 +44,19 @@ class Tool(Struct, frozen=True):
     parameters: dict[str, Any]  # JSON schema of the arguments
 
 
-class Request(Struct, frozen=True):
+class ModelRequest(Struct, frozen=True):
     """What is asked of a model."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[ChatMessage, ...]
     system: str = ""
-    tools: tuple[Tool, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
     model: str = ""
     max_tokens: int = 4096
     temperature: float | None = None
     extra: dict[str, Any] = {}  # members of the wire request that are passed on as they are
 
 
-class Usage(Struct, frozen=True):
+class ReplyTokens(Struct, frozen=True):
     """Tokens of one response, as the provider counts them; `source` says whether it was the provider."""
 
     input: int = 0
@@ -69,9 +69,9 @@ class Usage(Struct, frozen=True):
 class Reply(Struct, frozen=True):
     """What came back."""
 
-    message: Message
+    message: ChatMessage
     stop: str = "end"  # end | calls | length | refusal | cut (the stream broke off)
-    usage: Usage = Usage()
+    usage: ReplyTokens = ReplyTokens()
     model: str = ""
     tries: int = 1
 
@@ -81,7 +81,7 @@ class Reply(Struct, frozen=True):
         return "".join(part.text for part in self.message.parts if part.kind == "text")
 
     @property
-    def calls(self) -> tuple[Part, ...]:
+    def calls(self) -> tuple[ChatPart, ...]:
         """The tools it wants to call."""
         return tuple(part for part in self.message.parts if part.kind == "call")
 
@@ -105,10 +105,10 @@ class Backend(Protocol):
     max_tokens: int  # of one answer, 0 where nobody said
     takes_tools: bool  # whether `Request.tools` mean something to it
 
-    def stream(self, request: Request) -> Iterator[Delta]:
+    def stream(self, request: ModelRequest) -> Iterator[Delta]:
         """The reply piece by piece. Raises `errors.ModelError` and its kinds; closing the iterator stops the request."""
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: ModelRequest) -> Reply:
         """The whole reply."""
 
 
@@ -118,7 +118,7 @@ class Receipt(Struct, frozen=True):
     backend: str
     model: str
     purpose: str
-    usage: Usage
+    usage: ReplyTokens
     tries: int
     at: int  # ms UTC
     ms: int

@@ -25,10 +25,10 @@ def address(name: str, base: str, path: str) -> str:
         raise BadConfig(key, "must not hold a password: name the key with key_env or keyring")
     if parts.scheme == "http" and not is_loopback(host):
         raise BadConfig(key, f"{host} is another machine, so the address must begin with https://")
-    return urlunsplit(SplitResult(parts.scheme, parts.netloc, joined(parts.path, path), parts.query, ""))
+    return urlunsplit(SplitResult(parts.scheme, parts.netloc, join_address(parts.path, path), parts.query, ""))
 
 
-def joined(base: str, path: str) -> str:
+def join_address(base: str, path: str) -> str:
     """Both paths; a version that both name (`…/v1` and `/v1/…`) is named once."""
     base = base.rstrip("/")
     first = "/" + path.split("/")[1]

@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
-from everturn.derive.redact import redact
+from everturn.derive.redact import redact_text
 from everturn.errors import BadAnswer, ModelBusy, ModelError, ModelRefused, ModelUnreachable
 from everturn.llm import Reply
-from everturn.llm.wire import Failure
+from everturn.llm.wire import WireFailure
 
 _LONGEST = 200  # characters of a server's own sentence
 _PIECE = 8  # characters of a key that must not be seen together
@@ -32,7 +32,7 @@ _REFUSALS = {
 _SPENT = {"insufficient_quota", "billing_hard_limit_reached", "billing_error"}
 
 
-class Passing(Exception):
+class RetryableFailure(Exception):
     """A try that failed in a way that may pass.
 
     `after` is what the server asks to wait, in seconds; `cut` the part of an answer that came.
@@ -43,7 +43,7 @@ class Passing(Exception):
         super().__init__(str(error))
 
 
-class Lost(Exception):
+class ConnectionLost(Exception):
     """The connection failed; `again`: asking again may help."""
 
     def __init__(self, why: str, again: bool = True, kind: type[ModelError] = ModelUnreachable) -> None:
@@ -53,12 +53,12 @@ class Lost(Exception):
     def passing(self, name: str) -> Exception:
         """The same for the caller, when nothing had come yet."""
         error = self.kind(name, self.why)
-        return Passing(error) if self.again else error
+        return RetryableFailure(error) if self.again else error
 
 
-def refusal(name: str, status: int, said: Failure | None, key: str) -> ModelError:
+def refusal_of(name: str, status: int, said: WireFailure | None, key: str) -> ModelError:
     """The error for a status (0: told within the stream)."""
-    words = _words(said, key)
+    words = _failure_text(said, key)
     kind = said.kind if said is not None else ""
     if 300 <= status < 400:
         return ModelRefused(name, f"it answers {status}, a redirect, and those are not followed")
@@ -70,7 +70,7 @@ def refusal(name: str, status: int, said: Failure | None, key: str) -> ModelErro
     return ModelRefused(name, f"{why}{words}")
 
 
-def check(name: str, content_type: str, encoding: str) -> None:
+def check_answer(name: str, content_type: str, encoding: str) -> None:
     """Raise `BadAnswer` for an answer of a kind that was not asked for."""
     if content_type not in ("text/event-stream", "application/json"):
         shown = re.sub(r"[^\w./+-]", "", content_type)[:60] or "of no kind"
@@ -81,10 +81,10 @@ def check(name: str, content_type: str, encoding: str) -> None:
 
 def pause_of(headers: Mapping[str, str]) -> float | None:
     """Seconds the server asks to wait, however it says so. A date is measured by the server's own clock."""
-    if (given := _seconds(headers.get("retry-after-ms", ""))) is not None:
+    if (given := _parse_seconds(headers.get("retry-after-ms", ""))) is not None:
         return given / 1000
     text = headers.get("retry-after", "")
-    if (given := _seconds(text)) is not None:
+    if (given := _parse_seconds(text)) is not None:
         return given
     try:
         return max(0.0, (parsedate_to_datetime(text) - parsedate_to_datetime(headers["date"])).total_seconds())
@@ -92,21 +92,21 @@ def pause_of(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-def _seconds(text: str) -> float | None:
+def _parse_seconds(text: str) -> float | None:
     return float(text) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text.strip()) else None
 
 
-def _words(said: Failure | None, key: str) -> str:
+def _failure_text(said: WireFailure | None, key: str) -> str:
     if said is None:
         return ""
     kind = said.kind if re.fullmatch(r"[\w.-]{1,60}", said.kind) else ""
-    sentence = "".join(char if char.isprintable() else " " for char in redact(said.says))
+    sentence = "".join(char if char.isprintable() else " " for char in redact_text(said.says))
     sentence = " ".join(sentence.split())[:_LONGEST].rstrip(".")
-    shown = [text for text in (kind, sentence) if text and not _shows(text, key)]
+    shown = [text for text in (kind, sentence) if text and not _is_showing_key(text, key)]
     return f": {', '.join(shown)}" if shown else ""
 
 
-def _shows(text: str, key: str) -> bool:
+def _is_showing_key(text: str, key: str) -> bool:
     """Whether a piece of the key can be read in the text."""
     size = min(_PIECE, len(key))
     return size > 0 and any(key[at : at + size] in text for at in range(len(key) - size + 1))

@@ -9,8 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from everturn.llm import Delta, Message, Part, Reply, Request, Usage
-from everturn.llm.wire import Failed, Failure, Garbled, arguments, decoded, encoded, fit_id, number, shown, word
+from everturn.llm import ChatMessage, ChatPart, Delta, ModelRequest, Reply, ReplyTokens
+from everturn.llm.wire import (
+    GarbledAnswer,
+    StreamFailed,
+    WireFailure,
+    arguments,
+    decode_json,
+    encode_json,
+    fit_id,
+    number,
+    part_as_text,
+    word,
+)
 
 WIRE = "anthropic_messages"
 PATH = "/v1/messages"
@@ -33,14 +44,14 @@ def headers(key: str) -> dict[str, str]:
     return {"anthropic-version": VERSION} | ({"x-api-key": key} if key else {})
 
 
-def body(request: Request, stream: bool = False) -> dict[str, Any]:
+def body(request: ModelRequest, stream: bool = False) -> dict[str, Any]:
     """See `Wire`."""
     made: dict[str, Any] = {"model": request.model, "max_tokens": request.max_tokens}
     if request.temperature is not None:
         made["temperature"] = request.temperature
     if request.system:
         made["system"] = request.system
-    made["messages"] = _together(request.messages)
+    made["messages"] = _join_results(request.messages)
     if request.tools:
         made["tools"] = [
             {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
@@ -52,20 +63,20 @@ def body(request: Request, stream: bool = False) -> dict[str, Any]:
 # a history ------------------------------------------------------------------------------------------------------------
 
 
-def message(wire: Mapping[str, Any]) -> Message:
+def message(wire: Mapping[str, Any]) -> ChatMessage:
     """See `Wire`."""
     skeleton, content = dict(wire), wire.get("content")
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ChatPart, ...] = ()
     if isinstance(content, str):
         skeleton["content"] = ""
-        parts = (Part("text", content, raw=content),) if content else ()
+        parts = (ChatPart("text", content, raw=content),) if content else ()
     elif isinstance(content, list):
         skeleton["content"] = []
-        parts = tuple(map(_part, content))
-    return Message(word(wire.get("role")) or "assistant", parts, word(wire.get("id")), WIRE, skeleton)
+        parts = tuple(map(_read_part, content))
+    return ChatMessage(word(wire.get("role")) or "assistant", parts, word(wire.get("id")), WIRE, skeleton)
 
 
-def history(message: Message) -> list[dict[str, Any]]:
+def history(message: ChatMessage) -> list[dict[str, Any]]:
     """See `Wire`. Of an answer only role and content go back, the rest of it is refused there."""
     if message.wire == WIRE and isinstance(message.raw, dict):
         is_answer = message.raw.get("type") == "message"
@@ -73,7 +84,7 @@ def history(message: Message) -> list[dict[str, Any]]:
         if isinstance(made.get("content"), str):
             made["content"] = "".join(part.raw for part in message.parts if isinstance(part.raw, str))
         elif "content" in made:
-            made["content"] = [block for part in message.parts for block in _blocks(part)]
+            made["content"] = [block for part in message.parts for block in _part_blocks(part)]
         return [made]
     role = "assistant" if message.role == "assistant" else "user"
     ordered = sorted(message.parts, key=lambda part: part.kind != "result")  # results must come first
@@ -81,7 +92,7 @@ def history(message: Message) -> list[dict[str, Any]]:
     return [{"role": role, "content": blocks}] if blocks else []
 
 
-def _together(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
+def _join_results(messages: tuple[ChatMessage, ...]) -> list[dict[str, Any]]:
     """The results of one response must stand in one message, however many messages brought them.
 
     Only messages of our own making are joined: those of the provider go back as they are.
@@ -103,39 +114,39 @@ def _has_results(wire: dict[str, Any]) -> bool:
     return any(block.get("type") == "tool_result" for block in wire["content"])
 
 
-def _part(block: Any) -> Part:
+def _read_part(block: Any) -> ChatPart:
     kind = block.get("type") if isinstance(block, dict) else None
     if kind == "text":
-        return Part("text", word(block.get("text")), raw=block)
+        return ChatPart("text", word(block.get("text")), raw=block)
     if kind in ("thinking", "redacted_thinking"):
-        return Part("thinking", word(block.get("thinking")), raw=block)
+        return ChatPart("thinking", word(block.get("thinking")), raw=block)
     if kind == "tool_use":
-        return Part(
+        return ChatPart(
             "call", call_id=word(block.get("id")), name=word(block.get("name")), arguments=block.get("input"), raw=block
         )
     if kind == "tool_result":
-        text, failed = _text(block.get("content")), block.get("is_error") is True
-        return Part("result", text, word(block.get("tool_use_id")), is_error=failed, raw=block)
-    return Part("image" if kind == "image" else "opaque", raw=block)
+        text, failed = _content_text(block.get("content")), block.get("is_error") is True
+        return ChatPart("result", text, word(block.get("tool_use_id")), is_error=failed, raw=block)
+    return ChatPart("image" if kind == "image" else "opaque", raw=block)
 
 
-def _blocks(part: Part) -> list[Any]:
+def _part_blocks(part: ChatPart) -> list[Any]:
     return _own_blocks(part) if part.raw is None else [part.raw]
 
 
-def _own_blocks(part: Part) -> list[dict[str, Any]]:
+def _own_blocks(part: ChatPart) -> list[dict[str, Any]]:
     """Blocks of our own for a part that did not come from this format."""
     if part.kind == "call":
-        given = part.arguments if isinstance(part.arguments, dict) else {"text": encoded(part.arguments)}
+        given = part.arguments if isinstance(part.arguments, dict) else {"text": encode_json(part.arguments)}
         return [{"type": "tool_use", "id": fit_id(part.call_id), "name": part.name, "input": given}]
     if part.kind == "result":
         made = {"type": "tool_result", "tool_use_id": fit_id(part.call_id), "content": part.text}
         return [made | ({"is_error": True} if part.is_error else {})]
-    text = shown(part)
+    text = part_as_text(part)
     return [{"type": "text", "text": text}] if text.strip() else []  # empty texts are refused there
 
 
-def _text(content: Any) -> str:
+def _content_text(content: Any) -> str:
     if isinstance(content, list):
         return "".join(word(block.get("text")) for block in content if isinstance(block, dict))
     return word(content)
@@ -147,27 +158,27 @@ def _text(content: Any) -> str:
 def read(response: Any) -> Reply:
     """See `Wire`."""
     if not isinstance(response, dict) or not isinstance(response.get("content"), list):
-        raise Garbled("it has no content")
+        raise GarbledAnswer("it has no content")
     made = message(response)
     stop = _STOPS.get(word(response.get("stop_reason")), "end")
     return Reply(made, stop, _usage(response.get("usage")), word(response.get("model")))
 
 
-def failure(response: Any) -> Failure | None:
+def failure(response: Any) -> WireFailure | None:
     """See `Wire`."""
     said = response.get("error") if isinstance(response, dict) else None
     if not isinstance(said, dict):
         return None
     kind = word(said.get("type"))
-    return Failure(kind, word(said.get("message")), kind in _PASSING)
+    return WireFailure(kind, word(said.get("message")), kind in _PASSING)
 
 
-def assembly() -> Assembly:
+def assembly() -> AnthropicAssembly:
     """See `Wire`."""
-    return Assembly()
+    return AnthropicAssembly()
 
 
-class Assembly:
+class AnthropicAssembly:
     """Puts streamed blocks together into the message they would have been."""
 
     def __init__(self) -> None:
@@ -179,20 +190,20 @@ class Assembly:
 
     def feed(self, data: str) -> list[Delta]:
         """See `wire.Assembly`."""
-        event = decoded(data)
+        event = decode_json(data)
         kind = event.get("type")
         if kind == "error":
-            raise Failed(failure(event) or Failure("error", "", False))
+            raise StreamFailed(failure(event) or WireFailure("error", "", False))
         if kind == "message_start":
-            self._message = dict(_object(event, "message"))
+            self._message = dict(_object_member(event, "message"))
         elif kind == "content_block_start":
             return self._start(event)
         elif kind == "content_block_delta":
             return self._delta(event)
         elif kind == "message_delta":
-            self._change(event)
+            self._change_message(event)
         elif kind == "message_stop":
-            self._stopped()
+            self._finish_message()
         return []
 
     def reply(self) -> Reply:
@@ -201,18 +212,18 @@ class Assembly:
         made = read({**self._message, "content": blocks})
         broken = {place for place, text in self._inputs.items() if isinstance(arguments(text), str)}
         parts = tuple(
-            Part("call", call_id=part.call_id, name=part.name, arguments=self._inputs[place])
+            ChatPart("call", call_id=part.call_id, name=part.name, arguments=self._inputs[place])
             if place in broken
             else part
             for place, part in zip(sorted(self._blocks), made.message.parts, strict=True)
         )
-        whole = Message("assistant", parts, made.message.id, WIRE, made.message.raw)
+        whole = ChatMessage("assistant", parts, made.message.id, WIRE, made.message.raw)
         stop = made.stop if self.is_done or self._is_stopped else "cut"
         return Reply(whole, stop, made.usage, made.model)
 
     def _start(self, event: dict[str, Any]) -> list[Delta]:
-        block = dict(_object(event, "content_block"))
-        self._blocks[_index(event)] = block
+        block = dict(_object_member(event, "content_block"))
+        self._blocks[_block_index(event)] = block
         self.has_begun = True
         if block.get("type") == "tool_use":
             return [Delta("call", "", word(block.get("id")), word(block.get("name")))]
@@ -221,9 +232,9 @@ class Assembly:
 
     def _delta(self, event: dict[str, Any]) -> list[Delta]:
         """A delta names the member it adds to; so does one of a kind that is not known yet."""
-        delta, place = _object(event, "delta"), _index(event)
+        delta, place = _object_member(event, "delta"), _block_index(event)
         if (block := self._blocks.get(place)) is None:
-            raise Garbled("a piece of a block that did not begin")
+            raise GarbledAnswer("a piece of a block that did not begin")
         if delta.get("type") == "input_json_delta":
             text = word(delta.get("partial_json"))
             self._inputs[place] = self._inputs.get(place, "") + text
@@ -234,12 +245,12 @@ class Assembly:
             return []
         for name, value in delta.items():
             if name != "type":
-                block[name] = _joined(block.get(name), value)
+                block[name] = _join_values(block.get(name), value)
         kind = {"text_delta": "text", "thinking_delta": "thinking"}.get(word(delta.get("type")), "")
         return [Delta(kind, word(delta.get(kind)))] if kind else []
 
-    def _change(self, event: dict[str, Any]) -> None:
-        delta = _object(event, "delta")
+    def _change_message(self, event: dict[str, Any]) -> None:
+        delta = _object_member(event, "delta")
         self._message |= delta
         self._is_stopped = self._is_stopped or bool(delta.get("stop_reason"))
         if isinstance(event.get("usage"), dict):
@@ -247,9 +258,9 @@ class Assembly:
             known = {name: value for name, value in event["usage"].items() if value is not None}
             self._message["usage"] = {**(before if isinstance(before, dict) else {}), **known}
 
-    def _stopped(self) -> None:
+    def _finish_message(self) -> None:
         if not self._message:
-            raise Garbled("it ends before it began")
+            raise GarbledAnswer("it ends before it began")
         self.is_done = True
 
     def _block(self, place: int) -> dict[str, Any]:
@@ -257,29 +268,29 @@ class Assembly:
         return {**self._blocks[place], "input": given} if isinstance(given, dict) else self._blocks[place]
 
 
-def _joined(before: Any, value: Any) -> Any:
+def _join_values(before: Any, value: Any) -> Any:
     joins = isinstance(value, str | list) and type(before) is type(value)
     return before + value if joins else value
 
 
-def _object(event: dict[str, Any], name: str) -> dict[str, Any]:
+def _object_member(event: dict[str, Any], name: str) -> dict[str, Any]:
     value = event.get(name)
     if not isinstance(value, dict):
-        raise Garbled(f"an event has no {name}")
+        raise GarbledAnswer(f"an event has no {name}")
     return value
 
 
-def _index(event: dict[str, Any]) -> int:
+def _block_index(event: dict[str, Any]) -> int:
     index = event.get("index")
     if not isinstance(index, int):
-        raise Garbled("an event has no index")
+        raise GarbledAnswer("an event has no index")
     return index
 
 
-def _usage(used: Any) -> Usage:
+def _usage(used: Any) -> ReplyTokens:
     if not isinstance(used, dict):
-        return Usage(source="estimate")
-    return Usage(
+        return ReplyTokens(source="estimate")
+    return ReplyTokens(
         number(used.get("input_tokens")),
         number(used.get("output_tokens")),
         number(used.get("cache_read_input_tokens")),

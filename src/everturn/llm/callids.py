@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from everturn.llm import Message, Part
-from everturn.llm.pieces import Habits
+from everturn.llm import ChatMessage, ChatPart
+from everturn.llm.pieces import HistoryRules
 from everturn.llm.wire import fit_id
 
 _FITS = re.compile(r"[A-Za-z0-9_-]+")
@@ -20,24 +20,24 @@ _FITS = re.compile(r"[A-Za-z0-9_-]+")
 _MEMBERS = ("call_id", "tool_use_id", "tool_call_id", "id")
 
 
-def with_unique_ids(messages: Sequence[Message], habits: Habits, mended: list[str]) -> list[Message]:
+def with_unique_ids(messages: Sequence[ChatMessage], habits: HistoryRules, mended: list[str]) -> list[ChatMessage]:
     """The history with an id of its own for every call that needs one."""
     seen: set[str] = set()
     given: dict[str, list[str]] = {}  # the new ids for the results of an id
     made = []
     for place, message in enumerate(messages):
         if message.role == "assistant" and any(part.kind == "call" for part in message.parts):
-            message = _without_doubles(message, messages[place + 1 :], mended)
+            message = _drop_doubles(message, messages[place + 1 :], mended)
             seen = set() if habits.repeats else seen
-            made.append(_calls(message, seen, given, habits, mended))
+            made.append(_rename_calls(message, seen, given, habits, mended))
         elif any(given.get(part.call_id) for part in message.parts if part.kind == "result"):
-            made.append(_results(message, given))
+            made.append(_rename_results(message, given))
         else:
             made.append(message)
     return made
 
 
-def with_id(message: Message, place: int, call_id: str) -> Message:
+def with_call_id(message: ChatMessage, place: int, call_id: str) -> ChatMessage:
     """The message with another call id in one of its parts, in what is kept verbatim too."""
     part = message.parts[place]
     raw, around = part.raw, message.raw
@@ -52,7 +52,9 @@ def with_id(message: Message, place: int, call_id: str) -> Message:
     return structs.replace(message, parts=tuple(parts), raw=around)
 
 
-def _calls(message: Message, seen: set[str], given: dict[str, list[str]], habits: Habits, mended: list[str]) -> Message:
+def _rename_calls(
+    message: ChatMessage, seen: set[str], given: dict[str, list[str]], habits: HistoryRules, mended: list[str]
+) -> ChatMessage:
     for call_id in {part.call_id for part in message.parts if part.kind == "call"}:
         given.pop(call_id, None)
     fits = habits.wire not in ("anthropic_messages", "") or message.wire == ""
@@ -60,39 +62,39 @@ def _calls(message: Message, seen: set[str], given: dict[str, list[str]], habits
         if part.kind != "call":
             continue
         wanted = part.call_id if fits or _FITS.fullmatch(part.call_id) else fit_id(part.call_id)
-        new = _free(wanted, seen)
+        new = _free_id(wanted, seen)
         seen.add(new)
         given.setdefault(part.call_id, []).append(new)
         if new != part.call_id:
             mended.append(f"call {part.call_id} ({part.name}) is sent as {new}, since each call needs an id of its own")
-            message = with_id(message, place, new)
+            message = with_call_id(message, place, new)
     return message
 
 
-def _results(message: Message, given: dict[str, list[str]]) -> Message:
+def _rename_results(message: ChatMessage, given: dict[str, list[str]]) -> ChatMessage:
     for place, part in enumerate(message.parts):
         names = given.get(part.call_id) if part.kind == "result" else None
         if names:
             new = names.pop(0) if len(names) > 1 else names[0]
-            message = with_id(message, place, new) if new != part.call_id else message
+            message = with_call_id(message, place, new) if new != part.call_id else message
     return message
 
 
-def _free(call_id: str, seen: set[str]) -> str:
+def _free_id(call_id: str, seen: set[str]) -> str:
     number, new = 2, call_id
     while new in seen:
         number, new = number + 1, f"{call_id}_{number}"
     return new
 
 
-def _without_doubles(message: Message, after: Sequence[Message], mended: list[str]) -> Message:
+def _drop_doubles(message: ChatMessage, after: Sequence[ChatMessage], mended: list[str]) -> ChatMessage:
     """Of calls with one id within one answer, as many as have results; the last ones, since those were run."""
     ids = [part.call_id for part in message.parts if part.kind == "call"]
     if len(set(ids)) == len(ids):
         return message
-    gone: list[Part] = []
+    gone: list[ChatPart] = []
     for call_id in dict.fromkeys(ids):
-        results = _count(call_id, after)
+        results = _count_results(call_id, after)
         doubles = [part for part in message.parts if part.kind == "call" and part.call_id == call_id]
         gone += doubles[: len(doubles) - max(1, results)]
     mended += [f"call {part.call_id} ({part.name}) stands there twice; the last one is sent" for part in gone]
@@ -100,7 +102,7 @@ def _without_doubles(message: Message, after: Sequence[Message], mended: list[st
     return structs.replace(message, parts=tuple(part for part in message.parts if id(part) not in lost))
 
 
-def _count(call_id: str, after: Sequence[Message]) -> int:
+def _count_results(call_id: str, after: Sequence[ChatMessage]) -> int:
     count = 0
     for message in after:
         for part in message.parts:

@@ -8,8 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from everturn.llm import Delta, Message, Part, Reply, Request, Tool, Usage
-from everturn.llm.wire import Failed, Failure, Garbled, arguments, decoded, encoded, fit_id, number, shown, word
+from everturn.llm import ChatMessage, ChatPart, Delta, ModelRequest, Reply, ReplyTokens, ToolSpec
+from everturn.llm.wire import (
+    GarbledAnswer,
+    StreamFailed,
+    WireFailure,
+    arguments,
+    decode_json,
+    encode_json,
+    fit_id,
+    number,
+    part_as_text,
+    word,
+)
 
 WIRE = "chat_completions"
 PATH = "/chat/completions"
@@ -31,7 +42,7 @@ def headers(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
-def body(request: Request, stream: bool = False) -> dict[str, Any]:
+def body(request: ModelRequest, stream: bool = False) -> dict[str, Any]:
     """See `Wire`."""
     made: dict[str, Any] = {"model": request.model, "max_tokens": request.max_tokens}
     if request.temperature is not None:
@@ -42,7 +53,7 @@ def body(request: Request, stream: bool = False) -> dict[str, Any]:
     )
     made["messages"] = system + [one for message in request.messages for one in history(message, theirs)]
     if request.tools:
-        made["tools"] = [_tool(tool) for tool in request.tools]
+        made["tools"] = [_tool_spec(tool) for tool in request.tools]
     if stream:
         made |= {"stream": True, "stream_options": {"include_usage": True}}
     made |= request.extra
@@ -54,47 +65,49 @@ def body(request: Request, stream: bool = False) -> dict[str, Any]:
 # a history ------------------------------------------------------------------------------------------------------------
 
 
-def message(wire: Mapping[str, Any]) -> Message:
+def message(wire: Mapping[str, Any]) -> ChatMessage:
     """See `Wire`."""
     skeleton = dict(wire)
     content, calls = wire.get("content"), wire.get("tool_calls")
-    parts = [Part("thinking", word(wire[name])) for name in _THOUGHTS if word(wire.get(name))][:1]
+    parts = [ChatPart("thinking", word(wire[name])) for name in _THOUGHTS if word(wire.get(name))][:1]
     if wire.get("role") == "tool":
         parts.append(
-            Part("result", _text(content), word(wire.get("tool_call_id")), word(wire.get("name")), raw=content)
+            ChatPart(
+                "result", _content_text(content), word(wire.get("tool_call_id")), word(wire.get("name")), raw=content
+            )
         )
     elif isinstance(content, str):
         skeleton["content"] = ""
-        parts += [Part("text", content, raw=content)] if content else []
+        parts += [ChatPart("text", content, raw=content)] if content else []
     elif isinstance(content, list):
         skeleton["content"] = []
-        parts += map(_block, content)
+        parts += map(_read_block, content)
     if word(wire.get("refusal")) and not content:  # told beside the content, so nothing of it goes back into that
-        parts.append(Part("text", word(wire["refusal"]), raw=""))
+        parts.append(ChatPart("text", word(wire["refusal"]), raw=""))
     if isinstance(calls, list):
         skeleton["tool_calls"] = []
-        parts += map(_call, calls)
-    return Message(word(wire.get("role")) or "assistant", tuple(parts), word(wire.get("id")), WIRE, skeleton)
+        parts += map(_read_call, calls)
+    return ChatMessage(word(wire.get("role")) or "assistant", tuple(parts), word(wire.get("id")), WIRE, skeleton)
 
 
-def history(message: Message, theirs: frozenset[str] = frozenset()) -> list[dict[str, Any]]:
+def history(message: ChatMessage, theirs: frozenset[str] = frozenset()) -> list[dict[str, Any]]:
     """See `Wire`. `theirs` are the ids of calls that go back as they came: results of our own must fit to them."""
     if message.wire == WIRE and isinstance(message.raw, dict):
-        return [_verbatim(message, message.raw)]
-    results = [_result(part, theirs) for part in message.parts if part.kind == "result"]
-    text = "".join(shown(part) for part in message.parts if part.kind != "result")
+        return [_verbatim_message(message, message.raw)]
+    results = [_result_message(part, theirs) for part in message.parts if part.kind == "result"]
+    text = "".join(part_as_text(part) for part in message.parts if part.kind != "result")
     calls = [_own_call(part) for part in message.parts if part.kind == "call"]
     if calls:
         return [*results, {"role": message.role, "content": text or None, "tool_calls": calls}]
     return [*results, {"role": message.role, "content": text}] if text else results
 
 
-def _verbatim(message: Message, skeleton: dict[str, Any]) -> dict[str, Any]:
+def _verbatim_message(message: ChatMessage, skeleton: dict[str, Any]) -> dict[str, Any]:
     made = dict(skeleton)
     if message.role == "tool":
         made["content"] = next((part.raw for part in message.parts if part.kind == "result"), made.get("content"))
         return made
-    raws = [_raw(part) for part in message.parts if part.kind != "call"]
+    raws = [_part_content(part) for part in message.parts if part.kind != "call"]
     if isinstance(made.get("content"), str):
         made["content"] = "".join(raw for raw in raws if isinstance(raw, str))
     elif isinstance(made.get("content"), list):
@@ -107,24 +120,24 @@ def _verbatim(message: Message, skeleton: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _raw(part: Part) -> Any:
+def _part_content(part: ChatPart) -> Any:
     """What stands for a part in the content; thoughts of our own making do not."""
     return part.text if part.raw is None and part.kind == "text" else part.raw
 
 
-def _block(block: Any) -> Part:
+def _read_block(block: Any) -> ChatPart:
     kind = block.get("type") if isinstance(block, dict) else None
     if kind == "text":
-        return Part("text", word(block.get("text")), raw=block)
-    return Part("image" if kind == "image_url" else "opaque", raw=block)
+        return ChatPart("text", word(block.get("text")), raw=block)
+    return ChatPart("image" if kind == "image_url" else "opaque", raw=block)
 
 
-def _call(call: Any) -> Part:
+def _read_call(call: Any) -> ChatPart:
     made = call.get("function") if isinstance(call, dict) else None
     if not isinstance(made, dict):
-        return Part("call", call_id=word(call.get("id")) if isinstance(call, dict) else "", arguments={}, raw=call)
+        return ChatPart("call", call_id=word(call.get("id")) if isinstance(call, dict) else "", arguments={}, raw=call)
     given = made.get("arguments")
-    return Part(
+    return ChatPart(
         "call",
         call_id=word(call.get("id")),
         name=word(made.get("name")),
@@ -133,23 +146,23 @@ def _call(call: Any) -> Part:
     )
 
 
-def _own_call(part: Part) -> dict[str, Any]:
-    function = {"name": part.name, "arguments": encoded(part.arguments)}
+def _own_call(part: ChatPart) -> dict[str, Any]:
+    function = {"name": part.name, "arguments": encode_json(part.arguments)}
     return {"id": fit_id(part.call_id), "type": "function", "function": function}
 
 
-def _result(part: Part, theirs: frozenset[str]) -> dict[str, Any]:
+def _result_message(part: ChatPart, theirs: frozenset[str]) -> dict[str, Any]:
     text = f"Error: {part.text}" if part.is_error else part.text
     call_id = part.call_id if part.call_id in theirs else fit_id(part.call_id)
     return {"role": "tool", "tool_call_id": call_id, "content": text}
 
 
-def _tool(tool: Tool) -> dict[str, Any]:
+def _tool_spec(tool: ToolSpec) -> dict[str, Any]:
     function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return {"type": "function", "function": function}
 
 
-def _text(content: Any) -> str:
+def _content_text(content: Any) -> str:
     if isinstance(content, list):
         return "".join(word(block.get("text")) for block in content if isinstance(block, dict))
     return word(content)
@@ -162,34 +175,34 @@ def read(response: Any) -> Reply:
     """See `Wire`."""
     choices = response.get("choices") if isinstance(response, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise Garbled("it has no choices")
+        raise GarbledAnswer("it has no choices")
     said = choices[0].get("message")
     if not isinstance(said, dict):
-        raise Garbled("its choice has no message")
+        raise GarbledAnswer("its choice has no message")
     made = message(said)
-    made = Message("assistant", made.parts, word(response.get("id")), WIRE, made.raw)
-    stop = _stop(choices[0].get("finish_reason"), made.parts, said.get("refusal"))
+    made = ChatMessage("assistant", made.parts, word(response.get("id")), WIRE, made.raw)
+    stop = _stop_reason(choices[0].get("finish_reason"), made.parts, said.get("refusal"))
     return Reply(made, stop, _usage(response.get("usage")), word(response.get("model")))
 
 
-def failure(response: Any) -> Failure | None:
+def failure(response: Any) -> WireFailure | None:
     """See `Wire`."""
     said = response.get("error") if isinstance(response, dict) else None
     if isinstance(said, str):
-        return Failure("", said, False)
+        return WireFailure("", said, False)
     if not isinstance(said, dict):
         return None
     kind = word(said.get("code")) or word(said.get("type"))
     passes = not {word(said.get("code")), word(said.get("type"))}.isdisjoint(_PASSING)
-    return Failure(kind, word(said.get("message")), passes)
+    return WireFailure(kind, word(said.get("message")), passes)
 
 
-def assembly() -> Assembly:
+def assembly() -> CompletionAssembly:
     """See `Wire`."""
-    return Assembly()
+    return CompletionAssembly()
 
 
-class Assembly:
+class CompletionAssembly:
     """Puts streamed chunks together into the message they would have been."""
 
     def __init__(self) -> None:
@@ -204,11 +217,11 @@ class Assembly:
         if data.strip() == "[DONE]":
             self.is_done = True
             return []
-        chunk = decoded(data)
+        chunk = decode_json(data)
         if (said := failure(chunk)) is not None:
-            raise Failed(said)
+            raise StreamFailed(said)
         if not isinstance(chunk.get("choices"), list):
-            raise Garbled("a chunk has no choices")
+            raise GarbledAnswer("a chunk has no choices")
         self._id, self._model = self._id or word(chunk.get("id")), self._model or word(chunk.get("model"))
         self._used = chunk.get("usage") or self._used
         mine = [one for one in chunk["choices"] if isinstance(one, dict) and not one.get("index")]
@@ -221,9 +234,9 @@ class Assembly:
             said["tool_calls"] = [call for _, call in sorted(self._calls.items())]
         said.setdefault("content", None)
         made = message(said)
-        made = Message("assistant", made.parts, self._id, WIRE, made.raw)
+        made = ChatMessage("assistant", made.parts, self._id, WIRE, made.raw)
         ended = self.is_done or self._finish
-        stop = _stop(self._finish, made.parts, said.get("refusal")) if ended else "cut"
+        stop = _stop_reason(self._finish, made.parts, said.get("refusal")) if ended else "cut"
         return Reply(made, stop, _usage(self._used), self._model)
 
     def _choice(self, choice: dict[str, Any]) -> Iterable[Delta]:
@@ -266,20 +279,22 @@ class Assembly:
         return known.get(call_id, last + 1) if call_id else max(last, 0)
 
 
-def _stop(finish: Any, parts: tuple[Part, ...], refusal: Any) -> str:
+def _stop_reason(finish: Any, parts: tuple[ChatPart, ...], refusal: Any) -> str:
     if refusal:
         return "refusal"
     stop = _STOPS.get(word(finish), "end")
     return "calls" if stop == "end" and any(part.kind == "call" for part in parts) else stop
 
 
-def _usage(used: Any) -> Usage:
+def _usage(used: Any) -> ReplyTokens:
     """Cached tokens are counted within the prompt on this wire; ours are beside it."""
     if not isinstance(used, dict):
-        return Usage(source="estimate")
+        return ReplyTokens(source="estimate")
     details = used.get("prompt_tokens_details")
     cached = number(details.get("cached_tokens")) if isinstance(details, dict) else 0
-    return Usage(max(0, number(used.get("prompt_tokens")) - cached), number(used.get("completion_tokens")), cached)
+    return ReplyTokens(
+        max(0, number(used.get("prompt_tokens")) - cached), number(used.get("completion_tokens")), cached
+    )
 
 
 def _is_object(value: Any) -> bool:

@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec import structs
 
-from everturn.llm import Message, Part, Request, Tool
-from everturn.llm.wire import mended
+from everturn.llm import ChatMessage, ChatPart, ModelRequest, ToolSpec
+from everturn.llm.wire import drop_lone_surrogates
 
 Clean = Callable[[str], str]
 
@@ -21,32 +21,32 @@ Clean = Callable[[str], str]
 _NO_TEXTS = {"type", "id", "name", "call_id", "tool_use_id", "tool_call_id", "signature", "data", "encrypted_content"}
 
 
-def cleaned(request: Request, clean: Clean) -> Request:
+def clean_request(request: ModelRequest, clean: Clean) -> ModelRequest:
     """The request as it may be sent."""
-    clean = _whole(clean)
+    clean = _without_lone_surrogates(clean)
     return structs.replace(
         request,
-        messages=tuple(_message(message, clean) for message in request.messages),
+        messages=tuple(_clean_message(message, clean) for message in request.messages),
         system=clean(request.system),
-        tools=tuple(_tool(tool, clean) for tool in request.tools),
-        extra=_deep(request.extra, clean),
+        tools=tuple(_clean_tool(tool, clean) for tool in request.tools),
+        extra=_clean_deep(request.extra, clean),
     )
 
 
-def _message(message: Message, clean: Clean) -> Message:
-    parts = tuple(made for part in message.parts if (made := _part(part, clean)) is not None)
-    raw = _block(message.raw, clean) if isinstance(message.raw, dict) else message.raw
+def _clean_message(message: ChatMessage, clean: Clean) -> ChatMessage:
+    parts = tuple(made for part in message.parts if (made := _clean_part(part, clean)) is not None)
+    raw = _clean_block(message.raw, clean) if isinstance(message.raw, dict) else message.raw
     return structs.replace(message, parts=parts, raw=raw)
 
 
-def _tool(tool: Tool, clean: Clean) -> Tool:
-    return Tool(tool.name, clean(tool.description), _deep(tool.parameters, clean))
+def _clean_tool(tool: ToolSpec, clean: Clean) -> ToolSpec:
+    return ToolSpec(tool.name, clean(tool.description), _clean_deep(tool.parameters, clean))
 
 
-def _part(part: Part, clean: Clean) -> Part | None:
-    text, raw = clean(part.text), _block(part.raw, clean)
+def _clean_part(part: ChatPart, clean: Clean) -> ChatPart | None:
+    text, raw = clean(part.text), _clean_block(part.raw, clean)
     if part.kind == "call":
-        return _call(part, clean)
+        return _clean_call(part, clean)
     if text == part.text and raw == part.raw:
         return part
     if part.kind in ("thinking", "opaque") and part.raw is not None and not isinstance(part.raw, str):
@@ -54,17 +54,17 @@ def _part(part: Part, clean: Clean) -> Part | None:
     return structs.replace(part, text=text, raw=raw)
 
 
-def _call(part: Part, clean: Clean) -> Part:
+def _clean_call(part: ChatPart, clean: Clean) -> ChatPart:
     """A call whose arguments hold a secret is written anew from them: its own text might no longer be JSON."""
-    given = _arguments(part.arguments, clean)
+    given = _clean_arguments(part.arguments, clean)
     if given == part.arguments:
         return part
     return structs.replace(part, arguments=given, raw=None)
 
 
-def _arguments(given: Any, clean: Clean) -> Any:
+def _clean_arguments(given: Any, clean: Clean) -> Any:
     """Each text by itself, since line ends are escaped in the whole; then the whole, since names tell secrets too."""
-    values = _deep(given, clean)
+    values = _clean_deep(given, clean)
     if isinstance(values, str) or values is None:
         return values
     try:
@@ -73,22 +73,22 @@ def _arguments(given: Any, clean: Clean) -> Any:
         return values
 
 
-def _whole(clean: Clean) -> Clean:
+def _without_lone_surrogates(clean: Clean) -> Clean:
     """Halves of surrogate pairs, which transcripts do hold, cannot be sent either."""
-    return lambda text: clean(text if text.isascii() else mended(text))
+    return lambda text: clean(text if text.isascii() else drop_lone_surrogates(text))
 
 
-def _block(raw: Any, clean: Clean) -> Any:
+def _clean_block(raw: Any, clean: Clean) -> Any:
     if not isinstance(raw, dict):
-        return _deep(raw, clean)
-    return {name: value if name in _NO_TEXTS else _deep(value, clean) for name, value in raw.items()}
+        return _clean_deep(raw, clean)
+    return {name: value if name in _NO_TEXTS else _clean_deep(value, clean) for name, value in raw.items()}
 
 
-def _deep(value: Any, clean: Clean) -> Any:
+def _clean_deep(value: Any, clean: Clean) -> Any:
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
-        return {clean(name) if isinstance(name, str) else name: _deep(one, clean) for name, one in value.items()}
+        return {clean(name) if isinstance(name, str) else name: _clean_deep(one, clean) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_deep(one, clean) for one in value]
+        return [_clean_deep(one, clean) for one in value]
     return value

@@ -10,7 +10,7 @@
 
 What stands in a table is checked when it is used: a wrong one does not stop what needs no model. Keys are taken from the
 environment or the keyring, never from the file. Other packages add kinds by entry points of the group `everturn.backends`:
-a function from `Described` to a `Backend`.
+a function from `ModelConfig` to a `Backend`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from msgspec import Struct, structs
 from everturn.errors import BadConfig
 from everturn.llm import Backend, anthropic_messages, chat_completions, responses
 from everturn.llm.http import Endpoint, HttpBackend, Patience
-from everturn.llm.programs import Limits, Program, ProgramBackend
+from everturn.llm.programs import Program, ProgramBackend, ProgramLimits
 from everturn.llm.wire import Wire
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _BASES = {
 }
 
 
-class Described(Struct, frozen=True):
+class ModelConfig(Struct, frozen=True):
     """What the config file says about one model."""
 
     kind: str
@@ -74,60 +74,60 @@ class Surroundings:
     keyring: Callable[[str, str], str | None] | None = None  # (service, user) → secret; None: the system's
 
 
-def names(models: Mapping[str, Any]) -> list[str]:
+def model_names(models: Mapping[str, Any]) -> list[str]:
     """The models that are configured."""
     return sorted(name for name, table in models.items() if isinstance(table, Mapping))
 
 
-def chosen(models: Mapping[str, Any], wanted: str = "") -> str:
+def choose_model(models: Mapping[str, Any], wanted: str = "") -> str:
     """The name and model meant by `--model`; the default for none. "" where there is no default either."""
     default = models.get("default")
     return wanted or (default if isinstance(default, str) else "")
 
 
-def describe(models: Mapping[str, Any], wanted: str) -> Described:
+def read_model_config(models: Mapping[str, Any], wanted: str) -> ModelConfig:
     """What the config says about `NAME` or `NAME/MODEL`. Raises `BadConfig`, which names the known ones."""
-    wanted = chosen(models, wanted)
+    wanted = choose_model(models, wanted)
     name, _, model = wanted.partition("/")
     table = models.get(name)
     if not name or not isinstance(table, Mapping):
-        known = ", ".join(names(models)) or "none: add a [models.NAME] table to the config file"
+        known = ", ".join(model_names(models)) or "none: add a [models.NAME] table to the config file"
         why = f"there is no such model; known are {known}" if name else f"no model is named; known are {known}"
         raise BadConfig(f"models.{name}" if name else "models.default", why)
-    described = structs.replace(_converted(name, table), name=name)
+    described = structs.replace(_convert_table(name, table), name=name)
     return structs.replace(described, model=model) if model else described
 
 
 def open_backend(models: Mapping[str, Any], wanted: str, around: Surroundings) -> Backend:
     """The backend for `NAME` or `NAME/MODEL`, "" for the default. Nothing is sent yet. Raises `BadConfig`."""
-    described = describe(models, wanted)
+    described = read_model_config(models, wanted)
     if described.kind in WIRES:
-        return _over_http(described, around)
+        return _open_http_backend(described, around)
     if described.kind == "program":
-        return _program(described, around)
-    return _plugin(described)
+        return _open_program_backend(described, around)
+    return _open_plugin_backend(described)
 
 
-def plugins() -> Iterator[EntryPoint]:
+def plugin_backends() -> Iterator[EntryPoint]:
     """Kinds that other packages add; not imported yet."""
     from importlib import metadata
 
     yield from metadata.entry_points(group=GROUP)
 
 
-def _converted(name: str, table: Mapping[str, Any]) -> Described:
-    known = set(Described.__struct_fields__) - {"name"}
+def _convert_table(name: str, table: Mapping[str, Any]) -> ModelConfig:
+    known = set(ModelConfig.__struct_fields__) - {"name"}
     for stranger in sorted(set(table) - known):
         raise BadConfig(f"models.{name}.{stranger}", f"there is no such key, known are {', '.join(sorted(known))}")
     try:
-        return msgspec.convert(dict(table), Described)
+        return msgspec.convert(dict(table), ModelConfig)
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$")
         key = ".".join(["models", name, *filter(None, [where.strip("`.")])])
         raise BadConfig(key, what[:1].lower() + what[1:].replace("`", "")) from None
 
 
-def _over_http(described: Described, around: Surroundings) -> Backend:
+def _open_http_backend(described: ModelConfig, around: Surroundings) -> Backend:
     key = f"models.{described.name}"
     if not described.model:
         raise BadConfig(f"{key}.model", f"say which model, here or as {described.name}/MODEL")
@@ -148,22 +148,22 @@ def _over_http(described: Described, around: Surroundings) -> Backend:
         is_streamed=described.stream,
         bound=described.bound,
     )
-    secret = _key(described, around)
+    secret = _read_key(described, around)
     return HttpBackend(described.name, described.model, WIRES[described.kind], endpoint, lambda: secret)
 
 
-def _key(described: Described, around: Surroundings) -> str:
+def _read_key(described: ModelConfig, around: Surroundings) -> str:
     if described.key_env:
         secret = around.env.get(described.key_env, "")
         if not secret.strip():
             raise BadConfig(f"models.{described.name}.key_env", f"the environment has no {described.key_env}")
         return secret
     if described.keyring:
-        return _from_keyring(described, around)
+        return _read_keyring(described, around)
     return ""
 
 
-def _from_keyring(described: Described, around: Surroundings) -> str:
+def _read_keyring(described: ModelConfig, around: Surroundings) -> str:
     service, slash, user = described.keyring.rpartition("/")
     key = f"models.{described.name}.keyring"
     if not slash or not service or not user:
@@ -189,18 +189,18 @@ def _system_keyring(key: str) -> Callable[[str, str], str | None]:
     return lookup
 
 
-def _program(described: Described, around: Surroundings) -> Backend:
+def _open_program_backend(described: ModelConfig, around: Surroundings) -> Backend:
     program = around.programs.get(described.program)
     if program is None:
         known = ", ".join(sorted(around.programs)) or "none"
         raise BadConfig(f"models.{described.name}.program", f"there is no such program; known are {known}")
-    limits = Limits(seconds=described.timeout, window=described.window)
+    limits = ProgramLimits(seconds=described.timeout, window=described.window)
     return ProgramBackend(described.name, described.model, program, around.env, limits)
 
 
-def _plugin(described: Described) -> Backend:
+def _open_plugin_backend(described: ModelConfig) -> Backend:
     """A kind of another package. One that is broken is told, and only when it is the one asked for."""
-    found = {point.name: point for point in plugins()}
+    found = {point.name: point for point in plugin_backends()}
     key = f"models.{described.name}.kind"
     if described.kind not in found:
         known = ", ".join(sorted([*WIRES, "program", *found]))

@@ -8,7 +8,7 @@
     key_env = "EMBEDDINGS_KEY"            # where the key is, if it wants one
     weight = 0.5                          # of meaning, where words weigh 1
 
-What the section says is checked when it is used (`described`). Nothing is imported, sent or loaded before `embed` is
+What the section says is checked when it is used (`read_embedder_config`). Nothing is imported, sent or loaded before `embed` is
 called, and a model of kind `local` is never fetched from anywhere. Both raise `ModelError` and its kinds, never anything
 else that a server or a package can cause.
 """
@@ -45,7 +45,7 @@ class Embedder(Protocol):
         """One vector for each text, in their order. Raises ModelError."""
 
 
-class Described(Struct, frozen=True, forbid_unknown_fields=True):
+class EmbedderConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """What the section says."""
 
     kind: Literal["endpoint", "local"]
@@ -56,23 +56,23 @@ class Described(Struct, frozen=True, forbid_unknown_fields=True):
     weight: float = 0.5
 
 
-def described(section: Mapping[str, Any]) -> Described:
+def read_embedder_config(section: Mapping[str, Any]) -> EmbedderConfig:
     """The section, checked. Raises BadConfig, which names the key."""
-    known = Described.__struct_fields__
+    known = EmbedderConfig.__struct_fields__
     for stranger in sorted(set(section) - set(known)):
         raise BadConfig(f"meaning.{stranger}", f"there is no such key, known are {', '.join(known)}")
     try:
-        found = msgspec.convert(dict(section), Described, strict=True)
+        found = msgspec.convert(dict(section), EmbedderConfig, strict=True)
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$.")
         key = f"meaning.{where.rstrip('`')}" if where else "meaning"
         raise BadConfig(key, what[:1].lower() + what[1:].replace("`", "")) from None
-    for key, why in _wrong(found):
+    for key, why in _config_mistakes(found):
         raise BadConfig(f"meaning.{key}", why)
     return found
 
 
-def open_embedder(wanted: Described, env: Mapping[str, str], timeout: float = 30.0) -> Embedder:
+def open_embedder(wanted: EmbedderConfig, env: Mapping[str, str], timeout: float = 30.0) -> Embedder:
     """The embedder of a section. Nothing is sent or loaded yet. Raises BadConfig."""
     if wanted.kind == "local":
         return LocalEmbedder(wanted.model, wanted.dimensions)
@@ -100,7 +100,7 @@ class EndpointEmbedder:
         found: list[list[float]] = []
         for start in range(0, len(texts), self._batch):
             some = list(texts[start : start + self._batch])
-            found += self._checked(self._post({"model": self.name, "input": some}, len(some)), len(some))
+            found += self._read_vectors(self._post({"model": self.name, "input": some}, len(some)), len(some))
         return found
 
     def _post(self, wanted: dict[str, Any], texts: int) -> bytes:
@@ -114,9 +114,9 @@ class EndpointEmbedder:
                 connection.connect()
                 self.sent += texts  # whatever becomes of it from here on, some of it may have arrived
                 path = f"{self._path.rstrip('/')}/embeddings"
-                connection.request("POST", path, _json(wanted), headers)
+                connection.request("POST", path, _encode_request(wanted), headers)
                 response = connection.getresponse()
-                return self._accepted(response.status, response.read(_MOST_BYTES))
+                return self._check_status(response.status, response.read(_MOST_BYTES))
             finally:
                 connection.close()
         except TimeoutError:
@@ -126,7 +126,7 @@ class EndpointEmbedder:
         except (OSError, http.client.HTTPException) as failure:
             raise ModelUnreachable(self.name, str(failure) or type(failure).__name__) from None
 
-    def _accepted(self, status: int, body: bytes) -> bytes:
+    def _check_status(self, status: int, body: bytes) -> bytes:
         if status == 200:
             return body
         if status == _TOO_MANY:
@@ -135,7 +135,7 @@ class EndpointEmbedder:
             raise ModelUnreachable(self.name, f"the server failed with status {status}")
         raise ModelRefused(self.name, f"the server says {status}")  # not its words: they may repeat the texts
 
-    def _checked(self, body: bytes, wanted: int) -> list[list[float]]:
+    def _read_vectors(self, body: bytes, wanted: int) -> list[list[float]]:
         """The vectors in the order of the texts, however the server ordered them."""
         try:
             given = msgspec.json.decode(body, type=_Answer).data
@@ -144,7 +144,7 @@ class EndpointEmbedder:
         by_place = {one.index: one.embedding for one in given}
         if len(given) != wanted or by_place.keys() != set(range(wanted)):
             raise BadAnswer(self.name, f"{len(given)} vectors for {wanted} texts")
-        return _of_size(self.name, self.dimensions, [by_place[number] for number in range(wanted)])
+        return _check_sizes(self.name, self.dimensions, [by_place[number] for number in range(wanted)])
 
 
 Run = Callable[[list[str]], Iterable[Iterable[float]]]
@@ -191,7 +191,7 @@ class LocalEmbedder:
             raise BadAnswer(self.name, f"{self._package} failed: {type(failure).__name__}") from failure
         if len(made) != len(texts):
             raise BadAnswer(self.name, f"{len(made)} vectors for {len(texts)} texts")
-        return _of_size(self.name, self.dimensions, made)
+        return _check_sizes(self.name, self.dimensions, made)
 
     @cached_property
     def _run(self) -> Run:
@@ -215,7 +215,7 @@ class _Answer(Struct):
     data: list[_Vector]
 
 
-def _wrong(wanted: Described) -> Iterator[tuple[str, str]]:
+def _config_mistakes(wanted: EmbedderConfig) -> Iterator[tuple[str, str]]:
     if not wanted.model:
         yield "model", "say which model"
     if wanted.dimensions < 1:
@@ -234,7 +234,7 @@ def _is_address(base: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
-def _json(wanted: dict[str, Any]) -> bytes:
+def _encode_request(wanted: dict[str, Any]) -> bytes:
     """Half surrogates, which transcripts do have, become question marks."""
     try:
         return msgspec.json.encode(wanted)
@@ -243,13 +243,13 @@ def _json(wanted: dict[str, Any]) -> bytes:
         return msgspec.json.encode({**wanted, "input": texts})
 
 
-def _of_size(name: str, dimensions: int, vectors: list[list[float]]) -> list[list[float]]:
-    for wrong in _unfit(dimensions, vectors):
+def _check_sizes(name: str, dimensions: int, vectors: list[list[float]]) -> list[list[float]]:
+    for wrong in _vector_faults(dimensions, vectors):
         raise BadAnswer(name, wrong)
     return vectors
 
 
-def _unfit(dimensions: int, vectors: list[list[float]]) -> Iterator[str]:
+def _vector_faults(dimensions: int, vectors: list[list[float]]) -> Iterator[str]:
     for vector in vectors:
         if len(vector) != dimensions:
             yield f"a vector of {len(vector)} numbers where {dimensions} were configured"

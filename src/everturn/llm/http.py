@@ -18,12 +18,12 @@ from typing import Any
 from msgspec import Struct, structs
 
 from everturn.errors import BadAnswer, ModelBusy, ModelError, ModelRefused, ModelUnreachable
-from everturn.llm import Delta, Reply, Request, Usage
+from everturn.llm import Delta, ModelRequest, Reply, ReplyTokens
 from everturn.llm.address import address
-from everturn.llm.answers import Lost, Passing, check, pause_of, refusal
-from everturn.llm.sse import Events
-from everturn.llm.validate import refused
-from everturn.llm.wire import Assembly, Failed, Garbled, Wire, decoded, deltas
+from everturn.llm.answers import ConnectionLost, RetryableFailure, check_answer, pause_of, refusal_of
+from everturn.llm.sse import ServerEventStream
+from everturn.llm.validate import certain_violations
+from everturn.llm.wire import GarbledAnswer, ReplyAssembly, StreamFailed, Wire, decode_json, deltas
 
 Key = Callable[[], str]
 
@@ -74,48 +74,48 @@ class HttpBackend:
         self._wire, self._endpoint, self._key, self._sleep = wire, endpoint, key, sleep
         self._url = address(name, endpoint.base, wire.PATH)
 
-    def stream(self, request: Request) -> Iterator[Delta]:
+    def stream(self, request: ModelRequest) -> Iterator[Delta]:
         """See `Backend`. What was given out is not asked for again."""
         yield from self._deltas(request, whole=False)
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: ModelRequest) -> Reply:
         """See `Backend`. A stream that broke off is asked for again; only the last try is given back cut."""
         for delta in self._deltas(request, whole=True):
             if delta.reply is not None:
                 return delta.reply
         raise BadAnswer(self.name, "the answer has no end")
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: ModelRequest) -> dict[str, Any]:
         """What would be sent."""
         return self._wire.body(self._fitted(request), self._endpoint.is_streamed)
 
-    def _deltas(self, request: Request, whole: bool) -> Iterator[Delta]:
+    def _deltas(self, request: ModelRequest, whole: bool) -> Iterator[Delta]:
         patience = self._endpoint.patience
         ends = time.monotonic() + patience.total
-        lost = Usage()  # what broken tries cost
+        lost = ReplyTokens()  # what broken tries cost
         for number in range(1, patience.tries + 1):
             try:
                 for delta in self._once(request, ends):
                     if delta.reply is None:
                         yield delta
                         continue
-                    reply = _counted(delta.reply, number, lost)
+                    reply = _with_lost_usage(delta.reply, number, lost)
                     if reply.stop != "cut" or not whole:
                         yield Delta("end", reply=reply)
                         return
                     lost = reply.usage
-                    raise Passing(ModelUnreachable(self.name, "the answer broke off"), cut=reply)
-            except Passing as passing:
+                    raise RetryableFailure(ModelUnreachable(self.name, "the answer broke off"), cut=reply)
+            except RetryableFailure as passing:
                 wait = self._wait(passing, number, ends)
                 if wait is None:
-                    yield from _given_up(passing, number)
+                    yield from _give_up(passing, number)
                     return
                 self._sleep(wait)
             except ModelError as error:
                 error.tries = number
                 raise
 
-    def _wait(self, passing: Passing, number: int, ends: float) -> float | None:
+    def _wait(self, passing: RetryableFailure, number: int, ends: float) -> float | None:
         """Seconds until the next try; None when there is none, no use or no time."""
         patience = self._endpoint.patience
         if number == patience.tries:
@@ -124,65 +124,65 @@ class HttpBackend:
         wait = min(grown, patience.longest_pause) if passing.after is None else passing.after
         return wait if wait <= patience.longest_pause and time.monotonic() + wait < ends else None
 
-    def _once(self, request: Request, ends: float) -> Iterator[Delta]:
-        """One try. Raises `Passing` only when nothing was given out."""
+    def _once(self, request: ModelRequest, ends: float) -> Iterator[Delta]:
+        """One try. Raises `RetryableFailure` only when nothing was given out."""
         given = False
         assembly = self._wire.assembly()
         try:
             for delta in self._answer(request, assembly, ends):
                 given = True
                 yield delta
-        except Lost as lost:
+        except ConnectionLost as lost:
             if not given and not assembly.has_begun:
                 raise lost.passing(self.name) from None
-            yield Delta("end", reply=_cut(assembly))
-        except Failed as failed:
-            error = refusal(self.name, 0, failed.failure, self._key())
+            yield Delta("end", reply=_cut_reply(assembly))
+        except StreamFailed as failed:
+            error = refusal_of(self.name, 0, failed.failure, self._key())
             if failed.failure.passes and given:
-                yield Delta("end", reply=_cut(assembly))
+                yield Delta("end", reply=_cut_reply(assembly))
             elif failed.failure.passes:
-                raise Passing(ModelBusy(self.name, error.why)) from None
+                raise RetryableFailure(ModelBusy(self.name, error.why)) from None
             else:
                 raise error from None
-        except Garbled as garbled:
+        except GarbledAnswer as garbled:
             raise BadAnswer(self.name, f"the answer cannot be read: {garbled}") from None
 
-    def _answer(self, request: Request, assembly: Assembly, ends: float) -> Iterator[Delta]:
+    def _answer(self, request: ModelRequest, assembly: ReplyAssembly, ends: float) -> Iterator[Delta]:
         http = _library(self.name)
         sent = self.body(request)
-        for broken in refused(self._wire.WIRE, sent):
+        for broken in certain_violations(self._wire.WIRE, sent):
             raise ModelRefused(self.name, f"it would not take this request: {broken.where}: {broken.sentence}")
         body = json.dumps(sent, ensure_ascii=False).encode("utf-8", "replace")
         with (
-            _losses(http),
+            _LossTranslation(http),
             http.Client(**self._options(http, ends)) as client,
             client.stream("POST", self._url, content=body, headers=self._headers()) as response,
         ):
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if response.status_code != 200:
                 self._refused(response, ends)
-            check(self.name, kind, response.headers.get("content-encoding", ""))
+            check_answer(self.name, kind, response.headers.get("content-encoding", ""))
             if kind == "text/event-stream":
                 yield from self._events(self._pieces(response, ends), assembly)
             else:
-                yield from deltas(self._wire.read(decoded(b"".join(self._pieces(response, ends)))))
+                yield from deltas(self._wire.read(decode_json(b"".join(self._pieces(response, ends)))))
 
-    def _fitted(self, request: Request) -> Request:
+    def _fitted(self, request: ModelRequest) -> ModelRequest:
         most = min(request.max_tokens, self.max_tokens or request.max_tokens)
         extra = {**self._endpoint.extra, **request.extra}
         return structs.replace(request, model=request.model or self.model, max_tokens=most, extra=extra)
 
-    def _events(self, pieces: Iterator[bytes], assembly: Assembly) -> Iterator[Delta]:
-        events = Events()
+    def _events(self, pieces: Iterator[bytes], assembly: ReplyAssembly) -> Iterator[Delta]:
+        events = ServerEventStream()
         for piece in pieces:
             for event in events.feed(piece):
                 yield from assembly.feed(event.data)
             if assembly.is_done:
                 break
         else:
-            yield from _remainder(events, assembly)
+            yield from _last_deltas(events, assembly)
             if not assembly.has_begun and not assembly.is_done:
-                raise Lost("the answer is empty", kind=BadAnswer)
+                raise ConnectionLost("the answer is empty", kind=BadAnswer)
         yield Delta("end", reply=assembly.reply())
 
     def _pieces(self, response: Any, ends: float) -> Iterator[bytes]:
@@ -191,22 +191,22 @@ class HttpBackend:
         for piece in response.iter_raw():
             size += len(piece)
             if size > self._endpoint.most_bytes:
-                raise Garbled(f"it is longer than {self._endpoint.most_bytes} bytes")
+                raise GarbledAnswer(f"it is longer than {self._endpoint.most_bytes} bytes")
             if time.monotonic() > ends:
-                raise Lost(f"not done within {self._endpoint.patience.total:g} s", again=False)
+                raise ConnectionLost(f"not done within {self._endpoint.patience.total:g} s", again=False)
             yield piece
 
     def _refused(self, response: Any, ends: float) -> None:
         """Raise what a status other than 200 means."""
         try:
-            said = self._wire.failure(decoded(b"".join(self._pieces(response, ends))))
-        except (Garbled, Lost):
+            said = self._wire.failure(decode_json(b"".join(self._pieces(response, ends))))
+        except (GarbledAnswer, ConnectionLost):
             said = None
         status = response.status_code
-        error = refusal(self.name, status, said, self._key())
+        error = refusal_of(self.name, status, said, self._key())
         passes = status in (408, 429) or status >= 500
         if passes and not isinstance(error, ModelRefused):
-            raise Passing(error, pause_of(response.headers))
+            raise RetryableFailure(error, pause_of(response.headers))
         raise error
 
     def _headers(self) -> dict[str, str]:
@@ -223,18 +223,18 @@ class HttpBackend:
         left = max(0.001, ends - time.monotonic())
         timeout = http.Timeout(min(patience.read, left), connect=min(patience.connect, left))
         proxy = self._endpoint.proxy or None
-        return {"timeout": timeout, "trust_env": False, "proxy": proxy, "verify": self._trust}
+        return {"timeout": timeout, "trust_env": False, "proxy": proxy, "verify": self._trusted_certificates}
 
     @cached_property
-    def _trust(self) -> Any:
+    def _trusted_certificates(self) -> Any:
         """The certificates this system trusts."""
         import ssl
 
         return ssl.create_default_context() if self._url.startswith("https:") or self._endpoint.proxy else False
 
 
-class _losses:
-    """Turns what the library raises about connections into `Lost`, in our own words: its own may name the address."""
+class _LossTranslation:
+    """Turns what the library raises about connections into `ConnectionLost`, in our own words: its own may name the address."""
 
     def __init__(self, http: Any) -> None:
         self._http = http
@@ -245,13 +245,13 @@ class _losses:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: Any) -> None:
         http = self._http
         if isinstance(value, http.ConnectTimeout):
-            raise Lost("no connection in time") from None
+            raise ConnectionLost("no connection in time") from None
         if isinstance(value, http.TimeoutException):
-            raise Lost("no answer in time", again=False) from None
+            raise ConnectionLost("no answer in time", again=False) from None
         if isinstance(value, http.ConnectError | http.ProxyError):
-            raise Lost("no connection") from None
+            raise ConnectionLost("no connection") from None
         if isinstance(value, http.TransportError):
-            raise Lost("the connection was lost") from None
+            raise ConnectionLost("the connection was lost") from None
 
 
 def _library(name: str) -> Any:
@@ -263,16 +263,16 @@ def _library(name: str) -> Any:
     return httpx2
 
 
-def _remainder(events: Events, assembly: Assembly) -> Iterator[Delta]:
+def _last_deltas(events: ServerEventStream, assembly: ReplyAssembly) -> Iterator[Delta]:
     """What stands at the end of a stream without its empty line: an event, or half of one."""
     for event in events.last():
         try:
             yield from assembly.feed(event.data)
-        except Garbled:
+        except GarbledAnswer:
             return
 
 
-def _given_up(passing: Passing, tries: int) -> Iterator[Delta]:
+def _give_up(passing: RetryableFailure, tries: int) -> Iterator[Delta]:
     """What is left after the last try: a part of an answer, or the reason why there is none."""
     if passing.cut is None:
         passing.error.tries = tries
@@ -280,16 +280,16 @@ def _given_up(passing: Passing, tries: int) -> Iterator[Delta]:
     yield Delta("end", reply=passing.cut)
 
 
-def _cut(assembly: Assembly) -> Reply:
+def _cut_reply(assembly: ReplyAssembly) -> Reply:
     return structs.replace(assembly.reply(), stop="cut")
 
 
-def _counted(reply: Reply, tries: int, lost: Usage) -> Reply:
-    return structs.replace(reply, tries=tries, usage=_added(lost, reply.usage))
+def _with_lost_usage(reply: Reply, tries: int, lost: ReplyTokens) -> Reply:
+    return structs.replace(reply, tries=tries, usage=_add_usage(lost, reply.usage))
 
 
-def _added(lost: Usage, used: Usage) -> Usage:
-    return Usage(
+def _add_usage(lost: ReplyTokens, used: ReplyTokens) -> ReplyTokens:
+    return ReplyTokens(
         lost.input + used.input,
         lost.output + used.output,
         lost.cache_read + used.cache_read,

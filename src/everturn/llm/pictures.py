@@ -8,13 +8,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from everturn.llm import Part
+from everturn.llm import ChatPart
 from everturn.llm.wire import word
 
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,(.*)", re.S)
 
 
-class Picture(Struct, frozen=True):
+class ChatPicture(Struct, frozen=True):
     """An image: its bytes in base64 with their type, or where it is."""
 
     media: str = ""
@@ -27,23 +27,23 @@ class Picture(Struct, frozen=True):
         return self.url or f"data:{self.media};base64,{self.data}"
 
 
-def picture(block: Any) -> Picture | None:
+def picture(block: Any) -> ChatPicture | None:
     """The image in a block of any format; None when there is none that others could read, such as one by a file's id."""
     if not isinstance(block, dict):
         return None
     source, linked = block.get("source"), block.get("image_url")
     if block.get("type") == "image" and isinstance(source, dict):
         if source.get("type") == "base64":
-            return Picture(word(source.get("media_type")), word(source.get("data")))
-        return Picture(url=word(source.get("url"))) if word(source.get("url")) else None
+            return ChatPicture(word(source.get("media_type")), word(source.get("data")))
+        return ChatPicture(url=word(source.get("url"))) if word(source.get("url")) else None
     if block.get("type") in ("image_url", "input_image"):
         url = word(linked.get("url")) if isinstance(linked, dict) else word(linked)
         found = _DATA.fullmatch(url)
-        return Picture(found[1], found[2]) if found else Picture(url=url) if url else None
+        return ChatPicture(found[1], found[2]) if found else ChatPicture(url=url) if url else None
     return None
 
 
-def block_of(shown: Picture, wire: str) -> dict[str, Any]:
+def block_of(shown: ChatPicture, wire: str) -> dict[str, Any]:
     """The block for an image."""
     if wire == "anthropic_messages":
         base64 = {"type": "base64", "media_type": shown.media, "data": shown.data}
@@ -53,7 +53,7 @@ def block_of(shown: Picture, wire: str) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": shown.address}}
 
 
-def pictures_of(part: Part) -> Iterator[Picture | None]:
+def pictures_of(part: ChatPart) -> Iterator[ChatPicture | None]:
     """The images of a part: itself, or those in what a tool gave back. None for each that cannot be read."""
     raw = part.raw if isinstance(part.raw, dict) else {}
     content = raw.get("content", raw.get("output"))

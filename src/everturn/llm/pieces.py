@@ -12,14 +12,14 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from everturn.llm import Message, Part
+from everturn.llm import ChatMessage, ChatPart
 from everturn.llm.rules_anthropic_messages import is_server_result
 from everturn.llm.rules_responses import CALLS
 
 _OUTPUT = "_output"
 
 
-class Habits(Struct, frozen=True):
+class HistoryRules(Struct, frozen=True):
     """How a wire format reads a history."""
 
     wire: str
@@ -28,39 +28,44 @@ class Habits(Struct, frozen=True):
     repeats: bool = False  # another answer may use the ids of an earlier one again
 
 
-_HABITS = {
-    "anthropic_messages": Habits("anthropic_messages", joins=True),
-    "chat_completions": Habits("chat_completions", repeats=True),
-    "responses": Habits("responses", joins=True, anywhere=True),
+_RULES_BY_WIRE = {
+    "anthropic_messages": HistoryRules("anthropic_messages", joins=True),
+    "chat_completions": HistoryRules("chat_completions", repeats=True),
+    "responses": HistoryRules("responses", joins=True, anywhere=True),
 }
 #: What is right for each of them.
-_STRICT = Habits("")
+_STRICT = HistoryRules("")
 
 
-def habits_of(messages: Sequence[Message], wire: str = "") -> Habits:
+def history_rules(messages: Sequence[ChatMessage], wire: str = "") -> HistoryRules:
     """Those of the format that all answers came in; the strictest where there are several, or none."""
     wires = {wire} if wire else {message.wire for message in messages if message.role == "assistant" and message.wire}
-    return _HABITS.get(wires.pop(), _STRICT) if len(wires) == 1 else _STRICT
+    return _RULES_BY_WIRE.get(wires.pop(), _STRICT) if len(wires) == 1 else _STRICT
 
 
-def pruned(messages: Sequence[Message], habits: Habits, mended: list[str]) -> list[Message]:
+def prune_history(messages: Sequence[ChatMessage], habits: HistoryRules, mended: list[str]) -> list[ChatMessage]:
     """The history without what cannot be sent."""
-    made: list[Message] = []
-    messages = _told_once(messages, mended)
-    lonely = _lonely(messages)
-    for run in _runs(messages, habits):
+    made: list[ChatMessage] = []
+    messages = _drop_repeated_items(messages, mended)
+    lonely = _lonely_parts(messages)
+    for run in _message_runs(messages, habits):
         is_last = run[-1] is messages[-1]
-        bad = {id(part): why for message in run for part in message.parts if (why := _refused(part, message, lonely))}
+        bad = {
+            id(part): why
+            for message in run
+            for part in message.parts
+            if (why := _refusal_reason(part, message, lonely))
+        }
         if run[0].role == "assistant":
-            bad |= _server_tools(run, is_last)
-            bad |= _trailing(run, bad)
+            bad |= _lost_server_calls(run, is_last)
+            bad |= _trailing_thoughts(run, bad)
         for message in run:
-            made += _kept(message, bad, mended)
+            made += _prune_message(message, bad, mended)
     return made
 
 
-def _runs(messages: Sequence[Message], habits: Habits) -> Iterator[list[Message]]:
-    run: list[Message] = []
+def _message_runs(messages: Sequence[ChatMessage], habits: HistoryRules) -> Iterator[list[ChatMessage]]:
+    run: list[ChatMessage] = []
     for message in messages:
         if run and not (habits.joins and message.role == run[0].role == "assistant"):
             yield run
@@ -70,21 +75,21 @@ def _runs(messages: Sequence[Message], habits: Habits) -> Iterator[list[Message]
         yield run
 
 
-def _kept(message: Message, bad: dict[int, str], mended: list[str]) -> Iterator[Message]:
+def _prune_message(message: ChatMessage, bad: dict[int, str], mended: list[str]) -> Iterator[ChatMessage]:
     kept = tuple(part for part in message.parts if id(part) not in bad)
     mended += [bad[id(part)] for part in message.parts if bad.get(id(part))]
     changed = len(kept) != len(message.parts)
     made = structs.replace(message, parts=kept) if changed else message
-    if (not kept and _must_hold(message)) or (not message.wire and not any(map(_is_seen, kept))):
+    if (not kept and _is_refused_empty(message)) or (not message.wire and not any(map(_is_sent, kept))):
         mended += [] if changed else ["an empty message is left out"]
         return
     if message.wire == "chat_completions" and message.role == "assistant":
-        yield from _chat_answer(made, mended)
+        yield from _prune_chat_answer(made, mended)
     elif kept or not message.parts:
         yield made
 
 
-def _told_once(messages: Sequence[Message], mended: list[str]) -> list[Message]:
+def _drop_repeated_items(messages: Sequence[ChatMessage], mended: list[str]) -> list[ChatMessage]:
     """Items that stand there twice, as in a history that was replayed: thoughts once, others without the same id."""
     seen: set[str] = set()
     made = []
@@ -108,22 +113,22 @@ def _told_once(messages: Sequence[Message], mended: list[str]) -> list[Message]:
     return made
 
 
-def _has_item_id(part: Part, message: Message) -> bool:
+def _has_item_id(part: ChatPart, message: ChatMessage) -> bool:
     return message.wire == "responses" and isinstance(part.raw, dict) and isinstance(part.raw.get("id"), str)
 
 
-def _must_hold(message: Message) -> bool:
+def _is_refused_empty(message: ChatMessage) -> bool:
     """Whether a message without any part is refused. A text may be empty in one format, a list in none."""
     content = message.raw.get("content") if isinstance(message.raw, dict) else None
     return message.wire in ("anthropic_messages", "responses") or (message.wire == "chat_completions" and content == [])
 
 
-def _is_seen(part: Part) -> bool:
+def _is_sent(part: ChatPart) -> bool:
     """Whether anything of a part of our own is sent."""
     return part.kind in ("call", "result", "image") or (part.kind == "text" and bool(part.text.strip()))
 
 
-def _chat_answer(message: Message, mended: list[str]) -> Iterator[Message]:
+def _prune_chat_answer(message: ChatMessage, mended: list[str]) -> Iterator[ChatMessage]:
     raw = message.raw if isinstance(message.raw, dict) else {}
     if any(part.kind == "call" for part in message.parts):
         yield message
@@ -138,7 +143,7 @@ def _chat_answer(message: Message, mended: list[str]) -> Iterator[Message]:
         yield message
 
 
-def _refused(part: Part, message: Message, lonely: set[int]) -> str:
+def _refusal_reason(part: ChatPart, message: ChatMessage, lonely: set[int]) -> str:
     """Why a part cannot be sent; nothing when it can."""
     raw = part.raw if isinstance(part.raw, dict) else {}
     if part.kind == "call" and not (part.call_id and part.name):
@@ -154,7 +159,7 @@ def _refused(part: Part, message: Message, lonely: set[int]) -> str:
     return ""
 
 
-def _trailing(run: list[Message], bad: dict[int, str]) -> dict[int, str]:
+def _trailing_thoughts(run: list[ChatMessage], bad: dict[int, str]) -> dict[int, str]:
     """Thoughts at the end of an answer: what came of them was never written."""
     gone: dict[int, str] = {}
     for message in reversed(run):
@@ -169,7 +174,7 @@ def _trailing(run: list[Message], bad: dict[int, str]) -> dict[int, str]:
     return gone
 
 
-def _server_tools(run: list[Message], is_last: bool) -> dict[int, str]:
+def _lost_server_calls(run: list[ChatMessage], is_last: bool) -> dict[int, str]:
     """Tools that run at the provider: call and result stand in one answer. A paused one may still wait."""
     parts = [part for message in run for part in message.parts if part.kind == "opaque" and isinstance(part.raw, dict)]
     called = {part.raw.get("id"): part for part in parts if part.raw.get("type") == "server_tool_use"}
@@ -182,10 +187,10 @@ def _server_tools(run: list[Message], is_last: bool) -> dict[int, str]:
     }
 
 
-def _lonely(messages: Sequence[Message]) -> set[int]:
+def _lonely_parts(messages: Sequence[ChatMessage]) -> set[int]:
     """Calls and results of kinds whose results cannot be written by us, and that have lost the other."""
-    calls: dict[Any, Part] = {}
-    lonely: dict[int, Part] = {}
+    calls: dict[Any, ChatPart] = {}
+    lonely: dict[int, ChatPart] = {}
     for message in messages:
         for part in message.parts:
             if part.kind != "opaque" or not isinstance(part.raw, dict):

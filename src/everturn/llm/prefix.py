@@ -1,7 +1,7 @@
 """What stood before an answer, as a hash: system prompt, tools and every earlier message.
 
 Some providers bind what a model thought to the words before it and refuse a request in which those have changed. Keep the
-`Prefix` of the request with each answer; `changed` says before the next request which part is no longer the same. Marks for
+`Prefix` of the request with each answer; `changed_parts` says before the next request which part is no longer the same. Marks for
 caching are no words and do not count. Where the provider itself compacted the history, the words from its newest block of
 that kind on are the prefix.
 """
@@ -33,23 +33,23 @@ class Prefix(Struct, frozen=True):
 
 def prefix_of(body: Mapping[str, Any]) -> Prefix:
     """The prefix of an answer: what the request was that it answers, in any wire format."""
-    messages, start = _checked(body)
+    messages, start = _messages_after_compaction(body)
     return Prefix(
         _hash(body.get("system", body.get("instructions"))),
         _hash(body.get("tools")),
-        _chain(messages),
-        _chain(map(_without_thoughts, messages)),
+        _hash_messages(messages),
+        _hash_messages(map(_without_thoughts, messages)),
         len(messages),
         start,
     )
 
 
-def changed(prefix: Prefix, body: Mapping[str, Any]) -> list[str]:
+def changed_parts(prefix: Prefix, body: Mapping[str, Any]) -> list[str]:
     """What of a prefix is not the same in a new request; nothing when the provider will take it.
 
     Words: system, tools, thinking (thoughts of earlier messages were changed or left out), messages.
     """
-    messages, start = _checked(body)
+    messages, start = _messages_after_compaction(body)
     found = []
     if _hash(body.get("system", body.get("instructions"))) != prefix.system:
         found.append("system")
@@ -58,22 +58,22 @@ def changed(prefix: Prefix, body: Mapping[str, Any]) -> list[str]:
     if start != prefix.start and start:  # compacted since then: the thoughts before that are gone with the words
         return found
     earlier = messages[: prefix.count]
-    if len(earlier) < prefix.count or _chain(map(_without_thoughts, earlier)) != prefix.words:
+    if len(earlier) < prefix.count or _hash_messages(map(_without_thoughts, earlier)) != prefix.words:
         found.append("messages")
-    elif _chain(earlier) != prefix.messages:
+    elif _hash_messages(earlier) != prefix.messages:
         found.append("thinking")
     return found
 
 
-def first_changed(prefixes: Sequence[Prefix], body: Mapping[str, Any]) -> tuple[int, list[str]] | None:
+def first_changed_prefix(prefixes: Sequence[Prefix], body: Mapping[str, Any]) -> tuple[int, list[str]] | None:
     """The first of several answers whose prefix is not the same, and what changed; None when all are."""
     for place, prefix in enumerate(prefixes):
-        if found := changed(prefix, body):
+        if found := changed_parts(prefix, body):
             return place, found
     return None
 
 
-def _checked(body: Mapping[str, Any]) -> tuple[list[Any], str]:
+def _messages_after_compaction(body: Mapping[str, Any]) -> tuple[list[Any], str]:
     given = body.get("messages", body.get("input"))
     messages = list(given) if isinstance(given, list) else [given] if given else []
     for place in range(len(messages) - 1, -1, -1):
@@ -90,10 +90,10 @@ def _is_compaction(message: Any) -> bool:
     return any(isinstance(one, dict) and one.get("type") == "compaction" for one in [message, *blocks])
 
 
-def _chain(messages: Any) -> str:
+def _hash_messages(messages: Any) -> str:
     value = hashlib.sha256()
     for message in messages:
-        value.update(b"\0" if message is None else _bytes(message) + b"\n")
+        value.update(b"\0" if message is None else _encode_value(message) + b"\n")
     return value.hexdigest()
 
 
@@ -108,19 +108,19 @@ def _without_thoughts(message: Any) -> Any:
 
 
 def _hash(value: Any) -> str:
-    return hashlib.sha256(_bytes(value)).hexdigest()
+    return hashlib.sha256(_encode_value(value)).hexdigest()
 
 
-def _bytes(value: Any) -> bytes:
-    bare = _unmarked(value)
+def _encode_value(value: Any) -> bytes:
+    bare = _without_cache_marks(value)
     try:
         return msgspec.json.encode(bare, order="deterministic")
     except UnicodeEncodeError:  # half a surrogate pair, which transcripts do hold
         return json.dumps(bare, sort_keys=True).encode()
 
 
-def _unmarked(value: Any) -> Any:
+def _without_cache_marks(value: Any) -> Any:
     """Without marks for caching; the same object where there is none."""
     if isinstance(value, dict):
-        return {name: _unmarked(one) for name, one in value.items() if name != _MARKS}
-    return [_unmarked(one) for one in value] if isinstance(value, list) else value
+        return {name: _without_cache_marks(one) for name, one in value.items() if name != _MARKS}
+    return [_without_cache_marks(one) for one in value] if isinstance(value, list) else value

@@ -22,10 +22,10 @@ from typing import IO, Protocol
 
 from msgspec import Struct
 
-from everturn.derive.redact import redact
+from everturn.derive.redact import redact_text
 from everturn.errors import BadAnswer, ModelError, ModelRefused, ModelUnreachable
-from everturn.llm import Delta, Message, Part, Reply, Request, Usage
-from everturn.llm.wire import deltas, encoded, shown
+from everturn.llm import ChatMessage, ChatPart, Delta, ModelRequest, Reply, ReplyTokens
+from everturn.llm.wire import deltas, encode_json, part_as_text
 from everturn.model.words import ASKING
 
 #: Set for every program that is asked; what captures sessions leaves those alone where it is set.
@@ -35,7 +35,7 @@ _GRACE = 2.0  # seconds between asking a program to end and ending it
 _TAIL = 64 << 10  # bytes of its complaints that are kept
 
 
-class Said(Protocol):
+class ProgramAnswer(Protocol):
     """What a program answered."""
 
     @property
@@ -60,12 +60,12 @@ class Program(Protocol):
     @property
     def command(self) -> Callable[[str], list[str]]: ...
     @property
-    def read(self) -> Callable[[bytes], Said]: ...
+    def read(self) -> Callable[[bytes], ProgramAnswer]: ...
     @property
     def around(self) -> Callable[[Path, Mapping[str, str]], dict[str, str | None]]: ...
 
 
-class Limits(Struct, frozen=True):
+class ProgramLimits(Struct, frozen=True):
     """What a program may take."""
 
     seconds: float = 600.0
@@ -80,16 +80,16 @@ class ProgramBackend:
     max_tokens = 0
 
     def __init__(
-        self, name: str, model: str, program: Program, env: Mapping[str, str], limits: Limits | None = None
+        self, name: str, model: str, program: Program, env: Mapping[str, str], limits: ProgramLimits | None = None
     ) -> None:
-        self._program, self._env, self._limits = program, env, limits or Limits()
+        self._program, self._env, self._limits = program, env, limits or ProgramLimits()
         self.name, self.model, self.window = name, model, self._limits.window
 
-    def stream(self, request: Request) -> Iterator[Delta]:
+    def stream(self, request: ModelRequest) -> Iterator[Delta]:
         """See `Backend`. It comes in one piece."""
         yield from deltas(self.ask(request))
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: ModelRequest) -> Reply:
         """See `Backend`."""
         if request.tools:
             raise ModelRefused(self.name, "a program takes no tools")
@@ -100,14 +100,16 @@ class ProgramBackend:
             raise ModelUnreachable(self.name, f"the program {words[0]} is not installed")
         with tempfile.TemporaryDirectory(prefix=ASKING, ignore_cleanup_errors=True) as folder:
             env = self._environment(Path(folder))
-            done = _run([found, *words[1:]], prompt(request).encode("utf-8", "replace"), folder, env, self._limits)
+            done = _run_program(
+                [found, *words[1:]], prompt(request).encode("utf-8", "replace"), folder, env, self._limits
+            )
         return self._reply(done, model)
 
     def _environment(self, folder: Path) -> dict[str, str]:
         changed = {**self._env, **self._program.around(folder, self._env), MARK: "1"}
         return {name: value for name, value in changed.items() if value is not None}
 
-    def _reply(self, done: _Done, model: str) -> Reply:
+    def _reply(self, done: _ProgramRun, model: str) -> Reply:
         if done.why:
             raise (BadAnswer if done.is_too_long else ModelUnreachable)(self.name, done.why)
         said = self._program.read(done.printed)
@@ -115,38 +117,38 @@ class ProgramBackend:
             raise self._failure(said, done)
         if not said.text:
             raise BadAnswer(self.name, "the program printed no answer")
-        usage = Usage(said.input, said.output, said.cache_read, said.cache_write)
+        usage = ReplyTokens(said.input, said.output, said.cache_read, said.cache_write)
         if not (said.input or said.output):
-            usage = Usage(source="estimate")
-        message = Message("assistant", (Part("text", said.text),))
+            usage = ReplyTokens(source="estimate")
+        message = ChatMessage("assistant", (ChatPart("text", said.text),))
         return Reply(message, "end", usage, said.model or model)
 
-    def _failure(self, said: Said, done: _Done) -> ModelError:
+    def _failure(self, said: ProgramAnswer, done: _ProgramRun) -> ModelError:
         """Its own words: of the answer, else of what it complained about."""
         words = said.failure or self._program.read(done.complaint).failure or _last_line(done.complaint)
-        words = " ".join(redact(words).split())[:200].rstrip(".")
+        words = " ".join(redact_text(words).split())[:200].rstrip(".")
         ended = f"with status {done.status}" if done.status >= 0 else f"by signal {-done.status}"
         return ModelRefused(self.name, f"the program ended {ended}" + (f": {words}" if words else ""))
 
 
-def prompt(request: Request) -> str:
+def prompt(request: ModelRequest) -> str:
     """The whole request as one text; a single message stands there as it is."""
-    said = [(message.role, _text(message)) for message in request.messages]
+    said = [(message.role, _message_text(message)) for message in request.messages]
     told = [text for role, text in said if text]
     if len(said) > 1:
         told = [f"[{role}]\n{text}" for role, text in said if text]
     return "\n\n".join([request.system, *told] if request.system else told)
 
 
-def _text(message: Message) -> str:
-    calls = [f"(calls {part.name} with {encoded(part.arguments)})" for part in message.parts if part.kind == "call"]
-    return "\n".join([*filter(None, map(shown, message.parts)), *calls])
+def _message_text(message: ChatMessage) -> str:
+    calls = [f"(calls {part.name} with {encode_json(part.arguments)})" for part in message.parts if part.kind == "call"]
+    return "\n".join([*filter(None, map(part_as_text, message.parts)), *calls])
 
 
 # running ----------------------------------------------------------------------------------------------------------------
 
 
-class _Done(Struct):
+class _ProgramRun(Struct):
     status: int
     printed: bytes
     complaint: bytes
@@ -154,7 +156,7 @@ class _Done(Struct):
     is_too_long: bool = False
 
 
-def _run(words: list[str], text: bytes, folder: str, env: dict[str, str], limits: Limits) -> _Done:
+def _run_program(words: list[str], text: bytes, folder: str, env: dict[str, str], limits: ProgramLimits) -> _ProgramRun:
     try:
         process = subprocess.Popen(
             words,
@@ -166,24 +168,24 @@ def _run(words: list[str], text: bytes, folder: str, env: dict[str, str], limits
             start_new_session=True,
         )
     except OSError as error:
-        return _Done(-1, b"", b"", f"the program cannot be started: {error.strerror}")
+        return _ProgramRun(-1, b"", b"", f"the program cannot be started: {error.strerror}")
     with process:
-        printed, complaint = _Sink(limits.most_bytes, process), _Sink(_TAIL)
+        printed, complaint = _PipeReader(limits.most_bytes, process), _PipeReader(_TAIL)
         pumps = [
-            threading.Thread(target=_write, args=(process.stdin, text), daemon=True),
+            threading.Thread(target=_write_input, args=(process.stdin, text), daemon=True),
             threading.Thread(target=printed.fill, args=(process.stdout,), daemon=True),
             threading.Thread(target=complaint.fill, args=(process.stderr,), daemon=True),
         ]
         for pump in pumps:
             pump.start()
         why = _waited(process, limits.seconds)
-        _end(process)  # what it left running too
+        _end_process(process)  # what it left running too
         until = time.monotonic() + _GRACE
         for pump in pumps:  # a child that went away into a session of its own may hold the pipes for ever
             pump.join(max(0.0, until - time.monotonic()))
         if printed.is_over:
             why = f"the program printed more than {limits.most_bytes} bytes"
-        return _Done(process.returncode, bytes(printed.data), bytes(complaint.data), why, printed.is_over)
+        return _ProgramRun(process.returncode, bytes(printed.data), bytes(complaint.data), why, printed.is_over)
 
 
 def _waited(process: subprocess.Popen[bytes], seconds: float) -> str:
@@ -192,12 +194,12 @@ def _waited(process: subprocess.Popen[bytes], seconds: float) -> str:
     except subprocess.TimeoutExpired:
         return f"the program did not answer within {seconds:g} s"
     except BaseException:  # interrupted: nothing of it may go on
-        _end(process)
+        _end_process(process)
         raise
     return ""
 
 
-class _Sink:
+class _PipeReader:
     """Reads a pipe to its end and keeps so many bytes; a program that prints more is ended where one is given."""
 
     def __init__(self, most: int, process: subprocess.Popen[bytes] | None = None) -> None:
@@ -220,12 +222,12 @@ class _Sink:
         elif not self.is_over:
             self.is_over = True
             del self.data[self._most :]
-            _signal(self._process, signal.SIGKILL)
+            _signal_process(self._process, signal.SIGKILL)
         else:
             del self.data[self._most :]
 
 
-def _write(pipe: IO[bytes], text: bytes) -> None:
+def _write_input(pipe: IO[bytes], text: bytes) -> None:
     with contextlib.suppress(OSError, ValueError):  # a program may answer without reading to the end
         pipe.write(text)
         pipe.flush()
@@ -233,17 +235,17 @@ def _write(pipe: IO[bytes], text: bytes) -> None:
         pipe.close()
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end_process(process: subprocess.Popen[bytes]) -> None:
     """The program and all it started: asked first when it still runs, then made to."""
     if process.poll() is None:
-        _signal(process, signal.SIGTERM)
+        _signal_process(process, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE)
-    _signal(process, signal.SIGKILL)
+    _signal_process(process, signal.SIGKILL)
     process.wait()
 
 
-def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def _signal_process(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
     with contextlib.suppress(OSError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, number)

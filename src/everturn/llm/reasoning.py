@@ -11,14 +11,14 @@ from __future__ import annotations
 import re
 
 _TAGS = "think|thinking|thought|reasoning"
-_OPENED = re.compile(rf"\s*<({_TAGS})>", re.I)
-_SAID = re.compile(r"\s*thinking\.\.\.[ \t]*\n", re.I)
-_DONE = re.compile(r"(?:\.\.\.)?done thinking\.?[ \t]*\n*", re.I)
+_OPEN_TAG = re.compile(rf"\s*<({_TAGS})>", re.I)
+_THINKING_LINE = re.compile(r"\s*thinking\.\.\.[ \t]*\n", re.I)
+_DONE_LINE = re.compile(r"(?:\.\.\.)?done thinking\.?[ \t]*\n*", re.I)
 _ONLY_CLOSED = re.compile(rf"\A(?:(?!<(?:{_TAGS})>|```).)*?</({_TAGS})>[ \t]*(?:\n|\Z)", re.I | re.S)
 _STARTS = ("<think>", "<thinking>", "<thought>", "<reasoning>", "thinking...\n")
 
 
-def split(text: str) -> tuple[str, str]:
+def split_thoughts(text: str) -> tuple[str, str]:
     """What was thought and what was answered; together they are the text."""
     end = 0
     while (after := _thought_end(text, end)) is not None and after > end:
@@ -30,7 +30,7 @@ def split(text: str) -> tuple[str, str]:
     return text[:end], text[end:]
 
 
-def words(thought: str) -> str:
+def thought_words(thought: str) -> str:
     """A thought without its marks."""
     bare = re.sub(rf"</?(?:{_TAGS})>|\A\s*thinking\.\.\.|(?:\.\.\.)?done thinking\.?", "", thought, flags=re.I)
     return bare.strip()
@@ -54,32 +54,32 @@ class Sieve:
         self._held += text
         if self._sign not in text:
             return ""
-        self._is_open, self._sign = _may_be_thought(self._held), _sign(self._held)
-        return "" if self._is_open else split(self._held)[1]
+        self._is_open, self._sign = _may_be_thought(self._held), _open_tag_sign(self._held)
+        return "" if self._is_open else split_thoughts(self._held)[1]
 
     def last(self) -> str:
         """What was held back and turns out to be an answer."""
         held, self._held = self._held if self._is_open else "", ""
-        return split(held)[1]
+        return split_thoughts(held)[1]
 
 
 def _thought_end(text: str, start: int) -> int | None:
     """Where a thought that begins here ends; None when none begins."""
-    if opened := _OPENED.match(text, start):
+    if opened := _OPEN_TAG.match(text, start):
         closed = re.compile(rf"</{opened[1]}>", re.I).search(text, opened.end())
         return closed.end() if closed else len(text)
-    if _SAID.match(text, start) and (done := _DONE.search(text, start)):
+    if _THINKING_LINE.match(text, start) and (done := _DONE_LINE.search(text, start)):
         return done.end()
     return None
 
 
 def _may_be_thought(text: str) -> bool:
     """Whether more text is needed to know."""
-    answer = split(text)[1]
+    answer = split_thoughts(text)[1]
     rest = answer.lstrip().lower()
-    return not rest or bool(_SAID.match(answer)) or any(start.startswith(rest) for start in _STARTS)
+    return not rest or bool(_THINKING_LINE.match(answer)) or any(start.startswith(rest) for start in _STARTS)
 
 
-def _sign(text: str) -> str:
-    opened = _OPENED.match(text)
+def _open_tag_sign(text: str) -> str:
+    opened = _OPEN_TAG.match(text)
     return ">" if opened and f"</{opened[1]}>".lower() not in text.lower() else ""

@@ -13,9 +13,9 @@ from copy import copy
 
 from msgspec import Struct, structs
 
-from everturn.llm import Message, Part
+from everturn.llm import ChatMessage, ChatPart
 from everturn.llm.callids import with_unique_ids
-from everturn.llm.pieces import Habits, habits_of, pruned
+from everturn.llm.pieces import HistoryRules, history_rules, prune_history
 
 #: What the model is told about a call of which nothing is on record.
 NO_RECORD = (
@@ -24,64 +24,68 @@ NO_RECORD = (
 )
 
 
-class Repaired(Struct, frozen=True):
+class HistoryRepair(Struct, frozen=True):
     """A history that can be sent, and what had to be done to it."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[ChatMessage, ...]
     mended: list[str]  # one sentence each; empty when nothing was wrong
-    added: list[Part]  # the results that were put in, to be recorded once
+    added: list[ChatPart]  # the results that were put in, to be recorded once
 
 
-def repair(messages: Sequence[Message], known_results: Mapping[str, Part] | None = None, wire: str = "") -> Repaired:
+def repair_history(
+    messages: Sequence[ChatMessage], known_results: Mapping[str, ChatPart] | None = None, wire: str = ""
+) -> HistoryRepair:
     """Make a history valid for the wire format that its answers came in, or for `wire`.
 
     `known_results` are results on record by call id. Answers from several formats are made valid for each of them.
     """
-    habits = habits_of(messages, wire)
+    habits = history_rules(messages, wire)
     mended: list[str] = []
-    clean = with_unique_ids(pruned(_distinct(messages), habits, mended), habits, mended)
-    pairing = _Pairing(_runs(clean, habits), habits, known_results or {}, mended)
+    clean = with_unique_ids(prune_history(_with_distinct_parts(messages), habits, mended), habits, mended)
+    pairing = _ResultPairing(_split_runs(clean, habits), habits, known_results or {}, mended)
     paired = pairing.messages()
-    return Repaired(tuple(paired), mended, pairing.added) if mended else Repaired(tuple(messages), [], [])
+    return HistoryRepair(tuple(paired), mended, pairing.added) if mended else HistoryRepair(tuple(messages), [], [])
 
 
-class _Run(Struct):
+class _AnswerRun(Struct):
     """What the model said, and what followed until it spoke again."""
 
-    answers: list[Message]
-    rest: list[Message]
+    answers: list[ChatMessage]
+    rest: list[ChatMessage]
 
     @property
-    def calls(self) -> list[Part]:
+    def calls(self) -> list[ChatPart]:
         return [part for message in self.answers for part in message.parts if part.kind == "call"]
 
 
-def _runs(messages: Sequence[Message], habits: Habits) -> list[_Run]:
-    runs = [_Run([], [])]
+def _split_runs(messages: Sequence[ChatMessage], habits: HistoryRules) -> list[_AnswerRun]:
+    runs = [_AnswerRun([], [])]
     for message in messages:
         if message.role != "assistant":
             runs[-1].rest.append(message)
         elif runs[-1].rest or not habits.joins or not runs[-1].answers:
-            runs.append(_Run([message], []))
+            runs.append(_AnswerRun([message], []))
         else:
             runs[-1].answers.append(message)
     return runs
 
 
-class _Pairing:
+class _ResultPairing:
     """Brings calls and results together."""
 
-    def __init__(self, runs: list[_Run], habits: Habits, known: Mapping[str, Part], mended: list[str]) -> None:
+    def __init__(
+        self, runs: list[_AnswerRun], habits: HistoryRules, known: Mapping[str, ChatPart], mended: list[str]
+    ) -> None:
         self._runs, self._habits, self._known, self._mended = runs, habits, known, mended
-        self.added: list[Part] = []
-        self._found = self._assigned()
-        self._chosen = {id(_best(found)[1]): owner for (owner, _), found in self._found.items()}
+        self.added: list[ChatPart] = []
+        self._found = self._assign_results()
+        self._chosen = {id(_best_result(found)[1]): owner for (owner, _), found in self._found.items()}
         self._owned = {id(part) for found in self._found.values() for _, part in found}
         self._home = {id(part): message for run in runs for message in run.rest for part in message.parts}
 
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[ChatMessage]:
         """The history with every result in its place."""
-        made: list[Message] = []
+        made: list[ChatMessage] = []
         for place, run in enumerate(self._runs):
             made += run.answers
             if self._is_fine(place):
@@ -89,23 +93,23 @@ class _Pairing:
             elif self._habits.anywhere:
                 made += self._filled(place)
             else:
-                made += self._rebuilt(place)
+                made += self._rebuild_run(place)
         return made
 
-    def _assigned(self) -> dict[tuple[int, str], list[tuple[int, Part]]]:
+    def _assign_results(self) -> dict[tuple[int, str], list[tuple[int, ChatPart]]]:
         """Each result belongs to the last call of its id before it; one that has none to the first such call after it."""
         owner: dict[str, int] = {}
-        found: dict[tuple[int, str], list[tuple[int, Part]]] = {}
-        early: list[tuple[int, Part]] = []
+        found: dict[tuple[int, str], list[tuple[int, ChatPart]]] = {}
+        early: list[tuple[int, ChatPart]] = []
         for place, run in enumerate(self._runs):
             owner |= {call.call_id: place for call in run.calls}
-            for part in _results(run.rest):
+            for part in _result_parts(run.rest):
                 if part.call_id in owner:
                     found.setdefault((owner[part.call_id], part.call_id), []).append((place, part))
                 else:
                     early.append((place, part))
         for place, part in early:
-            later = next((n for n, run in enumerate(self._runs) if n > place and _calls(run, part.call_id)), None)
+            later = next((n for n, run in enumerate(self._runs) if n > place and _has_call(run, part.call_id)), None)
             if later is not None:
                 found.setdefault((later, part.call_id), []).append((place, part))
         return found
@@ -120,21 +124,21 @@ class _Pairing:
             return all(one[0][0] >= place for one in mine) and not self._strays(place)
         parts = [part for message in run.rest for part in message.parts]
         lead = [part.call_id for part in parts[: len(wanted)] if part.kind == "result"]
-        return sorted(lead) == sorted(wanted) and len(list(_results(run.rest))) == len(wanted)
+        return sorted(lead) == sorted(wanted) and len(list(_result_parts(run.rest))) == len(wanted)
 
-    def _is_denied(self, result: Part) -> bool:
+    def _is_denied(self, result: ChatPart) -> bool:
         """Whether a failure is told although a success is on record."""
         known = self._known.get(result.call_id)
         return result.is_error and known is not None and not known.is_error
 
-    def _strays(self, place: int) -> list[Part]:
+    def _strays(self, place: int) -> list[ChatPart]:
         """Results in a run that are not the chosen one of a call before them."""
-        return [part for part in _results(self._runs[place].rest) if self._chosen.get(id(part), place + 1) > place]
+        return [part for part in _result_parts(self._runs[place].rest) if self._chosen.get(id(part), place + 1) > place]
 
-    def _result(self, place: int, call: Part) -> Part:
+    def _result(self, place: int, call: ChatPart) -> ChatPart:
         """The truest result there is."""
         found = self._found.get((place, call.call_id), [])
-        told = _best(found)[1] if found else None
+        told = _best_result(found)[1] if found else None
         known = self._known.get(call.call_id)
         name = f"call {call.call_id} ({call.name})"
         if told is not None and not self._is_denied(told):
@@ -148,21 +152,21 @@ class _Pairing:
             made = structs.replace(known, kind="result", call_id=call.call_id, name=call.name, raw=None)
         else:
             self._mended.append(f"{name} has no result on record; the model is told that its outcome is unknown")
-            made = Part("result", NO_RECORD, call.call_id, call.name, is_error=True)
+            made = ChatPart("result", NO_RECORD, call.call_id, call.name, is_error=True)
         self.added.append(made)
         return made
 
-    def _rebuilt(self, place: int) -> list[Message]:
+    def _rebuild_run(self, place: int) -> list[ChatMessage]:
         """The results right behind their calls, then the rest without any."""
         run = self._runs[place]
         results = [self._result(place, call) for call in run.calls]
-        for part in _results(run.rest):
+        for part in _result_parts(run.rest):
             if id(part) not in self._owned:
                 self._mended.append(f"result {part.call_id} has no call and is left out")
-        others = [_without(message, {id(part) for part in _results([message])}) for message in run.rest]
+        others = [_without_parts(message, {id(part) for part in _result_parts([message])}) for message in run.rest]
         return self._placed(results) + [message for message in others if message is not None]
 
-    def _filled(self, place: int) -> list[Message]:
+    def _filled(self, place: int) -> list[ChatMessage]:
         """Missing results right behind their calls; those that stand further on stay there."""
         run = self._runs[place]
         missing = [call for call in run.calls if not self._stays(place, call)]
@@ -170,34 +174,34 @@ class _Pairing:
         strays = self._strays(place)
         for part in strays:
             self._mended.append(f"a result of {part.call_id} has no call that still needs it and is left out")
-        replaced = {id(part) for n in range(place + 1) for part in self._denied(n)}
+        replaced = {id(part) for n in range(place + 1) for part in self._denied_results(n)}
         gone = {id(part) for part in strays} | replaced
-        rest = [_without(message, gone) for message in run.rest]
+        rest = [_without_parts(message, gone) for message in run.rest]
         return made + [message for message in rest if message is not None]
 
-    def _stays(self, place: int, call: Part) -> bool:
+    def _stays(self, place: int, call: ChatPart) -> bool:
         found = self._found.get((place, call.call_id), [])
-        return bool(found) and _best(found)[0] >= place and not self._is_denied(_best(found)[1])
+        return bool(found) and _best_result(found)[0] >= place and not self._is_denied(_best_result(found)[1])
 
-    def _denied(self, place: int) -> list[Part]:
+    def _denied_results(self, place: int) -> list[ChatPart]:
         found = [self._found.get((place, call.call_id), []) for call in self._runs[place].calls]
-        return [_best(one)[1] for one in found if one and self._is_denied(_best(one)[1])]
+        return [_best_result(one)[1] for one in found if one and self._is_denied(_best_result(one)[1])]
 
-    def _placed(self, results: list[Part]) -> list[Message]:
+    def _placed(self, results: list[ChatPart]) -> list[ChatMessage]:
         """Messages of results; what came from a provider stays in the form it came in."""
-        made: list[Message] = []
+        made: list[ChatMessage] = []
         for part in results:
             source = self._home.get(id(part))
             if source is not None and source.wire:
                 made.append(source if len(source.parts) == 1 else structs.replace(source, parts=(part,)))
             elif made and not made[-1].wire:
-                made[-1] = Message("tool", (*made[-1].parts, part))
+                made[-1] = ChatMessage("tool", (*made[-1].parts, part))
             else:
-                made.append(Message("tool", (part,)))
+                made.append(ChatMessage("tool", (part,)))
         return made
 
 
-def _distinct(messages: Sequence[Message]) -> list[Message]:
+def _with_distinct_parts(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     """The same, with no part in two places, so that parts can be told apart."""
     parts = [id(part) for message in messages for part in message.parts]
     if len(set(parts)) == len(parts):
@@ -205,20 +209,20 @@ def _distinct(messages: Sequence[Message]) -> list[Message]:
     return [structs.replace(message, parts=tuple(map(copy, message.parts))) for message in messages]
 
 
-def _results(messages: Sequence[Message]) -> list[Part]:
+def _result_parts(messages: Sequence[ChatMessage]) -> list[ChatPart]:
     return [part for message in messages for part in message.parts if part.kind == "result"]
 
 
-def _calls(run: _Run, call_id: str) -> bool:
+def _has_call(run: _AnswerRun, call_id: str) -> bool:
     return any(call.call_id == call_id for call in run.calls)
 
 
-def _best(found: list[tuple[int, Part]]) -> tuple[int, Part]:
+def _best_result(found: list[tuple[int, ChatPart]]) -> tuple[int, ChatPart]:
     """The first success, else the first."""
     return next((one for one in found if not one[1].is_error), found[0])
 
 
-def _without(message: Message, gone: set[int]) -> Message | None:
+def _without_parts(message: ChatMessage, gone: set[int]) -> ChatMessage | None:
     """The message without some of its parts; None when nothing is left."""
     kept = tuple(part for part in message.parts if id(part) not in gone)
     if len(kept) == len(message.parts):

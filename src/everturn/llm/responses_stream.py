@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import structs
 
 from everturn.llm import Delta, Reply
-from everturn.llm.wire import Failed, Failure, Garbled, decoded, word
+from everturn.llm.wire import GarbledAnswer, StreamFailed, WireFailure, decode_json, word
 
 #: What a piece is added to: the member of the item, the member of the event with the place in it, the text's name there.
 _PIECES: dict[str, tuple[str, str, str, str]] = {
@@ -26,13 +26,13 @@ _ARGUMENTS = {
     "response.custom_tool_call_input.delta": "input",
 }
 _ENDS = {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
-_SHOWN = ("function_call", "custom_tool_call")
+_SHOWN_ITEMS = ("function_call", "custom_tool_call")
 
 
-class Assembly:
+class ResponsesAssembly:
     """See `wire.Assembly`."""
 
-    def __init__(self, read: Callable[[Any], Reply], failure: Callable[[Any], Failure | None]) -> None:
+    def __init__(self, read: Callable[[Any], Reply], failure: Callable[[Any], WireFailure | None]) -> None:
         self.is_done = self.has_begun = False
         self._read, self._failure = read, failure
         self._response: dict[str, Any] = {}
@@ -42,14 +42,14 @@ class Assembly:
         """See `wire.Assembly`."""
         if data.strip() == "[DONE]":
             return []
-        event = decoded(data)
+        event = decode_json(data)
         kind = word(event.get("type"))
         if kind == "error":
-            raise Failed(self._failure({"error": event.get("error") or event}) or Failure("error", "", False))
+            raise StreamFailed(self._failure({"error": event.get("error") or event}) or WireFailure("error", "", False))
         if kind in _ENDS:
             return self._ended(event)
         if kind in ("response.created", "response.in_progress", "response.queued"):
-            self._response = _object(event, "response")
+            self._response = _event_object(event, "response")
         elif kind in ("response.output_item.added", "response.output_item.done"):
             return self._item(event, kind.endswith("added"))
         elif kind in _PIECES or kind in _ARGUMENTS:
@@ -65,35 +65,35 @@ class Assembly:
         return made if self.is_done else structs.replace(made, stop="cut")
 
     def _ended(self, event: dict[str, Any]) -> list[Delta]:
-        self._response = _object(event, "response")
+        self._response = _event_object(event, "response")
         if event["type"] == "response.failed":
-            raise Failed(self._failure(self._response) or Failure("failed", "", False))
+            raise StreamFailed(self._failure(self._response) or WireFailure("failed", "", False))
         self.is_done = True
         return []
 
     def _item(self, event: dict[str, Any], is_new: bool) -> list[Delta]:
-        item = _object(event, "item")
-        self._items[_index(event, "output_index")] = item
+        item = _event_object(event, "item")
+        self._items[_event_index(event, "output_index")] = item
         self.has_begun = True
-        if is_new and item.get("type") in _SHOWN:
+        if is_new and item.get("type") in _SHOWN_ITEMS:
             return [Delta("call", "", word(item.get("call_id")), word(item.get("name")))]
         return []
 
     def _piece(self, event: dict[str, Any], kind: str) -> list[Delta]:
         text = word(event.get("delta"))
-        item = self._items.get(_index(event, "output_index"))
+        item = self._items.get(_event_index(event, "output_index"))
         if item is None:
-            raise Garbled("a piece of an item that did not begin")
+            raise GarbledAnswer("a piece of an item that did not begin")
         if kind in _ARGUMENTS:
             member = _ARGUMENTS[kind]
             item[member] = word(item.get(member)) + text
             return [Delta("call", text, word(item.get("call_id")), word(item.get("name")))]
         member, place, block, shown = _PIECES[kind]
-        _add(item, member, _index(event, place), block, text)
+        _add_text(item, member, _event_index(event, place), block, text)
         return [Delta(shown, text)]
 
 
-def _add(item: dict[str, Any], member: str, place: int, kind: str, text: str) -> None:
+def _add_text(item: dict[str, Any], member: str, place: int, kind: str, text: str) -> None:
     blocks = item.get(member)
     blocks = list(blocks) if isinstance(blocks, list) else []
     name = "refusal" if kind == "refusal" else "text"
@@ -105,15 +105,15 @@ def _add(item: dict[str, Any], member: str, place: int, kind: str, text: str) ->
     item[member] = blocks
 
 
-def _object(event: dict[str, Any], name: str) -> dict[str, Any]:
+def _event_object(event: dict[str, Any], name: str) -> dict[str, Any]:
     value = event.get(name)
     if not isinstance(value, dict):
-        raise Garbled(f"an event has no {name}")
+        raise GarbledAnswer(f"an event has no {name}")
     return dict(value)
 
 
-def _index(event: dict[str, Any], name: str) -> int:
+def _event_index(event: dict[str, Any], name: str) -> int:
     index = event.get(name)
     if not isinstance(index, int) or index < 0:
-        raise Garbled(f"an event has no {name}")
+        raise GarbledAnswer(f"an event has no {name}")
     return index

@@ -20,7 +20,7 @@ _ROLES = ("user", "assistant", "system")
 Found = tuple[str, str, str]
 
 
-class _Turn(Struct):
+class _RoleRun(Struct):
     """Neighbours of one role."""
 
     role: str
@@ -33,47 +33,47 @@ class _Turn(Struct):
         return [block for block in self.blocks if block.get("type") == kind]
 
 
-def broken(body: Mapping[str, Any]) -> Iterator[Found]:
+def broken_rules(body: Mapping[str, Any]) -> Iterator[Found]:
     """Each rule that is broken: name, place, sentence."""
     messages = [one for one in body.get("messages") or () if isinstance(one, dict)]
     if not messages:
         yield "no_messages", "messages", "at least one message is required"
         return
     for place, message in enumerate(messages):
-        yield from _contents(message, f"messages.{place}", place == len(messages) - 1)
-    turns = _merged(messages)
-    yield from _tools(turns, body)
-    yield from _ids(turns)
+        yield from _check_contents(message, f"messages.{place}", place == len(messages) - 1)
+    turns = _merge_neighbours(messages)
+    yield from _check_tools(turns, body)
+    yield from _check_ids(turns)
     for place, turn in enumerate(turns):
-        yield from _pairs(
+        yield from _check_pairs(
             turn, turns[place - 1] if place else None, turns[place + 1] if turn is not turns[-1] else None
         )
         if turn.role == "assistant":
-            yield from _thoughts(turn)
-            yield from _server_tools(turn)
-    yield from _end(turns, body)
+            yield from _check_thoughts(turn)
+            yield from _check_server_tools(turn)
+    yield from _check_end(turns, body)
 
 
-def _blocks(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _message_blocks(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     content = message.get("content")
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
-def _merged(messages: list[dict[str, Any]]) -> list[_Turn]:
-    turns: list[_Turn] = []
+def _merge_neighbours(messages: list[dict[str, Any]]) -> list[_RoleRun]:
+    turns: list[_RoleRun] = []
     for place, message in enumerate(messages):
         if turns and turns[-1].role == message.get("role"):
-            turns[-1].blocks += _blocks(message)
+            turns[-1].blocks += _message_blocks(message)
         else:
-            turns.append(_Turn(word(message.get("role")), f"messages.{place}", _blocks(message)))
+            turns.append(_RoleRun(word(message.get("role")), f"messages.{place}", _message_blocks(message)))
     turns[-1].is_last = True
     return turns
 
 
-def _contents(message: Mapping[str, Any], where: str, is_last: bool) -> Iterator[Found]:
-    role, blocks = message.get("role"), _blocks(message)
+def _check_contents(message: Mapping[str, Any], where: str, is_last: bool) -> Iterator[Found]:
+    role, blocks = message.get("role"), _message_blocks(message)
     if role not in _ROLES:
         yield "role", where, "the role must be user or assistant"
     if not blocks and not (is_last and role == "assistant"):
@@ -86,13 +86,13 @@ def _contents(message: Mapping[str, Any], where: str, is_last: bool) -> Iterator
         yield "wrong_role", where, "results belong into a message of the user"
 
 
-def _tools(turns: list[_Turn], body: Mapping[str, Any]) -> Iterator[Found]:
+def _check_tools(turns: list[_RoleRun], body: Mapping[str, Any]) -> Iterator[Found]:
     uses = any(turn.of("tool_use") or turn.of("tool_result") for turn in turns)
     if uses and not body.get("tools"):
         yield "no_tools", "tools", "a request with calls or results in it must define tools"
 
 
-def _ids(turns: list[_Turn]) -> Iterator[Found]:
+def _check_ids(turns: list[_RoleRun]) -> Iterator[Found]:
     seen: set[str] = set()
     for turn in turns:
         for call in turn.of("tool_use"):
@@ -106,7 +106,7 @@ def _ids(turns: list[_Turn]) -> Iterator[Found]:
             seen.add(call_id)
 
 
-def _pairs(turn: _Turn, before: _Turn | None, after: _Turn | None) -> Iterator[Found]:
+def _check_pairs(turn: _RoleRun, before: _RoleRun | None, after: _RoleRun | None) -> Iterator[Found]:
     answered = {word(one.get("tool_use_id")) for one in after.of("tool_result")} if after is not None else set()
     for call_id in [word(one.get("id")) for one in turn.of("tool_use")]:
         if call_id not in answered:
@@ -123,7 +123,7 @@ def _pairs(turn: _Turn, before: _Turn | None, after: _Turn | None) -> Iterator[F
         yield "results_first", turn.where, "results must come before anything else"
 
 
-def _thoughts(turn: _Turn) -> Iterator[Found]:
+def _check_thoughts(turn: _RoleRun) -> Iterator[Found]:
     if turn.blocks and turn.blocks[-1].get("type") in _THOUGHTS:
         yield "ends_on_thinking", turn.where, "the last block of the assistant must not be a thought"
     for block in turn.blocks:
@@ -132,7 +132,7 @@ def _thoughts(turn: _Turn) -> Iterator[Found]:
             yield "unsigned_thinking", turn.where, "a thought must keep its signature"
 
 
-def _server_tools(turn: _Turn) -> Iterator[Found]:
+def _check_server_tools(turn: _RoleRun) -> Iterator[Found]:
     """Tools that run over there have call and result in one message; a paused answer may still wait for one."""
     called = [word(one.get("id")) for one in turn.of("server_tool_use")]
     answered = [word(block.get("tool_use_id")) for block in turn.blocks if is_server_result(block)]
@@ -148,7 +148,7 @@ def is_server_result(block: Mapping[str, Any]) -> bool:
     return kind.endswith("_tool_result") and kind != "mcp_tool_result" and "tool_use_id" in block
 
 
-def _end(turns: list[_Turn], body: Mapping[str, Any]) -> Iterator[Found]:
+def _check_end(turns: list[_RoleRun], body: Mapping[str, Any]) -> Iterator[Found]:
     last = turns[-1]
     paused = last.blocks and last.blocks[-1].get("type") not in ("text", "tool_use", *_THOUGHTS)
     if last.role == "assistant" and not paused:

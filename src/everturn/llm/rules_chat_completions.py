@@ -11,7 +11,7 @@ _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 Found = tuple[str, str, str]
 
 
-def broken(body: Mapping[str, Any]) -> Iterator[Found]:
+def broken_rules(body: Mapping[str, Any]) -> Iterator[Found]:
     """Each rule that is broken: name, place, sentence."""
     messages = [one for one in body.get("messages") or () if isinstance(one, dict)]
     if not messages:
@@ -22,18 +22,18 @@ def broken(body: Mapping[str, Any]) -> Iterator[Found]:
     for place, message in enumerate(messages):
         where = f"messages.{place}"
         if message.get("role") == "tool":
-            yield from _result(message, where, open_calls, answered)
+            yield from _check_result(message, where, open_calls, answered)
             continue
-        yield from _unanswered(open_calls, answered, where)
-        yield from _content(message, where)
-        yield from _calls(message, where)
-        open_calls, answered = _ids(message), set()
-    yield from _unanswered(open_calls, answered, "messages")
+        yield from _check_answered(open_calls, answered, where)
+        yield from _check_content(message, where)
+        yield from _check_calls(message, where)
+        open_calls, answered = _call_ids(message), set()
+    yield from _check_answered(open_calls, answered, "messages")
     if messages[-1].get("role") == "assistant" and not open_calls:
         yield "ends_on_assistant", f"messages.{len(messages) - 1}", "the last message must not be one of the assistant"
 
 
-def _result(message: Mapping[str, Any], where: str, open_calls: list[str], answered: set[str]) -> Iterator[Found]:
+def _check_result(message: Mapping[str, Any], where: str, open_calls: list[str], answered: set[str]) -> Iterator[Found]:
     call_id = word(message.get("tool_call_id"))
     if call_id not in open_calls:
         yield "no_call", where, f"result {call_id} follows no message with such a call"
@@ -44,13 +44,13 @@ def _result(message: Mapping[str, Any], where: str, open_calls: list[str], answe
     answered.add(call_id)
 
 
-def _unanswered(open_calls: list[str], answered: set[str], where: str) -> Iterator[Found]:
+def _check_answered(open_calls: list[str], answered: set[str], where: str) -> Iterator[Found]:
     for call_id in open_calls:
         if call_id not in answered:
             yield "no_result", where, f"call {call_id} has no result immediately after its message"
 
 
-def _content(message: Mapping[str, Any], where: str) -> Iterator[Found]:
+def _check_content(message: Mapping[str, Any], where: str) -> Iterator[Found]:
     role, content = message.get("role"), message.get("content")
     if role not in _ROLES:
         yield "role", where, "the role must be system, user, assistant or tool"
@@ -61,7 +61,7 @@ def _content(message: Mapping[str, Any], where: str) -> Iterator[Found]:
         yield "empty_message", where, "a message must have a content"
 
 
-def _calls(message: Mapping[str, Any], where: str) -> Iterator[Found]:
+def _check_calls(message: Mapping[str, Any], where: str) -> Iterator[Found]:
     calls = message.get("tool_calls")
     if calls is None:
         return
@@ -69,7 +69,7 @@ def _calls(message: Mapping[str, Any], where: str) -> Iterator[Found]:
         yield "empty_calls", where, "a list of calls must not be empty"
     if message.get("role") != "assistant":
         yield "wrong_role", where, "only the assistant calls"
-    ids = _ids(message)
+    ids = _call_ids(message)
     for call_id in sorted({one for one in ids if ids.count(one) > 1}):
         yield "repeated_id", where, f"two calls of one message have the id {call_id}"
     for call in calls:
@@ -81,6 +81,6 @@ def _calls(message: Mapping[str, Any], where: str) -> Iterator[Found]:
             yield "bad_id", where, "a call must have an id"
 
 
-def _ids(message: Mapping[str, Any]) -> list[str]:
+def _call_ids(message: Mapping[str, Any]) -> list[str]:
     calls = message.get("tool_calls")
     return [word(call.get("id")) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []

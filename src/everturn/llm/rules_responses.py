@@ -17,23 +17,23 @@ _OUTPUT = "_output"
 Found = tuple[str, str, str]
 
 
-def broken(body: Mapping[str, Any]) -> Iterator[Found]:
+def broken_rules(body: Mapping[str, Any]) -> Iterator[Found]:
     """Each rule that is broken: name, place, sentence."""
     given = body.get("input")
     goes_on = bool(body.get("previous_response_id") or body.get("conversation") or body.get("prompt"))
     if not given and not goes_on:
         yield "no_messages", "input", "there must be an input"
     items = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
-    yield from _pairs(items, goes_on)
-    yield from _ids(items)
+    yield from _check_pairs(items, goes_on)
+    yield from _check_item_ids(items)
     for place, item in enumerate(items):
         where = f"input.{place}"
-        yield from _shape(item, where)
+        yield from _check_shape(item, where)
         if item.get("type") == "reasoning":
-            yield from _thought(item, items[place + 1 : place + 2], where, body)
+            yield from _check_thought(item, items[place + 1 : place + 2], where, body)
 
 
-def answers(item: Mapping[str, Any]) -> bool:
+def is_from_model(item: Mapping[str, Any]) -> bool:
     """Whether an item is something the model said or did."""
     kind = word(item.get("type"))
     if kind in ("", "message"):
@@ -41,7 +41,7 @@ def answers(item: Mapping[str, Any]) -> bool:
     return not (kind.endswith(_OUTPUT) or kind in ("item_reference", "mcp_approval_response"))
 
 
-def _pairs(items: list[dict[str, Any]], goes_on: bool) -> Iterator[Found]:
+def _check_pairs(items: list[dict[str, Any]], goes_on: bool) -> Iterator[Found]:
     calls: dict[tuple[str, str], int] = {}
     outputs: dict[tuple[str, str], int] = {}
     for place, item in enumerate(items):
@@ -61,7 +61,7 @@ def _pairs(items: list[dict[str, Any]], goes_on: bool) -> Iterator[Found]:
         yield "no_result", f"input.{calls[pair]}", f"call {pair[1]} has no result"
 
 
-def _ids(items: list[dict[str, Any]]) -> Iterator[Found]:
+def _check_item_ids(items: list[dict[str, Any]]) -> Iterator[Found]:
     seen: set[str] = set()
     for place, item in enumerate(items):
         item_id = word(item.get("id"))
@@ -70,7 +70,7 @@ def _ids(items: list[dict[str, Any]]) -> Iterator[Found]:
         seen.add(item_id)
 
 
-def _shape(item: Mapping[str, Any], where: str) -> Iterator[Found]:
+def _check_shape(item: Mapping[str, Any], where: str) -> Iterator[Found]:
     kind = word(item.get("type"))
     if kind in ("", "message"):
         if item.get("role") not in ("user", "assistant", "system", "developer"):
@@ -83,10 +83,10 @@ def _shape(item: Mapping[str, Any], where: str) -> Iterator[Found]:
         yield "bad_call", where, "a call must have a name, an id and a text as its arguments"
 
 
-def _thought(
+def _check_thought(
     item: Mapping[str, Any], after: list[dict[str, Any]], where: str, body: Mapping[str, Any]
 ) -> Iterator[Found]:
-    if not after or not answers(after[0]):
+    if not after or not is_from_model(after[0]):
         yield "ends_on_thinking", where, "a thought must be followed by what came of it"
     if body.get("store") is False and not item.get("encrypted_content"):
         yield "unsigned_thinking", where, "a thought that is not stored over there must bring its encrypted content"

@@ -13,14 +13,14 @@ from msgspec import Struct
 _END = re.compile(rb"\r\n|\r|\n")
 
 
-class Event(Struct, frozen=True):
+class ServerEvent(Struct, frozen=True):
     """One event: its type and its data."""
 
     name: str
     data: str
 
 
-class Events:
+class ServerEventStream:
     """Reads one stream piece by piece. The work follows the bytes, however long a line is."""
 
     def __init__(self) -> None:
@@ -29,21 +29,21 @@ class Events:
         self._data: list[str] = []
         self._is_first = True
 
-    def feed(self, data: bytes) -> list[Event]:
+    def feed(self, data: bytes) -> list[ServerEvent]:
         """The events that are complete with this piece."""
         waits = self._pieces and self._pieces[-1].endswith(b"\r")
         if not waits and not _END.search(data):
             self._pieces += [data] if data else []
             return []
-        lines, rest = _lines(b"".join([*self._pieces, data]))
+        lines, rest = _split_lines(b"".join([*self._pieces, data]))
         self._pieces = [rest] if rest else []
         return [event for line in lines for event in self._line(line)]
 
-    def last(self) -> list[Event]:
+    def last(self) -> list[ServerEvent]:
         """At the end of a stream: the event whose empty line did not come. It may be half of one."""
         return self.feed(b"\n\n\n")
 
-    def _line(self, line: bytes) -> list[Event]:
+    def _line(self, line: bytes) -> list[ServerEvent]:
         text = line.decode("utf-8", "replace")
         if self._is_first:
             text, self._is_first = text.removeprefix("\ufeff"), False
@@ -57,13 +57,13 @@ class Events:
             self._name = value
         return []
 
-    def _ended(self) -> list[Event]:
+    def _ended(self) -> list[ServerEvent]:
         name, data = self._name, self._data
         self._name, self._data = "", []
-        return [Event(name or "message", "\n".join(data))] if data else []
+        return [ServerEvent(name or "message", "\n".join(data))] if data else []
 
 
-def _lines(data: bytes) -> tuple[list[bytes], bytes]:
+def _split_lines(data: bytes) -> tuple[list[bytes], bytes]:
     """Whole lines, and what may still grow. A CR at the very end waits: an LF may follow."""
     lines, start = [], 0
     for end in _END.finditer(data):

@@ -14,36 +14,38 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from everturn.llm import Message, Part
-from everturn.llm.pictures import Picture, block_of, pictures_of
+from everturn.llm import ChatMessage, ChatPart
+from everturn.llm.pictures import ChatPicture, block_of, pictures_of
 
 _PREFIXES = {"anthropic_messages": "toolu_", "chat_completions": "call_", "responses": "call_"}
-_KNOWN = re.compile(r"^(toolu_|call_|fc_|functions\.)")
+_KNOWN_PREFIX = re.compile(r"^(toolu_|call_|fc_|functions\.)")
 _FITS = re.compile(r"[A-Za-z0-9_-]{1,34}")
 _LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-class Translated(Struct, frozen=True):
+class HistoryTranslation(Struct, frozen=True):
     """A history for another wire format, and what could not go with it."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[ChatMessage, ...]
     dropped: list[str]  # one sentence for each piece
     ids: dict[str, str]  # new id of a call → the id it had
 
 
-def translate(messages: Sequence[Message], from_wire: str, to_wire: str, nine: bool = False) -> Translated:
+def translate_history(
+    messages: Sequence[ChatMessage], from_wire: str, to_wire: str, nine: bool = False
+) -> HistoryTranslation:
     """The history for `to_wire`. Messages that came from neither format are our own and fit everywhere.
 
     `nine`: ids of nine letters and digits, which is all that some servers of the chat form take.
     """
     if from_wire == to_wire and not nine:
-        return Translated(tuple(messages), [], {})
-    work = _Translation(to_wire, nine)
+        return HistoryTranslation(tuple(messages), [], {})
+    work = _HistoryTranslator(to_wire, nine)
     made = [one for message in messages for one in work.message(message)]
-    return Translated(tuple(_paired(_joined(made))), work.dropped, work.ids)
+    return HistoryTranslation(tuple(_pair_results(_join_answers(made))), work.dropped, work.ids)
 
 
-class _Translation:
+class _HistoryTranslator:
     """One history on its way."""
 
     def __init__(self, to_wire: str, nine: bool) -> None:
@@ -52,28 +54,28 @@ class _Translation:
         self.ids: dict[str, str] = {}
         self._given: dict[str, str] = {}  # the id a call had → its new one, as of here
 
-    def message(self, message: Message) -> Iterator[Message]:
+    def message(self, message: ChatMessage) -> Iterator[ChatMessage]:
         """The messages that one becomes: results first, since some formats have them in messages of their own."""
         parts = [made for part in message.parts for made in self._part(part, message)]
-        behind = [shown for part in message.parts if part.kind == "result" for shown in self._behind(part)]
+        behind = [shown for part in message.parts if part.kind == "result" for shown in self._result_images(part)]
         results = [part for part in parts if part.kind == "result"]
         others = [part for part in parts if part.kind != "result"] + behind
         if results:
-            yield Message("tool", tuple(results))
+            yield ChatMessage("tool", tuple(results))
         if others:
             yield self._made("user" if results else message.role, others)
 
-    def _made(self, role: str, parts: list[Part]) -> Message:
+    def _made(self, role: str, parts: list[ChatPart]) -> ChatMessage:
         """Of our own making, unless there is an image: only a format's own message can hold one."""
         if role in ("system", "developer") and self._wire == "anthropic_messages":
             self.dropped.append("the role of a system message within the history: its words go as the user's")
         role = role if role in ("assistant", "system", "developer") else "user"
         if not any(part.kind == "image" and part.raw is not None for part in parts):
-            return Message(role, tuple(parts))
+            return ChatMessage(role, tuple(parts))
         raw = None if self._wire == "responses" else {"role": role, "content": []}
-        return Message(role, tuple(parts), wire=self._wire, raw=raw)
+        return ChatMessage(role, tuple(parts), wire=self._wire, raw=raw)
 
-    def _part(self, part: Part, message: Message) -> Iterator[Part]:
+    def _part(self, part: ChatPart, message: ChatMessage) -> Iterator[ChatPart]:
         if part.kind == "thinking":
             if part.raw is not None or message.wire:
                 self.dropped.append(f"a thought that only {message.wire or 'its provider'} can read")
@@ -84,29 +86,29 @@ class _Translation:
             yield structs.replace(part, call_id=self._call_id(part.call_id), arguments=given, raw=None)
         elif part.kind == "result":
             call_id = self._given.get(part.call_id, part.call_id)
-            yield structs.replace(part, call_id=call_id, text=_words(part), raw=None)
+            yield structs.replace(part, call_id=call_id, text=_result_text(part), raw=None)
         elif part.kind == "text":
             yield structs.replace(part, raw=None)
         else:
             self.dropped.append(
-                f"a block of the kind {_kind(part.raw)}, which only {message.wire or 'its format'} knows"
+                f"a block of the kind {_raw_kind(part.raw)}, which only {message.wire or 'its format'} knows"
             )
 
-    def _images(self, part: Part) -> Iterator[Part]:
+    def _images(self, part: ChatPart) -> Iterator[ChatPart]:
         for shown in pictures_of(part):
             if shown is None:
                 self.dropped.append("an image that is stored with its provider")
-                yield Part("text", "[image]")
+                yield ChatPart("text", "[image]")
             else:
                 yield self._image(shown)
 
-    def _image(self, shown: Picture) -> Part:
+    def _image(self, shown: ChatPicture) -> ChatPart:
         block = block_of(shown, self._wire)
         if self._wire == "responses":
-            return Part("image", raw={"type": "message", "role": "user", "content": [block]})
-        return Part("image", raw=block)
+            return ChatPart("image", raw={"type": "message", "role": "user", "content": [block]})
+        return ChatPart("image", raw=block)
 
-    def _behind(self, part: Part) -> Iterator[Part]:
+    def _result_images(self, part: ChatPart) -> Iterator[ChatPart]:
         """The images of a result."""
         for shown in pictures_of(part):
             if shown is None:
@@ -127,26 +129,26 @@ class _Translation:
         digest = hashlib.sha256(f"{old} {number}".encode("utf-8", "replace")).digest()
         if self._nine:
             return "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:9])
-        bare = _KNOWN.sub("", old)
+        bare = _KNOWN_PREFIX.sub("", old)
         fits = number == 0 and _FITS.fullmatch(bare)
         return _PREFIXES.get(self._wire, "call_") + (bare if fits else digest.hex()[:24])
 
 
-def _words(part: Part) -> str:
+def _result_text(part: ChatPart) -> str:
     """What a tool gave back, with a word about the images that go behind it."""
     seen = any(shown is not None for shown in pictures_of(part))
     return "\n".join(filter(None, [part.text, "[image, see below]" if seen else ""]))
 
 
-def _kind(raw: Any) -> str:
+def _raw_kind(raw: Any) -> str:
     content = raw.get("content") if isinstance(raw, dict) else None
     inner = content[0] if isinstance(content, list) and content and isinstance(content[0], dict) else raw
     return str(inner.get("type", "unknown")) if isinstance(inner, dict) else "unknown"
 
 
-def _joined(messages: Sequence[Message]) -> list[Message]:
+def _join_answers(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     """Neighbours of the assistant as one message, so that its calls stand together."""
-    made: list[Message] = []
+    made: list[ChatMessage] = []
     for message in messages:
         last = made[-1] if made else None
         if last is not None and last.role == message.role == "assistant" and not (last.wire or message.wire):
@@ -156,10 +158,10 @@ def _joined(messages: Sequence[Message]) -> list[Message]:
     return made
 
 
-def _paired(messages: list[Message]) -> Iterator[Message]:
+def _pair_results(messages: list[ChatMessage]) -> Iterator[ChatMessage]:
     """Each result right behind the answer that called. One format lets them stand further on, the others do not."""
     calls = {part.call_id for message in messages for part in message.parts if part.kind == "call"}
-    results: dict[str, list[Part]] = {}
+    results: dict[str, list[ChatPart]] = {}
     for message in messages:
         for part in message.parts:
             if part.kind == "result" and part.call_id in calls:
@@ -170,4 +172,4 @@ def _paired(messages: list[Message]) -> Iterator[Message]:
             yield message if len(kept) == len(message.parts) else structs.replace(message, parts=kept)
         found = [one for part in message.parts if part.kind == "call" for one in results.pop(part.call_id, [])]
         if found:
-            yield Message("tool", tuple(found))
+            yield ChatMessage("tool", tuple(found))

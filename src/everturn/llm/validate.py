@@ -19,9 +19,9 @@ MODEL_DEPENDENT = frozenset({"ends_on_assistant"})
 #: (rule, where, sentence)
 Found = tuple[str, str, str]
 _RULES: dict[str, Callable[[Mapping[str, Any]], Iterable[Found]]] = {
-    "anthropic_messages": rules_anthropic_messages.broken,
-    "chat_completions": rules_chat_completions.broken,
-    "responses": rules_responses.broken,
+    "anthropic_messages": rules_anthropic_messages.broken_rules,
+    "chat_completions": rules_chat_completions.broken_rules,
+    "responses": rules_responses.broken_rules,
 }
 
 
@@ -33,12 +33,12 @@ class Violation(Struct, frozen=True):
     sentence: str
 
 
-def validate(wire: str, body: Mapping[str, Any]) -> list[Violation]:
+def validate_request(wire: str, body: Mapping[str, Any]) -> list[Violation]:
     """Every rule of the wire format that the request breaks, in the order of the request. Nothing for other formats."""
     rules = _RULES.get(wire)
     return [Violation(*found) for found in rules(body)] if rules is not None else []
 
 
-def refused(wire: str, body: Mapping[str, Any]) -> list[Violation]:
+def certain_violations(wire: str, body: Mapping[str, Any]) -> list[Violation]:
     """The same without what only some models refuse."""
-    return [one for one in validate(wire, body) if one.rule not in MODEL_DEPENDENT]
+    return [one for one in validate_request(wire, body) if one.rule not in MODEL_DEPENDENT]

@@ -1,6 +1,6 @@
 """What a wire format is: the words of one provider's interface, without any input or output.
 
-A format is one module with the members of `Wire`: where requests go, what a `Request` looks like there, how an answer is
+A format is one module with the members of `Wire`: where requests go, what a `ModelRequest` looks like there, how an answer is
 read, whole or as a stream of events. `http` does the talking. What a provider sent is kept in `raw`, so that
 `history(message(x)) == [x]` for every message `x` of that format.
 """
@@ -15,14 +15,14 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
-from everturn.llm import Delta, Message, Part, Reply, Request
+from everturn.llm import ChatMessage, ChatPart, Delta, ModelRequest, Reply
 
 
-class Garbled(ValueError):
+class GarbledAnswer(ValueError):
     """An answer that is not in the format; the text says what is wrong with it, never what it says."""
 
 
-class Failure(Struct, frozen=True):
+class WireFailure(Struct, frozen=True):
     """What a server said instead of an answer."""
 
     kind: str  # its own word, such as overloaded_error
@@ -30,22 +30,22 @@ class Failure(Struct, frozen=True):
     passes: bool  # asking again later may help
 
 
-class Failed(Exception):
+class StreamFailed(Exception):
     """A failure in the middle of a stream."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: WireFailure) -> None:
         self.failure = failure
         super().__init__(failure.kind)
 
 
-class Assembly(Protocol):
+class ReplyAssembly(Protocol):
     """Puts a streamed answer together."""
 
     is_done: bool  # the format's own end has come
     has_begun: bool  # something of the answer has come
 
     def feed(self, data: str) -> list[Delta]:
-        """The data of one event. Raises `Garbled` and `Failed`."""
+        """The data of one event. Raises `GarbledAnswer` and `StreamFailed`."""
 
     def reply(self) -> Reply:
         """The answer so far; its `stop` is `cut` when the end has not come."""
@@ -60,33 +60,33 @@ class Wire(Protocol):
     def headers(self, key: str) -> dict[str, str]:
         """What goes with every request; `key` may be empty."""
 
-    def body(self, request: Request, stream: bool = False) -> dict[str, Any]:
+    def body(self, request: ModelRequest, stream: bool = False) -> dict[str, Any]:
         """The request as it is sent."""
 
-    def message(self, wire: Mapping[str, Any]) -> Message:
+    def message(self, wire: Mapping[str, Any]) -> ChatMessage:
         """A message of a history."""
 
-    def history(self, message: Message) -> list[dict[str, Any]]:
+    def history(self, message: ChatMessage) -> list[dict[str, Any]]:
         """The messages that one becomes: itself where it came from this format."""
 
     def read(self, response: Any) -> Reply:
-        """A whole answer. Raises `Garbled`."""
+        """A whole answer. Raises `GarbledAnswer`."""
 
-    def failure(self, response: Any) -> Failure | None:
+    def failure(self, response: Any) -> WireFailure | None:
         """What the body of a failed request says, when it says something."""
 
-    def assembly(self) -> Assembly:
+    def assembly(self) -> ReplyAssembly:
         """For one streamed answer."""
 
 
-def decoded(data: str | bytes) -> dict[str, Any]:
-    """A JSON object, or `Garbled`."""
+def decode_json(data: str | bytes) -> dict[str, Any]:
+    """A JSON object, or `GarbledAnswer`."""
     try:
         value = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        value = _forgiving(data)
+        value = _decode_forgivingly(data)
     if not isinstance(value, dict):
-        raise Garbled("it is no JSON object")
+        raise GarbledAnswer("it is no JSON object")
     return value
 
 
@@ -101,19 +101,23 @@ def arguments(text: str) -> Any:
     return value if isinstance(value, dict) else text
 
 
-def encoded(value: Any) -> str:
+def encode_json(value: Any) -> str:
     """The arguments of a call as text."""
     given = {} if value is None else value
     return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, separators=(",", ":"))
 
 
-def mended(value: Any) -> Any:
+def drop_lone_surrogates(value: Any) -> Any:
     """A value without halves of surrogate pairs, which cannot be sent or stored."""
     if isinstance(value, str):
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, list):
-        return [mended(one) for one in value]
-    return {mended(name): mended(one) for name, one in value.items()} if isinstance(value, dict) else value
+        return [drop_lone_surrogates(one) for one in value]
+    return (
+        {drop_lone_surrogates(name): drop_lone_surrogates(one) for name, one in value.items()}
+        if isinstance(value, dict)
+        else value
+    )
 
 
 def number(value: Any) -> int:
@@ -131,7 +135,7 @@ def fit_id(call_id: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", call_id) or "call"
 
 
-def shown(part: Part) -> str:
+def part_as_text(part: ChatPart) -> str:
     """A part as text, for a format that cannot hold it; nothing for what only its own provider can read."""
     if part.kind in ("text", "result"):
         return part.text
@@ -141,16 +145,16 @@ def shown(part: Part) -> str:
 def deltas(reply: Reply) -> list[Delta]:
     """A whole answer as if it had been streamed."""
     pieces = [
-        Delta(part.kind, encoded(part.arguments) if part.kind == "call" else part.text, part.call_id, part.name)
+        Delta(part.kind, encode_json(part.arguments) if part.kind == "call" else part.text, part.call_id, part.name)
         for part in reply.message.parts
         if part.kind in ("text", "thinking", "call")
     ]
     return [*pieces, Delta("end", reply=reply)]
 
 
-def _forgiving(data: str | bytes) -> Any:
+def _decode_forgivingly(data: str | bytes) -> Any:
     """Some servers cut an emoji in two between events: half of it is no reason to lose the answer."""
     try:
-        return mended(json.loads(data))
+        return drop_lone_surrogates(json.loads(data))
     except (ValueError, RecursionError):
-        raise Garbled("it is no JSON") from None
+        raise GarbledAnswer("it is no JSON") from None

@@ -11,25 +11,25 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from everturn.clock import Clock, now
-from everturn.errors import EverturnError, NothingFound, Usage
+from everturn.errors import EverturnError, NothingFound, UsageError
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session
-    from everturn.recall.meaning import Meaning
+    from everturn.recall.meaning import MeaningSearch
     from everturn.sources import Source
     from everturn.store import Store
 
 T = TypeVar("T")
 
 
-class Archive:
+class McpArchive:
     """One archive, and what "this session" and "this workspace" mean to whoever asks.
 
     `session` and `workspace` were given by whoever set the server up; `folder` is where it runs.
     """
 
     #: What a search needs to look at meaning too, by whoever set the server up; None: words alone.
-    meaning: Callable[[Store], Meaning | None] = staticmethod(lambda store: None)
+    meaning: Callable[[Store], MeaningSearch | None] = staticmethod(lambda store: None)
 
     def __init__(self, url: str, session: str = "", workspace: str = "", folder: str = "", clock: Clock = now) -> None:
         self.url, self.session, self.workspace, self.folder, self.clock = url, session, workspace, folder, clock
@@ -44,7 +44,7 @@ class Archive:
         was_open = self._store is not None
         try:
             return self._run(job)
-        except (NothingFound, Usage):
+        except (NothingFound, UsageError):
             raise
         except EverturnError:
             self.close()
@@ -55,9 +55,9 @@ class Archive:
     def current(self, store: Store) -> Session | None:
         """The session that is meant when none is named: the one given, else the newest of the given workspace."""
         if self.session:
-            from everturn.recall.sessions import resolve
+            from everturn.recall.sessions import resolve_session
 
-            return resolve(store, self.session)
+            return resolve_session(store, self.session)
         if self.workspace:
             from everturn.store import SessionFilter
 
@@ -72,14 +72,14 @@ class Archive:
             store.close()
 
     def _run(self, job: Callable[[Store], T]) -> T:
-        store = self._opened()
+        store = self._open_store()
         with store.reading():
             return job(store)
 
-    def _opened(self) -> Store:
-        from everturn.store.identity import identity
+    def _open_store(self) -> Store:
+        from everturn.store.identity import archive_identity
 
-        found = identity(self.url)
+        found = archive_identity(self.url)
         if self._store is not None and found != self._identity:
             self.close()  # another file lies in its place, or none
         if self._store is None:
@@ -100,6 +100,6 @@ def sources() -> Mapping[str, Source]:
 def clean(text: str) -> str:
     """Words of the archive as they may leave it: secrets masked, nothing that a terminal would act on."""
     from everturn.derive.printable import printable
-    from everturn.derive.redact import redact
+    from everturn.derive.redact import redact_text
 
-    return printable(redact(text))
+    return printable(redact_text(text))

@@ -18,14 +18,14 @@ TURNS = "everturn://session/{id}/turns/{first}-{last}"
 _HANDLE = re.compile(r"everturn://session/(?P<id>[^/]+)(?:/turns/(?P<first>[0-9]{1,9})-(?P<last>[0-9]{1,9}))?/?")
 
 
-def handle(native_id: str) -> str:
+def session_handle(native_id: str) -> str:
     """The handle of a session."""
     from urllib.parse import quote
 
     return f"everturn://session/{quote(native_id, safe='', errors='replace')}"
 
 
-def taken_apart(uri: str) -> tuple[str, int | None, int | None]:
+def parse_handle(uri: str) -> tuple[str, int | None, int | None]:
     """The session of a handle, and the first and last of its turns, from 1. Raises NothingFound."""
     from urllib.parse import unquote
 
@@ -38,4 +38,4 @@ def taken_apart(uri: str) -> tuple[str, int | None, int | None]:
 
 def session_name(text: str) -> str:
     """What a model gives for a session: an id or its beginning, @last, or a handle."""
-    return taken_apart(text)[0] if text.startswith("everturn://") else text
+    return parse_handle(text)[0] if text.startswith("everturn://") else text

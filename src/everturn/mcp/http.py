@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 from everturn import __version__
 from everturn.errors import EverturnError
-from everturn.mcp.archive import Archive
-from everturn.mcp.offers import INSTRUCTIONS, TITLE, Offers, Peer
-from everturn.mcp.rpc import Refused
+from everturn.mcp.archive import McpArchive
+from everturn.mcp.offers import INSTRUCTIONS, TITLE, McpServer, Peer
+from everturn.mcp.rpc import RpcError
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
     from pydantic import BaseModel
 
 HOST = "127.0.0.1"
-_NAMES = ("127.0.0.1", "localhost")
+_HOST_NAMES = ("127.0.0.1", "localhost")
 
 Handler = Callable[[Any, Any], Awaitable[Any]]
 
 
-def serve(archive: Archive, port: int, say: Callable[[str], None]) -> None:
+def serve(archive: McpArchive, port: int, say: Callable[[str], None]) -> None:
     """Serve until interrupted. Raises EverturnError when the SDK is not installed, or the port is taken."""
     try:
         import uvicorn
@@ -40,8 +40,8 @@ def serve(archive: Archive, port: int, say: Callable[[str], None]) -> None:
             "serving over HTTP needs the official MCP SDK (2.3 or newer), which is not installed; "
             "run: pip install 'everturn[mcp]'"
         ) from error
-    offers = Offers(archive)
-    listener = _listener(port)
+    offers = McpServer(archive)
+    listener = _open_listener(port)
     port = listener.getsockname()[1]
     with ThreadPoolExecutor(1, "everturn-mcp") as worker:
         app = application(offers, worker, port)
@@ -50,20 +50,20 @@ def serve(archive: Archive, port: int, say: Callable[[str], None]) -> None:
         worker.submit(offers.close)
 
 
-def application(offers: Offers, worker: ThreadPoolExecutor, port: int) -> Any:
+def application(offers: McpServer, worker: ThreadPoolExecutor, port: int) -> Any:
     """The ASGI application."""
     from mcp.server.transport_security import TransportSecuritySettings
 
-    hosts = [f"{name}:{port}" for name in _NAMES]
+    hosts = [f"{name}:{port}" for name in _HOST_NAMES]
     security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[f"http://{host}" for host in hosts])
-    return _server(offers, worker).streamable_http_app(transport_security=security, host=HOST)
+    return _make_server(offers, worker).streamable_http_app(transport_security=security, host=HOST)
 
 
-def _server(offers: Offers, worker: ThreadPoolExecutor) -> Server[Any]:
+def _make_server(offers: McpServer, worker: ThreadPoolExecutor) -> Server[Any]:
     import mcp_types as types
     from mcp.server.lowlevel import Server
 
-    answered = partial(_handler, offers, worker)
+    answered = partial(_make_handler, offers, worker)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of logging levels, which the handshake versions have and newer ones have not
         return Server(
@@ -83,7 +83,7 @@ def _server(offers: Offers, worker: ThreadPoolExecutor) -> Server[Any]:
         )
 
 
-def _handler(offers: Offers, worker: ThreadPoolExecutor, method: str, result: type[BaseModel]) -> Handler:
+def _make_handler(offers: McpServer, worker: ThreadPoolExecutor, method: str, result: type[BaseModel]) -> Handler:
     """The SDK's handler of a method: ours, in the thread of the archive."""
     import asyncio
 
@@ -94,13 +94,13 @@ def _handler(offers: Offers, worker: ThreadPoolExecutor, method: str, result: ty
         ask = partial(offers.answer, Peer(), method, given)
         try:
             return result.model_validate(await asyncio.get_running_loop().run_in_executor(worker, ask))
-        except Refused as refused:
+        except RpcError as refused:
             raise MCPError(refused.code, refused.message, refused.data) from refused
 
     return answer
 
 
-def _listener(port: int) -> socket.socket:
+def _open_listener(port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

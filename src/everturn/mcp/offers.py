@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from everturn import __version__
-from everturn.errors import EverturnError, NothingFound, Usage
+from everturn.errors import EverturnError, NothingFound, UsageError
 from everturn.mcp import rpc
-from everturn.mcp.archive import Archive
-from everturn.mcp.rpc import Refused
+from everturn.mcp.archive import McpArchive
+from everturn.mcp.rpc import RpcError
 
 #: The published versions of the protocol, newest first. A client that asks for another is offered the newest.
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -49,10 +49,10 @@ class Peer:
         self.level = "info"
 
 
-class Offers:
+class McpServer:
     """The methods over one archive."""
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: McpArchive) -> None:
         self.archive = archive
         self._at_hand: dict[str, Method] = {
             "ping": lambda params: {},
@@ -80,11 +80,11 @@ class Offers:
             return _set_level(peer, params)
         known = self._at_hand.get(method) or self._in_archive.get(method)
         if known is None:
-            raise Refused(rpc.METHOD_NOT_FOUND, f"there is no method {shown(method)}")
+            raise RpcError(rpc.METHOD_NOT_FOUND, f"there is no method {show_client_word(method)}")
         try:
             return known(params)
         except EverturnError as error:
-            raise _refusal(method, params, error) from error
+            raise _make_refusal(method, params, error) from error
 
     def close(self) -> None:
         """Let go of the archive."""
@@ -92,24 +92,24 @@ class Offers:
 
     # tools ------------------------------------------------------------------------------------------------------------
     def _tools(self, params: Params) -> dict[str, Any]:
-        from everturn.mcp.tools import all_tools, described
+        from everturn.mcp.tools import all_tools, describe_tool
 
         first_page(params)
-        return {"tools": [described(tool) for tool in all_tools().values()]}
+        return {"tools": [describe_tool(tool) for tool in all_tools().values()]}
 
     def _call(self, params: Params) -> dict[str, Any]:
-        from everturn.mcp.tools import call
+        from everturn.mcp.tools import call_tool
 
         arguments = params.get("arguments")
         if arguments is not None and not isinstance(arguments, dict):
-            raise Refused(rpc.INVALID_PARAMS, "arguments is a JSON object")
-        return call(self.archive, text_of(params, "name"), arguments or {})
+            raise RpcError(rpc.INVALID_PARAMS, "arguments is a JSON object")
+        return call_tool(self.archive, text_of(params, "name"), arguments or {})
 
     # resources --------------------------------------------------------------------------------------------------------
     def _resources(self, params: Params) -> dict[str, Any]:
         from everturn.mcp import resources
 
-        return resources.listed(self.archive, text_of(params, "cursor", ""))
+        return resources.list_resources(self.archive, text_of(params, "cursor", ""))
 
     def _templates(self, params: Params) -> dict[str, Any]:
         from everturn.mcp import resources
@@ -120,27 +120,27 @@ class Offers:
     def _read(self, params: Params) -> dict[str, Any]:
         from everturn.mcp import resources
 
-        return resources.read(self.archive, text_of(params, "uri"))
+        return resources.read_resource(self.archive, text_of(params, "uri"))
 
     # prompts ----------------------------------------------------------------------------------------------------------
     def _prompts(self, params: Params) -> dict[str, Any]:
         from everturn.mcp import prompts
 
         first_page(params)
-        return {"prompts": prompts.listed()}
+        return {"prompts": prompts.list_prompts()}
 
     def _prompt(self, params: Params) -> dict[str, Any]:
         from everturn.mcp import prompts
 
-        return prompts.get(self.archive, text_of(params, "name"), params.get("arguments") or {})
+        return prompts.get_prompt(self.archive, text_of(params, "name"), params.get("arguments") or {})
 
     def _complete(self, params: Params) -> dict[str, Any]:
         from everturn.mcp import completion
 
-        return completion.complete(self.archive, params)
+        return completion.complete_argument(self.archive, params)
 
 
-def shown(text: str) -> str:
+def show_client_word(text: str) -> str:
     """A word of the client as it may stand in an answer."""
     from everturn.derive.printable import one_line
 
@@ -153,14 +153,14 @@ def text_of(params: Params, key: str, default: str | None = None) -> str:
     if value is None:
         value = default
     if not isinstance(value, str):
-        raise Refused(rpc.INVALID_PARAMS, f"{key} is a string")
+        raise RpcError(rpc.INVALID_PARAMS, f"{key} is a string")
     return value
 
 
 def first_page(params: Params) -> None:
     """There is one page only, so no cursor of ours can have been sent."""
     if params.get("cursor"):
-        raise Refused(rpc.INVALID_PARAMS, "there is no such page; leave the cursor out")
+        raise RpcError(rpc.INVALID_PARAMS, "there is no such page; leave the cursor out")
 
 
 def _initialize(peer: Peer, params: Params) -> dict[str, Any]:
@@ -177,13 +177,15 @@ def _initialize(peer: Peer, params: Params) -> dict[str, Any]:
 def _set_level(peer: Peer, params: Params) -> dict[str, Any]:
     level = text_of(params, "level")
     if level not in LEVELS:
-        raise Refused(rpc.INVALID_PARAMS, f"a level is one of {', '.join(LEVELS)}")
+        raise RpcError(rpc.INVALID_PARAMS, f"a level is one of {', '.join(LEVELS)}")
     peer.level = level
     return {}
 
 
-def _refusal(method: str, params: Params, error: EverturnError) -> Refused:
+def _make_refusal(method: str, params: Params, error: EverturnError) -> RpcError:
     """The number that fits an error of ours."""
     if isinstance(error, NothingFound) and method == "resources/read":
-        return Refused(rpc.RESOURCE_NOT_FOUND, str(error), {"uri": params["uri"]})
-    return Refused(rpc.INVALID_PARAMS if isinstance(error, NothingFound | Usage) else rpc.INTERNAL_ERROR, str(error))
+        return RpcError(rpc.RESOURCE_NOT_FOUND, str(error), {"uri": params["uri"]})
+    return RpcError(
+        rpc.INVALID_PARAMS if isinstance(error, NothingFound | UsageError) else rpc.INTERNAL_ERROR, str(error)
+    )

@@ -7,47 +7,47 @@ what was cut is named by a call of that tool.
 from __future__ import annotations
 
 from everturn.derive.times import iso
-from everturn.mcp.archive import Archive, sources
-from everturn.mcp.handles import handle, session_name
+from everturn.mcp.archive import McpArchive, sources
+from everturn.mcp.handles import session_handle, session_name
 from everturn.model.archive import Session
 from everturn.recall.budget import cost
-from everturn.recall.framing import Clean, quoted, safe_line
-from everturn.recall.secrets import cleaner
-from everturn.recall.sessions import resolve
-from everturn.recall.tool import Answer, ConversationRecall
+from everturn.recall.framing import Clean, quote_for_model, safe_line
+from everturn.recall.secrets import archive_cleaner
+from everturn.recall.sessions import resolve_session
+from everturn.recall.tool import ConversationRecall, RecallAnswer
 from everturn.store import Store
 
-_WITH_HEAD = 600  # tokens a page must have for a head to be worth its room
+_LEAST_WITH_HEAD = 600  # tokens a page must have for a head to be worth its room
 
 
-def meant(archive: Archive, store: Store, name: str) -> Session:
+def find_session(archive: McpArchive, store: Store, name: str) -> Session:
     """The session of that name; without a name the current one, else the newest. Raises UnknownSession."""
     current = None if name else archive.current(store)
-    return current or resolve(store, session_name(name or "@last"))
+    return current or resolve_session(store, session_name(name or "@last"))
 
 
-def page(archive: Archive, store: Store, session: Session, first: int, last: int, tokens: int) -> Answer:
+def read_page(archive: McpArchive, store: Store, session: Session, first: int, last: int, tokens: int) -> RecallAnswer:
     """The turns from `first` to `last`, counted from 1, in at most so many tokens."""
-    clean = cleaner(store)
-    head = _head(store, session, clean) if tokens >= _WITH_HEAD else ""
+    clean = archive_cleaner(store)
+    head = _page_head(store, session, clean) if tokens >= _LEAST_WITH_HEAD else ""
     recall = ConversationRecall(store, sources(), None, clean, archive.clock, tokens - cost(head))
     answer = recall.answer(
-        {"action": "range", "start_turn": first, "end_turn": last, "query": pointer(session.native_id)}
+        {"action": "range", "start_turn": first, "end_turn": last, "query": session_pointer(session.native_id)}
     )
-    return Answer(head + answer.text, answer.status)
+    return RecallAnswer(head + answer.text, answer.status)
 
 
-def pointer(native_id: str) -> str:
+def session_pointer(native_id: str) -> str:
     """How a query names a session."""
     name = native_id.replace('"', "")
     return f'session:"{name}"' if any(char.isspace() for char in name) else f"session:{name}"
 
 
-def _head(store: Store, session: Session, clean: Clean) -> str:
+def _page_head(store: Store, session: Session, clean: Clean) -> str:
     text = store.session(session.id)[1]
     times = " to ".join(iso(at)[:16].replace("T", " ") for at in (session.started, session.ended) if at is not None)
     work = f"{session.n_turns:,} turns, {session.n_calls:,} calls, {session.n_errors:,} errors"
-    ours = " · ".join(filter(None, (handle(session.native_id), session.agent, times, work)))
+    ours = " · ".join(filter(None, (session_handle(session.native_id), session.agent, times, work)))
     facts = {"title": text.title, "workspace": text.workspace, "branch": text.branch}
     theirs = [f"{name}: {safe_line(value, clean, 160)}" for name, value in facts.items() if value.strip()]
-    return f"{ours}\n" + (f"{quoted(chr(10).join(theirs))}\n" if theirs else "")
+    return f"{ours}\n" + (f"{quote_for_model(chr(10).join(theirs))}\n" if theirs else "")

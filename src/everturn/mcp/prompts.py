@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from everturn.mcp import rpc
-from everturn.mcp.archive import Archive
-from everturn.mcp.rpc import Refused
+from everturn.mcp.archive import McpArchive
+from everturn.mcp.rpc import RpcError
 
 _RECALL = (
     "Find out from past conversations: {question}\n\nSearch with conversation_recall (action search), try other words if the "
@@ -37,44 +37,44 @@ _PROMPTS: dict[str, dict[str, Any]] = {
     },
 }
 
-_LATEST = 20  # turns handed over
+_HANDOFF_TURNS = 20  # turns handed over
 
 
-def listed() -> list[dict[str, Any]]:
+def list_prompts() -> list[dict[str, Any]]:
     """All of them."""
     return list(_PROMPTS.values())
 
 
-def get(archive: Archive, name: str, arguments: Any) -> dict[str, Any]:
+def get_prompt(archive: McpArchive, name: str, arguments: Any) -> dict[str, Any]:
     """One of them, filled in. Raises Refused."""
     prompt = _PROMPTS.get(name)
     if prompt is None:
-        raise Refused(rpc.INVALID_PARAMS, f"there is no such prompt; there are {', '.join(_PROMPTS)}")
-    given = _given(prompt, arguments)
-    text = _RECALL.format(question=given["question"]) if name == "recall" else _handoff(archive, given)
+        raise RpcError(rpc.INVALID_PARAMS, f"there is no such prompt; there are {', '.join(_PROMPTS)}")
+    given = _read_arguments(prompt, arguments)
+    text = _RECALL.format(question=given["question"]) if name == "recall" else _handoff_text(archive, given)
     message = {"role": "user", "content": {"type": "text", "text": text}}
     return {"description": prompt["description"], "messages": [message]}
 
 
-def _given(prompt: dict[str, Any], arguments: Any) -> dict[str, str]:
+def _read_arguments(prompt: dict[str, Any], arguments: Any) -> dict[str, str]:
     if not isinstance(arguments, dict) or not all(isinstance(value, str) for value in arguments.values()):
-        raise Refused(rpc.INVALID_PARAMS, "the arguments of a prompt are strings")
+        raise RpcError(rpc.INVALID_PARAMS, "the arguments of a prompt are strings")
     known = {one["name"]: one["required"] for one in prompt["arguments"]}
     for name in arguments.keys() - known.keys():
-        raise Refused(rpc.INVALID_PARAMS, f"{prompt['name']} takes {', '.join(known)}, not {name[:80]!a}")
+        raise RpcError(rpc.INVALID_PARAMS, f"{prompt['name']} takes {', '.join(known)}, not {name[:80]!a}")
     for name, is_required in known.items():
         if is_required and not arguments.get(name, "").strip():
-            raise Refused(rpc.INVALID_PARAMS, f"{prompt['name']} needs {name}")
+            raise RpcError(rpc.INVALID_PARAMS, f"{prompt['name']} needs {name}")
     return dict(arguments)
 
 
-def _handoff(archive: Archive, given: dict[str, str]) -> str:
-    from everturn.mcp.pages import meant, page
+def _handoff_text(archive: McpArchive, given: dict[str, str]) -> str:
+    from everturn.mcp.pages import find_session, read_page
     from everturn.mcp.tools import MOST_TOKENS
 
     def told(store: Any) -> str:
-        session = meant(archive, store, given.get("session", ""))
-        first = max(session.n_turns - _LATEST + 1, 1)
-        return page(archive, store, session, first, session.n_turns, MOST_TOKENS - 200).text
+        session = find_session(archive, store, given.get("session", ""))
+        first = max(session.n_turns - _HANDOFF_TURNS + 1, 1)
+        return read_page(archive, store, session, first, session.n_turns, MOST_TOKENS - 200).text
 
     return _HANDOFF + archive.ask(told)

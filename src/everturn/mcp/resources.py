@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from everturn.errors import NoArchive
-from everturn.mcp.archive import Archive
-from everturn.mcp.handles import SESSION, TURNS, handle, taken_apart
+from everturn.mcp.archive import McpArchive
+from everturn.mcp.handles import SESSION, TURNS, parse_handle, session_handle
 
 if TYPE_CHECKING:
     from everturn.recall.framing import Clean
-    from everturn.recall.listing import Listed
+    from everturn.recall.listing import SessionListing
     from everturn.store import Store
 
 MIME = "text/plain"
@@ -32,18 +32,18 @@ TEMPLATES: list[dict[str, Any]] = [
 ]
 
 _PER_PAGE = 50
-_LATEST = 20  # turns
+_RESOURCE_TURNS = 20  # turns
 
 
-def listed(archive: Archive, cursor: str) -> dict[str, Any]:
+def list_resources(archive: McpArchive, cursor: str) -> dict[str, Any]:
     """A page of sessions. Before the first sync there are none, which is not an error of whoever lists them."""
-    from everturn.recall.listing import listing
-    from everturn.recall.secrets import cleaner
+    from everturn.recall.listing import list_sessions
+    from everturn.recall.secrets import archive_cleaner
     from everturn.store import SessionFilter
 
     def found(store: Store) -> dict[str, Any]:
-        page, clean = listing(store, SessionFilter(), _PER_PAGE, cursor), cleaner(store)
-        resources = {"resources": [_facts(item, clean) for item in page.items]}
+        page, clean = list_sessions(store, SessionFilter(), _PER_PAGE, cursor), archive_cleaner(store)
+        resources = {"resources": [_resource_facts(item, clean) for item in page.items]}
         return resources | ({"nextCursor": page.next} if page.next else {})
 
     try:
@@ -52,24 +52,24 @@ def listed(archive: Archive, cursor: str) -> dict[str, Any]:
         return {"resources": []}
 
 
-def read(archive: Archive, uri: str) -> dict[str, Any]:
+def read_resource(archive: McpArchive, uri: str) -> dict[str, Any]:
     """What a handle names. Raises NothingFound."""
-    name, first, last = taken_apart(uri)
-    text = archive.ask(lambda store: _text(archive, store, name, first, last))
+    name, first, last = parse_handle(uri)
+    text = archive.ask(lambda store: _session_text(archive, store, name, first, last))
     return {"contents": [{"uri": uri, "mimeType": MIME, "text": text}]}
 
 
-def _text(archive: Archive, store: Store, name: str, first: int | None, last: int | None) -> str:
-    from everturn.mcp.pages import page
+def _session_text(archive: McpArchive, store: Store, name: str, first: int | None, last: int | None) -> str:
+    from everturn.mcp.pages import read_page
     from everturn.mcp.tools import MOST_TOKENS
-    from everturn.recall.sessions import resolve
+    from everturn.recall.sessions import resolve_session
 
-    session = resolve(store, name)
-    start = first or max(session.n_turns - _LATEST + 1, 1)
-    return page(archive, store, session, start, last or session.n_turns, MOST_TOKENS).text
+    session = resolve_session(store, name)
+    start = first or max(session.n_turns - _RESOURCE_TURNS + 1, 1)
+    return read_page(archive, store, session, start, last or session.n_turns, MOST_TOKENS).text
 
 
-def _facts(item: Listed, clean: Clean) -> dict[str, Any]:
+def _resource_facts(item: SessionListing, clean: Clean) -> dict[str, Any]:
     from everturn.derive.times import iso
     from everturn.recall.framing import safe_line
 
@@ -78,7 +78,7 @@ def _facts(item: Listed, clean: Clean) -> dict[str, Any]:
     ended = iso(session.ended)[:16].replace("T", " ")
     folder = safe_line(text.workspace, clean, 120)
     return {
-        "uri": handle(session.native_id),
+        "uri": session_handle(session.native_id),
         "name": safe_line(item.short, clean, 100),
         "title": about or f"session {safe_line(item.short, clean, 100)}",
         "description": " · ".join(filter(None, (ended, session.agent, f"{session.n_turns:,} turns", folder))),

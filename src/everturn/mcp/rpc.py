@@ -1,6 +1,6 @@
 """JSON-RPC 2.0 as the protocol uses it: bytes to requests, results and errors to bytes.
 
-Reading never fails on what a client sends: whatever is wrong with it is raised as `Refused`, which knows its number and
+Reading never fails on what a client sends: whatever is wrong with it is raised as `RpcError`, which knows its number and
 becomes the answer.
 """
 
@@ -21,7 +21,7 @@ RESOURCE_NOT_FOUND = -32002
 Id = str | int | float | None
 
 
-class Refused(Exception):
+class RpcError(Exception):
     """A request that gets an error for an answer."""
 
     def __init__(self, code: int, message: str, data: Any = None, id: Id = None) -> None:
@@ -29,7 +29,7 @@ class Refused(Exception):
         self.code, self.message, self.data, self.id = code, message, data, id
 
 
-class Request(Struct, frozen=True):
+class RpcRequest(Struct, frozen=True):
     """Something asked for, or told: a notification has no id and gets no answer."""
 
     method: str
@@ -50,40 +50,40 @@ def decode(line: bytes) -> Any:
         return _decode_patiently(line)
 
 
-def request(message: Any) -> Request | None:
+def read_request(message: Any) -> RpcRequest | None:
     """A request or notification; None for an answer, which we have not asked for. Raises Refused."""
     if not isinstance(message, dict):
-        raise Refused(INVALID_REQUEST, "a message is a JSON object")
-    id, method, params = _id(message), message.get("method"), message.get("params", {})
+        raise RpcError(INVALID_REQUEST, "a message is a JSON object")
+    id, method, params = _read_id(message), message.get("method"), message.get("params", {})
     if message.get("jsonrpc") != "2.0":
-        raise Refused(INVALID_REQUEST, 'a message has "jsonrpc": "2.0"', id=id)
+        raise RpcError(INVALID_REQUEST, 'a message has "jsonrpc": "2.0"', id=id)
     if "method" not in message and ("result" in message or "error" in message):
         return None
     if not isinstance(method, str):
-        raise Refused(INVALID_REQUEST, "a method is a string", id=id)
+        raise RpcError(INVALID_REQUEST, "a method is a string", id=id)
     if not isinstance(params, dict):
         if id is None:
             return None  # a notification we cannot understand: nobody waits for an answer
-        raise Refused(INVALID_PARAMS, "params is a JSON object", id=id)
-    return Request(method, params, id)
+        raise RpcError(INVALID_PARAMS, "params is a JSON object", id=id)
+    return RpcRequest(method, params, id)
 
 
-def _id(message: dict[str, Any]) -> Id:
+def _read_id(message: dict[str, Any]) -> Id:
     """The id, None where there is none. Raises Refused for one that cannot be answered to."""
     id = message.get("id")
     if isinstance(id, bool) or not isinstance(id, str | int | float | None):
-        raise Refused(INVALID_REQUEST, "an id is a string or a number")
+        raise RpcError(INVALID_REQUEST, "an id is a string or a number")
     if id is None and "id" in message and "method" in message:
-        raise Refused(INVALID_REQUEST, "the id of a request is not null")
+        raise RpcError(INVALID_REQUEST, "the id of a request is not null")
     return id
 
 
-def success(id: Id, result: dict[str, Any]) -> dict[str, Any]:
+def encode_success(id: Id, result: dict[str, Any]) -> dict[str, Any]:
     """An answer."""
     return {"jsonrpc": "2.0", "id": id, "result": result}
 
 
-def failure(id: Id, refused: Refused) -> dict[str, Any]:
+def encode_failure(id: Id, refused: RpcError) -> dict[str, Any]:
     """An answer that says no."""
     error: dict[str, Any] = {"code": refused.code, "message": refused.message}
     if refused.data is not None:
@@ -106,10 +106,10 @@ def _decode_patiently(line: bytes) -> Any:
     import json
 
     try:
-        return json.loads(line.decode("utf-8"), parse_constant=_no_constant)
+        return json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise Refused(PARSE_ERROR, "this line is not JSON") from error
+        raise RpcError(PARSE_ERROR, "this line is not JSON") from error
 
 
-def _no_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")

@@ -14,8 +14,8 @@ from queue import SimpleQueue
 from typing import Any, BinaryIO
 
 from everturn.mcp import rpc
-from everturn.mcp.offers import BATCHING, Offers, Peer
-from everturn.mcp.rpc import Id, Refused, Request
+from everturn.mcp.offers import BATCHING, McpServer, Peer
+from everturn.mcp.rpc import Id, RpcError, RpcRequest
 
 #: Bytes of one message. Questions are short; what is longer is a mistake or an attack.
 LONGEST = 4 << 20
@@ -25,25 +25,25 @@ _GRACE = 1.0  # seconds a running call gets when the server is told to stop
 Reply = Callable[[dict[str, Any] | None], None]
 
 
-class Stopped(BaseException):
+class ServerStopped(BaseException):
     """Raised into the reader to end the server now: by a signal."""
 
 
-class _Job:
+class _PendingRequest:
     """A request that waits for the worker."""
 
-    def __init__(self, request: Request, reply: Reply) -> None:
+    def __init__(self, request: RpcRequest, reply: Reply) -> None:
         self.request, self.reply, self.cancelled = request, reply, False
 
 
 class Server:
     """One client at the other end of two pipes. `log` takes a line for people."""
 
-    def __init__(self, offers: Offers, lines: BinaryIO, out: BinaryIO, log: Callable[[str], None]) -> None:
+    def __init__(self, offers: McpServer, lines: BinaryIO, out: BinaryIO, log: Callable[[str], None]) -> None:
         self._offers, self._lines, self._out, self._log = offers, lines, out, log
         self._peer = Peer()
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._pending: dict[Id, _Job] = {}
+        self._jobs: SimpleQueue[_PendingRequest | None] = SimpleQueue()
+        self._pending: dict[Id, _PendingRequest] = {}
         self._writing = threading.Lock()
         self._is_gone = False  # nobody reads our answers any more
 
@@ -58,7 +58,7 @@ class Server:
                     break
             self._jobs.put(None)
             worker.join()
-        except Stopped:  # also while the last answers are waited for
+        except ServerStopped:  # also while the last answers are waited for
             for job in list(self._pending.values()):
                 job.cancelled = True
             self._jobs.put(None)
@@ -69,43 +69,43 @@ class Server:
         """Deal with one line; None is one that was too long."""
         try:
             if line is None:
-                raise Refused(rpc.INVALID_REQUEST, f"a message has at most {LONGEST} bytes")
+                raise RpcError(rpc.INVALID_REQUEST, f"a message has at most {LONGEST} bytes")
             message = rpc.decode(line)
             if not isinstance(message, list):
                 self._take_one(message, self._write)
             elif self._peer.version != BATCHING:
-                raise Refused(rpc.INVALID_REQUEST, "one message per line: this version of the protocol has no batches")
+                raise RpcError(rpc.INVALID_REQUEST, "one message per line: this version of the protocol has no batches")
             elif not message:
-                raise Refused(rpc.INVALID_REQUEST, "an empty batch")
+                raise RpcError(rpc.INVALID_REQUEST, "an empty batch")
             else:
                 self._take_batch(message)
-        except Refused as refused:
-            self._write(rpc.failure(refused.id, refused))
+        except RpcError as refused:
+            self._write(rpc.encode_failure(refused.id, refused))
 
     def _take_batch(self, messages: list[Any]) -> None:
         batch = _Batch(len(messages), self._write)
         for message in messages:
             try:
                 self._take_one(message, batch.add, in_batch=True)
-            except Refused as refused:
-                batch.add(rpc.failure(refused.id, refused))
+            except RpcError as refused:
+                batch.add(rpc.encode_failure(refused.id, refused))
 
     def _take_one(self, message: Any, reply: Reply, in_batch: bool = False) -> None:
-        request = rpc.request(message)
+        request = rpc.read_request(message)
         if request is None:
             reply(None)
         elif request.is_notification:
-            self._notice(request)
+            self._take_notification(request)
             reply(None)
         elif in_batch and request.method == "initialize":
-            raise Refused(rpc.INVALID_REQUEST, "initialize is not part of a batch", id=request.id)
+            raise RpcError(rpc.INVALID_REQUEST, "initialize is not part of a batch", id=request.id)
         elif self._offers.is_at_hand(request.method):
             reply(self._answer(request))
         else:
-            job = self._pending[request.id] = _Job(request, reply)
+            job = self._pending[request.id] = _PendingRequest(request, reply)
             self._jobs.put(job)
 
-    def _notice(self, request: Request) -> None:
+    def _take_notification(self, request: RpcRequest) -> None:
         if request.method == "notifications/cancelled":
             id = request.params.get("requestId")
             job = self._pending.get(id) if isinstance(id, str | int | float) else None
@@ -122,15 +122,15 @@ class Server:
         self._offers.close()
 
     # both -------------------------------------------------------------------------------------------------------------
-    def _answer(self, request: Request) -> dict[str, Any]:
+    def _answer(self, request: RpcRequest) -> dict[str, Any]:
         try:
-            return rpc.success(request.id, self._offers.answer(self._peer, request.method, request.params))
-        except Refused as refused:
-            return rpc.failure(request.id, refused)
+            return rpc.encode_success(request.id, self._offers.answer(self._peer, request.method, request.params))
+        except RpcError as refused:
+            return rpc.encode_failure(request.id, refused)
         except Exception as error:
-            self._log(f"{request.method}: {where(error)}")
-            internal = Refused(rpc.INTERNAL_ERROR, f"internal error ({type(error).__name__}); the server goes on")
-            return rpc.failure(request.id, internal)
+            self._log(f"{request.method}: {error_place(error)}")
+            internal = RpcError(rpc.INTERNAL_ERROR, f"internal error ({type(error).__name__}); the server goes on")
+            return rpc.encode_failure(request.id, internal)
 
     def _write(self, message: Any) -> None:
         if message is None:
@@ -174,7 +174,7 @@ def lines_of(stream: BinaryIO) -> Iterator[bytes | None]:
             yield line
 
 
-def where(error: BaseException) -> str:
+def error_place(error: BaseException) -> str:
     """What broke and where, without a word of what was being worked on: this goes into the logs of others."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:

@@ -107,7 +107,7 @@ class PlaneTable(NamedTuple):
     columns: dict[str, str]  # name → text | integer
 
 
-def _columns(words: str) -> dict[str, str]:
+def _column_types(words: str) -> dict[str, str]:
     """`a b# c`: what has a # is an integer."""
     return {word.rstrip("#"): "integer" if word.endswith("#") else "text" for word in words.split()}
 
@@ -118,7 +118,7 @@ _COUNTED = ("position", "bucket", "length", "calls")  # parts of keys that are i
 PLANE = (
     PlaneTable(
         "sessions", ("source", "session_id", "started_at", "state"),
-        _columns(
+        _column_types(
             "source session_id kind parent_session_id state mode client model workspace_key started_at ended_at messages# "
             "inherited_messages# turns# steps# calls# errors# prompts# tokens_in# tokens_out# tokens_cache_read# "
             "tokens_cache_write#"
@@ -126,14 +126,14 @@ PLANE = (
     ),
     PlaneTable(
         "turns", ("source", "session_id", "turn_index", "id"),
-        _columns(
+        _column_types(
             "id source session_id turn_index# started_at duration_ms# tool_count# error_count# was_compacted# "
             "was_interrupted# starter step_count# batch_count# is_subagent# workspace_key"
         ),
     ),
     PlaneTable(
         "invocations", ("source", "session_id", "turn_index", "turn_sequence", "parallel_index", "id"),
-        _columns(
+        _column_types(
             "id source session_id tool_use_id tool_name turn_id turn_sequence# parallel_group# turn_index# parallel_index# "
             "batch_size# is_error# status error_class exit_status# kind timestamp duration_ms# input_size# output_size# "
             "retry_of is_subagent# parent_session_id workspace_key model"
@@ -141,7 +141,7 @@ PLANE = (
     ),
     PlaneTable(
         "daily_usage", ("source", "session_id", "day", "model", "is_subagent", "workspace_key"),
-        _columns(
+        _column_types(
             "source session_id day model is_subagent# workspace_key responses# tokens_in# tokens_out# tokens_cache_read# "
             "tokens_cache_write# tokens_cache_write_1h#"
         ),

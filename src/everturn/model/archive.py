@@ -256,7 +256,7 @@ class Tombstone(Struct):
     at: int = 0
 
 
-class Kept(Struct):
+class KeptRow(Struct):
     """One thing that cannot be derived: a title, a pin, a note, a receipt. `subject` is a native session id or ''."""
 
     kind: str = ""
@@ -274,7 +274,7 @@ class IndexRow(Struct):
     texts: tuple[str | None, ...]
 
 
-class Tail(Struct):
+class JournalTail(Struct):
     """Where a session's derivation stands: all that is needed to go on with new messages."""
 
     next_seq: int = 0
@@ -286,7 +286,7 @@ class Tail(Struct):
     recent: list[Step] = []  # the last RECENT_STEPS, oldest first
 
 
-class Growth(Struct):
+class SessionGrowth(Struct):
     """Rows that new messages add to one session. `turns`, `steps` and `calls` replace rows of the same key."""
 
     messages: list[MessageRow]

@@ -49,7 +49,7 @@ class Block(Struct, frozen=True):
     data: Any = None
 
 
-class Usage(Struct, frozen=True):
+class TokenUsage(Struct, frozen=True):
     """Tokens of one model response, as reported by the provider."""
 
     input: int = 0
@@ -71,7 +71,7 @@ class Message(Struct, frozen=True):
     provider_id: str = ""  # id of the model response: the same for every part of one response
     model: str = ""
     blocks: tuple[Block, ...] = ()
-    usage: Usage | None = None
+    usage: TokenUsage | None = None
     starts_turn: bool = False
     start: int = 0
     size: int = 0
@@ -91,7 +91,7 @@ class Link(Struct, frozen=True):
     hint: int = 0  # fingerprint of a prompt, to join what has no id
 
 
-class Facts(Struct, frozen=True):
+class SessionFacts(Struct, frozen=True):
     """What a reading learnt about a session. Empty values say nothing; the last non-empty one wins."""
 
     kind: str = ""
@@ -106,11 +106,11 @@ class Facts(Struct, frozen=True):
     agent_name: str = ""
 
 
-class Part(Struct, frozen=True):
+class SessionPart(Struct, frozen=True):
     """What one reading adds to one session."""
 
     native_id: str
-    facts: Facts
+    facts: SessionFacts
     messages: list[Message]
     links: list[Link] = []
 
@@ -134,11 +134,11 @@ class Census(Struct, frozen=True):
     n: int
 
 
-class Reading(Struct, frozen=True):
+class ReadResult(Struct, frozen=True):
     """What a reader made of some bytes. `consumed` bytes are dealt with; the rest must come again with more."""
 
     consumed: int
-    parts: list[Part]
+    parts: list[SessionPart]
     problems: list[Problem]
     census: list[Census]
     lines: int = 0

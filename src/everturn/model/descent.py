@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import Struct
 
-from everturn.model.archive import Kept
+from everturn.model.archive import KeptRow
 
 #: Kinds of kept rows: about the new session, and about the one it was made from.
 ORIGIN, OFFSPRING = "origin", "offspring"
@@ -27,6 +27,6 @@ class Descent(Struct, frozen=True):
     messages: int = 0  # how many the new session began with
 
 
-def descents(rows: Iterable[Kept], agent: str) -> list[Descent]:
+def descents(rows: Iterable[KeptRow], agent: str) -> list[Descent]:
     """What kept rows about the sessions of an agent say."""
     return [msgspec.json.decode(row.value, type=Descent) for row in rows if row.agent == agent]

@@ -11,7 +11,7 @@ from msgspec import Struct
 PHASES = ("begun", "ended", "failed", "batch", "session")
 
 
-class Hooked(Struct, frozen=True):
+class HookEvent(Struct, frozen=True):
     """One event as a hook has heard it. A batch has one row for each of its calls."""
 
     session: str  # native id

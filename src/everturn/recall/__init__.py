@@ -12,7 +12,7 @@ from msgspec import Struct
 T = TypeVar("T")
 
 
-class Page(Struct, Generic[T], frozen=True):
+class ResultPage(Struct, Generic[T], frozen=True):
     """Some of the answers and the cursor for the next ones ("" at the end)."""
 
     items: list[T]

@@ -7,7 +7,7 @@
       [245 lines — content truncated, use range action for full output]
 
 A line that starts in the first column is ours; every line of a transcript is indented by two blanks, so that none can
-pass for another message. An `Entry` holds one message, or one call with what it gave back, already without secrets and
+pass for another message. An `AnswerEntry` holds one message, or one call with what it gave back, already without secrets and
 control characters, and not more of it than could ever be shown.
 """
 
@@ -24,7 +24,7 @@ from everturn.derive.printable import one_line
 from everturn.derive.times import iso
 from everturn.model.archive import Call, Session, SessionText
 from everturn.model.conversation import CallStart
-from everturn.recall.framing import Clean, safe, safe_line
+from everturn.recall.framing import Clean, safe_line, safe_text
 from everturn.recall.reading import Sources, TurnView
 from everturn.recall.transcript import Passage, is_quiet, passages
 from everturn.store import Store
@@ -40,7 +40,7 @@ _NAMES = {"prompt": "user", "answer": "assistant", "thinking": "assistant (think
 _MARKS = {"interrupt": "[interrupted]", "compaction": "[the context was compacted here]"}
 
 
-class Entry(Struct, frozen=True):
+class AnswerEntry(Struct, frozen=True):
     """One thing that was said or done. `turn` and `seq` are those of the archive, counted from 0."""
 
     session: int
@@ -54,7 +54,7 @@ class Entry(Struct, frozen=True):
     is_match: bool = False
 
 
-class Part(Struct, frozen=True):
+class TurnPart(Struct, frozen=True):
     """Which messages of a turn are meant, and which of their lines; both counted from 1, both ends included."""
 
     first: int = 1
@@ -68,13 +68,13 @@ class Part(Struct, frozen=True):
         return self.first == self.last or self.first_line > 1 or self.last_line is not None
 
 
-WHOLE = Part()
+WHOLE = TurnPart()
 
 
 def entries_of(
-    store: Store, sources: Sources, session: Session, view: TurnView, clean: Clean, part: Part = WHOLE, whole: bool = False,
+    store: Store, sources: Sources, session: Session, view: TurnView, clean: Clean, part: TurnPart = WHOLE, whole: bool = False,
     quiet: bool = False,
-) -> Iterator[Entry]:  # fmt: skip
+) -> Iterator[AnswerEntry]:  # fmt: skip
     """What was said and done in a turn. `whole`: also the middle of very long texts; `quiet`: also what the client put
     in by itself."""
     rows = [row for row in view.rows if part.first <= row.seq + 1 <= (part.last or row.seq + 1)]
@@ -83,33 +83,33 @@ def entries_of(
     for passage in passages(store, sources, session, wanted, results=True):
         seq = passage.row.seq if passage.row else seq
         if (quiet or not is_quiet(passage)) and (entry := entry_of(session, view.turn.idx, seq, passage, clean)):
-            yield entry if whole else shortened(entry, part)
+            yield entry if whole else shorten_entry(entry, part)
 
 
-def entry_of(session: Session, turn: int, seq: int, passage: Passage, clean: Clean) -> Entry | None:
+def entry_of(session: Session, turn: int, seq: int, passage: Passage, clean: Clean) -> AnswerEntry | None:
     """The entry of a passage with all of its text; None when there is nothing to read in it."""
     if passage.kind in ("call", "result"):
         head, text = _head_of_call(passage, clean), _text_of_call(passage, clean)
     else:
         name = _NAMES.get(passage.kind, passage.kind)
-        head, text = f"{name}:", _MARKS.get(passage.kind) or safe(passage.text, clean)
+        head, text = f"{name}:", _MARKS.get(passage.kind) or safe_text(passage.text, clean)
     if not text.strip() and passage.kind not in ("call", "result"):
         return None
     is_output = passage.kind in ("call", "result", "thinking", "output", "unknown")
-    return Entry(session.id, turn, seq, head, text, _count(text), is_output)
+    return AnswerEntry(session.id, turn, seq, head, text, _count_lines(text), is_output)
 
 
-def shown(entry: Entry) -> str:
+def show_entry(entry: AnswerEntry) -> str:
     """The entry as text."""
-    return f"[Turn {entry.turn + 1}] {entry.head}\n{indented(entry.text)}".rstrip()
+    return f"[Turn {entry.turn + 1}] {entry.head}\n{indent_text(entry.text)}".rstrip()
 
 
-def indented(text: str) -> str:
+def indent_text(text: str) -> str:
     """Every line two blanks to the right; empty ones stay empty."""
     return "\n".join(f"{INDENT}{line}" if line else "" for line in text.split("\n"))
 
 
-def truncated(lines: int) -> str:
+def cut_notice(lines: int) -> str:
     """The line that stands for what was cut."""
     return TRUNCATED.format(f"{lines:,} line" + ("" if lines == 1 else "s"))
 
@@ -130,40 +130,42 @@ def handle(name: str) -> str:
     return one_line(name, 200).replace('"', "").replace(" ", "")
 
 
-def shortened(entry: Entry, part: Part = WHOLE) -> Entry:
+def shorten_entry(entry: AnswerEntry, part: TurnPart = WHOLE) -> AnswerEntry:
     """The lines asked for, and of a very long text its two ends."""
     if part.is_paged:
-        return _page(entry, part)
+        return _page_lines(entry, part)
     if len(entry.text) <= 2 * _END + 200:
         return entry
-    ends = (entry.text[:_END], truncated(entry.lines), entry.text[-_END:])
+    ends = (entry.text[:_END], cut_notice(entry.lines), entry.text[-_END:])
     return replace(entry, text="\n".join(ends), is_cut=True)
 
 
-def _page(entry: Entry, part: Part) -> Entry:
+def _page_lines(entry: AnswerEntry, part: TurnPart) -> AnswerEntry:
     """Lines by number. Here a line ends after 2,000 characters at the latest, else there would be no next one to name."""
     lines = [line[at : at + _LINE] for line in entry.text.split("\n") for at in range(0, max(len(line), 1), _LINE)]
     text = "\n".join(lines[part.first_line - 1 : part.last_line])
     entry = replace(entry, lines=len(lines), text=text)
     if len(text) <= 2 * _END:
         return entry
-    return replace(entry, text=f"{text[: 2 * _END]}\n{truncated(len(lines))}", is_cut=True)
+    return replace(entry, text=f"{text[: 2 * _END]}\n{cut_notice(len(lines))}", is_cut=True)
 
 
-class Draft(Struct, frozen=True):
+class AnswerDraft(Struct, frozen=True):
     """What an answer is made of, before it is known how much of it fits."""
 
     lead: str  # our own words about it, above the quotation
-    entries: list[Entry] = []
+    entries: list[AnswerEntry] = []
     body: str = ""  # quoted text that is not made of entries
     status: str = "found"  # found | nothing | mistake
     heads: dict[int, str] = {}  # by session: the line above its entries
     leave_first: list[int] | None = None  # indexes of entries in the order to leave them out; None: as they stand
     from_start: bool = False  # what is cut keeps its beginning only
-    hints: Callable[[list[Entry], list[Entry]], list[str]] | None = None  # of what was cut and what left out
+    hints: Callable[[list[AnswerEntry], list[AnswerEntry]], list[str]] | None = (
+        None  # of what was cut and what left out
+    )
 
 
-def _count(text: str) -> int:
+def _count_lines(text: str) -> int:
     return text.count("\n") + 1 if text else 0
 
 
@@ -176,23 +178,23 @@ def _arguments(start: CallStart | None, clean: Clean) -> Iterator[str]:
     """Short arguments as they are, of long ones the beginning."""
     if start is None or not isinstance(start.input, dict):
         if start is not None and start.input is not None:
-            yield _value(start.input, clean)
+            yield _argument_value(start.input, clean)
         return
     for number, (name, value) in enumerate(start.input.items()):
         if number == 12:
             yield "…"
             return
-        yield f"{safe_line(str(name), clean, 40)}={_value(value, _with_name(str(name), clean))}"
+        yield f"{safe_line(str(name), clean, 40)}={_argument_value(value, _clean_as_named(str(name), clean))}"
 
 
-def _value(value: Any, clean: Clean) -> str:
-    text = _as_text(value)
+def _argument_value(value: Any, clean: Clean) -> str:
+    text = _value_text(value)
     is_long = len(text) > _SHORT or "\n" in text
     text = safe_line(text, clean, _SHORT // 3 if is_long else _SHORT)
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' if isinstance(value, str) else text
 
 
-def _with_name(name: str, clean: Clean) -> Clean:
+def _clean_as_named(name: str, clean: Clean) -> Clean:
     """Cleans a value as what it is called: some secrets are known by nothing but their name."""
     head = f'{name}="'
 
@@ -204,7 +206,7 @@ def _with_name(name: str, clean: Clean) -> Clean:
     return cleaned
 
 
-def _as_text(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     try:
@@ -215,21 +217,21 @@ def _as_text(value: Any) -> str:
 
 def _text_of_call(passage: Passage, clean: Clean) -> str:
     """What is too long for the line of the call, how it ended, what it gave back."""
-    pieces = [*_long_arguments(passage.start, clean), _ending(passage.call)]
+    pieces = [*_long_arguments(passage.start, clean), _result_ending(passage.call)]
     if passage.result is not None:
-        pieces.append(safe(passage.result.text, clean))
+        pieces.append(safe_text(passage.result.text, clean))
     return "\n".join(filter(None, pieces))
 
 
 def _long_arguments(start: CallStart | None, clean: Clean) -> Iterator[str]:
     given = start.input if start and isinstance(start.input, dict) else {}
     for name, value in given.items():
-        text = _as_text(value)
+        text = _value_text(value)
         if len(text) > _SHORT or "\n" in text:
-            yield f"{safe_line(str(name), clean, 40)} =\n{indented(safe(text, _with_name(str(name), clean)))}"
+            yield f"{safe_line(str(name), clean, 40)} =\n{indent_text(safe_text(text, _clean_as_named(str(name), clean)))}"
 
 
-def _ending(call: Call | None) -> str:
+def _result_ending(call: Call | None) -> str:
     if call is None or call.status in ("ok", "orphan"):
         return ""
     if call.status == "open":

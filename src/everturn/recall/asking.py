@@ -16,13 +16,13 @@ from msgspec import Struct
 
 from everturn.derive.printable import printable
 from everturn.model.archive import Session
-from everturn.recall.answers import WHOLE, Part
+from everturn.recall.answers import WHOLE, TurnPart
 from everturn.recall.framing import Clean
 from everturn.recall.reading import Sources
 from everturn.store import Store
 
 if TYPE_CHECKING:  # few have one
-    from everturn.recall.meaning import Meaning
+    from everturn.recall.meaning import MeaningSearch
 
 Spell = Callable[[dict[str, Any]], str]
 
@@ -30,16 +30,16 @@ _POINTER = re.compile(r'(?<!\S)(session|message|line):("[^"]*"|[^\s"]+)(?!\S)')
 _NUMBERS = re.compile(r"([1-9][0-9]{0,8})(?:(-)([1-9][0-9]{0,8})?)?")
 
 
-class Pointers(Struct, frozen=True):
+class NextPointers(Struct, frozen=True):
     """What a query points to, and the words that are left of it."""
 
     words: str
     session: str = ""
-    part: Part = WHOLE
+    part: TurnPart = WHOLE
     mistake: str = ""
 
 
-class Asking(Struct, frozen=True):
+class RecallRequest(Struct, frozen=True):
     """One request: where to look, as of when, how words leave, how much room there is."""
 
     store: Store
@@ -51,7 +51,7 @@ class Asking(Struct, frozen=True):
     session: Session | None = None
     short: str = ""  # its handle
     is_own: bool = True  # the session one is in: it needs no name
-    meaning: Meaning | None = None
+    meaning: MeaningSearch | None = None
 
     def again(self, action: str, part: str = "", **arguments: Any) -> str:
         """The request that goes on from here, as it is to be written."""
@@ -60,7 +60,7 @@ class Asking(Struct, frozen=True):
         return self.spell({"action": action, **arguments, **({"query": query} if query else {})})
 
 
-def pointers(query: str, parts: bool) -> Pointers:
+def pointers(query: str, parts: bool) -> NextPointers:
     """Take the pointers out of a query; `parts`: also those to messages and lines, which are words otherwise."""
     values: dict[str, str] = {}
 
@@ -74,21 +74,22 @@ def pointers(query: str, parts: bool) -> Pointers:
     ranges = {}
     for name in values.keys() - {"session"}:
         if (found := _NUMBERS.fullmatch(values[name])) is None:
-            return Pointers(
+            return NextPointers(
                 words, mistake=f"{name}: takes a number or a range, as in {name}:7, {name}:7-12 or {name}:7-"
             )
         ranges[name] = (int(found[1]), int(found[3]) if found[3] else None if found[2] else int(found[1]))
-    part = Part(*ranges.get("message", (1, None)), *ranges.get("line", (1, None)))
-    return Pointers(words, values.get("session", ""), part)
+    part = TurnPart(*ranges.get("message", (1, None)), *ranges.get("line", (1, None)))
+    return NextPointers(words, values.get("session", ""), part)
 
 
 def as_call(arguments: dict[str, Any]) -> str:
     """A request as a call of the tool."""
     shown = (
-        f"{name}={value}" if isinstance(value, int) else f"{name}={_string(value)}" for name, value in arguments.items()
+        f"{name}={value}" if isinstance(value, int) else f"{name}={_json_string(value)}"
+        for name, value in arguments.items()
     )
     return f"conversation_recall({', '.join(shown)})"
 
 
-def _string(value: str) -> str:
+def _json_string(value: str) -> str:
     return json.dumps(printable(value), ensure_ascii=False)

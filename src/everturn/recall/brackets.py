@@ -3,7 +3,7 @@
     [SEARCH_LOG: "pattern"]                  [READ_FILE: "path"]                   [LIST_ARTIFACTS]
     [SEARCH_FILE: "path" "pattern"]          [READ_FILE: "src/main.py" (10-20)]    [COMPLETE_EVIDENCE_SEARCH]
 
-`run` finds the requests in what a model wrote, runs them in the order written and gives all results back as one text. A
+`run_requests` finds the requests in what a model wrote, runs them in the order written and gives all results back as one text. A
 quote within quotes is written `\\"`; every other backslash is the pattern's own. What looks like a request and is not one
 is answered with the right form. What stands behind COMPLETE_EVIDENCE_SEARCH is not run.
 """
@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from everturn.recall.evidence import SEARCH_CONTEXT_LINES, SEARCH_PATTERN_MAX_LENGTH, EvidenceSearchTools
 from everturn.recall.framing import safe_line
-from everturn.recall.functions import Function, given
+from everturn.recall.functions import Function, given_arguments
 
 FORMS = {
     "SEARCH_LOG": '[SEARCH_LOG: "pattern"]',
@@ -42,7 +42,7 @@ _ARGUMENTS = {
 }
 
 
-class Request(Struct, frozen=True):
+class EvidenceRequest(Struct, frozen=True):
     """One request as it was written; `arguments` is None when it is not of the right form."""
 
     name: str
@@ -50,7 +50,7 @@ class Request(Struct, frozen=True):
     arguments: tuple[str | None, ...] | None
 
 
-class Outcome(Struct, frozen=True):
+class EvidenceOutcome(Struct, frozen=True):
     """What came of the requests in a text."""
 
     text: str  # the results, in order; "" when nothing was asked for
@@ -58,24 +58,24 @@ class Outcome(Struct, frozen=True):
     is_complete: bool
 
 
-def parse(text: str) -> list[Request]:
+def parse_requests(text: str) -> list[EvidenceRequest]:
     """The requests of a text, in the order written."""
     found = []
     at = 0
     while match := _NAME.search(text, at):
         arguments = _ARGUMENTS[match[1]].match(text, match.end())
         at = arguments.end() if arguments else match.end()
-        end = at if arguments else min(_end(text, at), match.end() + 200)
-        groups = tuple(_unescaped(one) for one in arguments.groups()) if arguments else None
-        found.append(Request(match[1], text[match.start() : end], groups))
+        end = at if arguments else min(_request_end(text, at), match.end() + 200)
+        groups = tuple(_unescape_quotes(one) for one in arguments.groups()) if arguments else None
+        found.append(EvidenceRequest(match[1], text[match.start() : end], groups))
     return found
 
 
-def run(tools: EvidenceSearchTools, text: str) -> Outcome:
+def run_requests(tools: EvidenceSearchTools, text: str) -> EvidenceOutcome:
     """Run what a model asked for: one round."""
     tools.rounds += 1
     results = []
-    requests = parse(text)
+    requests = parse_requests(text)
     for number, request in enumerate(requests):
         if number == MAX_REQUESTS:
             results.append(f"{len(requests) - number} more requests were not run: at most {MAX_REQUESTS} at once.")
@@ -83,11 +83,11 @@ def run(tools: EvidenceSearchTools, text: str) -> Outcome:
         if request.name == "COMPLETE_EVIDENCE_SEARCH" and request.arguments is not None:
             tools.is_complete = True
             break
-        results.append(f"{safe_line(request.written, str, 300)}\n{_result(tools, request)}")
-    return Outcome("\n\n".join(results), len(requests), tools.is_complete)
+        results.append(f"{safe_line(request.written, str, 300)}\n{_run_request(tools, request)}")
+    return EvidenceOutcome("\n\n".join(results), len(requests), tools.is_complete)
 
 
-def _result(tools: EvidenceSearchTools, request: Request) -> str:
+def _run_request(tools: EvidenceSearchTools, request: EvidenceRequest) -> str:
     if request.arguments is None:
         return f"This is not a request that can be run; write {FORMS[request.name]}"
     values = [value or "" for value in request.arguments]
@@ -100,23 +100,23 @@ def _result(tools: EvidenceSearchTools, request: Request) -> str:
     return tools.list_artifacts()
 
 
-def _end(text: str, at: int) -> int:
+def _request_end(text: str, at: int) -> int:
     ends = [place for sign in ("]", "\n") if (place := text.find(sign, at)) >= 0]
     return min(ends) + 1 if ends else len(text)
 
 
-def _unescaped(value: str | None) -> str | None:
+def _unescape_quotes(value: str | None) -> str | None:
     """Only quotes are escaped: `\\d` is the pattern's own."""
     return None if value is None else re.sub(r'\\(["“”])', r"\1", value)
 
 
 # the same as functions ------------------------------------------------------------------------------------------------
-def _string(description: str) -> dict[str, str]:
+def _string_schema(description: str) -> dict[str, str]:
     return {"type": "string", "description": description}
 
 
-_PATTERN = _string(f"Regular expression, at most {SEARCH_PATTERN_MAX_LENGTH} characters.")
-_PATH = _string("Path of a file, relative to the workspace.")
+_PATTERN = _string_schema(f"Regular expression, at most {SEARCH_PATTERN_MAX_LENGTH} characters.")
+_PATH = _string_schema("Path of a file, relative to the workspace.")
 
 FUNCTIONS = (
     Function(
@@ -170,23 +170,23 @@ def evidence_tools() -> tuple[Function, ...]:
     return FUNCTIONS
 
 
-def call(tools: EvidenceSearchTools, name: str, arguments: Mapping[str, Any] | str) -> str:
+def call_evidence_tool(tools: EvidenceSearchTools, name: str, arguments: Mapping[str, Any] | str) -> str:
     """Run one tool call of a model. Whatever it passes, the answer is text."""
     function = next((one for one in FUNCTIONS if one.name == name), None)
     if function is None:
         return f"there is no tool {name!a:.100}; there are: {', '.join(one.name for one in FUNCTIONS)}."
-    values = given(function, arguments)
+    values = given_arguments(function, arguments)
     return values if isinstance(values, str) else _CALLS[name](tools, values)
 
 
-def _read(tools: EvidenceSearchTools, values: dict[str, Any]) -> str:
+def _call_read_file(tools: EvidenceSearchTools, values: dict[str, Any]) -> str:
     first, last = values.get("start_line"), values.get("end_line")
     if first is None and last is None:
         return tools.read_file(values["file_path"])
     return tools.read_file(values["file_path"], (first or 1, last if last is not None else 1 << 30))
 
 
-def _complete(tools: EvidenceSearchTools, values: dict[str, Any]) -> str:
+def _call_complete(tools: EvidenceSearchTools, values: dict[str, Any]) -> str:
     tools.is_complete = True
     return "The search is complete."
 
@@ -194,7 +194,7 @@ def _complete(tools: EvidenceSearchTools, values: dict[str, Any]) -> str:
 _CALLS: dict[str, Callable[[EvidenceSearchTools, dict[str, Any]], str]] = {
     "search_log": lambda tools, values: tools.search_log(**values),
     "search_file": lambda tools, values: tools.search_file(**values),
-    "read_file": _read,
+    "read_file": _call_read_file,
     "list_artifacts": lambda tools, values: tools.list_artifacts(),
-    "complete_evidence_search": _complete,
+    "complete_evidence_search": _call_complete,
 }

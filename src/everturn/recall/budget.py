@@ -2,7 +2,7 @@
 
 When it is too much, tool output and thoughts are cut first: each keeps as much of its two ends as there is room for
 all alike, so that short ones stay whole. Then whole messages go, in the order the caller gives (the oldest first). A
-single message may take half of the room. `Fitted` says what was cut and what was left out, so that an answer can.
+single message may take half of the room. `FittedEntries` says what was cut and what was left out, so that an answer can.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.tokens import MARGIN, estimate
-from everturn.recall.answers import Entry, shown, truncated
+from everturn.derive.tokens import MARGIN, estimate_tokens
+from everturn.recall.answers import AnswerEntry, cut_notice, show_entry
 
 #: The largest answer, and what a token takes at most in bytes on average: 8,000 tokens are about 32 kB.
 MAX_TOKENS = 8000
@@ -24,23 +24,23 @@ BYTES_PER_TOKEN = 4
 MIN_TOKENS = 200
 
 
-class Fitted(Struct, frozen=True):
+class FittedEntries(Struct, frozen=True):
     """Entries that fit, in the order given; those that were cut; those that are not there."""
 
-    entries: list[Entry]
-    cut: list[Entry]
-    left_out: list[Entry]
+    entries: list[AnswerEntry]
+    cut: list[AnswerEntry]
+    left_out: list[AnswerEntry]
 
 
 def cost(text: str) -> int:
     """Tokens of a text, estimated on the safe side, and never fewer than its bytes stand for."""
     size = len(text.encode("utf-8", "surrogatepass"))
-    return max(int(estimate(text) * MARGIN) + 1, -(-size // BYTES_PER_TOKEN))
+    return max(int(estimate_tokens(text) * MARGIN) + 1, -(-size // BYTES_PER_TOKEN))
 
 
-def fit(
-    entries: Sequence[Entry], tokens: int, leave_first: Sequence[int] | None = None, from_start: bool = False
-) -> Fitted:
+def fit_entries(
+    entries: Sequence[AnswerEntry], tokens: int, leave_first: Sequence[int] | None = None, from_start: bool = False
+) -> FittedEntries:
     """As much as `tokens` hold. `leave_first` are the indexes in the order to leave them out (default: as given).
 
     `from_start`: what is cut keeps its beginning only, so that one can go on where it ends.
@@ -51,7 +51,7 @@ def fit(
             break
         cutter.leave_out(index)
     made = {index: cutter.made(index) for index in sorted(cutter.kept)}
-    return Fitted(
+    return FittedEntries(
         entries=list(made.values()),
         cut=[entry for entry in made.values() if entry.is_cut],
         left_out=[entry for index, entry in enumerate(entries) if index not in made],
@@ -61,12 +61,12 @@ def fit(
 class _Cutter:
     """Sizes of entries: as they are, and as small as they may become."""
 
-    def __init__(self, entries: Sequence[Entry], tokens: int, from_start: bool) -> None:
+    def __init__(self, entries: Sequence[AnswerEntry], tokens: int, from_start: bool) -> None:
         self._entries = entries
         self._tokens = tokens
         self._from_start = from_start
-        self._whole = [cost(shown(entry)) + 1 for entry in entries]
-        self._least = [self._least_of(index) for index in range(len(entries))]
+        self._whole = [cost(show_entry(entry)) + 1 for entry in entries]
+        self._least = [self._least_cost(index) for index in range(len(entries))]
         self.kept = set(range(len(entries)))
         self.smallest = sum(self._least)
 
@@ -74,20 +74,20 @@ class _Cutter:
         self.kept.discard(index)
         self.smallest -= self._least[index]
 
-    def made(self, index: int) -> Entry:
+    def made(self, index: int) -> AnswerEntry:
         """The entry, cut if there is not room for all of it."""
         entry, whole = self._entries[index], self._whole[index]
-        room = min(self._least[index] + self._level, max(self._tokens - self.smallest + self._least[index], 0))
-        return entry if whole <= room else _cut(entry, room, self._from_start)
+        room = min(self._least[index] + self._find_level, max(self._tokens - self.smallest + self._least[index], 0))
+        return entry if whole <= room else _cut_entry(entry, room, self._from_start)
 
-    def _least_of(self, index: int) -> int:
+    def _least_cost(self, index: int) -> int:
         entry, whole = self._entries[index], self._whole[index]
         if entry.is_output:
-            return min(whole, cost(shown(_bare(entry))) + 1)
+            return min(whole, cost(show_entry(_bare_entry(entry))) + 1)
         return min(whole, self._tokens // 2)
 
     @cached_property
-    def _level(self) -> int:
+    def _find_level(self) -> int:
         """How many tokens each cut entry may have beyond the least, once it is known which ones are kept."""
         needs = sorted(self._whole[index] - self._least[index] for index in self.kept)
         return _water_level(needs, max(self._tokens - self.smallest, 0))
@@ -102,29 +102,29 @@ def _water_level(needs: list[int], room: int) -> int:
     return needs[-1] if needs else 0
 
 
-def _bare(entry: Entry) -> Entry:
-    return replace(entry, text=truncated(entry.lines), is_cut=True)
+def _bare_entry(entry: AnswerEntry) -> AnswerEntry:
+    return replace(entry, text=cut_notice(entry.lines), is_cut=True)
 
 
-def _cut(entry: Entry, room: int, from_start: bool) -> Entry:
+def _cut_entry(entry: AnswerEntry, room: int, from_start: bool) -> AnswerEntry:
     """The two ends of the text, or its beginning, with a line between that says how much it was."""
-    bare = _bare(entry)
-    share = min(1.0, room / max(cost(shown(entry)), 1))
+    bare = _bare_entry(entry)
+    share = min(1.0, room / max(cost(show_entry(entry)), 1))
     length = int(len(entry.text) * share)
     while length >= 80:
-        made = replace(bare, text=_ends(entry, length, from_start))
-        if cost(shown(made)) + 1 <= room:
+        made = replace(bare, text=_text_ends(entry, length, from_start))
+        if cost(show_entry(made)) + 1 <= room:
             return made
         length = int(length * 0.85) - 10
     return bare
 
 
-def _ends(entry: Entry, length: int, from_start: bool) -> str:
+def _text_ends(entry: AnswerEntry, length: int, from_start: bool) -> str:
     """At most so many characters of the text, whole lines where there are any to cut between."""
     text = entry.text
     head = _whole_lines(text[: length if from_start else length // 2])
     tail = "" if from_start else _whole_lines(text[len(text) - length // 2 :][::-1])[::-1]
-    return "\n".join(filter(None, (head, truncated(entry.lines), tail)))
+    return "\n".join(filter(None, (head, cut_notice(entry.lines), tail)))
 
 
 def _whole_lines(text: str) -> str:

@@ -17,15 +17,15 @@ from itertools import islice
 
 from msgspec import Struct
 
-from everturn.derive.redact import redact
-from everturn.errors import Usage
+from everturn.derive.redact import redact_text
+from everturn.errors import UsageError
 from everturn.model.archive import Session
-from everturn.recall.answers import entries_of, shown
+from everturn.recall.answers import entries_of, show_entry
 from everturn.recall.budget import cost
-from everturn.recall.framing import Clean, plain, quoted, safe_line
-from everturn.recall.patterns import EFFORT, Effort, Pattern, compiled
+from everturn.recall.framing import Clean, plain_text, quote_for_model, safe_line
+from everturn.recall.patterns import EFFORT, Effort, LinearPattern, compile_pattern
 from everturn.recall.reading import Sources, read_turns
-from everturn.recall.workspace import FileText, Refused, read_inside, relative
+from everturn.recall.workspace import FileRefused, FileText, read_inside, workspace_path
 from everturn.store import Store
 
 #: How often a model may ask before the evidence gathered so far must do. One round may hold several requests.
@@ -46,7 +46,7 @@ _LONG_LINE = 400  # characters of a line that are shown
 _MOST_LOG = 64 * 1024 * 1024  # characters of a log that are held
 
 
-class Touched(Struct, frozen=True):
+class LogFile(Struct, frozen=True):
     """A file that the log is about. `turn` counts from 0; -1 where there are no turns."""
 
     path: str
@@ -54,7 +54,7 @@ class Touched(Struct, frozen=True):
     turn: int = -1
 
 
-class Log(Struct, frozen=True):
+class SessionLog(Struct, frozen=True):
     """What is searched, fit to be shown. `places`: from which line on (counted from 1) which place in the archive is told."""
 
     text: str
@@ -71,15 +71,15 @@ class EvidenceSearchTools:
 
     def __init__(
         self,
-        log_text: str | Log,
+        log_text: str | SessionLog,
         workspace: str = "",
-        artifacts: Sequence[Touched] = (),
-        clean: Clean = redact,
+        artifacts: Sequence[LogFile] = (),
+        clean: Clean = redact_text,
         max_searches: int = MAX_EVIDENCE_SEARCHES,
     ) -> None:
         """`workspace` is the folder whose files may be read, "" for none."""
         self._clean = clean
-        self._log = Log(self._fit(log_text)) if isinstance(log_text, str) else log_text
+        self._log = SessionLog(self._clean_for_model(log_text)) if isinstance(log_text, str) else log_text
         self._workspace = workspace
         self._artifacts = list(artifacts)
         self.max_searches = max_searches
@@ -95,11 +95,11 @@ class EvidenceSearchTools:
         """The lines of one file that match, with the lines around them."""
         try:
             file = read_inside(self._workspace, file_path)
-        except Refused as refused:
+        except FileRefused as refused:
             return self._refused("search_file", refused)
         name = safe_line(file_path, self._clean, 200)
-        log = Log(self._fit(file.text))
-        return self._search("search_file", log, pattern, SEARCH_CONTEXT_LINES, name) + _unread(file)
+        log = SessionLog(self._clean_for_model(file.text))
+        return self._search("search_file", log, pattern, SEARCH_CONTEXT_LINES, name) + _unread_note(file)
 
     def read_file(self, file_path: str, line_range: tuple[int, int] | None = None) -> str:
         """A file, or the lines from the first to the second number of it, both included, counted from 1."""
@@ -107,35 +107,35 @@ class EvidenceSearchTools:
             return f"read_file: {wrong}."
         try:
             file = read_inside(self._workspace, file_path)
-        except Refused as refused:
+        except FileRefused as refused:
             return self._refused("read_file", refused)
-        lines = self._fit(file.text).split("\n")
+        lines = self._clean_for_model(file.text).split("\n")
         first, last = line_range or (1, len(lines))
         name = safe_line(file_path, self._clean, 200)
         if first > len(lines):
             return f"read_file: {name} has {len(lines):,} lines; there is no line {first:,}."
-        return _numbered(name, lines, first, min(last, len(lines))) + _unread(file)
+        return _numbered_lines(name, lines, first, min(last, len(lines))) + _unread_note(file)
 
     def list_artifacts(self) -> str:
         """The files the log is about, with what was done to them."""
         actions: dict[str, dict[str, list[int]]] = {}
         for one in self._artifacts:
-            path = safe_line(relative(self._workspace, one.path), self._clean, 300)
+            path = safe_line(workspace_path(self._workspace, one.path), self._clean, 300)
             actions.setdefault(path, {}).setdefault(one.action, []).append(one.turn)
         if not actions:
             return "list_artifacts: no files are known."
-        lines = [f"{path}  {'; '.join(_done(*done) for done in by.items())}" for path, by in actions.items()]
-        body, shown_lines = _fitting(lines)
+        lines = [f"{path}  {'; '.join(_action_text(*done) for done in by.items())}" for path, by in actions.items()]
+        body, shown_lines = _fit_lines(lines)
         left = len(lines) - shown_lines
         more = f"\nNot shown: {left:,} more files." if left else ""
-        return f"list_artifacts: {len(lines):,} file{'' if len(lines) == 1 else 's'}.\n{quoted(body)}{more}"
+        return f"list_artifacts: {len(lines):,} file{'' if len(lines) == 1 else 's'}.\n{quote_for_model(body)}{more}"
 
     def should_continue_search(self) -> bool:
         """Whether another round may be asked for."""
         return not self.is_complete and self.rounds < self.max_searches
 
-    def _search(self, tool: str, log: Log, pattern: str, context: int, where: str) -> str:
-        prepared = _prepared(pattern)
+    def _search(self, tool: str, log: SessionLog, pattern: str, context: int, where: str) -> str:
+        prepared = _prepare_pattern(pattern)
         if isinstance(prepared, str):
             return f"{tool}: {prepared}"
         effort = Effort(EFFORT)
@@ -143,27 +143,27 @@ class EvidenceSearchTools:
         spent = " The search was stopped: it took too much work; use a literal word." if effort.spent else ""
         if not found:
             return f"{tool}: nothing in {where} matches {safe_line(pattern, self._clean, 200)!r}.{spent}"
-        return f"{tool}: {_told(log, found, max(0, min(context, _MOST_CONTEXT)), where)}{spent}"
+        return f"{tool}: {_matches_text(log, found, max(0, min(context, _MOST_CONTEXT)), where)}{spent}"
 
-    def _fit(self, text: str) -> str:
+    def _clean_for_model(self, text: str) -> str:
         """Fit to be shown, with every line where it was."""
-        return self._clean(plain(text)).removesuffix("\n")
+        return self._clean(plain_text(text)).removesuffix("\n")
 
-    def _refused(self, tool: str, refused: Refused) -> str:
+    def _refused(self, tool: str, refused: FileRefused) -> str:
         return f"{tool}: {safe_line(str(refused), self._clean, 400)}."
 
 
 def session_evidence(
-    store: Store, sources: Sources, session: Session, workspace: str = "", clean: Clean = redact,
+    store: Store, sources: Sources, session: Session, workspace: str = "", clean: Clean = redact_text,
     max_searches: int = MAX_EVIDENCE_SEARCHES,
 ) -> EvidenceSearchTools:  # fmt: skip
     """The tools over a session of the archive. Only what is given as `workspace` is read from disk."""
     root = workspace or store.session(session.id)[1].workspace
-    touched = [Touched(relative(root, one.path), one.action, one.turn) for one in store.artifacts(session.id)]
+    touched = [LogFile(workspace_path(root, one.path), one.action, one.turn) for one in store.artifacts(session.id)]
     return EvidenceSearchTools(session_log(store, sources, session, clean), workspace, touched, clean, max_searches)
 
 
-def session_log(store: Store, sources: Sources, session: Session, clean: Clean = redact) -> Log:
+def session_log(store: Store, sources: Sources, session: Session, clean: Clean = redact_text) -> SessionLog:
     """A session written out, every line of which can be traced to its turn and message."""
     pieces: list[str] = []
     places: list[tuple[int, str]] = []
@@ -173,33 +173,35 @@ def session_log(store: Store, sources: Sources, session: Session, clean: Clean =
             if size > _MOST_LOG:
                 places.append((line, "not read"))
                 pieces.append("[the rest of the session was not read]")
-                return Log("\n".join(pieces), tuple(places))
-            piece = shown(entry) + "\n"
+                return SessionLog("\n".join(pieces), tuple(places))
+            piece = show_entry(entry) + "\n"
             pieces.append(piece)
             places.append((line, f"turn {entry.turn + 1}, message {entry.seq + 1}"))
             line, size = line + piece.count("\n") + 1, size + len(piece)
-    return Log("\n".join(pieces), tuple(places))
+    return SessionLog("\n".join(pieces), tuple(places))
 
 
-def _prepared(pattern: str) -> Pattern | str:
+def _prepare_pattern(pattern: str) -> LinearPattern | str:
     """The pattern, or what is wrong with it."""
     if not pattern:
         return "give a pattern to look for."
     if len(pattern) > SEARCH_PATTERN_MAX_LENGTH:
         return f"the pattern has {len(pattern):,} characters; at most {SEARCH_PATTERN_MAX_LENGTH} are allowed."
     try:
-        return compiled(pattern)
-    except Usage as wrong:
+        return compile_pattern(pattern)
+    except UsageError as wrong:
         return f"{wrong}."
 
 
-def _told(log: Log, found: list[int], around: int, where: str) -> str:
+def _matches_text(log: SessionLog, found: list[int], around: int, where: str) -> str:
     """The matches with their neighbours, as far as there is room."""
     lines = log.text.split("\n")
     matching = set(found)
     told: list[str] = []
     n, room, before = 0, RESULT_TOKENS - 100, -1
-    while around and cost("\n".join(map(_short, lines[max(0, found[0] - around) : found[0] + around + 1]))) > room:
+    while (
+        around and cost("\n".join(map(_shorten_line, lines[max(0, found[0] - around) : found[0] + around + 1]))) > room
+    ):
         around //= 2
     for match in found[:_MOST_MATCHES]:
         numbers = range(max(match - around, before + 1), min(match + around + 1, len(lines)))
@@ -211,36 +213,38 @@ def _told(log: Log, found: list[int], around: int, where: str) -> str:
     total = "1 match" if len(found) == 1 else f"{len(found)} matches"
     total = total if len(found) <= _MOST_MATCHES else f"more than {_MOST_MATCHES} matches"
     left = f"\nNot shown: matches after the first {n}; use a narrower pattern." if n < len(found) else ""
-    return f"{total} in {where}.\n{quoted(chr(10).join(told))}{left}"
+    return f"{total} in {where}.\n{quote_for_model(chr(10).join(told))}{left}"
 
 
-def _numbered_matches(log: Log, lines: list[str], matching: set[int], numbers: range, before: int) -> Iterator[str]:
+def _numbered_matches(
+    log: SessionLog, lines: list[str], matching: set[int], numbers: range, before: int
+) -> Iterator[str]:
     """Lines counted from 1, a match with `:` behind its number; a rule where lines are left out or the place changes."""
     for number in numbers:
         place = log.place(number + 1)
         is_gap = before >= 0 and number > before + 1
         if is_gap or (place and (before < 0 or place != log.place(before + 1))):
             yield f"--- {place} ---" if place else "---"
-        yield f"{number + 1}{':' if number in matching else '-'} {_short(lines[number])}"
+        yield f"{number + 1}{':' if number in matching else '-'} {_shorten_line(lines[number])}"
         before = number
 
 
-def _short(line: str) -> str:
+def _shorten_line(line: str) -> str:
     return line if len(line) <= _LONG_LINE else f"{line[:_LONG_LINE]}… [{len(line):,} characters]"
 
 
-def _numbered(name: str, lines: list[str], first: int, last: int) -> str:
-    numbered = [f"{number}: {_short(lines[number - 1])}" for number in range(first, last + 1)]
-    body, shown_lines = _fitting(numbered)
+def _numbered_lines(name: str, lines: list[str], first: int, last: int) -> str:
+    numbered = [f"{number}: {_shorten_line(lines[number - 1])}" for number in range(first, last + 1)]
+    body, shown_lines = _fit_lines(numbered)
     end = first + shown_lines - 1
     head = f"read_file: {name}, lines {first:,} to {end:,} of {len(lines):,}."
     more = (
         "" if end == last else f'\nNot shown: lines {end + 1:,} to {last:,}: [READ_FILE: "{name}" ({end + 1}-{last})]'
     )
-    return f"{head}\n{quoted(body)}{more}"
+    return f"{head}\n{quote_for_model(body)}{more}"
 
 
-def _fitting(lines: list[str]) -> tuple[str, int]:
+def _fit_lines(lines: list[str]) -> tuple[str, int]:
     """As many lines as there is room for, at least one."""
     low, high = 1, len(lines)
     while low < high:
@@ -259,7 +263,7 @@ def _wrong_range(given: Sequence[object]) -> str:
     return ""
 
 
-def _done(action: str, turns: list[int]) -> str:
+def _action_text(action: str, turns: list[int]) -> str:
     numbers = sorted({turn + 1 for turn in turns if turn >= 0})
     if not numbers:
         return action
@@ -267,5 +271,5 @@ def _done(action: str, turns: list[int]) -> str:
     return f"{action} in turn{'' if len(numbers) == 1 else 's'} {named}"
 
 
-def _unread(file: FileText) -> str:
+def _unread_note(file: FileText) -> str:
     return f"\nOnly the first {file.read:,} of {file.size:,} bytes were looked at." if file.read < file.size else ""

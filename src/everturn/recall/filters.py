@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from everturn.derive.query import Filter
 from everturn.derive.times import parse_when
-from everturn.errors import Usage
+from everturn.errors import UsageError
 from everturn.model.words import FIELDS, ORIGINS
-from everturn.recall.scope import EVERYWHERE, SAID, Filters, Unwanted
-from everturn.recall.sessions import resolve
+from everturn.recall.scope import EVERYWHERE, SAID, Exclusions, SearchFilters
+from everturn.recall.sessions import resolve_session
 from everturn.store import Store
 
 T = TypeVar("T")
@@ -30,16 +30,16 @@ _TURNS = re.compile(r"([1-9][0-9]{0,8})(?:(-)([1-9][0-9]{0,8})?)?", re.ASCII)
 _YES_NO = {"yes": True, "true": True, "no": False, "false": False}
 
 
-def narrowed(store: Store, filters: Filters, typed: tuple[Filter, ...], now: int) -> Filters:
+def apply_typed_filters(store: Store, filters: SearchFilters, typed: tuple[Filter, ...], now: int) -> SearchFilters:
     """The filters with those that were typed. Raises Usage for a value that means nothing, and for a contradiction."""
     for one in typed:
         if not one.value:
-            raise Usage(f"{one.name}: has no value; write {one.name}:{_EXAMPLES[one.name]}, or leave it out")
-        changes = _NARROWING[one.name](_Typed(store, filters, one, now))
+            raise UsageError(f"{one.name}: has no value; write {one.name}:{_EXAMPLES[one.name]}, or leave it out")
+        changes = _NARROWING[one.name](_TypedFilter(store, filters, one, now))
         for name, value in changes.items():
             before = getattr(filters, name)
-            if before != getattr(EVERYWHERE, name) and not isinstance(value, tuple | Unwanted) and before != value:
-                raise Usage(f"{one.name} is given twice; keep one of them")
+            if before != getattr(EVERYWHERE, name) and not isinstance(value, tuple | Exclusions) and before != value:
+                raise UsageError(f"{one.name} is given twice; keep one of them")
         filters = replace(filters, **changes)
     return filters
 
@@ -50,11 +50,11 @@ _EXAMPLES = {
 }  # fmt: skip
 
 
-class _Typed(Struct, frozen=True):
+class _TypedFilter(Struct, frozen=True):
     """One filter and what is needed to understand it."""
 
     store: Store
-    filters: Filters
+    filters: SearchFilters
     filter: Filter
     now: int
 
@@ -66,10 +66,10 @@ class _Typed(Struct, frozen=True):
         return {"unwanted": replace(unwanted, **{name: (*getattr(unwanted, name), *values)})}
 
 
-def _part_of(name: str, unwanted: str) -> Callable[[_Typed], dict[str, object]]:
+def _narrow_part_of(name: str, unwanted: str) -> Callable[[_TypedFilter], dict[str, object]]:
     """A part of a name, or parts that must not be in it."""
 
-    def narrow(typed: _Typed) -> dict[str, object]:
+    def narrow(typed: _TypedFilter) -> dict[str, object]:
         if typed.filter.negated:
             return typed.must_not(unwanted, typed.filter.value.lower())
         return {name: typed.filter.value}
@@ -77,86 +77,88 @@ def _part_of(name: str, unwanted: str) -> Callable[[_Typed], dict[str, object]]:
     return narrow
 
 
-def _session(typed: _Typed) -> dict[str, object]:
-    session = resolve(typed.store, typed.filter.value)
+def _narrow_session(typed: _TypedFilter) -> dict[str, object]:
+    session = resolve_session(typed.store, typed.filter.value)
     return typed.must_not("sessions", session.id) if typed.filter.negated else {"session": session}
 
 
-def _role(typed: _Typed) -> dict[str, object]:
+def _narrow_role(typed: _TypedFilter) -> dict[str, object]:
     named = [origin for name in typed.values() for origin in _one_of(typed, SPEAKERS, name)]
     if typed.filter.negated:
         left = typed.filters.origins or SAID
-        return {"origins": _left(typed, tuple(origin for origin in left if origin not in named))}
+        return {"origins": _check_left(typed, tuple(origin for origin in left if origin not in named))}
     return {"origins": (*typed.filters.origins, *named)}
 
 
-def _field(typed: _Typed) -> dict[str, object]:
+def _narrow_field(typed: _TypedFilter) -> dict[str, object]:
     named = [_one_of(typed, {name: name for name in FIELDS}, name) for name in typed.values()]
     if typed.filter.negated:
         left = typed.filters.fields or tuple(name for name in FIELDS if name != "meta")
-        return {"fields": _left(typed, tuple(field for field in left if field not in named))}
+        return {"fields": _check_left(typed, tuple(field for field in left if field not in named))}
     return {"fields": (*typed.filters.fields, *named)}
 
 
-def _left(typed: _Typed, some: tuple[str, ...]) -> tuple[str, ...]:
+def _check_left(typed: _TypedFilter, some: tuple[str, ...]) -> tuple[str, ...]:
     if not some:
-        raise Usage(
+        raise UsageError(
             f"-{typed.filter.name}:{typed.filter.value} leaves nothing to look at; leave out one of the filters"
         )
     return some
 
 
-def _tool(typed: _Typed) -> dict[str, object]:
+def _narrow_tool(typed: _TypedFilter) -> dict[str, object]:
     if typed.filter.negated:
         return typed.must_not("tools", *(name.lower() for name in typed.values()))
     return {"tools": (*typed.filters.tools, *typed.values())}
 
 
-def _when(typed: _Typed) -> dict[str, object]:
+def _narrow_time(typed: _TypedFilter) -> dict[str, object]:
     name = typed.filter.name
     if typed.filter.negated:
-        raise Usage(f"-{name}: is not a thing; write {'until' if name == 'since' else 'since'}:{typed.filter.value}")
+        raise UsageError(
+            f"-{name}: is not a thing; write {'until' if name == 'since' else 'since'}:{typed.filter.value}"
+        )
     return {name: parse_when(typed.filter.value, typed.now)}
 
 
-def _turn(typed: _Typed) -> dict[str, object]:
+def _narrow_turn(typed: _TypedFilter) -> dict[str, object]:
     found = _TURNS.fullmatch(typed.filter.value)
     if not found or (found[3] and int(found[3]) < int(found[1])):
-        raise _wrong(typed, "a number like 12 or a range like 3-7")
+        raise _filter_mistake(typed, "a number like 12 or a range like 3-7")
     first = int(found[1]) - 1
     last = first if not found[2] else int(found[3]) - 1 if found[3] else _LAST_TURN
     return typed.must_not("turns", (first, last)) if typed.filter.negated else {"turns": (first, last)}
 
 
-def _error(typed: _Typed) -> dict[str, object]:
+def _narrow_error(typed: _TypedFilter) -> dict[str, object]:
     wanted = _one_of(typed, _YES_NO, typed.filter.value.lower())
     return {"errors": wanted is not typed.filter.negated}
 
 
-def _one_of(typed: _Typed, known: dict[str, T], name: str) -> T:
+def _one_of(typed: _TypedFilter, known: dict[str, T], name: str) -> T:
     if name not in known:
-        raise _wrong(typed, f"one of {', '.join(known)}")
+        raise _filter_mistake(typed, f"one of {', '.join(known)}")
     return known[name]
 
 
-def _wrong(typed: _Typed, wanted: str) -> Usage:
+def _filter_mistake(typed: _TypedFilter, wanted: str) -> UsageError:
     one = typed.filter
-    return Usage(
+    return UsageError(
         f'{one.name}:{one.value} means nothing; give {wanted}, or look for the words as "{one.name} {one.value}"'
     )
 
 
-_NARROWING: dict[str, Callable[[_Typed], dict[str, object]]] = {
-    "agent": _part_of("agent", "agents"),
-    "workspace": _part_of("workspace", "workspaces"),
-    "branch": _part_of("branch", "branches"),
-    "path": _part_of("path", "paths"),
-    "session": _session,
-    "role": _role,
-    "field": _field,
-    "tool": _tool,
-    "since": _when,
-    "until": _when,
-    "turn": _turn,
-    "error": _error,
+_NARROWING: dict[str, Callable[[_TypedFilter], dict[str, object]]] = {
+    "agent": _narrow_part_of("agent", "agents"),
+    "workspace": _narrow_part_of("workspace", "workspaces"),
+    "branch": _narrow_part_of("branch", "branches"),
+    "path": _narrow_part_of("path", "paths"),
+    "session": _narrow_session,
+    "role": _narrow_role,
+    "field": _narrow_field,
+    "tool": _narrow_tool,
+    "since": _narrow_time,
+    "until": _narrow_time,
+    "turn": _narrow_turn,
+    "error": _narrow_error,
 }

@@ -1,6 +1,6 @@
 """A function offered to a model: its name, what it is for, what it takes, in the form each kind of API wants.
 
-`given` checks what a model passes against the schema. A model's mistake is never an exception: it is a sentence that
+`given_arguments` checks what a model passes against the schema. A model's mistake is never an exception: it is a sentence that
 says what is wrong and what would be right, for the model to read.
 """
 
@@ -34,7 +34,7 @@ class Function(Struct, frozen=True):
         return {"name": self.name, "description": self.description, "input_schema": self.parameters}
 
 
-def given(function: Function, arguments: object) -> dict[str, Any] | str:
+def given_arguments(function: Function, arguments: object) -> dict[str, Any] | str:
     """The arguments of a call that may be made, without those that are null; or a sentence on what is wrong with them.
 
     Some APIs hand arguments over as the text of a JSON object: that is taken too.
@@ -43,36 +43,36 @@ def given(function: Function, arguments: object) -> dict[str, Any] | str:
         try:
             arguments = msgspec.json.decode(arguments or "{}")
         except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return _sentence(function, "the arguments are not valid JSON")
+            return _mistake_sentence(function, "the arguments are not valid JSON")
     if not isinstance(arguments, Mapping):
-        return _sentence(function, "the arguments must be a JSON object")
+        return _mistake_sentence(function, "the arguments must be a JSON object")
     present = {name: value for name, value in arguments.items() if value is not None}
     wrong = next(filter(None, (_wrong_argument(function, name, value) for name, value in present.items())), "")
     missing = [name for name in function.parameters.get("required", ()) if name not in present]
     if wrong or missing:
-        return _sentence(function, wrong or f"{missing[0]} is missing")
+        return _mistake_sentence(function, wrong or f"{missing[0]} is missing")
     return {name: int(value) if isinstance(value, float) else value for name, value in present.items()}
 
 
 def _wrong_argument(function: Function, name: object, value: object) -> str:
     known = function.parameters["properties"]
     if name not in known:
-        return f"there is no argument {_shown(name)}"
-    wrong = _wrong(known[name], value)
-    return f"{name} must be {wrong}, not {_shown(value)}" if wrong else ""
+        return f"there is no argument {_value_shown(name)}"
+    wrong = _expected_value(known[name], value)
+    return f"{name} must be {wrong}, not {_value_shown(value)}" if wrong else ""
 
 
-def _wrong(schema: dict[str, Any], value: object) -> str:
+def _expected_value(schema: dict[str, Any], value: object) -> str:
     """What the value should have been, "" when it is right."""
     expected = schema["type"]
-    if not _is_of(expected, value):
+    if not _is_of_type(expected, value):
         return _TYPES[expected]
     if "enum" in schema and value not in schema["enum"]:
         return "one of " + ", ".join(schema["enum"])
     return ""
 
 
-def _is_of(expected: str, value: object) -> bool:
+def _is_of_type(expected: str, value: object) -> bool:
     if expected == "string":
         return isinstance(value, str)
     # 3.0 is an integer in JSON, true is not.
@@ -80,11 +80,11 @@ def _is_of(expected: str, value: object) -> bool:
     return is_number or (isinstance(value, float) and value.is_integer())
 
 
-def _shown(value: object) -> str:
+def _value_shown(value: object) -> str:
     text = ascii(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _sentence(function: Function, wrong: str) -> str:
+def _mistake_sentence(function: Function, wrong: str) -> str:
     taken = ", ".join(function.parameters["properties"]) or "no arguments"
     return f"{function.name}: {wrong}. It takes: {taken}."

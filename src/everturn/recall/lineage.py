@@ -14,12 +14,12 @@ from msgspec import Struct
 from everturn.model.archive import Call, LinkRow, Session
 from everturn.model.descent import Descent
 from everturn.recall.origins import offspring_of, origin_of
-from everturn.recall.sessions import best
+from everturn.recall.sessions import best_match
 from everturn.store import Store
 
 #: Relations that lead from a session to the one it came from, and so to its ancestors.
 UPWARD = ("subagent_of", "forked_from", "continues", "output_of", "teammate_of")
-_BESIDE = ("about", "summary_of")
+_NEIGHBOUR_RELATIONS = ("about", "summary_of")
 _DEEPEST = 100
 
 
@@ -45,13 +45,13 @@ class Lineage(Struct, frozen=True):
 def lineage(store: Store, session: Session) -> Lineage:
     """All relatives of a session."""
     own = store.links(session.id)
-    younger = _younger(store, session)
+    younger = _younger_links(store, session)
     return Lineage(
         ancestors=ancestors(store, session),
-        forks=_forks(store, session, younger),
-        children=_children(store, session, own, [pair for pair in younger if pair[0].relation in _DOWNWARD]),
-        others=[_beside(store, session, link) for link in own if link.relation in _BESIDE]
-        + [_relative(link, one) for link, one in younger if link.relation not in (*_DOWNWARD, *_FORKS)],
+        forks=_find_forks(store, session, younger),
+        children=_find_children(store, session, own, [pair for pair in younger if pair[0].relation in _DOWNWARD]),
+        others=[_neighbour_relative(store, session, link) for link in own if link.relation in _NEIGHBOUR_RELATIONS]
+        + [_linked_relative(link, one) for link, one in younger if link.relation not in (*_DOWNWARD, *_FORKS)],
     )
 
 
@@ -65,7 +65,7 @@ def ancestors(store: Store, session: Session) -> list[Relative]:
     seen, todo = {session.native_id}, deque([session])
     while todo and len(found) < _DEEPEST:
         current = todo.popleft()
-        for elder in _elders(store, current):
+        for elder in _find_elders(store, current):
             if elder.native_id in seen:
                 continue
             seen.add(elder.native_id)
@@ -74,36 +74,39 @@ def ancestors(store: Store, session: Session) -> list[Relative]:
     return found
 
 
-def find(store: Store, agent: str, native_id: str) -> Session | None:
+def find_session_by_id(store: Store, agent: str, native_id: str) -> Session | None:
     """The session with that native id, of the same agent."""
     editions = store.sessions_of(agent, native_id)
-    return best(editions) if editions else None
+    return best_match(editions) if editions else None
 
 
-def _elders(store: Store, session: Session) -> list[Relative]:
+def _find_elders(store: Store, session: Session) -> list[Relative]:
     """What it was made from, which no file says, or what its file says."""
     made = origin_of(store, session)
     if made is not None:
-        return [_made(store, made)]
-    links = _upward(store, session)
+        return [_made_from_relative(store, made)]
+    links = _upward_links(store, session)
     return [
-        Relative(one.relation, one.native_id, find(store, session.agent, one.native_id), shared=one.n) for one in links
+        Relative(one.relation, one.native_id, find_session_by_id(store, session.agent, one.native_id), shared=one.n)
+        for one in links
     ]
 
 
-def _made(store: Store, descent: Descent) -> Relative:
+def _made_from_relative(store: Store, descent: Descent) -> Relative:
     relation = "forked_from" if descent.relation == "forked_from" else "continues"
-    return Relative(relation, descent.native_id, find(store, descent.agent, descent.native_id))
+    return Relative(relation, descent.native_id, find_session_by_id(store, descent.agent, descent.native_id))
 
 
-def _forks(store: Store, session: Session, younger: list[tuple[LinkRow, Session]]) -> list[Relative]:
+def _find_forks(store: Store, session: Session, younger: list[tuple[LinkRow, Session]]) -> list[Relative]:
     """By the word of their files, and those that were made from it; each once."""
-    told = [_relative(link, one) for link, one in younger if link.relation in _FORKS]
+    told = [_linked_relative(link, one) for link, one in younger if link.relation in _FORKS]
     known = {one.native_id for one in told}
-    return told + [_made(store, one) for one in offspring_of(store, session) if one.native_id not in known]
+    return told + [
+        _made_from_relative(store, one) for one in offspring_of(store, session) if one.native_id not in known
+    ]
 
 
-def _upward(store: Store, session: Session) -> list[LinkRow]:
+def _upward_links(store: Store, session: Session) -> list[LinkRow]:
     """The links of the relation that says most: one session, or all that it goes on from."""
     links = [link for link in store.links(session.id) if link.relation in UPWARD and link.native_id]
     relation = min((link.relation for link in links), key=UPWARD.index, default="")
@@ -113,7 +116,7 @@ def _upward(store: Store, session: Session) -> list[LinkRow]:
     return [LinkRow(session.id, "subagent_of", session.parent)] if session.parent else []
 
 
-def _younger(store: Store, session: Session) -> list[tuple[LinkRow, Session]]:
+def _younger_links(store: Store, session: Session) -> list[tuple[LinkRow, Session]]:
     """The sessions that say something of this one, one edition of each."""
     found: dict[tuple[str, str], list[tuple[LinkRow, Session]]] = {}
     for link in store.links_to(session.native_id):
@@ -125,15 +128,15 @@ def _younger(store: Store, session: Session) -> list[tuple[LinkRow, Session]]:
     return [max(pairs, key=lambda pair: (pair[1].state == "current", pair[1].n_messages)) for pairs in found.values()]
 
 
-def _relative(link: LinkRow, session: Session) -> Relative:
+def _linked_relative(link: LinkRow, session: Session) -> Relative:
     return Relative(link.relation, session.native_id, session, shared=link.n)
 
 
-def _beside(store: Store, session: Session, link: LinkRow) -> Relative:
-    return Relative(link.relation, link.native_id, find(store, session.agent, link.native_id))
+def _neighbour_relative(store: Store, session: Session, link: LinkRow) -> Relative:
+    return Relative(link.relation, link.native_id, find_session_by_id(store, session.agent, link.native_id))
 
 
-def _children(
+def _find_children(
     store: Store, session: Session, own: list[LinkRow], younger: list[tuple[LinkRow, Session]]
 ) -> list[Relative]:
     """What the session started, in the order of the calls; also what only it knows of."""
@@ -142,20 +145,20 @@ def _children(
         return []
     calls = {call.call_id: call for call in store.calls(session.id) if call.call_id}
     spawned.sort(key=lambda link: calls[link.call_id].seq if link.call_id in calls else -1)
-    joined = _joined(spawned, younger)
+    joined = _calls_by_child(spawned, younger)
     found = [Relative(link.relation, one.native_id, one, calls.get(joined[one.id])) for link, one in younger]
-    known = {_tail(one.native_id) for one in found}
-    for link in {_tail(link.native_id): link for link in spawned if link.native_id}.values():
-        if _tail(link.native_id) not in known:
-            child = find(store, session.agent, link.native_id)
+    known = {_id_tail(one.native_id) for one in found}
+    for link in {_id_tail(link.native_id): link for link in spawned if link.native_id}.values():
+        if _id_tail(link.native_id) not in known:
+            child = find_session_by_id(store, session.agent, link.native_id)
             found.append(Relative("subagent_of", link.native_id, child, calls.get(link.call_id)))
     return sorted(found, key=lambda one: (one.call is None, one.call.seq if one.call else 0, one.native_id))
 
 
-def _joined(spawned: list[LinkRow], younger: list[tuple[LinkRow, Session]]) -> dict[int, str]:
+def _calls_by_child(spawned: list[LinkRow], younger: list[tuple[LinkRow, Session]]) -> dict[int, str]:
     """By child, the id of the call that started it: by its own word, by the parent's, else by the prompt both know."""
-    named = {_tail(link.native_id): link.call_id for link in spawned if link.native_id}
-    joined = {child.id: link.call_id or named.get(_tail(child.native_id), "") for link, child in younger}
+    named = {_id_tail(link.native_id): link.call_id for link in spawned if link.native_id}
+    joined = {child.id: link.call_id or named.get(_id_tail(child.native_id), "") for link, child in younger}
     taken = set(joined.values())
     alike: dict[int, list[str]] = {}
     for link in reversed(spawned):
@@ -168,6 +171,6 @@ def _joined(spawned: list[LinkRow], younger: list[tuple[LinkRow, Session]]) -> d
     return joined
 
 
-def _tail(native_id: str) -> str:
+def _id_tail(native_id: str) -> str:
     """Some records give only the part of an id after the last `/`."""
     return native_id.rpartition("/")[2]

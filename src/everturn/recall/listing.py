@@ -6,13 +6,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.archive import Session, SessionText
-from everturn.recall import Page
+from everturn.recall import ResultPage
 from everturn.recall.marks import NONE, marks_by_session
 from everturn.recall.sessions import short_ids
 from everturn.store import SessionFilter, Store
 
 
-class Listed(Struct, frozen=True):
+class SessionListing(Struct, frozen=True):
     """One line of a list of sessions."""
 
     session: Session
@@ -21,7 +21,7 @@ class Listed(Struct, frozen=True):
     star: bool = False
 
 
-def listing(store: Store, wanted: SessionFilter, limit: int = 50, after: str = "") -> Page[Listed]:
+def list_sessions(store: Store, wanted: SessionFilter, limit: int = 50, after: str = "") -> ResultPage[SessionListing]:
     """A page of sessions, newest first."""
     rows, cursor = store.sessions(wanted, limit, after)
     shorts = short_ids((session for session, _ in rows), store)
@@ -30,5 +30,5 @@ def listing(store: Store, wanted: SessionFilter, limit: int = 50, after: str = "
     for session, text in rows:
         marks = marked.get((session.agent, session.native_id), NONE)
         shown = replace(text, title=marks.title or text.title)
-        lines.append(Listed(session, shown, shorts[session.id], marks.star))
-    return Page(lines, cursor)
+        lines.append(SessionListing(session, shown, shorts[session.id], marks.star))
+    return ResultPage(lines, cursor)

@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.errors import Usage
-from everturn.model.archive import Kept, Session, SessionText
-from everturn.recall.sessions import best
+from everturn.errors import UsageError
+from everturn.model.archive import KeptRow, Session, SessionText
+from everturn.recall.sessions import best_match
 from everturn.store import Store
 
 KIND = "mark"
@@ -54,7 +54,7 @@ def put_marks(
     """Change what is given; what is None stays. An empty title or note is taken away. Raises Usage, Busy."""
     for name, value, longest in (("title", title, LONGEST_TITLE), ("note", note, LONGEST_NOTE)):
         if value is not None and len(value) > longest:
-            raise Usage(f"a {name} has at most {longest:,} characters, this one has {len(value):,}; shorten it")
+            raise UsageError(f"a {name} has at most {longest:,} characters, this one has {len(value):,}; shorten it")
     with store.write():
         marks = marks_of(store, session)
         marks = replace(
@@ -67,20 +67,20 @@ def put_marks(
             store.drop_kept(session.agent, session.native_id, (KIND,))
         else:
             value = msgspec.json.encode(marks).decode()
-            store.keep(Kept(KIND, session.agent, session.native_id, "", value, now))
+            store.keep(KeptRow(KIND, session.agent, session.native_id, "", value, now))
     return marks
 
 
-def starred(store: Store) -> list[tuple[Session, SessionText]]:
+def starred_sessions(store: Store) -> list[tuple[Session, SessionText]]:
     """The sessions with a star, newest first."""
     found: Iterable[list[Session]] = (
         store.sessions_of(*key) for key, marks in marks_by_session(store).items() if marks.star
     )
-    pairs = [store.session(best(editions).id) for editions in found if editions]
+    pairs = [store.session(best_match(editions).id) for editions in found if editions]
     return sorted(pairs, key=lambda pair: (pair[0].ended or 0, pair[0].id), reverse=True)
 
 
-def _read(row: Kept) -> Marks:
+def _read(row: KeptRow) -> Marks:
     try:
         return msgspec.json.decode(row.value, type=Marks)
     except msgspec.DecodeError:

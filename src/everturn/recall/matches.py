@@ -14,15 +14,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.printable import one_line
-from everturn.derive.query import Asked, parse
+from everturn.derive.query import SearchQuery, parse_query
 from everturn.model.archive import Session
-from everturn.recall.answers import Draft, Entry, handle, session_line
-from everturn.recall.asking import Asking
+from everturn.recall.answers import AnswerDraft, AnswerEntry, handle, session_line
+from everturn.recall.asking import RecallRequest
 from everturn.recall.reading import has_words
-from everturn.recall.scope import Filters, rings
-from everturn.recall.search import Found, search
+from everturn.recall.scope import SearchFilters, scope_rings
+from everturn.recall.search import SearchHit, search
 from everturn.recall.sessions import short_ids
-from everturn.recall.surroundings import Place, surroundings
+from everturn.recall.surroundings import MatchedTurn, match_entries
 
 _FETCHED = 3  # matches looked at for each one wanted: several may lie in one turn
 _FEWEST = 30  # matches looked at in any case: so that asking for few gives the first of what asking for more gives
@@ -32,28 +32,30 @@ _MOST = 50  # matches that can be asked for
 _LONG = 300  # characters of a request that is not repeated
 
 
-def matches(asking: Asking, words: str, limit: int) -> Draft:
+def answer_search(asking: RecallRequest, words: str, limit: int) -> AnswerDraft:
     """The turns that match best."""
     if not words:
-        return Draft("search: give query, the words to look for.", status="mistake")
-    asked = parse(words)
-    wanted = _Wanted(words, " ".join(piece.text for piece in asked.wanted).casefold(), limit, _asks_for_injected(asked))
+        return AnswerDraft("search: give query, the words to look for.", status="mistake")
+    asked = parse_query(words)
+    wanted = _SearchAction(
+        words, " ".join(piece.text for piece in asked.wanted).casefold(), limit, _asks_for_injected(asked)
+    )
     hidden = False
-    for ring in rings(asking.store, _filters(asking)):
+    for ring in scope_rings(asking.store, _search_filters(asking)):
         filters = replace(ring.filters, widen=False, lineage=False)
         page = search(
             asking.store, asking.sources, words, filters, max(limit * _FETCHED, _FEWEST), "", asking.clean, asking.now,
             asking.meaning,
         )  # fmt: skip
-        places = _places(asking, wanted, page.items)
+        places = _matched_turns(asking, wanted, page.items)
         hidden = hidden or bool(page.items and not places)
         if places:
-            where = _where(asking, ring.name)
-            return _draft(asking, wanted, where, places, bool(page.next), page.note)
-    return Draft(_nothing(asking, words, hidden), status="nothing")
+            where = _scope_text(asking, ring.name)
+            return _draft_answer(asking, wanted, where, places, bool(page.next), page.note)
+    return AnswerDraft(_nothing_found_text(asking, words, hidden), status="nothing")
 
 
-class _Wanted(Struct, frozen=True):
+class _SearchAction(Struct, frozen=True):
     """What is looked for."""
 
     words: str
@@ -63,12 +65,12 @@ class _Wanted(Struct, frozen=True):
 
 
 # where ----------------------------------------------------------------------------------------------------------------
-def _filters(asking: Asking) -> Filters:
+def _search_filters(asking: RecallRequest) -> SearchFilters:
     """A session that was named is looked at with its lineage; the one that one is in, as the first of wider rings."""
-    return Filters(session=asking.session, lineage=asking.session is not None, widen=asking.is_own)
+    return SearchFilters(session=asking.session, lineage=asking.session is not None, widen=asking.is_own)
 
 
-def _where(asking: Asking, ring: str) -> str:
+def _scope_text(asking: RecallRequest, ring: str) -> str:
     if asking.session is None:
         return "the whole archive"
     if not asking.is_own:
@@ -81,35 +83,37 @@ def _where(asking: Asking, ring: str) -> str:
     }.get(ring, f"the whole archive{nearer}")
 
 
-def _asks_for_injected(asked: Asked) -> bool:
+def _asks_for_injected(asked: SearchQuery) -> bool:
     return any(one.name in ("role", "field") and one.value in ("injected", "meta") for one in asked.filters)
 
 
-def _places(asking: Asking, wanted: _Wanted, found: list[Found]) -> list[Place]:
+def _matched_turns(asking: RecallRequest, wanted: _SearchAction, found: list[SearchHit]) -> list[MatchedTurn]:
     """The turns of the matches, the best first."""
     told = [one for one in found if wanted.injected or not _is_injected(one)]
-    ranked = sorted((one for one in told if not _is_recall(asking, one)), key=lambda one: _tier(wanted.plain, one))
-    turns: dict[tuple[int, int], list[Found]] = {}
+    ranked = sorted(
+        (one for one in told if not _is_recall(asking, one)), key=lambda one: _match_tier(wanted.plain, one)
+    )
+    turns: dict[tuple[int, int], list[SearchHit]] = {}
     for one in ranked:
         turns.setdefault((one.session.id, one.row.turn if one.row else -1), []).append(one)
     return [
-        Place(group[0].session, group[0].text, turn, tuple(group), rank)
+        MatchedTurn(group[0].session, group[0].text, turn, tuple(group), rank)
         for rank, ((_, turn), group) in enumerate(turns.items())
     ]
 
 
-def _tier(plain: str, found: Found) -> int:
+def _match_tier(plain: str, found: SearchHit) -> int:
     """0: the very words stand there; 1: in what was said; 2: only in what tools were given or gave back, or thoughts."""
     if plain and plain in " ".join(found.snippet.split()).casefold():
         return 0
     return 1 if found.field in _SAID else 2
 
 
-def _is_injected(found: Found) -> bool:
+def _is_injected(found: SearchHit) -> bool:
     return found.row is not None and (found.row.origin == "injected" or found.field == "meta")
 
 
-def _is_recall(asking: Asking, found: Found) -> bool:
+def _is_recall(asking: RecallRequest, found: SearchHit) -> bool:
     row = found.row
     if row is None or found.field not in ("tool_input", "tool_output"):
         return False
@@ -118,10 +122,12 @@ def _is_recall(asking: Asking, found: Found) -> bool:
 
 
 # what -----------------------------------------------------------------------------------------------------------------
-def _draft(asking: Asking, wanted: _Wanted, where: str, places: list[Place], is_more: bool, note: str) -> Draft:
+def _draft_answer(
+    asking: RecallRequest, wanted: _SearchAction, where: str, places: list[MatchedTurn], is_more: bool, note: str
+) -> AnswerDraft:
     is_more = is_more or len(places) > wanted.limit
     places = places[: wanted.limit]
-    by_session: dict[int, list[Place]] = {}
+    by_session: dict[int, list[MatchedTurn]] = {}
     for place in places:
         by_session.setdefault(place.session.id, []).append(place)
     shorts = {
@@ -130,49 +136,53 @@ def _draft(asking: Asking, wanted: _Wanted, where: str, places: list[Place], is_
     heads = {
         session: session_line(group[0].session, group[0].text, shorts[session], asking.clean)
         for session, group in by_session.items()
-        if not _is_here(asking, group[0].session) or len(by_session) > 1
+        if not _is_own_session(asking, group[0].session) or len(by_session) > 1
     }
     told = [
-        pair for group in by_session.values() for pair in surroundings(asking, group[0].session, group, wanted.injected)
+        pair
+        for group in by_session.values()
+        for pair in match_entries(asking, group[0].session, group, wanted.injected)
     ]
     entries = [entry for entry, _ in told]
-    named = [_named(place, shorts, heads) for place in places]
-    lead = f"{_count(len(places), is_more)} in {where}: {_listed(named, asking.budget // 200)}" + (
+    named = [_turn_name(place, shorts, heads) for place in places]
+    lead = f"{_count_text(len(places), is_more)} in {where}: {_list_names(named, asking.budget // 200)}" + (
         f"\nNote: {note}." if note else ""
     )
-    hints = _hints(asking, wanted, places[0], shorts[places[0].session.id] if heads else "", is_more)
-    return Draft(
-        lead, entries, heads=heads, leave_first=_least_first(told), hints=lambda cut, left_out: hints,
+    hints = _search_hints(asking, wanted, places[0], shorts[places[0].session.id] if heads else "", is_more)
+    return AnswerDraft(
+        lead, entries, heads=heads, leave_first=_leave_out_order(told), hints=lambda cut, left_out: hints,
         body="" if entries else "\n".join(heads.values()),
     )  # fmt: skip
 
 
-def _is_here(asking: Asking, session: Session) -> bool:
+def _is_own_session(asking: RecallRequest, session: Session) -> bool:
     return asking.is_own and asking.session is not None and asking.session.id == session.id
 
 
-def _least_first(told: list[tuple[Entry, int]]) -> list[int]:
+def _leave_out_order(told: list[tuple[AnswerEntry, int]]) -> list[int]:
     """What stands around matches goes before any match does, the oldest first; then the matches that rank last."""
     keys = [(entry.is_match, -rank if entry.is_match else 0, number) for number, (entry, rank) in enumerate(told)]
     return [number for _, _, number in sorted(keys)]
 
 
 # what is said about it ------------------------------------------------------------------------------------------------
-def _count(n: int, is_more: bool) -> str:
+def _count_text(n: int, is_more: bool) -> str:
     return f"{n} matching turn{'' if n == 1 else 's'}{' of more' if is_more else ''}"
 
 
-def _named(place: Place, shorts: dict[int, str], heads: dict[int, str]) -> str:
+def _turn_name(place: MatchedTurn, shorts: dict[int, str], heads: dict[int, str]) -> str:
     turn = f"turn {place.turn + 1}" if place.turn >= 0 else "title or summary"
     return f"session {shorts[place.session.id]} {turn}" if place.session.id in heads else turn
 
 
-def _listed(names: list[str], room: int) -> str:
+def _list_names(names: list[str], room: int) -> str:
     most = min(room, _NAMED)
     return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
-def _hints(asking: Asking, wanted: _Wanted, best: Place, short: str, is_more: bool) -> list[str]:
+def _search_hints(
+    asking: RecallRequest, wanted: _SearchAction, best: MatchedTurn, short: str, is_more: bool
+) -> list[str]:
     turn = max(best.turn, 0) + 1
     query = {"query": f"session:{short}"} if short else {}
     whole = asking.spell({"action": "range", "start_turn": turn, "end_turn": turn, **query})
@@ -186,7 +196,7 @@ def _hints(asking: Asking, wanted: _Wanted, best: Place, short: str, is_more: bo
     return said
 
 
-def _nothing(asking: Asking, words: str, hidden: bool) -> str:
+def _nothing_found_text(asking: RecallRequest, words: str, hidden: bool) -> str:
     where = f"session {asking.short}" if asking.session and not asking.is_own else "the archive"
     if asking.session and not has_words(asking.session):
         where += f" (the words of this session were not kept: mode {asking.session.mode})"

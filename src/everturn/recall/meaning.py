@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 from everturn.errors import ModelError
 from everturn.llm.embedding import Embedder
-from everturn.recall.vectors import LONGEST, Clean, Vectors, generation
-from everturn.store import Hit, Store
+from everturn.recall.vectors import LONGEST, Clean, VectorSet, generation
+from everturn.store import IndexHit, Store
 
 TOP = 200  # hits that are re-ordered
 WEIGHT = 0.5  # of meaning, where words weigh 1
@@ -29,10 +29,10 @@ WEIGHT = 0.5  # of meaning, where words weigh 1
 Place = tuple[int, int]  # session, seq
 
 
-class Meaning:
+class MeaningSearch:
     """A model and the vectors it made. Used by one thread."""
 
-    def __init__(self, embedder: Embedder, vectors: Vectors, clean: Clean, weight: float = WEIGHT) -> None:
+    def __init__(self, embedder: Embedder, vectors: VectorSet, clean: Clean, weight: float = WEIGHT) -> None:
         self._embedder, self._vectors, self._clean, self._weight = embedder, vectors, clean, weight
         self._asked: tuple[str, list[float] | ModelError] | None = None
 
@@ -41,15 +41,15 @@ class Meaning:
         """Of the model."""
         return self._embedder.name
 
-    def reordered(self, store: Store, hits: Sequence[Hit], text: str) -> list[Hit] | None:
+    def reorder_hits(self, store: Store, hits: Sequence[IndexHit], text: str) -> list[IndexHit] | None:
         """The hits with the first of them re-ordered; None when there are no vectors of them, and nothing was sent.
 
         Raises ModelError; the caller may then show the hits as they are.
         """
         known = self._known(store, hits[:TOP])
-        return mix(hits, known, self._vector(text), self._weight) if known else None
+        return mix_meaning(hits, known, self._query_vector(text), self._weight) if known else None
 
-    def _vector(self, text: str) -> list[float]:
+    def _query_vector(self, text: str) -> list[float]:
         """Of the question; asked for once, however many rings are looked at, also when there is no answer."""
         if self._asked is None or self._asked[0] != text:
             try:
@@ -61,7 +61,7 @@ class Meaning:
             raise found
         return found
 
-    def _known(self, store: Store, hits: Sequence[Hit]) -> dict[Place, bytes]:
+    def _known(self, store: Store, hits: Sequence[IndexHit]) -> dict[Place, bytes]:
         by_session: dict[int, list[int]] = {}
         for hit in hits:
             by_session.setdefault(hit.session, []).append(hit.seq)
@@ -73,9 +73,9 @@ class Meaning:
         return found
 
 
-def mix(
-    hits: Sequence[Hit], vectors: Mapping[Place, bytes], query: Sequence[float], weight: float = WEIGHT
-) -> list[Hit]:
+def mix_meaning(
+    hits: Sequence[IndexHit], vectors: Mapping[Place, bytes], query: Sequence[float], weight: float = WEIGHT
+) -> list[IndexHit]:
     """Order the first hits by the sum of both scores, each standardised; one without a vector counts as middling.
 
     The scores that come back are those of the places: what stands first has the highest score there was, so that scores
@@ -86,15 +86,15 @@ def mix(
     if not known:
         return list(hits)
     length = sqrt(sum(map(mul, query, query)))
-    by_sense = _standardised({place: _nearness(query, length, vectors[place]) for place in known})
-    by_words = _standardised({(hit.session, hit.seq): hit.score for hit in head})
+    by_sense = _standardise_scores({place: _cosine(query, length, vectors[place]) for place in known})
+    by_words = _standardise_scores({(hit.session, hit.seq): hit.score for hit in head})
     mixed = {place: score + weight * by_sense.get(place, 0.0) for place, score in by_words.items()}
     ordered = sorted(head, key=lambda hit: -mixed[hit.session, hit.seq])  # stable: words decide between equals
     scores = sorted((hit.score for hit in head), reverse=True)
     return [*(replace(hit, score=score) for hit, score in zip(ordered, scores, strict=True)), *rest]
 
 
-def _nearness(query: Sequence[float], length: float, data: bytes) -> float:
+def _cosine(query: Sequence[float], length: float, data: bytes) -> float:
     """The cosine; 0 when one of them points nowhere, or they are of different kinds."""
     numbers = memoryview(data).cast("b")
     if len(numbers) != len(query):
@@ -103,7 +103,7 @@ def _nearness(query: Sequence[float], length: float, data: bytes) -> float:
     return sum(map(mul, query, numbers)) / both if both else 0.0
 
 
-def _standardised(scores: Mapping[Place, float]) -> dict[Place, float]:
+def _standardise_scores(scores: Mapping[Place, float]) -> dict[Place, float]:
     """Around 0, most within 1; all 0 when they are equal."""
     middle = sum(scores.values()) / len(scores)
     spread = sqrt(sum((score - middle) ** 2 for score in scores.values()) / len(scores))

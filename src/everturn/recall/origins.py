@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from everturn.model.archive import Kept, Session
+from everturn.model.archive import KeptRow, Session
 from everturn.model.descent import OFFSPRING, ORIGIN, Descent, descents
 from everturn.store import Store
 
@@ -16,8 +16,8 @@ from everturn.store import Store
 def note_descent(store: Store, new: Descent, old: Session, at: int) -> None:
     """Keep that the session `new` was made from `old`. Within a transaction of the caller's."""
     elder = msgspec.structs.replace(new, agent=old.agent, native_id=old.native_id)
-    store.keep(Kept(ORIGIN, new.agent, new.native_id, "", _json(elder), at))
-    store.keep(Kept(OFFSPRING, old.agent, old.native_id, f"{new.agent}/{new.native_id}", _json(new), at))
+    store.keep(KeptRow(ORIGIN, new.agent, new.native_id, "", _descent_json(elder), at))
+    store.keep(KeptRow(OFFSPRING, old.agent, old.native_id, f"{new.agent}/{new.native_id}", _descent_json(new), at))
 
 
 def origin_of(store: Store, session: Session) -> Descent | None:
@@ -30,5 +30,5 @@ def offspring_of(store: Store, session: Session) -> list[Descent]:
     return descents(store.kept(OFFSPRING, session.native_id), session.agent)
 
 
-def _json(descent: Descent) -> str:
+def _descent_json(descent: Descent) -> str:
     return msgspec.json.encode(descent).decode()

@@ -8,14 +8,14 @@ from typing import Any
 
 from msgspec import structs
 
-from everturn.derive.state import State
-from everturn.derive.stateview import as_yaml, pruned
+from everturn.derive.state import SessionState
+from everturn.derive.stateview import as_yaml, prune_state
 from everturn.derive.times import iso
 from everturn.model.archive import Session
 from everturn.model.conversation import Block, Message
-from everturn.recall.answers import Draft, session_line
-from everturn.recall.asking import Asking
-from everturn.recall.framing import Clean, safe, safe_line
+from everturn.recall.answers import AnswerDraft, session_line
+from everturn.recall.asking import RecallRequest
+from everturn.recall.framing import Clean, safe_line, safe_text
 from everturn.recall.lineage import lineage
 from everturn.recall.reading import Sources, has_words
 from everturn.recall.state import session_state
@@ -23,7 +23,7 @@ from everturn.recall.state import session_state
 _TOOLS = 8  # tools that are named
 
 
-def overview(asking: Asking, session: Session) -> Draft:
+def answer_summary(asking: RecallRequest, session: Session) -> AnswerDraft:
     """What a session is about and how big it is."""
     text = asking.store.session(session.id)[1]
     name = "this session" if asking.is_own else f"session {asking.short}"
@@ -31,12 +31,12 @@ def overview(asking: Asking, session: Session) -> Draft:
     state = session_state(asking.store, _without_secrets(asking.sources, session.agent, asking.clean), session)
     pieces = [
         session_line(session, text, asking.short, asking.clean),
-        safe(as_yaml(pruned(state)), asking.clean),
+        safe_text(as_yaml(prune_state(state)), asking.clean),
         "\n".join(_statistics(asking, session, state)),
     ]
     latest = asking.again("range", start_turn=max(1, session.n_turns - 2), end_turn=max(1, session.n_turns))
     lead = f"Summary of {name}, from its records, without a model.{words} Its latest turns: {latest}"
-    return Draft(lead, body="\n\n".join(filter(None, pieces)))
+    return AnswerDraft(lead, body="\n\n".join(filter(None, pieces)))
 
 
 def _without_secrets(sources: Sources, agent: str, clean: Clean) -> Sources:
@@ -50,37 +50,37 @@ def _without_secrets(sources: Sources, agent: str, clean: Clean) -> Sources:
         message = view(record)
         if message is None:
             return None
-        return structs.replace(message, blocks=tuple(_cleaned(block, clean) for block in message.blocks))
+        return structs.replace(message, blocks=tuple(_clean_block(block, clean) for block in message.blocks))
 
     return {agent: dataclasses.replace(source, view=cleaned)}
 
 
-def _cleaned(block: Block, clean: Clean) -> Block:
+def _clean_block(block: Block, clean: Clean) -> Block:
     call = block.call
     if call is not None:
         call = structs.replace(
-            call, command=clean(call.command), prompt=clean(call.prompt), input=_each(call.input, clean)
+            call, command=clean(call.command), prompt=clean(call.prompt), input=_clean_strings(call.input, clean)
         )
     return structs.replace(block, text=clean(block.text) if block.text else "", call=call)
 
 
-def _each(value: Any, clean: Clean) -> Any:
+def _clean_strings(value: Any, clean: Clean) -> Any:
     """Every string in a value. What is nested deeper than any argument is left out."""
     try:
-        return _walked(value, clean)
+        return _clean_nested(value, clean)
     except RecursionError:
         return None
 
 
-def _walked(value: Any, clean: Clean) -> Any:
+def _clean_nested(value: Any, clean: Clean) -> Any:
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
-        return {name: _walked(one, clean) for name, one in value.items()}
-    return [_walked(one, clean) for one in value] if isinstance(value, list) else value
+        return {name: _clean_nested(one, clean) for name, one in value.items()}
+    return [_clean_nested(one, clean) for one in value] if isinstance(value, list) else value
 
 
-def _statistics(asking: Asking, session: Session, state: State) -> list[str]:
+def _statistics(asking: RecallRequest, session: Session, state: SessionState) -> list[str]:
     """Counts, one to a line."""
     calls = [call for call in asking.store.calls(session.id) if call.status != "orphan"]
     tools = Counter(safe_line(call.name, asking.clean, 60) for call in calls).most_common(_TOOLS)

@@ -1,6 +1,6 @@
 """Regular expressions over text of any length, line by line, with an end to the work.
 
-`compiled` takes a pattern of at most 200 characters (`derive.pattern` says what is understood) and raises Usage for one
+`compile_pattern` takes a pattern of at most 200 characters (`derive.pattern` says what is understood) and raises Usage for one
 that cannot be used. Matching takes one pass over the text whatever the pattern is, and ends when the `Effort` given is
 used up (the pattern's own, for all its searches together, or one that is given): `effort.spent` says whether it is. A match never spans lines. Lines that cannot match are passed over
 at memory speed where the pattern has a literal part.
@@ -12,17 +12,17 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from everturn.derive.automaton import Effort, Finder, Span, Spent
-from everturn.derive.pattern import literals, tree
+from everturn.derive.automaton import Effort, EffortExhausted, Finder, Span
+from everturn.derive.pattern import literals, parse_regex
 
-__all__ = ["EFFORT", "Effort", "Line", "Pattern", "compiled"]
+__all__ = ["EFFORT", "Effort", "LinearPattern", "MatchedLine", "compile_pattern"]
 
 #: For one request: about a second and a half of one processor.
 EFFORT = 16_000_000
 _SKIPPED = 64  # characters passed over for one unit
 
 
-class Line(Struct, frozen=True):
+class MatchedLine(Struct, frozen=True):
     """A line that matches."""
 
     number: int  # 0-based
@@ -31,32 +31,32 @@ class Line(Struct, frozen=True):
     spans: tuple[Span, ...]  # of the matches in it; a match of no characters has none
 
 
-class Pattern:
+class LinearPattern:
     """A pattern ready to be looked for, and the work it may take. Not shared between threads."""
 
     def __init__(self, source: str) -> None:
-        node = tree(source)
+        node = parse_regex(source)
         self.source = source
         self.literals = literals(node)  # text every match holds, in lower case
         self.effort = Effort(EFFORT)  # of those searches that are not given another
         self._longest = max(self.literals, key=len, default="")
         self._finder = Finder(node)
 
-    def search_lines(self, text: str, effort: Effort | None = None) -> Iterator[Line]:
+    def search_lines(self, text: str, effort: Effort | None = None) -> Iterator[MatchedLine]:
         """The lines that match, in order, until the effort is used up."""
         budget = effort or self.effort
         try:
-            for number, start, line in self._possible(text, budget):
+            for number, start, line in self._possible_lines(text, budget):
                 if self._finder.has(line, budget):
-                    yield Line(number, start, line, tuple(self._finder.spans(line, budget)))
-        except Spent:
+                    yield MatchedLine(number, start, line, tuple(self._finder.spans(line, budget)))
+        except EffortExhausted:
             return
 
     def matches(self, text: str, effort: Effort | None = None) -> bool:
         """Whether any line matches."""
         return next(self.search_lines(text, effort), None) is not None
 
-    def _possible(self, text: str, effort: Effort) -> Iterator[tuple[int, int, str]]:
+    def _possible_lines(self, text: str, effort: Effort) -> Iterator[tuple[int, int, str]]:
         """Number, start and text of the lines that hold the longest literal part."""
         held = self._longest
         lower = text.lower() if held else ""
@@ -76,6 +76,6 @@ class Pattern:
             number, at = number + 1, end + 1
 
 
-def compiled(pattern: str) -> Pattern:
+def compile_pattern(pattern: str) -> LinearPattern:
     """The pattern, ready. Raises Usage and says what is wrong with it."""
-    return Pattern(pattern)
+    return LinearPattern(pattern)

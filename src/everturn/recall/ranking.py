@@ -22,8 +22,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.recall.spelling import nearest
-from everturn.store import Candidates, Hit, Query, Store
+from everturn.recall.spelling import nearest_words
+from everturn.store import IndexCandidates, IndexHit, IndexQuery, Store
 from everturn.store.index import rareness
 
 DAY = 86_400_000
@@ -58,51 +58,55 @@ STRETCH = 8
 TOP = 3  # messages that speak for their session
 MENDED = 2  # words that are looked at for slips
 
-Held = tuple[tuple[int, float], ...]
-Ordered = tuple[float, int, int]  # score and session, both negative, and seq
+HeldPhrases = tuple[tuple[int, float], ...]
+OrderedHit = tuple[float, int, int]  # score and session, both negative, and seq
 
 
-class Ranked(Struct, frozen=True):
+class RankedHits(Struct, frozen=True):
     """Hits, the best first."""
 
-    hits: list[Hit]
+    hits: list[IndexHit]
     replaced: dict[str, list[str]]  # words that stand nowhere, and what was looked for instead
     complete: bool  # whether every message that fits was looked at
 
 
-def rank(store: Store, query: Query, now: int = 0, weights: Weights = WEIGHTS, most: int = MOST) -> Ranked:
+def rank_candidates(
+    store: Store, query: IndexQuery, now: int = 0, weights: Weights = WEIGHTS, most: int = MOST
+) -> RankedHits:
     """The best hits for a query; `limit` and `offset` are not looked at. Without `now` age does not matter."""
     found = store.candidates(query, LOOKED_AT)
-    replaced = _unknown(store, query, found)
+    replaced = _find_unknown(store, query, found)
     if replaced:
-        query = _corrected(query, replaced, weights)
+        query = _correct_query(query, replaced, weights)
         found = store.candidates(query, LOOKED_AT)
-    return Ranked(ranked(store, found, query, now, weights, most), replaced, found.complete)
+    return RankedHits(rank_hits(store, found, query, now, weights, most), replaced, found.complete)
 
 
-def ranked(store: Store, found: Candidates, query: Query, now: int, weights: Weights, most: int) -> list[Hit]:
+def rank_hits(
+    store: Store, found: IndexCandidates, query: IndexQuery, now: int, weights: Weights, most: int
+) -> list[IndexHit]:
     """The best of what was gathered, in order."""
     worth = [weight * rareness(count, found.total) for count, weight in zip(found.counts, found.weights, strict=True)]
     own: dict[int, dict[int, float]] = {}
     added: dict[int, float] = {}
-    for session, entries in _by_session(found).items():
-        own[session] = scores = _own(entries, worth)
-        added[session] = _of_session(entries, scores, worth, weights)
+    for session, entries in _entries_by_session(found).items():
+        own[session] = scores = _own_worth(entries, worth)
+        added[session] = _session_worth(entries, scores, worth, weights)
     if query.about:
         _add_times(store, query, added, weights)
     # Negative, so that the natural order of tuples is the one wanted: it is sorted without a call for each.
     order = sorted(
         (-score - added[session], -session, seq)
         for session, scores in own.items()
-        for seq, score in _with_neighbours(scores, weights)
+        for seq, score in _add_neighbours(scores, weights)
     )
-    order = _faded(order, weights)[:most]
+    order = _fade_hits(order, weights)[:most]
     if now:
-        order = _aged(store, order, now, weights)
-    return [Hit(-session, seq, -score) for score, session, seq in order]
+        order = _favour_new(store, order, now, weights)
+    return [IndexHit(-session, seq, -score) for score, session, seq in order]
 
 
-def _faded(order: Sequence[Ordered], weights: Weights) -> list[Ordered]:
+def _fade_hits(order: Sequence[OrderedHit], weights: Weights) -> list[OrderedHit]:
     """With less and less for further hits of the same session, so that it does not fill the page."""
     seen: dict[int, int] = {}
     faded = []
@@ -116,8 +120,8 @@ def _faded(order: Sequence[Ordered], weights: Weights) -> list[Ordered]:
     return sorted(faded)
 
 
-def _by_session(found: Candidates) -> dict[int, dict[int, Held]]:
-    sessions: dict[int, dict[int, Held]] = {}
+def _entries_by_session(found: IndexCandidates) -> dict[int, dict[int, HeldPhrases]]:
+    sessions: dict[int, dict[int, HeldPhrases]] = {}
     for session, seq, held in found.entries:
         if session in sessions:
             sessions[session][seq] = held
@@ -126,7 +130,7 @@ def _by_session(found: Candidates) -> dict[int, dict[int, Held]]:
     return sessions
 
 
-def _own(entries: dict[int, Held], worth: Sequence[float]) -> dict[int, float]:
+def _own_worth(entries: dict[int, HeldPhrases], worth: Sequence[float]) -> dict[int, float]:
     """What each entry of a session is worth by its own words."""
     own: dict[int, float] = {}
     for seq, held in entries.items():
@@ -137,7 +141,7 @@ def _own(entries: dict[int, Held], worth: Sequence[float]) -> dict[int, float]:
     return own
 
 
-def _with_neighbours(own: dict[int, float], weights: Weights) -> Iterator[tuple[int, float]]:
+def _add_neighbours(own: dict[int, float], weights: Weights) -> Iterator[tuple[int, float]]:
     if len(own) == 1:
         yield from own.items()
         return
@@ -153,7 +157,9 @@ def _with_neighbours(own: dict[int, float], weights: Weights) -> Iterator[tuple[
         yield seq, score + weights.beside * beside + weights.near * near
 
 
-def _of_session(entries: dict[int, Held], own: dict[int, float], worth: Sequence[float], weights: Weights) -> float:
+def _session_worth(
+    entries: dict[int, HeldPhrases], own: dict[int, float], worth: Sequence[float], weights: Weights
+) -> float:
     """What a session is worth, whichever of its messages is looked at."""
     if len(entries) == 1:
         [(seq, held)] = entries.items()
@@ -168,9 +174,9 @@ def _of_session(entries: dict[int, Held], own: dict[int, float], worth: Sequence
     return weights.session * whole + weights.there * there + weights.stretch * stretch + weights.top * top
 
 
-def _best_stretch(entries: dict[int, Held], worth: Sequence[float]) -> float:
+def _best_stretch(entries: dict[int, HeldPhrases], worth: Sequence[float]) -> float:
     """The best that some messages in a row have of every word together."""
-    stretches: dict[int, list[Held]] = {}
+    stretches: dict[int, list[HeldPhrases]] = {}
     for seq, held in entries.items():
         number = seq // (STRETCH // 2)
         stretches.setdefault(number, []).append(held)
@@ -182,7 +188,7 @@ def _best_stretch(entries: dict[int, Held], worth: Sequence[float]) -> float:
     return best
 
 
-def _most_of_each(entries: Iterable[Held]) -> dict[int, float]:
+def _most_of_each(entries: Iterable[HeldPhrases]) -> dict[int, float]:
     """Of each phrase the most that one of the entries holds."""
     best: dict[int, float] = {}
     for held in entries:
@@ -192,17 +198,17 @@ def _most_of_each(entries: Iterable[Held]) -> dict[int, float]:
     return best
 
 
-def _add_times(store: Store, query: Query, worth: dict[int, float], weights: Weights) -> None:
+def _add_times(store: Store, query: IndexQuery, worth: dict[int, float], weights: Weights) -> None:
     """To what sessions are worth: that they are of the time spoken of. The fewer are, the more it says."""
     times = store.times(list(worth))
     for span in query.about:
-        fit = {session: _fit(span, *times.get(session, (None, None)), weights) for session in worth}
+        fit = {session: _time_fit(span, *times.get(session, (None, None)), weights) for session in worth}
         rare = weights.time * rareness(sum(fit.values()), len(fit))
         for session, share in fit.items():
             worth[session] += rare * share
 
 
-def _fit(span: tuple[int, int], started: int | None, ended: int | None, weights: Weights) -> float:
+def _time_fit(span: tuple[int, int], started: int | None, ended: int | None, weights: Weights) -> float:
     first, last = span
     if started is None or ended is None or ended < first:
         return 0.0
@@ -212,7 +218,7 @@ def _fit(span: tuple[int, int], started: int | None, ended: int | None, weights:
     return weights.soon * max(1 - late, 0.0)
 
 
-def _aged(store: Store, order: Sequence[Ordered], now: int, weights: Weights) -> list[Ordered]:
+def _favour_new(store: Store, order: Sequence[OrderedHit], now: int, weights: Weights) -> list[OrderedHit]:
     """With a little more for what is new."""
     times = store.times(list({-session for _, session, _ in order}))
     today = now // DAY
@@ -225,14 +231,14 @@ def _aged(store: Store, order: Sequence[Ordered], now: int, weights: Weights) ->
     return sorted((score * factors.get(session, 1.0), session, seq) for score, session, seq in order)
 
 
-def _unknown(store: Store, query: Query, found: Candidates) -> dict[str, list[str]]:
+def _find_unknown(store: Store, query: IndexQuery, found: IndexCandidates) -> dict[str, list[str]]:
     """Plain words that stand nowhere, and those that may have been meant."""
     counts = dict(zip(found.phrases, found.counts, strict=True))
     words = [
         phrase[0] for phrase, weight in zip(query.optional, query.weights, strict=False) if _is_plain(phrase, weight)
     ]
     unknown = [word for word in words if not counts.get((word,), 1.0)][:MENDED]
-    near = {word: nearest(store, word) for word in unknown}
+    near = {word: nearest_words(store, word) for word in unknown}
     return {word: others for word, others in near.items() if others}
 
 
@@ -240,7 +246,7 @@ def _is_plain(phrase: tuple[str, ...], weight: float) -> bool:
     return len(phrase) == 1 and weight >= 1.0 and not phrase[0].endswith("*")
 
 
-def _corrected(query: Query, replaced: dict[str, list[str]], weights: Weights) -> Query:
+def _correct_query(query: IndexQuery, replaced: dict[str, list[str]], weights: Weights) -> IndexQuery:
     others = [word for words in replaced.values() for word in words]
     new = [(word,) for word in dict.fromkeys(others) if (word,) not in query.optional]
     padded = query.weights + (1.0,) * (len(query.optional) - len(query.weights))

@@ -53,7 +53,7 @@ def read_turns(store: Store, session: Session, first: int = 0, last: int | None 
         yield TurnView(turn, store.steps(session.id, turn.idx), store.calls(session.id, turn.idx), rows)
 
 
-def end_of(rows: list[MessageRow]) -> int:
+def records_end(rows: list[MessageRow]) -> int:
     """Where the last of these records ends in the stored bytes."""
     return max((row.start + row.size for row in rows), default=0)
 
@@ -89,7 +89,7 @@ class Records:
             return Message(row.role, row.origin, row.kind, row.at, row.precision, fidelity="partial")
         message = self._source.view(record) if self._source else None
         if message is None:
-            return _unknown(row, record)
+            return _unknown_message(row, record)
         # The reader saw the records around this one too: where the two differ its word, kept in the row, stands.
         return replace(
             message, role=row.role, origin=row.origin, kind=row.kind, at=row.at, precision=row.precision,
@@ -118,7 +118,7 @@ class Records:
         return self._bytes[:size]
 
 
-def _unknown(row: MessageRow, record: bytes) -> Message:
+def _unknown_message(row: MessageRow, record: bytes) -> Message:
     text = record.decode("utf-8", "replace")
     block = Block("unknown", text, "meta", data=text)
     return Message(

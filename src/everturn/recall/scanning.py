@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from everturn.model.archive import MessageRow, Session
 from everturn.model.words import SESSION_KINDS
-from everturn.recall.reading import Records, Sources, end_of, has_words
-from everturn.recall.scope import Filters
-from everturn.recall.snippets import texts
-from everturn.store import Hit, SessionFilter, Store
+from everturn.recall.reading import Records, Sources, has_words, records_end
+from everturn.recall.scope import SearchFilters
+from everturn.recall.snippets import hit_texts
+from everturn.store import IndexHit, SessionFilter, Store
 
 #: Bytes of records looked at for one request: when most can be passed over, and when each has to be taken apart.
 SKIMMED = 8_000_000
@@ -29,40 +29,45 @@ _SESSIONS = 50
 _PLAIN = re.compile(rb"[a-z0-9_ .,:;=()\[\]{}+-]+")
 
 
-class Scanned(Struct, frozen=True):
+class ScanHits(Struct, frozen=True):
     """What was found, newest first, and how far was looked."""
 
-    hits: list[Hit]
+    hits: list[IndexHit]
     messages: int  # looked at
     back_to: int | None  # time of the oldest of them, when there is more that was not looked at
 
 
-def scan(
-    store: Store, sources: Sources, filters: Filters, fits: Callable[[str], bool], holds: tuple[str, ...] = ()
-) -> Scanned:
+def scan_text(
+    store: Store, sources: Sources, filters: SearchFilters, fits: Callable[[str], bool], holds: tuple[str, ...] = ()
+) -> ScanHits:
     """Messages with a text that fits. `holds` is text that each match has in it, in any case."""
-    return _Scan(store, sources, filters, fits, holds).run()
+    return _TextScan(store, sources, filters, fits, holds).run()
 
 
-class _Scan:
+class _TextScan:
     def __init__(
-        self, store: Store, sources: Sources, filters: Filters, fits: Callable[[str], bool], holds: tuple[str, ...]
+        self,
+        store: Store,
+        sources: Sources,
+        filters: SearchFilters,
+        fits: Callable[[str], bool],
+        holds: tuple[str, ...],
     ) -> None:
         self._store, self._sources, self._filters, self._fits = store, sources, filters, fits
         given = [one.lower().encode("utf-8", "surrogatepass") for one in holds]
         self._holds = [one for one in given if _PLAIN.fullmatch(one)]
         self._left = SKIMMED if self._holds else READ
-        self._hits: list[Hit] = []
+        self._hits: list[IndexHit] = []
         self._messages = 0
 
-    def run(self) -> Scanned:
+    def run(self) -> ScanHits:
         oldest: int | None = None
         for session in self._sessions():
             for row in self._rows(session):
                 oldest = min(oldest or row.at or 0, row.at or oldest or 0)
                 if self._left <= 0 or len(self._hits) >= ENOUGH:
-                    return Scanned(self._hits, self._messages, oldest)
-        return Scanned(self._hits, self._messages, None)
+                    return ScanHits(self._hits, self._messages, oldest)
+        return ScanHits(self._hits, self._messages, None)
 
     def _sessions(self) -> Iterator[Session]:
         filters = self._filters
@@ -70,7 +75,7 @@ class _Scan:
             yield filters.session
             return
         if filters.within:
-            yield from sorted((self._store.session(one)[0] for one in filters.within), key=_newest)
+            yield from sorted((self._store.session(one)[0] for one in filters.within), key=_newest_first_key)
             return
         wanted = SessionFilter(
             agent=filters.agent, workspace=filters.workspace, branch=filters.branch, kinds=SESSION_KINDS,
@@ -87,19 +92,19 @@ class _Scan:
         """The messages of a session, newest first, each looked at."""
         if not has_words(session):
             return
-        among = _with_calls(self._store, session, self._filters)
+        among = _messages_with_calls(self._store, session, self._filters)
         for last in range(session.n_messages - 1, -1, -_ROWS):
             rows = list(self._store.messages(session.id, max(0, last - _ROWS + 1), last))
             if not rows:
                 return
-            records = Records(self._store, self._sources, session, end_of(rows))
-            found = [row.seq for row in rows if self._is_meant(row, among) and self._matches(records, row)]
+            records = Records(self._store, self._sources, session, records_end(rows))
+            found = [row.seq for row in rows if self._is_in_filters(row, among) and self._matches(records, row)]
             for row in reversed(rows):
                 if row.seq in found:
-                    self._hits.append(Hit(session.id, row.seq, 1 / (1 + len(self._hits))))
+                    self._hits.append(IndexHit(session.id, row.seq, 1 / (1 + len(self._hits))))
                 yield row
 
-    def _is_meant(self, row: MessageRow, among: set[int] | None) -> bool:
+    def _is_in_filters(self, row: MessageRow, among: set[int] | None) -> bool:
         filters = self._filters
         if row.inherited and not filters.session:  # looked at where it was first said
             return False
@@ -121,11 +126,11 @@ class _Scan:
             lower = record.lower()
             if not all(one in lower for one in self._holds):
                 return False
-        found = texts(records.view(row, record), self._filters.fields)
+        found = hit_texts(records.view(row, record), self._filters.fields)
         return any(self._fits(text) for _, text in found)
 
 
-def _newest(session: Session) -> tuple[int, int]:
+def _newest_first_key(session: Session) -> tuple[int, int]:
     return -(session.ended or 0), -session.id
 
 
@@ -135,7 +140,7 @@ def _is_between(at: int | None, since: int | None, until: int | None) -> bool:
     return at is not None and (since is None or at >= since) and (until is None or at < until)
 
 
-def _with_calls(store: Store, session: Session, filters: Filters) -> set[int] | None:
+def _messages_with_calls(store: Store, session: Session, filters: SearchFilters) -> set[int] | None:
     """The messages with calls, or results of calls, of the sort that is asked for; None when none is."""
     if not filters.tools and not filters.path and filters.errors is None:
         return None

@@ -1,7 +1,7 @@
 """Where a search looks, and how far it may widen.
 
 A search may be about one session, about all that hangs together with it (what it came from, what it started), about a
-folder, or about everything. `rings` gives these from the narrowest to the widest that is allowed, each as filters with a
+folder, or about everything. `scope_rings` gives these from the narrowest to the widest that is allowed, each as filters with a
 word for it: the first that has an answer is the one that counts, and the answer says which it was.
 """
 
@@ -14,16 +14,16 @@ from msgspec.structs import replace
 
 from everturn.model.archive import MessageRow, Session, SessionText
 from everturn.model.words import ORIGINS, SESSION_KINDS
-from everturn.recall.lineage import find, lineage
+from everturn.recall.lineage import find_session_by_id, lineage
 from everturn.recall.origins import origin_of
-from everturn.store import Query, SessionFilter, Store
+from everturn.store import IndexQuery, SessionFilter, Store
 
 #: What clients put in by themselves is not what people look for; these are the others.
 SAID = tuple(name for name in ORIGINS if name != "injected")
 _MOST_RELATIVES = 500
 
 
-class Unwanted(Struct, frozen=True):
+class Exclusions(Struct, frozen=True):
     """What a match must not have: parts of names, in lower case."""
 
     agents: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Unwanted(Struct, frozen=True):
     turns: tuple[tuple[int, int], ...] = ()
 
 
-class Filters(Struct, frozen=True):
+class SearchFilters(Struct, frozen=True):
     """Where to look. Empty fields do not filter."""
 
     agent: str = ""
@@ -52,7 +52,7 @@ class Filters(Struct, frozen=True):
     path: str = ""
     errors: bool | None = None
     turns: tuple[int, int] | None = None  # counted from 0, both ends included
-    unwanted: Unwanted = Unwanted()
+    unwanted: Exclusions = Exclusions()
     within: tuple[int, ...] = ()  # ids of sessions
 
     @property
@@ -61,17 +61,17 @@ class Filters(Struct, frozen=True):
         return not self.origins and "meta" not in self.fields
 
 
-EVERYWHERE = Filters()
+EVERYWHERE = SearchFilters()
 
 
 class Ring(Struct, frozen=True):
     """One of the places looked at in turn."""
 
     name: str  # session | lineage | workspace | everything
-    filters: Filters
+    filters: SearchFilters
 
 
-def rings(store: Store, filters: Filters) -> Iterator[Ring]:
+def scope_rings(store: Store, filters: SearchFilters) -> Iterator[Ring]:
     """The narrowest place first, then the wider ones that are allowed. Worked out one by one, as they are needed."""
     session = filters.session
     if session is None:
@@ -80,9 +80,9 @@ def rings(store: Store, filters: Filters) -> Iterator[Ring]:
             yield Ring("everything", replace(filters, workspace=""))
         return
     if not filters.lineage or filters.widen:
-        yield Ring("session", _with_origins(store, filters, session))
+        yield Ring("session", _include_origins(store, filters, session))
     if filters.lineage:
-        yield Ring("lineage", replace(filters, session=None, within=family(store, session)))
+        yield Ring("lineage", replace(filters, session=None, within=family_ids(store, session)))
     if filters.widen:
         open_to_all = replace(filters, session=None, turns=None)
         if workspace := store.session(session.id)[1].workspace:
@@ -90,18 +90,18 @@ def rings(store: Store, filters: Filters) -> Iterator[Ring]:
         yield Ring("everything", open_to_all)
 
 
-def _with_origins(store: Store, filters: Filters, session: Session) -> Filters:
+def _include_origins(store: Store, filters: SearchFilters, session: Session) -> SearchFilters:
     """What went over into a session that everturn made is indexed in the sessions it was made from."""
     origins: dict[int, None] = {}
     elder: Session | None = session if session.n_inherited and filters.turns is None else None
     while elder is not None and elder.id not in origins and len(origins) < _MOST_RELATIVES:
         origins[elder.id] = None
         descent = origin_of(store, elder)
-        elder = find(store, descent.agent, descent.native_id) if descent is not None else None
+        elder = find_session_by_id(store, descent.agent, descent.native_id) if descent is not None else None
     return filters if len(origins) < 2 else replace(filters, session=None, within=tuple(origins))
 
 
-def family(store: Store, session: Session) -> tuple[int, ...]:
+def family_ids(store: Store, session: Session) -> tuple[int, ...]:
     """Ids of a session, of what it came from and of what it and its subagents started."""
     found = {session.id: None}
     for elder in lineage(store, session).ancestors:
@@ -116,7 +116,7 @@ def family(store: Store, session: Session) -> tuple[int, ...]:
     return tuple(found)
 
 
-def placed(query: Query, filters: Filters) -> Query:
+def limit_to_scope(query: IndexQuery, filters: SearchFilters) -> IndexQuery:
     """The query, limited to where one looks."""
     # Superseded editions are looked at too: what was cut out of a file stands nowhere else.
     sessions = SessionFilter(
@@ -142,25 +142,25 @@ def placed(query: Query, filters: Filters) -> Query:
     )
 
 
-def is_unwanted(store: Store, without: Unwanted, session: Session, text: SessionText, row: MessageRow | None) -> bool:
+def is_unwanted(store: Store, without: Exclusions, session: Session, text: SessionText, row: MessageRow | None) -> bool:
     """Whether a match has what it must not have."""
-    if without == Unwanted():
+    if without == Exclusions():
         return False
     if session.agent.lower() in without.agents or session.id in without.sessions:
         return True
-    if _has(text.workspace, without.workspaces) or _has(text.branch, without.branches):
+    if _has_any_part(text.workspace, without.workspaces) or _has_any_part(text.branch, without.branches):
         return True
     return row is not None and (
         any(first <= row.turn <= last for first, last in without.turns) or _has_call(store, without, row)
     )
 
 
-def _has(text: str, parts: tuple[str, ...]) -> bool:
+def _has_any_part(text: str, parts: tuple[str, ...]) -> bool:
     lower = text.lower()
     return any(part in lower for part in parts)
 
 
-def _has_call(store: Store, without: Unwanted, row: MessageRow) -> bool:
+def _has_call(store: Store, without: Exclusions, row: MessageRow) -> bool:
     if not without.tools and not without.paths:
         return False
     calls = [call for call in store.calls(row.session, row.turn) if row.seq in (call.seq, call.result_seq)]
@@ -168,5 +168,5 @@ def _has_call(store: Store, without: Unwanted, row: MessageRow) -> bool:
         return True
     places = {(call.seq, call.idx) for call in calls} if without.paths else set()
     return bool(places) and any(
-        (one.seq, one.idx) in places and _has(one.path, without.paths) for one in store.artifacts(row.session)
+        (one.seq, one.idx) in places and _has_any_part(one.path, without.paths) for one in store.artifacts(row.session)
     )

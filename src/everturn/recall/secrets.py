@@ -1,11 +1,11 @@
 """Which secrets an archive holds and where they stand, told without a byte of them; and the cleaner of an archive.
 
-`find_secrets` goes through the stored bytes themselves, record by record, so that nothing is passed over because no reader
+`find_archive_secrets` goes through the stored bytes themselves, record by record, so that nothing is passed over because no reader
 made a message of it; then through what is known about a session as a whole. Each place says of what kind the secret is and
 carries a keyed digest: equal secrets have equal ones, and without the key nobody can try guesses against it. Streamed:
 what is held is one stretch of records and the rows of one session.
 
-The key is made once per archive, by the first command that writes (`make_key`), and kept in its settings. `cleaner` only
+The key is made once per archive, by the first command that writes (`make_key`), and kept in its settings. `archive_cleaner` only
 reads: an archive without a key gets stand-ins without a digest.
 """
 
@@ -34,7 +34,7 @@ _FACTS = ("title", "summary", "workspace", "branch", "team", "agent_name")
 Progress = Callable[[int], None]
 
 
-class Place(Struct, frozen=True):
+class SecretPlace(Struct, frozen=True):
     """Where a secret stands. `start` and `size` count bytes of the record; without a message, of the stored file."""
 
     kind: str
@@ -49,7 +49,7 @@ class Place(Struct, frozen=True):
     size: int
 
 
-def cleaner(store: Store) -> Cleaner:
+def archive_cleaner(store: Store) -> Cleaner:
     """Takes secrets out of what leaves this archive. Nothing is written."""
     from everturn.derive.redact import Cleaner
 
@@ -67,14 +67,14 @@ def make_key(store: Store, fresh: Callable[[], str] = new_id) -> bytes:
     return key.encode()
 
 
-def find_secrets(
+def find_archive_secrets(
     store: Store, sources: Sources, sessions: Iterable[Session], key: bytes, progress: Progress = lambda done: None
-) -> Iterator[Place]:
+) -> Iterator[SecretPlace]:
     """Every place in these sessions, session by session. What a file holds beside its messages goes to its first one."""
     done, seen = 0, set[int]()
     for session in sessions:
         search = _Search(store, sources, session, key)
-        for size, places in search.records() if session.version in seen else search.stretches():
+        for size, places in search.records() if session.version in seen else search.search_chunks():
             yield from places
             done += size
             progress(done)
@@ -82,7 +82,7 @@ def find_secrets(
         seen.add(session.version)
 
 
-_Found = tuple[int, Iterator[Place]]  # bytes looked through, and what stands in them
+_SearchedBytes = tuple[int, Iterator[SecretPlace]]  # bytes looked through, and what stands in them
 
 
 class _Search:
@@ -98,7 +98,7 @@ class _Search:
         self._current = -1  # the message whose fields are at hand
         self._fields: dict[str, list[str]] = {}  # by digest
 
-    def stretches(self) -> Iterator[_Found]:
+    def search_chunks(self) -> Iterator[_SearchedBytes]:
         """Through every stored byte of the file, in stretches of whole lines."""
         at, held, size = 0, list[bytes](), 0
         for chunk in self._store.chunks(self._session.version):
@@ -106,33 +106,33 @@ class _Search:
             size += chunk.size
             if size >= _STRETCH and b"\n" in held[-1]:
                 data = b"".join(held)
-                cut = _cut(data)
+                cut = _cut_position(data)
                 yield cut, self._places(data[:cut], at)
                 at, held, size = at + cut, [data[cut:]], size - cut
         yield size, self._places(b"".join(held), at)
 
-    def records(self) -> Iterator[_Found]:
+    def records(self) -> Iterator[_SearchedBytes]:
         """Through the messages of the session alone: the file was gone through before."""
         for row in self._rows:
             if row.session == self._session.id:
                 yield row.size, self._places(self._records.record(row), row.start)
 
-    def facts(self) -> Iterator[Place]:
+    def facts(self) -> Iterator[SecretPlace]:
         """Through the session's own words."""
         text: SessionText = self._store.session(self._session.id)[1]
         for name in _FACTS:
             data = getattr(text, name).encode("utf-8", "surrogatepass")
-            for kind, start, end, hashed in _spans(data, self._key):
-                yield Place(kind, hashed, self._session, None, None, name, start, end - start)
+            for kind, start, end, hashed in _secret_spans(data, self._key):
+                yield SecretPlace(kind, hashed, self._session, None, None, name, start, end - start)
 
-    def _places(self, data: bytes, at: int) -> Iterator[Place]:
-        for kind, start, end, hashed in _spans(data, self._key, raw=data.lstrip()[:1] in (b"{", b"[")):
+    def _places(self, data: bytes, at: int) -> Iterator[SecretPlace]:
+        for kind, start, end, hashed in _secret_spans(data, self._key, raw=data.lstrip()[:1] in (b"{", b"[")):
             row = self._row(at + start)
             if row is None:
-                yield Place(kind, hashed, self._session, None, None, "file", at + start, end - start)
+                yield SecretPlace(kind, hashed, self._session, None, None, "file", at + start, end - start)
             elif row.session == self._session.id:
                 begin = at + start - row.start
-                yield Place(
+                yield SecretPlace(
                     kind, hashed, self._session, row.turn, row.seq, self._field(row, hashed), begin, end - start
                 )
 
@@ -147,13 +147,13 @@ class _Search:
         if self._current != row.seq:
             self._current, self._fields = row.seq, {}
             for block in self._records.message(row).blocks:
-                for _, _, _, found in _spans(block.text.encode("utf-8", "surrogatepass"), self._key):
+                for _, _, _, found in _secret_spans(block.text.encode("utf-8", "surrogatepass"), self._key):
                     self._fields.setdefault(found, []).append(block.field or "record")
         fields = self._fields.get(hashed)
         return fields.pop(0) if fields else "record"
 
 
-def _spans(data: bytes, key: bytes, raw: bool = False) -> Iterator[tuple[str, int, int, str]]:
+def _secret_spans(data: bytes, key: bytes, raw: bool = False) -> Iterator[tuple[str, int, int, str]]:
     from everturn.derive.redact import digest
     from everturn.derive.secretscan import find_spans
 
@@ -161,7 +161,7 @@ def _spans(data: bytes, key: bytes, raw: bool = False) -> Iterator[tuple[str, in
         yield kind, start, end, digest(data[start:end], key)
 
 
-def _cut(data: bytes) -> int:
+def _cut_position(data: bytes) -> int:
     """Where to cut: after a line, and not within a private key that goes over several."""
     end = data.rfind(b"\n") + 1
     key = data.rfind(b"-----BEGIN ", max(0, end - _LONGEST_KEY), end)

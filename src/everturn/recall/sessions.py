@@ -22,15 +22,15 @@ _LONGER = (18, 23, 28)  # ids that begin with a word they all have
 _BY_AGE = re.compile(r"@(?:last|-([1-9][0-9]{0,5}))")
 
 
-def resolve(store: Store, wanted: str) -> Session:
+def resolve_session(store: Store, wanted: str) -> Session:
     """The one session that `wanted` names. Raises AmbiguousSession, UnknownSession."""
     name = wanted.strip()
     by_age = _BY_AGE.fullmatch(name)
     if by_age:
-        return _by_age(store, int(by_age[1] or 1), wanted)
+        return _find_by_age(store, int(by_age[1] or 1), wanted)
     if not name or name.startswith("@"):
         raise UnknownSession(wanted)
-    fitting = _fitting(store.sessions_like(name, _CANDIDATES), name)
+    fitting = _likeliest_sessions(store.sessions_like(name, _CANDIDATES), name)
     if not fitting:
         raise UnknownSession(wanted)
     if len(fitting) > 1:
@@ -38,7 +38,7 @@ def resolve(store: Store, wanted: str) -> Session:
     return fitting[0]
 
 
-def edition(store: Store, session: Session, number: int) -> Session:
+def session_edition(store: Store, session: Session, number: int) -> Session:
     """The same session as it was in version `number` of its file. Raises NothingFound and says which there are."""
     by_number: dict[int, list[Session]] = {}
     for one in store.sessions_of(session.agent, session.native_id):
@@ -46,10 +46,10 @@ def edition(store: Store, session: Session, number: int) -> Session:
     if number not in by_number:
         listed = ", ".join(map(str, sorted(by_number)))
         raise NothingFound(f"session {session.native_id} has no version {number}; there are: {listed}")
-    return best(by_number[number])
+    return best_match(by_number[number])
 
 
-def best(editions: list[Session]) -> Session:
+def best_match(editions: list[Session]) -> Session:
     """Of several editions of one session the one that is meant."""
     return max(editions, key=lambda one: (one.state == "current", one.n_messages, one.id))
 
@@ -59,25 +59,25 @@ def short_ids(sessions: Iterable[Session], store: Store | None = None) -> dict[i
 
     With `store` also from every main session of the same agent in the archive: some ids begin with a date, or alike for
     a whole day. Those that hang on another are told apart by enough characters. A short id that is ambiguous after all
-    is told so by `resolve`, with the full ones.
+    is told so by `resolve_session`, with the full ones.
     """
     given = {session.id: session for session in sessions}
-    names = {number: _tail(session) for number, session in given.items()}
+    names = {number: _typed_id(session) for number, session in given.items()}
     shorts = {}
     for number, name in names.items():
-        others = {*names.values(), *_beside(store, given[number])} - {name}
+        others = {*names.values(), *_neighbour_ids(store, given[number])} - {name}
         lengths = _LENGTHS if given[number].kind == "main" else _LONGER
         beginnings = (name[:length].rstrip("-") for length in lengths)
         shorts[number] = next((one for one in beginnings if not any(o.startswith(one) for o in others)), name)
     return shorts
 
 
-def _beside(store: Store | None, session: Session) -> tuple[str, ...]:
+def _neighbour_ids(store: Store | None, session: Session) -> tuple[str, ...]:
     """Whose ids begin most like it: no other session of the archive can begin like it where these do not."""
     return store.beside(session.agent, session.native_id) if store is not None and session.kind == "main" else ()
 
 
-def _by_age(store: Store, number: int, wanted: str) -> Session:
+def _find_by_age(store: Store, number: int, wanted: str) -> Session:
     cursor = ""
     while True:
         rows, cursor = store.sessions(SessionFilter(), min(number, 500), cursor)
@@ -88,22 +88,22 @@ def _by_age(store: Store, number: int, wanted: str) -> Session:
             raise UnknownSession(wanted)
 
 
-def _tail(session: Session) -> str:
+def _typed_id(session: Session) -> str:
     """What people type: those that hang on another go by the part after the last `/`."""
     name = session.native_id
     return name if session.kind == "main" else name.rpartition("/")[2] or name
 
 
-def _fitting(candidates: list[Session], name: str) -> list[Session]:
+def _likeliest_sessions(candidates: list[Session], name: str) -> list[Session]:
     """One edition per session, of the most likely sort only: a full id, a main session, one that hangs on another."""
     sorts: dict[int, dict[tuple[str, str], list[Session]]] = {}
     for one in candidates:
-        editions = sorts.setdefault(_sort(one, name), {})
+        editions = sorts.setdefault(_id_sort(one, name), {})
         editions.setdefault((one.agent, one.native_id), []).append(one)
-    return [best(editions) for editions in sorts[min(sorts)].values()] if sorts else []
+    return [best_match(editions) for editions in sorts[min(sorts)].values()] if sorts else []
 
 
-def _sort(session: Session, name: str) -> int:
+def _id_sort(session: Session, name: str) -> int:
     if session.native_id == name:
         return 0
     return {"main": 1, "subagent": 2, "sidechain": 2}.get(session.kind, 3)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from everturn.derive.printable import one_line
-from everturn.derive.state import Decision, State, advance
+from everturn.derive.state import DecisionState, SessionState, advance_state
 from everturn.derive.turnfacts import Touch, TurnFacts, turn_facts
 from everturn.model.archive import Artifact, MessageRow, Session
 from everturn.model.conversation import Message
@@ -27,31 +27,31 @@ _LONGEST = 200
 _GENERATIONS = 5
 
 
-def session_state(store: Store, sources: Sources, session: Session, last: int | None = None) -> State:
+def session_state(store: Store, sources: Sources, session: Session, last: int | None = None) -> SessionState:
     """The state at the end of the session, or of turn `last` (0-based)."""
-    state = opened_state(store, session)
+    state = initial_state(store, session)
     for facts in session_facts(store, sources, session, 0, last):
-        state = advance(state, facts)
+        state = advance_state(state, facts)
     return state
 
 
-def opened_state(store: Store, session: Session) -> State:
+def initial_state(store: Store, session: Session) -> SessionState:
     """The state before the first turn: what is pinned."""
     pins = tuple(
-        Decision(one_line(words, _LONGEST), 0, -1, PIN, pinned=True)
+        DecisionState(one_line(words, _LONGEST), 0, -1, PIN, pinned=True)
         for row in store.kept(PIN, session.native_id)
-        if row.agent in ("", session.agent) and (words := _pinned(row.value))
+        if row.agent in ("", session.agent) and (words := _pin_text(row.value))
     )
-    return State(session.native_id, store.session(session.id)[1].workspace, constraints=pins)
+    return SessionState(session.native_id, store.session(session.id)[1].workspace, constraints=pins)
 
 
-def carried_on(store: Store, sources: Sources, session: Session, state: State) -> State:
+def continue_state(store: Store, sources: Sources, session: Session, state: SessionState) -> SessionState:
     """A state made earlier, brought up to date; made anew when the last turn it knows has grown since."""
     turns = store.turns(session.id, max(0, state.turn_count - 1))
     if not turns or state.covers < 0 or turns[0].last_seq != state.covers:
         return session_state(store, sources, session)
     for facts in session_facts(store, sources, session, state.turn_count):
-        state = advance(state, facts)
+        state = advance_state(state, facts)
     return state
 
 
@@ -61,17 +61,22 @@ def session_facts(
     """The facts of each turn, in order."""
     workspace = store.session(session.id)[1].workspace
     records = Records(store, sources, session)
-    artifacts = _by_turn(store.artifacts(session.id))
-    helped = _by_subagents(store, session)
+    artifacts = _artifacts_by_turn(store.artifacts(session.id))
+    helped = _touches_by_subagents(store, session)
     for view in read_turns(store, session, first, last):
         facts = turn_facts(
-            view.turn, _messages(records, view), view.calls, view.steps, artifacts.get(view.turn.idx, []), workspace
+            view.turn,
+            _turn_messages(records, view),
+            view.calls,
+            view.steps,
+            artifacts.get(view.turn.idx, []),
+            workspace,
         )
         more = helped.get(view.turn.idx)
         yield replace(facts, files=(*facts.files, *more)) if more else facts
 
 
-def _pinned(value: str) -> str:
+def _pin_text(value: str) -> str:
     try:
         found = msgspec.json.decode(value)
     except msgspec.DecodeError:
@@ -80,19 +85,19 @@ def _pinned(value: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _messages(records: Records, view: TurnView) -> Iterator[tuple[MessageRow, Message]]:
+def _turn_messages(records: Records, view: TurnView) -> Iterator[tuple[MessageRow, Message]]:
     for row in view.rows:
         yield row, records.message(row)
 
 
-def _by_turn(artifacts: list[Artifact]) -> dict[int, list[Artifact]]:
+def _artifacts_by_turn(artifacts: list[Artifact]) -> dict[int, list[Artifact]]:
     found: dict[int, list[Artifact]] = {}
     for one in artifacts:
         found.setdefault(one.turn, []).append(one)
     return found
 
 
-def _by_subagents(store: Store, session: Session) -> dict[int, list[Touch]]:
+def _touches_by_subagents(store: Store, session: Session) -> dict[int, list[Touch]]:
     """Files that agents changed for this session, by the turn that started them. What they only read is theirs."""
     found: dict[int, list[Touch]] = {}
     for child in lineage(store, session).children:

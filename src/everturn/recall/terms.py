@@ -19,9 +19,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from everturn.derive.analysis import humps, terms
-from everturn.derive.query import MAX_PHRASE, Asked, Piece, phrase_of
-from everturn.recall.when import spoken_of
-from everturn.store import Query
+from everturn.derive.query import MAX_PHRASE, QueryPhrase, SearchQuery, phrase_of
+from everturn.recall.when import times_spoken_of
+from everturn.store import IndexQuery
 
 Phrase = tuple[str, ...]
 
@@ -54,11 +54,11 @@ _OWNER = re.compile("[a-z]['’]s\\b|s['’](?!\\w)", re.I)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://(?P<host>[^/?#\s]+)", re.I)
 
 
-def request(asked: Asked, now: int | None = None) -> Query:
+def build_index_query(asked: SearchQuery, now: int | None = None) -> IndexQuery:
     """What to look for. Nothing when nothing was asked for. `now` is for times that are spoken of: `yesterday`."""
-    plain, groups = _sorted(asked)
+    plain, groups = _sort_phrases(asked)
     weighed: dict[Phrase, float] = {}
-    for phrase, weight in _optional(plain):
+    for phrase, weight in _optional_phrases(plain):
         weighed[phrase] = max(weight, weighed.get(phrase, 0.0))
     everything = tuple(term for piece in plain for term in terms(piece.text))
     if not weighed and not groups:
@@ -66,21 +66,21 @@ def request(asked: Asked, now: int | None = None) -> Query:
     if 2 < len(everything) <= MAX_PHRASE:
         weighed[everything] = WHOLE
     kept = sorted(weighed, key=lambda phrase: -weighed[phrase])[:MOST]
-    return Query(
+    return IndexQuery(
         groups=groups,
         without=asked.without,
         optional=tuple(kept),
         weights=tuple(weighed[phrase] for phrase in kept),
-        about=spoken_of(" ".join(piece.text for piece in plain), now),
+        about=times_spoken_of(" ".join(piece.text for piece in plain), now),
     )
 
 
-def _sorted(asked: Asked) -> tuple[list[Piece], tuple[tuple[Phrase, ...], ...]]:
+def _sort_phrases(asked: SearchQuery) -> tuple[list[QueryPhrase], tuple[tuple[Phrase, ...], ...]]:
     """Plain words, which may be there, and groups of what must be: quoted, open at the end, or joined by OR."""
-    by_group: dict[int, list[Piece]] = {}
+    by_group: dict[int, list[QueryPhrase]] = {}
     for piece in asked.wanted:
         by_group.setdefault(piece.group, []).append(piece)
-    plain: list[Piece] = []
+    plain: list[QueryPhrase] = []
     groups: list[tuple[Phrase, ...]] = []
     for pieces in by_group.values():
         if len(pieces) == 1 and not pieces[0].quoted and not pieces[0].prefix:
@@ -91,26 +91,26 @@ def _sorted(asked: Asked) -> tuple[list[Piece], tuple[tuple[Phrase, ...], ...]]:
     return plain, tuple(groups)
 
 
-def _optional(pieces: Sequence[Piece]) -> Iterator[tuple[Phrase, float]]:
+def _optional_phrases(pieces: Sequence[QueryPhrase]) -> Iterator[tuple[Phrase, float]]:
     """Each word, and two that stand side by side; `pieces` in the order in which they were typed."""
     before = ""  # the term before this one; "" after one that says nothing
     for piece in pieces:
-        text = _plain(piece.text)
+        text = _plain_word(piece.text)
         says = [] if text.lower() in STOP_WORDS else terms(text)
         if len(says) == 1 and not humps(text):
             yield (says[0],), OWNER if _OWNER.search(piece.text) else 1.0
         elif says:
-            yield from _compound(text, says)
+            yield from _compound_phrases(text, says)
         if before and says:
             yield (before, says[0]), PAIR
             yield (before + says[0],), GLUED
         before = says[-1] if says else ""
 
 
-def _compound(text: str, found: list[str]) -> Iterator[tuple[Phrase, float]]:
+def _compound_phrases(text: str, found: list[str]) -> Iterator[tuple[Phrase, float]]:
     """A name of several pieces, in the ways it may be written."""
     if _CJK.search(text):
-        yield from _bigrams(text)
+        yield from _bigram_phrases(text)
         return
     split = [piece for word in re.split(r"[^\w]|_", text) if word for piece in humps(word) or terms(word)]
     yield tuple(found), NAME
@@ -125,12 +125,12 @@ def _compound(text: str, found: list[str]) -> Iterator[tuple[Phrase, float]]:
             yield (piece,), PIECE
 
 
-def _plain(word: str) -> str:
+def _plain_word(word: str) -> str:
     """Without the signs around it, and without what an apostrophe adds: Ann's, don't."""
     return _ENDING.sub("", word.strip(_SIGNS))
 
 
-def _bigrams(text: str) -> Iterator[tuple[Phrase, float]]:
+def _bigram_phrases(text: str) -> Iterator[tuple[Phrase, float]]:
     """Overlapping pairs of characters; what is of another script between them as it is."""
     for run in re.split(f"((?:{_CJK.pattern})+)", text):
         found = tuple(terms(run))

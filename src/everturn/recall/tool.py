@@ -18,24 +18,31 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from everturn.clock import Clock
-from everturn.derive.redact import redact
-from everturn.errors import NothingFound, Usage
+from everturn.derive.redact import redact_text
+from everturn.errors import NothingFound, UsageError
 from everturn.model.archive import Session
-from everturn.recall.answers import Draft, Entry, Part, handle, session_line, shown
-from everturn.recall.asking import Asking, Pointers, Spell, as_call, pointers
-from everturn.recall.budget import MAX_TOKENS, MIN_TOKENS, cost, fit
-from everturn.recall.framing import Clean, quoted
-from everturn.recall.functions import Function, given
+from everturn.recall.answers import AnswerDraft, AnswerEntry, TurnPart, handle, session_line, show_entry
+from everturn.recall.asking import NextPointers, RecallRequest, Spell, as_call, pointers
+from everturn.recall.budget import MAX_TOKENS, MIN_TOKENS, cost, fit_entries
+from everturn.recall.framing import Clean, quote_for_model
+from everturn.recall.functions import Function, given_arguments
 from everturn.recall.reading import Sources
 from everturn.recall.schema import ACTIONS, DEFAULT_LIMIT, DESCRIPTION, INSTRUCTION, MAX_LIMIT, SCHEMA
-from everturn.recall.sessions import best, resolve, short_ids
+from everturn.recall.sessions import best_match, resolve_session, short_ids
 from everturn.store import SessionFilter, Store
 
 if TYPE_CHECKING:  # few have one
-    from everturn.recall.meaning import Meaning
+    from everturn.recall.meaning import MeaningSearch
 
 __all__ = [
-    "ACTIONS", "DESCRIPTION", "FUNCTION", "INSTRUCTION", "SCHEMA", "Answer", "ConversationRecall", "anthropic_tool",
+    "ACTIONS",
+    "DESCRIPTION",
+    "FUNCTION",
+    "INSTRUCTION",
+    "SCHEMA",
+    "ConversationRecall",
+    "RecallAnswer",
+    "anthropic_tool",
     "openai_tool",
 ]  # fmt: skip
 
@@ -52,12 +59,12 @@ def anthropic_tool() -> dict[str, Any]:
     return FUNCTION.anthropic()
 
 
-class Answer(Struct, frozen=True):
+class RecallAnswer(Struct, frozen=True):
     """What the tool says. `status`: found, nothing (a fine request without an answer) or mistake."""
 
     text: str
     status: str = "found"
-    entries: list[Entry] = []  # what is quoted, for those who want it in parts
+    entries: list[AnswerEntry] = []  # what is quoted, for those who want it in parts
     hints: list[str] = []
 
 
@@ -69,11 +76,11 @@ class ConversationRecall:
         store: Store,
         sources: Sources,
         session: Session | None = None,
-        clean: Clean = redact,
+        clean: Clean = redact_text,
         now: Clock | int = 0,
         budget: int = MAX_TOKENS,
         spell: Spell = as_call,
-        meaning: Meaning | None = None,
+        meaning: MeaningSearch | None = None,
     ) -> None:
         """`spell` writes a request down as those who read the answer would make it."""
         self._store = store
@@ -108,42 +115,44 @@ class ConversationRecall:
         """The answer to what a model passed, an object or the text of one."""
         return self.answer(arguments).text
 
-    def answer(self, arguments: Mapping[str, Any] | str) -> Answer:
+    def answer(self, arguments: Mapping[str, Any] | str) -> RecallAnswer:
         """The answer with its parts. Whatever is passed, nothing is raised but by the archive itself."""
-        asked = given(FUNCTION, arguments)
+        asked = given_arguments(FUNCTION, arguments)
         if isinstance(asked, str):
-            return Answer(asked, "mistake")
+            return RecallAnswer(asked, "mistake")
         limit = asked.get("limit", DEFAULT_LIMIT)
         if not 1 <= limit <= MAX_LIMIT:
-            return Answer(f"conversation_recall: limit must be between 1 and {MAX_LIMIT}, not {limit}.", "mistake")
+            return RecallAnswer(
+                f"conversation_recall: limit must be between 1 and {MAX_LIMIT}, not {limit}.", "mistake"
+            )
         try:
             with self._store.reading():
-                return self._composed(self._draft(asked, limit))
+                return self._compose_answer(self._draft_answer(asked, limit))
         except NothingFound as error:
-            return Answer(f"conversation_recall: {error}.", "nothing")
-        except Usage as error:
-            return Answer(f"conversation_recall: {error}.", "mistake")
+            return RecallAnswer(f"conversation_recall: {error}.", "nothing")
+        except UsageError as error:
+            return RecallAnswer(f"conversation_recall: {error}.", "mistake")
 
-    def _draft(self, asked: dict[str, Any], limit: int) -> Draft:
+    def _draft_answer(self, asked: dict[str, Any], limit: int) -> AnswerDraft:
         action = asked["action"]
         pointed = pointers(asked.get("query", ""), parts=action != "search")
         if pointed.mistake:
-            return Draft(f"{action}: {pointed.mistake}.", status="mistake")
+            return AnswerDraft(f"{action}: {pointed.mistake}.", status="mistake")
         asking = self._asking(pointed)
         if action == "search":
-            from everturn.recall.matches import matches
+            from everturn.recall.matches import answer_search
 
-            return matches(asking, pointed.words, limit)
+            return answer_search(asking, pointed.words, limit)
         if asking.session is None:
-            return _which_session(asking, action)
-        return _about(asking, asking.session, asked, pointed.part, limit)
+            return _ask_which_session(asking, action)
+        return _answer_about_session(asking, asking.session, asked, pointed.part, limit)
 
-    def _asking(self, pointed: Pointers) -> Asking:
-        own = self._session and best(
+    def _asking(self, pointed: NextPointers) -> RecallRequest:
+        own = self._session and best_match(
             self._store.sessions_of(self._session.agent, self._session.native_id) or [self._session]
         )
-        session = resolve(self._store, pointed.session) if pointed.session else own
-        return Asking(
+        session = resolve_session(self._store, pointed.session) if pointed.session else own
+        return RecallRequest(
             self._store, self._sources, self._clean, self._now if isinstance(self._now, int) else self._now(),
             self._budget, self._spell, session,
             short=handle(short_ids([session], self._store)[session.id]) if session else "",
@@ -151,65 +160,67 @@ class ConversationRecall:
             meaning=self._meaning,
         )  # fmt: skip
 
-    def _composed(self, draft: Draft) -> Answer:
+    def _compose_answer(self, draft: AnswerDraft) -> RecallAnswer:
         """The draft cut to the budget. The room for hints is known only when they are: a few tries find it."""
         room = self._budget - cost(draft.lead) - 80
         for _ in range(8):
-            answer = _written(draft, max(room, 0), hints=max(1, self._budget // 250))
+            answer = _write_answer(draft, max(room, 0), hints=max(1, self._budget // 250))
             excess = cost(answer.text) - self._budget
             if excess <= 0:
                 return answer
             room -= excess + 10
-        return Answer(draft.lead[: self._budget], draft.status)
+        return RecallAnswer(draft.lead[: self._budget], draft.status)
 
 
-def _about(asking: Asking, session: Session, asked: dict[str, Any], part: Part, limit: int) -> Draft:
+def _answer_about_session(
+    asking: RecallRequest, session: Session, asked: dict[str, Any], part: TurnPart, limit: int
+) -> AnswerDraft:
     """The answer about one session."""
     if asked["action"] == "range":
-        from everturn.recall.ranges import stretch
+        from everturn.recall.ranges import answer_range
 
-        return stretch(asking, session, asked.get("start_turn"), asked.get("end_turn"), part)
+        return answer_range(asking, session, asked.get("start_turn"), asked.get("end_turn"), part)
     if asked["action"] == "tool_calls":
-        from everturn.recall.ranges import calls_of
+        from everturn.recall.ranges import answer_tool_calls
 
-        return calls_of(asking, session, asked.get("tool_name", ""), limit)
-    from everturn.recall.overview import overview
+        return answer_tool_calls(asking, session, asked.get("tool_name", ""), limit)
+    from everturn.recall.overview import answer_summary
 
-    return overview(asking, session)
+    return answer_summary(asking, session)
 
 
-def _which_session(asking: Asking, action: str) -> Draft:
+def _ask_which_session(asking: RecallRequest, action: str) -> AnswerDraft:
     """Asked outside of any session: the newest ones to choose from."""
     rows, _ = asking.store.sessions(SessionFilter(), 5)
     if not rows:
-        return Draft("The archive holds no sessions yet.", status="nothing")
+        return AnswerDraft("The archive holds no sessions yet.", status="nothing")
     shorts = short_ids((session for session, _ in rows), asking.store)
     lines = [session_line(session, text, shorts[session.id], asking.clean) for session, text in rows]
     lead = f"{action}: say in which session, with session:ID in query. The newest ones:"
-    return Draft(lead, body="\n".join(lines), status="mistake")
+    return AnswerDraft(lead, body="\n".join(lines), status="mistake")
 
 
-def _written(draft: Draft, room: int, hints: int) -> Answer:
+def _write_answer(draft: AnswerDraft, room: int, hints: int) -> RecallAnswer:
     """The answer, with so many tokens of what was found and at most so many hints."""
     if not draft.entries:
         body = _cut_body(draft.body, room)
-        return Answer(f"{draft.lead}\n{quoted(body)}" if body else draft.lead, draft.status)
-    fitted = fit(draft.entries, room, draft.leave_first, draft.from_start)
+        return RecallAnswer(f"{draft.lead}\n{quote_for_model(body)}" if body else draft.lead, draft.status)
+    fitted = fit_entries(draft.entries, room, draft.leave_first, draft.from_start)
     missing = draft.hints(fitted.cut, fitted.left_out)[:hints] if draft.hints else []
-    said = [draft.lead, quoted(_body(fitted.entries, draft.heads))]
+    said = [draft.lead, quote_for_model(_answer_body(fitted.entries, draft.heads))]
     if missing:
         said.append("Not shown here:\n" + "\n".join(f"- {hint}" for hint in missing))
-    return Answer("\n".join(said), draft.status, fitted.entries, missing)
+    return RecallAnswer("\n".join(said), draft.status, fitted.entries, missing)
 
 
-def _body(entries: list[Entry], heads: dict[int, str]) -> str:
+def _answer_body(entries: list[AnswerEntry], heads: dict[int, str]) -> str:
     pieces = []
     before = None
     for entry in entries:
         if entry.session != before and entry.session in heads:
             pieces.append(heads[entry.session])
         before = entry.session
-        pieces.append(shown(entry))
+        pieces.append(show_entry(entry))
     return "\n\n".join(pieces)
 
 

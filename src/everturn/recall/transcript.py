@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from everturn.model.archive import Call, MessageRow, ProblemRow, Session
 from everturn.model.conversation import Block, CallStart, Message
-from everturn.recall.reading import Records, Sources, TurnView, end_of
+from everturn.recall.reading import Records, Sources, TurnView, records_end
 from everturn.store import Store
 
 #: prompt answer thinking call result output context notice notification compaction interrupt summary unknown problem
@@ -44,7 +44,7 @@ def passages(
     store: Store, sources: Sources, session: Session, view: TurnView, results: bool = False
 ) -> Iterator[Passage]:
     """The passages of a turn, streamed; `results` also reads what each call gave back."""
-    telling = _Telling(store, sources, session, view, results)
+    telling = _PassageTeller(store, sources, session, view, results)
     for row in view.rows:
         yield from telling.problems_before(row.start)
         yield from telling.message(row)
@@ -61,11 +61,11 @@ def is_quiet(passage: Passage) -> bool:
 def input_text(start: CallStart) -> str:
     """What a tool was given, one line per argument; longer ones as they are."""
     if not isinstance(start.input, dict):
-        return "" if start.input is None else _argument(start.input)
-    return "\n".join(f"{name}: {_argument(value)}" for name, value in start.input.items())
+        return "" if start.input is None else _argument_text(start.input)
+    return "\n".join(f"{name}: {_argument_text(value)}" for name, value in start.input.items())
 
 
-def _argument(value: Any) -> str:
+def _argument_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     try:
@@ -74,9 +74,9 @@ def _argument(value: Any) -> str:
         return "…"
 
 
-class _Telling:
+class _PassageTeller:
     def __init__(self, store: Store, sources: Sources, session: Session, view: TurnView, results: bool) -> None:
-        until = end_of(view.rows)
+        until = records_end(view.rows)
         self._records = Records(store, sources, session, until)
         self._results = Records(store, sources, session, until) if results else None
         self._calls = {(call.seq, call.idx): call for call in view.calls}
@@ -93,7 +93,7 @@ class _Telling:
             if block.call is not None:
                 yield self._call(row, block, call, block.call)
             elif block.result is None:
-                yield Passage(_kind(message, block), block.text or _wordless(block), row, block)
+                yield Passage(_passage_kind(message, block), block.text or _wordless_label(block), row, block)
             elif call is not None:
                 yield Passage("result", block.text, row, block, call, result=block)
         if not message.blocks and message.kind in ("interrupt", "compaction"):
@@ -111,7 +111,7 @@ class _Telling:
         return Passage("call", block.text, row, block, call, start, result, batch)
 
 
-def _kind(message: Message, block: Block) -> str:
+def _passage_kind(message: Message, block: Block) -> str:
     if block.kind == "thinking":
         return "thinking"
     if message.kind == "text":
@@ -123,7 +123,7 @@ def _kind(message: Message, block: Block) -> str:
     return "context" if is_beside and block.field == "meta" else kind
 
 
-def _wordless(block: Block) -> str:
+def _wordless_label(block: Block) -> str:
     return f"[{block.kind}]" if block.kind in ("image", "document") else ""
 
 

@@ -39,7 +39,7 @@ _SPEAKERS = ("human", "agent", "model")
 Clean = Callable[[str], str]
 
 
-class Vectors(Protocol):
+class VectorSet(Protocol):
     """Where vectors are kept. Those of a session belong to one generation; asked for by another they are not there."""
 
     def get(self, session: int, generation: str, seqs: Sequence[int]) -> dict[int, bytes]:
@@ -65,30 +65,30 @@ class HeldVectors:
         self._held: dict[int, tuple[str, int, dict[int, bytes]]] = {}
 
     def get(self, session: int, generation: str, seqs: Sequence[int]) -> dict[int, bytes]:
-        """See `Vectors`."""
+        """See `VectorSet`."""
         known, _, rows = self._held.get(session, ("", 0, {}))
         return {seq: rows[seq] for seq in seqs if seq in rows} if known == generation else {}
 
     def upto(self, session: int, generation: str) -> int:
-        """See `Vectors`."""
+        """See `VectorSet`."""
         known, upto, _ = self._held.get(session, ("", 0, {}))
         return upto if known == generation else 0
 
     def put(self, session: int, generation: str, rows: Iterable[tuple[int, bytes]], upto: int) -> None:
-        """See `Vectors`."""
+        """See `VectorSet`."""
         known, _, old = self._held.get(session, ("", 0, {}))
         self._held[session] = (generation, upto, {**(old if known == generation else {}), **dict(rows)})
 
     def held(self) -> dict[int, tuple[str, int, int]]:
-        """See `Vectors`."""
+        """See `VectorSet`."""
         return {session: (known, upto, len(rows)) for session, (known, upto, rows) in self._held.items()}
 
     def forget(self, session: int) -> None:
-        """See `Vectors`."""
+        """See `VectorSet`."""
         self._held.pop(session, None)
 
 
-class Portion(Struct, frozen=True):
+class VectorBatch(Struct, frozen=True):
     """What was done at once and is kept from then on."""
 
     session: Session
@@ -113,37 +113,39 @@ def generation(version: Version, session: Session, embedder: Embedder) -> str:
     return f"{embedder.name}/{embedder.dimensions}/{digest}"
 
 
-def make(
-    store: Store, sources: Sources, session: Session, embedder: Embedder, vectors: Vectors, clean: Clean
-) -> Iterator[Portion]:
+def make_batch(
+    store: Store, sources: Sources, session: Session, embedder: Embedder, vectors: VectorSet, clean: Clean
+) -> Iterator[VectorBatch]:
     """Embed what a session has said since the last time. Raises ModelError; what came before it is kept."""
     current = generation(store.version(session.version), session, embedder)
     start = vectors.upto(session.id, current)
     if start >= session.n_messages or not has_words(session):
         return
-    for texts, upto in _portions(_texts(store, sources, session, start, clean)):
+    for texts, upto in _batch_texts(_embedded_texts(store, sources, session, start, clean)):
         given = embedder.embed([text for _, text in texts]) if texts else []
-        rows = [(seq, packed(vector)) for (seq, _), vector in zip(texts, given, strict=True)]
+        rows = [(seq, pack_vectors(vector)) for (seq, _), vector in zip(texts, given, strict=True)]
         vectors.put(session.id, current, rows, upto)
-        if _now(store, session.id, embedder) != current:  # forgotten or read anew meanwhile
+        if _current_generation(store, session.id, embedder) != current:  # forgotten or read anew meanwhile
             vectors.forget(session.id)
             return
-        yield Portion(session, upto - start, len(rows), sum(len(text) for _, text in texts))
+        yield VectorBatch(session, upto - start, len(rows), sum(len(text) for _, text in texts))
         start = upto
 
 
-def make_all(store: Store, sources: Sources, embedder: Embedder, vectors: Vectors, clean: Clean) -> Iterator[Portion]:
+def make_all_vectors(
+    store: Store, sources: Sources, embedder: Embedder, vectors: VectorSet, clean: Clean
+) -> Iterator[VectorBatch]:
     """The same for every session. Vectors of sessions that the archive no longer has go."""
     seen = set()
     for session in _sessions(store):
         seen.add(session.id)
-        yield from make(store, sources, session, embedder, vectors, clean)
+        yield from make_batch(store, sources, session, embedder, vectors, clean)
     for number in vectors.held().keys() - seen:
-        if not _now(store, number, embedder):
+        if not _current_generation(store, number, embedder):
             vectors.forget(number)
 
 
-def coverage(store: Store, embedder: Embedder, vectors: Vectors) -> Coverage:
+def coverage(store: Store, embedder: Embedder, vectors: VectorSet) -> Coverage:
     """Look at every session and what is held of it."""
     held = vectors.held()
     current = {version.id: version for _, version in store.files()}
@@ -159,7 +161,7 @@ def coverage(store: Store, embedder: Embedder, vectors: Vectors) -> Coverage:
     return Coverage(sessions, complete, stale, made)
 
 
-def packed(vector: Sequence[float]) -> bytes:
+def pack_vectors(vector: Sequence[float]) -> bytes:
     """One signed byte per number; the longest one becomes 127."""
     longest = max(map(abs, vector), default=0.0)
     return array("b", (round(number / longest * 127) for number in vector) if longest else [0] * len(vector)).tobytes()
@@ -175,7 +177,7 @@ def _sessions(store: Store) -> Iterator[Session]:
             return
 
 
-def _now(store: Store, number: int, embedder: Embedder) -> str:
+def _current_generation(store: Store, number: int, embedder: Embedder) -> str:
     """The generation of a session as the archive is at this moment; "" when it has no such session."""
     try:
         session = store.session(number)[0]
@@ -184,19 +186,21 @@ def _now(store: Store, number: int, embedder: Embedder) -> str:
         return ""
 
 
-def _texts(store: Store, sources: Sources, session: Session, start: int, clean: Clean) -> Iterator[tuple[int, str]]:
+def _embedded_texts(
+    store: Store, sources: Sources, session: Session, start: int, clean: Clean
+) -> Iterator[tuple[int, str]]:
     """By seq, "" for a message that is not embedded."""
     for row, message in read_messages(store, sources, session, start):
         wanted = not row.inherited and row.origin in _SPEAKERS and row.kind != "summary"
-        yield row.seq, clean(_said(message))[:LONGEST].strip() if wanted else ""
+        yield row.seq, clean(_spoken_text(message))[:LONGEST].strip() if wanted else ""
 
 
-def _said(message: Message) -> str:
+def _spoken_text(message: Message) -> str:
     # Secrets are known by what stands around them: some more than is embedded is looked at.
     return "\n".join(block.text for block in message.blocks if block.text and block.field in FIELDS)[: LONGEST * 4]
 
 
-def _portions(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[list[tuple[int, str]], int]]:
+def _batch_texts(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[list[tuple[int, str]], int]]:
     """Some texts at a time, and how many messages have been looked at then."""
     waiting: list[tuple[int, str]] = []
     upto = 0

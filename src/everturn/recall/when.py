@@ -38,41 +38,41 @@ _FORMS = [
 _RELATIVE = {"today": (0, 1), "yesterday": (1, 1), "this week": (7, 8), "last week": (14, 14), "last month": (62, 62)}
 
 
-def spoken_of(text: str, now: int | None = None) -> tuple[Span, ...]:
+def times_spoken_of(text: str, now: int | None = None) -> tuple[Span, ...]:
     """The spans, in the order in which they are found; each part of the text speaks of one at most."""
     spans: list[Span] = []
     for form in _FORMS:
-        text = form.sub(lambda match: _noted(match, now, spans), text)
+        text = form.sub(lambda match: _note_span(match, now, spans), text)
     if now is not None:
-        spans += _relative(text.lower(), now)
+        spans += _relative_spans(text.lower(), now)
     return tuple(dict.fromkeys(spans))
 
 
-def _noted(match: re.Match[str], now: int | None, spans: list[Span]) -> str:
-    found = _span(match.groupdict(), now)
+def _note_span(match: re.Match[str], now: int | None, spans: list[Span]) -> str:
+    found = _time_span(match.groupdict(), now)
     if found is None:
         return match[0]
     spans.append(found)
     return " , "
 
 
-def _span(given: dict[str, str | None], now: int | None) -> Span | None:
+def _time_span(given: dict[str, str | None], now: int | None) -> Span | None:
     named = given.get("month")
     number = _MONTHS.index(named[:3].lower()) + 1 if named else int(given.get("number") or 0)
     day, year = int(given.get("day") or 0), int(given.get("year") or 0)
     try:
         if year:
-            return _between(year, number, day)
+            return _date_span(year, number, day)
         if now is None:
             return None
         latest = datetime.fromtimestamp(now / 1000, UTC)
-        this = _between(latest.year, number, day)
-        return this if this[0] <= now else _between(latest.year - 1, number, day)
+        this = _date_span(latest.year, number, day)
+        return this if this[0] <= now else _date_span(latest.year - 1, number, day)
     except (ValueError, OverflowError):  # 31 June
         return None
 
 
-def _between(year: int, month: int, day: int) -> Span:
+def _date_span(year: int, month: int, day: int) -> Span:
     start = datetime(year, month or 1, day or 1, tzinfo=UTC)
     if day:
         end = start + timedelta(days=1)
@@ -80,16 +80,16 @@ def _between(year: int, month: int, day: int) -> Span:
         end = datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC)
     else:
         end = datetime(year + 1, 1, 1, tzinfo=UTC)
-    return _ms(start), _ms(end)
+    return _as_milliseconds(start), _as_milliseconds(end)
 
 
-def _relative(text: str, now: int) -> Iterator[Span]:
+def _relative_spans(text: str, now: int) -> Iterator[Span]:
     midnight = datetime.fromtimestamp(now / 1000, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     for words, (ago, length) in _RELATIVE.items():
         if re.search(rf"\b{words}\b", text):
             start = midnight - timedelta(days=ago)
-            yield _ms(start), _ms(start + timedelta(days=length))
+            yield _as_milliseconds(start), _as_milliseconds(start + timedelta(days=length))
 
 
-def _ms(at: datetime) -> int:
+def _as_milliseconds(at: datetime) -> int:
     return int(at.timestamp() * 1000)

@@ -3,7 +3,7 @@
 `read_inside` promises that nothing outside of the folder is ever read: no absolute path, no `..`, and no symbolic link
 on the way or at its end. The folder is opened once and every part of the path is opened below the one before, without
 following links, so nobody can put a link in between a check and its use. Only ordinary files are read (opening a pipe or
-a device does not wait), up to a size. What is wrong is a `Refused` that says it in words.
+a device does not wait), up to a size. What is wrong is a `FileRefused` that says it in words.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ MAX_FILE_BYTES = 8 * 1024 * 1024
 
 _NAMED = 200  # characters of a path that are repeated in a sentence
 
-_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_READ_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FILE = (
     os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
     | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 )  # fmt: skip
 
 
-class Refused(Exception):
+class FileRefused(Exception):
     """A file that is not read, and why."""
 
 
@@ -40,23 +40,23 @@ class FileText(Struct, frozen=True):
 
 def read_inside(workspace: str, path: str, most: int = MAX_FILE_BYTES) -> FileText:
     """The beginning of a file below the workspace. Raises Refused."""
-    parts = _parts(workspace, path)
+    parts = _split_path(workspace, path)
     path = path if len(path) <= _NAMED else f"{path[:_NAMED]}…"
     if os.open not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
-        raise Refused("files of a workspace cannot be read safely on this system")
+        raise FileRefused("files of a workspace cannot be read safely on this system")
     try:
-        opened = _opened(workspace, parts)
+        opened = _open_inside(workspace, parts)
     except (OSError, ValueError) as error:
-        raise Refused(_why(path, error)) from None
+        raise FileRefused(_refusal_reason(path, error)) from None
     try:
-        return _read(opened, path, most)
+        return _read_text(opened, path, most)
     except OSError as error:
-        raise Refused(_why(path, error)) from None
+        raise FileRefused(_refusal_reason(path, error)) from None
     finally:
         os.close(opened)
 
 
-def relative(workspace: str, path: str) -> str:
+def workspace_path(workspace: str, path: str) -> str:
     """A path as seen from the workspace, when it lies below it; else as it is."""
     root = workspace.rstrip("/\\")
     if root and path.startswith(root) and path[len(root) : len(root) + 1] in ("/", "\\"):
@@ -64,30 +64,30 @@ def relative(workspace: str, path: str) -> str:
     return path
 
 
-def _parts(workspace: str, path: str) -> list[str]:
+def _split_path(workspace: str, path: str) -> list[str]:
     """The names on the way to the file; none of them may lead upwards."""
     if not workspace:
-        raise Refused("there is no workspace to read files from")
+        raise FileRefused("there is no workspace to read files from")
     if not path.strip() or "\0" in path:
-        raise Refused("give the path of a file")
+        raise FileRefused("give the path of a file")
     if os.path.isabs(path) or path.startswith(("/", "\\", "~")) or path[1:2] == ":":
-        inside = relative(workspace, path)
+        inside = workspace_path(workspace, path)
         hint = f", as in {inside}" if inside != path else ""
-        raise Refused(f"{path}: only paths below the workspace can be read, written from there{hint}")
+        raise FileRefused(f"{path}: only paths below the workspace can be read, written from there{hint}")
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
     if ".." in parts:
-        raise Refused(f"{path}: a path may not lead upwards with ..")
+        raise FileRefused(f"{path}: a path may not lead upwards with ..")
     if not parts:
-        raise Refused(f"{path}: that is a folder, not a file")
+        raise FileRefused(f"{path}: that is a folder, not a file")
     return parts
 
 
-def _opened(workspace: str, parts: list[str]) -> int:
+def _open_inside(workspace: str, parts: list[str]) -> int:
     """A file descriptor of the file. The workspace itself may be reached by a link: it was chosen, not written by a model."""
-    folder = os.open(workspace, _FOLDER & ~os.O_NOFOLLOW)
+    folder = os.open(workspace, _READ_FOLDER & ~os.O_NOFOLLOW)
     try:
         for part in parts[:-1]:
-            below = os.open(part, _FOLDER, dir_fd=folder)
+            below = os.open(part, _READ_FOLDER, dir_fd=folder)
             os.close(folder)
             folder = below
         return os.open(parts[-1], _FILE, dir_fd=folder)
@@ -95,20 +95,20 @@ def _opened(workspace: str, parts: list[str]) -> int:
         os.close(folder)
 
 
-def _read(opened: int, path: str, most: int) -> FileText:
+def _read_text(opened: int, path: str, most: int) -> FileText:
     found = os.fstat(opened)
     if stat.S_ISDIR(found.st_mode):
-        raise Refused(f"{path}: that is a folder, not a file")
+        raise FileRefused(f"{path}: that is a folder, not a file")
     if not stat.S_ISREG(found.st_mode):
-        raise Refused(f"{path}: not an ordinary file")
+        raise FileRefused(f"{path}: not an ordinary file")
     with os.fdopen(os.dup(opened), "rb") as file:
         data = file.read(most)
     if b"\0" in data[:8192]:
-        raise Refused(f"{path}: not a text file ({found.st_size:,} bytes)")
+        raise FileRefused(f"{path}: not a text file ({found.st_size:,} bytes)")
     return FileText(data.decode("utf-8", "replace"), len(data), max(found.st_size, len(data)))
 
 
-def _why(path: str, error: OSError | ValueError) -> str:
+def _refusal_reason(path: str, error: OSError | ValueError) -> str:
     """Why it could not be opened; a link shows as ELOOP, or as ENOTDIR on the way."""
     number = getattr(error, "errno", 0)
     reasons = {

@@ -65,7 +65,7 @@ class Statement(Struct, frozen=True):
     weight: float = 0.0  # how useful it is; what is cut goes from the lowest up
 
 
-class Section(Struct, frozen=True):
+class DocumentSection(Struct, frozen=True):
     """Statements under one heading. `cut` are those that there was no room for."""
 
     key: str  # of SECTIONS or FACTS
@@ -82,8 +82,8 @@ class Document(Struct, frozen=True):
     workspace: str = ""
     turns: int = 0  # how many turns it covers
     last_seq: int = -1  # the last message it covers
-    sections: tuple[Section, ...] = ()  # the eight, in order; an empty one is "Not explicitly stated"
-    facts: tuple[Section, ...] = ()  # mechanical ones, of FACTS
+    sections: tuple[DocumentSection, ...] = ()  # the eight, in order; an empty one is "Not explicitly stated"
+    facts: tuple[DocumentSection, ...] = ()  # mechanical ones, of FACTS
     unverified: tuple[Statement, ...] = ()  # what a model said and code could not confirm
     notes: tuple[str, ...] = ()  # what a reader must know: what was cut, why no model was used
     model: str = ""  # "" when no model was asked
@@ -92,6 +92,6 @@ class Document(Struct, frozen=True):
     missing: bool = False  # a model was to write something that is not there; the notes say what and why
 
 
-def section(document: Document, key: str) -> Section:
+def section(document: Document, key: str) -> DocumentSection:
     """The section of that key, empty when there is none."""
-    return next((one for one in (*document.sections, *document.facts) if one.key == key), Section(key))
+    return next((one for one in (*document.sections, *document.facts) if one.key == key), DocumentSection(key))

@@ -1,7 +1,7 @@
 """Holds every statement against the records: what does not hold is never shown as verified.
 
-`check` resolves the evidence a statement carries: the message is there, belongs to the turn, lies where it is said to lie,
-and the quote stands in its words. `said` does it for a sentence of a model: each place it cites must be there, each
+`check_statement` resolves the evidence a statement carries: the message is there, belongs to the turn, lies where it is said to lie,
+and the quote stands in its words. `check_sentence` does it for a sentence of a model: each place it cites must be there, each
 quotation must stand in a cited message, and the files, commands, commits and numbers it names must occur in the turns it
 cites; its telling words must mostly come from them. A sentence without a place is given one when a mechanical fact says
 the same. A sentence that rests on a client's summary alone, or a rule that only a tool uttered, is not a fact.
@@ -23,21 +23,28 @@ from everturn.derive.state import still_failing
 from everturn.model.archive import MessageRow, Session
 from everturn.recall.reading import Records, Sources
 from everturn.restore import Evidence, Statement
-from everturn.restore.citations import Citation, Cited, Named, cited, named, turns_named
-from everturn.restore.grounds import Fact, Ground, alike, same_file, stands_in, stems
+from everturn.restore.citations import (
+    Citation,
+    NamedThings,
+    StatementCitations,
+    find_named_things,
+    read_citations,
+    turns_named,
+)
+from everturn.restore.grounds import Fact, Ground, has_quote, normalise_quotes, same_file, stems
 from everturn.restore.proof import words_of
 from everturn.store import Store
 
-_ENOUGH = 0.5  # of the telling words must come from the turns cited
-_SAME = 0.7  # of them must stand in a fact that is to say the same
+_LEAST_SUPPORT = 0.5  # of the telling words must come from the turns cited
+_LEAST_LIKENESS = 0.7  # of them must stand in a fact that is to say the same
 _LONGEST = 600
 _WIDTH = 80
 
 #: Sections in which a statement must rest on what somebody said, not on what a tool printed.
-_SPOKEN = ("high_level_goal", "key_decisions", "constraints", "next_steps")
+_SPOKEN_SECTIONS = ("high_level_goal", "key_decisions", "constraints", "next_steps")
 
 
-class Checked(Struct, frozen=True):
+class CheckedStatement(Struct, frozen=True):
     """A statement with what became of it."""
 
     statement: Statement  # with `verified` and `reason` set
@@ -49,36 +56,36 @@ class Checked(Struct, frozen=True):
         return not self.reasons
 
 
-def check(store: Store, sources: Sources, statement: Statement) -> Checked:
+def check_statement(store: Store, sources: Sources, statement: Statement) -> CheckedStatement:
     """Resolve the evidence of one statement."""
-    return check_all(store, sources, [statement])[0]
+    return check_document(store, sources, [statement])[0]
 
 
-def check_all(store: Store, sources: Sources, statements: Iterable[Statement]) -> list[Checked]:
+def check_document(store: Store, sources: Sources, statements: Iterable[Statement]) -> list[CheckedStatement]:
     """Resolve the evidence of statements; the records of each session are opened once."""
-    places = _Places(store, sources)
-    return [_checked(one, list(places.wrong(one))) for one in statements]
+    places = _EvidenceResolver(store, sources)
+    return [_mark_checked(one, list(places.wrong(one))) for one in statements]
 
 
-def said(ground: Ground, key: str, sentence: str) -> Checked:
+def check_sentence(ground: Ground, key: str, sentence: str) -> CheckedStatement:
     """Check a sentence that a model wrote into a section."""
-    taken = cited(one_line(sentence, _LONGEST))
-    citations = taken.citations or tuple(_matched(ground, taken))
+    taken = read_citations(one_line(sentence, _LONGEST))
+    citations = taken.citations or tuple(_match_fact(ground, taken))
     if not citations:
-        return _checked(
+        return _mark_checked(
             Statement(taken.text, label="model"), ["it cites no turn or message, and no recorded fact says it"]
         )
-    trial = _Trial(ground, key, taken, citations)
-    return _checked(Statement(taken.text, tuple(trial.evidence()), label=trial.label), trial.reasons)
+    trial = _StatementTrial(ground, key, taken, citations)
+    return _mark_checked(Statement(taken.text, tuple(trial.evidence()), label=trial.label), trial.reasons)
 
 
-def _checked(statement: Statement, reasons: list[str]) -> Checked:
+def _mark_checked(statement: Statement, reasons: list[str]) -> CheckedStatement:
     """What is not confirmed is not shown as confirmed; labels of sources that are no facts stay as they are."""
     verified = not reasons and statement.label != "compaction summary"
-    return Checked(replace(statement, verified=verified, reason="; ".join(reasons)), tuple(reasons))
+    return CheckedStatement(replace(statement, verified=verified, reason="; ".join(reasons)), tuple(reasons))
 
 
-class _Places:
+class _EvidenceResolver:
     """Resolves evidence of any session."""
 
     def __init__(self, store: Store, sources: Sources) -> None:
@@ -97,8 +104,8 @@ class _Places:
                 yield f"message {one.message + 1} belongs to turn {row.turn + 1}, not to turn {one.turn + 1}"
             elif (row.start, row.size) != (one.start, one.size):
                 yield f"message {one.message + 1} does not lie where the evidence says"
-            elif one.quote and not any(stands_in(one.quote, text) for text in self._texts(one, row)):
-                yield f"the quotation {_shown(one.quote)} does not stand in message {one.message + 1}"
+            elif one.quote and not any(has_quote(one.quote, text) for text in self._texts(one, row)):
+                yield f"the quotation {_quote_short(one.quote)} does not stand in message {one.message + 1}"
 
     def _row(self, one: Evidence) -> MessageRow | None:
         return next(self._store.messages(one.session, one.message, one.message), None)
@@ -108,16 +115,16 @@ class _Places:
             session = self._store.session(one.session)[0]
             self._open[one.session] = session, Records(self._store, self._sources, session, until=0)
         records = self._open[one.session][1]
-        yield alike(words_of(records.message(row)))
+        yield normalise_quotes(words_of(records.message(row)))
         for call in self._store.calls(one.session, row.turn) if one.call is not None else ():
             if (call.seq, call.idx) == (row.seq, one.call) and (block := records.result(call)) is not None:
-                yield alike(block.text)
+                yield normalise_quotes(block.text)
 
 
-class _Trial:
+class _StatementTrial:
     """One sentence of a model held against the session."""
 
-    def __init__(self, ground: Ground, key: str, taken: Cited, citations: tuple[Citation, ...]) -> None:
+    def __init__(self, ground: Ground, key: str, taken: StatementCitations, citations: tuple[Citation, ...]) -> None:
         self.ground, self.key, self.taken = ground, key, taken
         self.reasons: list[str] = []
         self.label = "model"
@@ -125,10 +132,10 @@ class _Trial:
         self.turns: list[int] = []
         self.proofs: dict[int, tuple[MessageRow, str]] = {}
         for citation in citations:
-            self._place(citation)
+            self._add_citation(citation)
         self.reasons += [f"there is no turn {one + 1}" for one in turns_named(taken.text) if not ground.has_turn(one)]
         if not self.reasons:
-            self._words()
+            self._check_words()
 
     def evidence(self) -> Iterator[Evidence]:
         """The messages it rests on; those that hold its quotations first."""
@@ -139,7 +146,7 @@ class _Trial:
         for row, quote in rows:
             yield Evidence(session.id, row.turn, row.seq, None, row.start, row.size, quote, session.native_id)
 
-    def _place(self, citation: Citation) -> None:
+    def _add_citation(self, citation: Citation) -> None:
         if citation.message is None:
             if citation.turn is not None and self.ground.has_turn(citation.turn):
                 self.turns.append(citation.turn)
@@ -156,26 +163,26 @@ class _Trial:
             self.cited.append(row)
             self.turns.append(row.turn)
 
-    def _words(self) -> None:
+    def _check_words(self) -> None:
         self.turns = list(dict.fromkeys(self.turns))
         self._quotations()
-        things = named(self.taken.text)
+        things = find_named_things(self.taken.text)
         texts = [self.ground.words(turn).text for turn in self.turns]
         self.reasons += _missing_files(self.ground, self.turns, texts, things)
         self.reasons += _missing_things(self.ground, self.turns, texts, things)
         self.reasons += _contradictions(self.ground, self.turns, self.taken.text, things)
         if not self.reasons:
-            self._support(things)
+            self._check_support(things)
         if not self.reasons:
-            self._origin()
+            self._check_origin()
 
     def _quotations(self) -> None:
         for quote in self.taken.quotes:
             row = next((row for row in self._candidates() if self.ground.quotes(row, quote)), None)
             if row is None:
                 where = f"turn {self.turns[0] + 1}" if not self.cited else f"message {self.cited[0].seq + 1}"
-                self.reasons.append(f"the quotation {_shown(quote)} does not stand in {where}")
-            elif "…" in quote or "[REDACTED" in quote or not stands_in(quote, self.ground.text(row)):
+                self.reasons.append(f"the quotation {_quote_short(quote)} does not stand in {where}")
+            elif "…" in quote or "[REDACTED" in quote or not has_quote(quote, self.ground.text(row)):
                 self.proofs.setdefault(row.seq, (row, ""))
             else:
                 self.proofs[row.seq] = row, quote
@@ -189,7 +196,7 @@ class _Trial:
             if turn not in by_message:
                 yield from self.ground.rows(turn)
 
-    def _support(self, things: Named) -> None:
+    def _check_support(self, things: NamedThings) -> None:
         telling = stems(_PLACEHOLDER.sub(" ", self.taken.text))
         if not telling:
             if not (self.taken.quotes or things.files or things.code or things.commits):
@@ -197,22 +204,24 @@ class _Trial:
             return
         known = frozenset[str]().union(*(self.ground.words(turn).stems for turn in self.turns))
         weights = {one: self.ground.weight(one) for one in telling}
-        if sum(weights[one] for one in telling & known) < _ENOUGH * sum(weights.values()):
+        if sum(weights[one] for one in telling & known) < _LEAST_SUPPORT * sum(weights.values()):
             turns = ", ".join(str(turn + 1) for turn in self.turns[:5])
             self.reasons.append(f"most of its words do not occur in turn {turns}")
 
-    def _origin(self) -> None:
+    def _check_origin(self) -> None:
         """Who says it: a summary by the client is hearsay, and what a tool printed binds nobody."""
         rows = [row for row, _ in self.proofs.values()] or self.cited
         if rows and all(row.kind in ("summary", "compaction") for row in rows):
             self.label = "compaction summary"
             self.reasons.append("it rests on a summary by the client, which is a source and not a fact")
-        elif rows and self.key in _SPOKEN and all(row.origin in ("tool", "injected") for row in rows):
+        elif rows and self.key in _SPOKEN_SECTIONS and all(row.origin in ("tool", "injected") for row in rows):
             self.reasons.append("only the output of a tool says so, nobody in the session")
 
     def _best_row(self, turn: int) -> MessageRow:
         """The message of a turn that touched the file the sentence names, else has most in common with it."""
-        touches = [seq for path in named(self.taken.text).files for _, seq in self.ground.touched(turn, path)]
+        touches = [
+            seq for path in find_named_things(self.taken.text).files for _, seq in self.ground.touched(turn, path)
+        ]
         if touches and (row := self.ground.row(touches[-1])) is not None:
             return row
         telling, rows = stems(self.taken.text), self.ground.rows(turn)
@@ -220,20 +229,20 @@ class _Trial:
 
 
 # what is named --------------------------------------------------------------------------------------------------------
-def _missing_files(ground: Ground, turns: list[int], texts: list[str], things: Named) -> Iterator[str]:
+def _missing_files(ground: Ground, turns: list[int], texts: list[str], things: NamedThings) -> Iterator[str]:
     for path in things.files:
-        if any(ground.touched(turn, path) for turn in turns) or any(_occurs(path, text) for text in texts):
+        if any(ground.touched(turn, path) for turn in turns) or any(_has_path(path, text) for text in texts):
             continue
         elsewhere = [turn + 1 for turn in ground.turns_of(path) if ground.has_turn(turn)][:3]
         known = f"; it was touched in turn {', '.join(map(str, elsewhere))}" if elsewhere else ""
-        yield f"{_shown(path)} does not occur in turn {', '.join(str(turn + 1) for turn in turns[:5])}{known}"
+        yield f"{_quote_short(path)} does not occur in turn {', '.join(str(turn + 1) for turn in turns[:5])}{known}"
 
 
-def _missing_things(ground: Ground, turns: list[int], texts: list[str], things: Named) -> Iterator[str]:
+def _missing_things(ground: Ground, turns: list[int], texts: list[str], things: NamedThings) -> Iterator[str]:
     where = f"turn {', '.join(str(turn + 1) for turn in turns[:5])}"
     for code in things.code:
-        if not any(stands_in(code, text) for text in texts):
-            yield f"{_shown(code)} does not occur in {where}"
+        if not any(has_quote(code, text) for text in texts):
+            yield f"{_quote_short(code)} does not occur in {where}"
     for commit in things.commits:
         hashes = [one.hash for one in ground.state.commits if one.hash and one.turn in turns]
         made = any(one.startswith(commit) or commit.startswith(one) for one in hashes)
@@ -244,61 +253,63 @@ def _missing_things(ground: Ground, turns: list[int], texts: list[str], things: 
             yield f"the number {number} does not occur in {where}"
 
 
-def _contradictions(ground: Ground, turns: list[int], text: str, things: Named) -> Iterator[str]:
+def _contradictions(ground: Ground, turns: list[int], text: str, things: NamedThings) -> Iterator[str]:
     """What the records say otherwise: a success that was never seen, a change to a file that was made elsewhere."""
     prose = _CODE.sub(" ", text)
     if _SUCCESS.search(prose) and not _FAILURE.search(prose):
         for one in still_failing(ground.state):
-            if any(_is_part(code, one.what) for code in things.code) and max(turns) >= one.turn:
-                yield f"{_shown(one.what)} failed in turn {one.last_turn + 1} and was not seen to succeed since"
+            if any(_is_similar_code(code, one.what) for code in things.code) and max(turns) >= one.turn:
+                yield f"{_quote_short(one.what)} failed in turn {one.last_turn + 1} and was not seen to succeed since"
     if _CHANGE.search(prose) and len(things.files) == 1:
-        yield from _unchanged(ground, turns, things.files[0])
+        yield from _find_unchanged(ground, turns, things.files[0])
 
 
-def _unchanged(ground: Ground, turns: list[int], path: str) -> Iterator[str]:
+def _find_unchanged(ground: Ground, turns: list[int], path: str) -> Iterator[str]:
     """A change that is recorded in other turns, or not at all where the file was read. Others may be a shell's doing."""
-    if _changes(ground, turns, path):
+    if _changing_turns(ground, turns, path):
         return
-    elsewhere = _changes(ground, ground.turns_of(path), path)
+    elsewhere = _changing_turns(ground, ground.turns_of(path), path)
     if elsewhere:
-        yield f"{_shown(path)} was not changed there but in turn {', '.join(str(turn + 1) for turn in elsewhere[:3])}"
+        yield f"{_quote_short(path)} was not changed there but in turn {', '.join(str(turn + 1) for turn in elsewhere[:3])}"
     elif any(ground.touched(turn, path) for turn in turns):
-        yield f"{_shown(path)} was only read there"
+        yield f"{_quote_short(path)} was only read there"
 
 
-def _changes(ground: Ground, turns: list[int], path: str) -> list[int]:
+def _changing_turns(ground: Ground, turns: list[int], path: str) -> list[int]:
     return [turn for turn in turns if any(action != "read" for action, _ in ground.touched(turn, path))]
 
 
-def _is_part(code: str, what: str) -> bool:
-    return len(code) >= 4 and (alike(code) in alike(what) or alike(what) in alike(code))
+def _is_similar_code(code: str, what: str) -> bool:
+    return len(code) >= 4 and (
+        normalise_quotes(code) in normalise_quotes(what) or normalise_quotes(what) in normalise_quotes(code)
+    )
 
 
-def _occurs(path: str, text: str) -> bool:
+def _has_path(path: str, text: str) -> bool:
     return bool(re.search(rf"(?<![\w-]){re.escape(path)}(?![\w-])", text))
 
 
-def _matched(ground: Ground, taken: Cited) -> Iterator[Citation]:
+def _match_fact(ground: Ground, taken: StatementCitations) -> Iterator[Citation]:
     """The place of a mechanical fact that says the same as a sentence without a place."""
-    telling, things = stems(taken.text), named(taken.text)
+    telling, things = stems(taken.text), find_named_things(taken.text)
     best, score = None, 0.0
     for fact in ground.facts:
-        share = _likeness(fact, telling, things, taken)
+        share = _fact_likeness(fact, telling, things, taken)
         if share >= score and share > 0:  # of equal ones the last, which still holds
             best, score = fact, share
-    if best is not None and score >= _SAME:
+    if best is not None and score >= _LEAST_LIKENESS:
         yield Citation(best.turn, best.seq)
 
 
-def _likeness(fact: Fact, telling: frozenset[str], things: Named, taken: Cited) -> float:
+def _fact_likeness(fact: Fact, telling: frozenset[str], things: NamedThings, taken: StatementCitations) -> float:
     if fact.path:
         return 0.9 if len(things.files) == 1 and same_file(things.files[0], fact.path) else 0.0
-    if taken.quotes and all(stands_in(quote, alike(fact.text)) for quote in taken.quotes):
+    if taken.quotes and all(has_quote(quote, normalise_quotes(fact.text)) for quote in taken.quotes):
         return 1.0
     return len(telling & stems(fact.text)) / len(telling) if len(telling) > 1 else 0.0
 
 
-def _shown(text: str) -> str:
+def _quote_short(text: str) -> str:
     return f'"{one_line(text, _WIDTH)}"'
 
 

@@ -2,8 +2,8 @@
 
     The user forbade pushing: "never push to main" [t3 #12]      (turn 3)      [turn 3, message 12]      [t3 #12, #15; t4]
 
-`cited` takes the citations out of a statement and tells them apart from what is said. Numbers are 1-based as written and
-0-based in a `Citation`. `named` finds what can be looked up: files, commands and other code, commits, numbers. Nothing is
+`read_citations` takes the citations out of a statement and tells them apart from what is said. Numbers are 1-based as written and
+0-based in a `Citation`. `find_named_things` finds what can be looked up: files, commands and other code, commits, numbers. Nothing is
 looked up here.
 """
 
@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-_MOST = 40  # places of one statement that are looked at
-_WIDEST = 20  # turns of a range
+_MOST_CITATIONS = 40  # places of one statement that are looked at
+_WIDEST_RANGE = 20  # turns of a range
 
 
 class Citation(Struct, frozen=True):
@@ -25,7 +25,7 @@ class Citation(Struct, frozen=True):
     message: int | None = None
 
 
-class Cited(Struct, frozen=True):
+class StatementCitations(Struct, frozen=True):
     """A statement taken apart."""
 
     text: str  # without its citations
@@ -33,7 +33,7 @@ class Cited(Struct, frozen=True):
     quotes: tuple[str, ...] = ()
 
 
-class Named(Struct, frozen=True):
+class NamedThings(Struct, frozen=True):
     """What a statement names that can be looked up."""
 
     files: tuple[str, ...] = ()
@@ -42,18 +42,18 @@ class Named(Struct, frozen=True):
     numbers: tuple[str, ...] = ()
 
 
-def cited(statement: str) -> Cited:
+def read_citations(statement: str) -> StatementCitations:
     """The statement without its citations, and those. A turn named in the sentence is a citation where there is no other."""
     found: list[Citation] = []
 
     def taken(match: re.Match[str]) -> str:
-        places = list(_places(match[1]))
+        places = list(_parse_citations(match[1]))
         found.extend(places)
         return "" if places else match[0]
 
     text = " ".join(_BRACKETS.sub(taken, statement).split())
     places = found or [Citation(int(number) - 1) for number in _IN_PROSE.findall(text)]
-    return Cited(text, tuple(dict.fromkeys(places))[:_MOST], tuple(_quotes(statement)))
+    return StatementCitations(text, tuple(dict.fromkeys(places))[:_MOST_CITATIONS], tuple(_find_quotes(statement)))
 
 
 def turns_named(text: str) -> list[int]:
@@ -61,7 +61,7 @@ def turns_named(text: str) -> list[int]:
     return [int(number) - 1 for number in _IN_PROSE.findall(text)]
 
 
-def named(text: str) -> Named:
+def find_named_things(text: str) -> NamedThings:
     """The files, code, commits and numbers of a statement without its citations."""
     spans = [span.strip() for span in _CODE.findall(text) if span.strip()]
     prose = _CODE.sub(" ", text)
@@ -72,7 +72,7 @@ def named(text: str) -> Named:
     files += [word for word in words if _is_path(word)]
     commits = [found for found in _HASH.findall(prose) if _is_hash(found)]
     without = _PATH.sub(lambda found: " " if _is_path(found[0].rstrip(".")) else found[0], prose)
-    return Named(
+    return NamedThings(
         tuple(dict.fromkeys(files)),
         tuple(dict.fromkeys(span for span in spans if span not in files)),
         tuple(dict.fromkeys(commits)),
@@ -83,7 +83,7 @@ def named(text: str) -> Named:
 # places ---------------------------------------------------------------------------------------------------------------
 _BRACKETS = re.compile(r"\s*[\[(（【⟦]([^\[\]()（）【】⟦⟧]{1,200})[\])）】⟧]")
 _IN_PROSE = re.compile(r"\bturns?\s+(?:number\s+|no\.?\s*)?#?(\d{1,9})\b", re.IGNORECASE)
-_PLACE = re.compile(
+_CITATION_TOKEN = re.compile(
     r"(?P<turn>\bt(?:urns?)?\.?\s*(?:number\s*)?#?\s*(?=\d))|(?P<message>(?:\bm(?:sgs?|essages?)?\.?\s*)?#\s*(?=\d)|\bm(?:sgs?|essages?)?\.?\s*(?=\d))"
     r"|(?P<number>\d{1,9})|(?P<to>\s*[-–—]\s*|\s+to\s+)|(?P<between>[\s,;:&/+]+|\band\b|\bund\b|\bin\b|\bof\b)"
     r"|(?P<lead>\b(?:evidence|sources?|see|refs?|cf|citations?|from|quote)\b\.?:?)",
@@ -91,9 +91,9 @@ _PLACE = re.compile(
 )
 
 
-def _places(inside: str) -> Iterator[Citation]:
+def _parse_citations(inside: str) -> Iterator[Citation]:
     """The places in a pair of brackets; none when they hold anything else. A message belongs to the turn before it."""
-    numbers = list(_expanded(inside))
+    numbers = list(_expand_ranges(inside))
     turn: int | None = None
     for at, (kind, number) in enumerate(numbers, 1):
         if kind == "message":
@@ -104,27 +104,27 @@ def _places(inside: str) -> Iterator[Citation]:
                 yield Citation(turn)
 
 
-def _expanded(inside: str) -> Iterator[tuple[str, int]]:
+def _expand_ranges(inside: str) -> Iterator[tuple[str, int]]:
     """(turn or message, number) with what lies between the ends of a range."""
     kind, last, is_range = "", 0, False
-    for what, number in _tokens(inside):
+    for what, number in _tokenise_citation(inside):
         if what in ("turn", "message"):
             kind = what
         elif what == "to":
             is_range = True
         elif what == "number":
-            between = range(last + 1, min(number, last + _WIDEST)) if is_range else ()
+            between = range(last + 1, min(number, last + _WIDEST_RANGE)) if is_range else ()
             yield from ((kind, one) for one in between)
             yield kind, number
             last, is_range = number, False
 
 
-def _tokens(inside: str) -> list[tuple[str, int]]:
+def _tokenise_citation(inside: str) -> list[tuple[str, int]]:
     """The marks in order, numbers 0-based; empty when there is something else among them, or no number with a mark."""
     found: list[tuple[str, int]] = []
     at = 0
     while at < len(inside):
-        match = _PLACE.match(inside, at)
+        match = _CITATION_TOKEN.match(inside, at)
         if match is None or not match[0]:
             return []
         name = match.lastgroup or ""
@@ -151,7 +151,7 @@ _HASH = re.compile(r"(?<![\w/.-])[0-9a-f]{7,40}(?![\w/.-])")
 _NUMBER = re.compile(r"(?<![\w.,#-])(?=\S\S)\d+(?:[.,]\d+)*(?!\w)")
 
 
-def _quotes(statement: str) -> Iterator[str]:
+def _find_quotes(statement: str) -> Iterator[str]:
     prose = _CODE.sub(" ", statement)
     for pattern in _QUOTES:
         yield from (found.strip() for found in pattern.findall(prose))

@@ -16,18 +16,18 @@ from typing import Any
 from msgspec import Struct
 
 from everturn.errors import ModelError
-from everturn.llm import Message, Part, Reply, Request, Tool
+from everturn.llm import ChatMessage, ChatPart, ModelRequest, Reply, ToolSpec
 from everturn.llm.asking import Asker
-from everturn.recall.brackets import FORMS, MAX_REQUESTS, call, evidence_tools, parse
+from everturn.recall.brackets import FORMS, MAX_REQUESTS, call_evidence_tool, evidence_tools, parse_requests
 from everturn.recall.budget import cost
 from everturn.recall.evidence import EvidenceSearchTools
 from everturn.recall.framing import safe_line
-from everturn.restore.prompts import Prompt, filled
-from everturn.restore.replies import spoken
+from everturn.restore.prompts import RestorePrompt, fill_prompt
+from everturn.restore.replies import without_thoughts_text
 
 _ANSWER = 1500  # tokens
-_COMPLETE = "complete_evidence_search"
-_BY_TOOLS = "Call the tools you were given. Call complete_evidence_search when you have enough."
+_COMPLETE_TOOL = "complete_evidence_search"
+_TOOLS_HINT = "Call the tools you were given. Call complete_evidence_search when you have enough."
 _ASKED_BEFORE = "You asked for exactly this before; the answer stands above. Ask for something else, or complete."
 _NO_ROOM = "Not run: there is no more room for evidence. Complete the search."
 _ARGUMENTS = {
@@ -37,23 +37,23 @@ _ARGUMENTS = {
 }
 
 
-class Finding(Struct, frozen=True):
+class EvidenceFinding(Struct, frozen=True):
     """One thing that was asked for and what came back."""
 
     request: str
     result: str
 
 
-class Gathered(Struct, frozen=True):
+class EvidenceFindings(Struct, frozen=True):
     """All that was found, in the order asked."""
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[EvidenceFinding, ...] = ()
     rounds: int = 0
     is_complete: bool = False  # the model said so itself
     notes: tuple[str, ...] = ()
 
 
-class Wanted(Struct, frozen=True):
+class EvidenceWish(Struct, frozen=True):
     """One request of a model, whichever way it was made."""
 
     name: str
@@ -66,30 +66,30 @@ class Wanted(Struct, frozen=True):
 class Brief(Struct, frozen=True):
     """What the model is told: the prompt, and what stands in it beside the evidence."""
 
-    prompt: Prompt
+    prompt: RestorePrompt
     values: dict[str, str]
     tokens: int  # room for evidence
 
 
-def gather(asker: Asker, tools: EvidenceSearchTools, brief: Brief, native: bool) -> Gathered:
+def search_evidence(asker: Asker, tools: EvidenceSearchTools, brief: Brief, native: bool) -> EvidenceFindings:
     """Let the model look things up."""
-    loop = _Loop(tools, brief)
-    talk: list[Message] = []
+    loop = _EvidenceLoop(tools, brief)
+    talk: list[ChatMessage] = []
     while not loop.over:
         reply = loop.asked(asker, _native_request(brief, talk, loop.left) if native else _bracket_request(brief, loop))
         if reply is None:
             break
-        wanted = _called(reply) if native else []
-        results = loop.round(wanted or _bracketed(reply.text))
+        wanted = _read_calls(reply) if native else []
+        results = loop.round(wanted or _read_bracketed(reply.text))
         if native and wanted:
-            given = tuple(Part("result", text, one.call_id, one.name) for one, text in results)
-            talk += [reply.message, Message("tool", given)]
+            given = tuple(ChatPart("result", text, one.call_id, one.name) for one, text in results)
+            talk += [reply.message, ChatMessage("tool", given)]
         elif native:
-            talk += [reply.message, _said("\n\n".join(f"{one.written}\n{text}" for one, text in results))]
+            talk += [reply.message, _user_message("\n\n".join(f"{one.written}\n{text}" for one, text in results))]
     return loop.gathered()
 
 
-def told(gathered: Gathered, tokens: int) -> str:
+def findings_text(gathered: EvidenceFindings, tokens: int) -> str:
     """The findings for the next prompt, all of them if there is room, else the latest; what was cut is said."""
     pieces: list[str] = []
     room = tokens
@@ -104,12 +104,12 @@ def told(gathered: Gathered, tokens: int) -> str:
     return "\n\n".join(reversed(pieces)) or "(none)"
 
 
-class _Loop:
+class _EvidenceLoop:
     """What was asked and found so far."""
 
     def __init__(self, tools: EvidenceSearchTools, brief: Brief) -> None:
         self.tools, self.room = tools, brief.tokens
-        self.findings: list[Finding] = []
+        self.findings: list[EvidenceFinding] = []
         self.known: set[str] = set()
         self.notes: list[str] = []
         self.idle = 0
@@ -120,61 +120,63 @@ class _Loop:
         """How many rounds there are."""
         return self.tools.max_searches - self.tools.rounds
 
-    def asked(self, asker: Asker, request: Request) -> Reply | None:
+    def asked(self, asker: Asker, request: ModelRequest) -> Reply | None:
         """The reply; None, and a note, when there is none."""
         try:
             return asker.ask(request, f"evidence {self.tools.rounds + 1}")
         except ModelError as error:
-            self._end(f"the search for evidence ended early: {error.why}")
+            self._end_search(f"the search for evidence ended early: {error.why}")
             return None
 
-    def round(self, wanted: list[Wanted]) -> list[tuple[Wanted, str]]:
+    def round(self, wanted: list[EvidenceWish]) -> list[tuple[EvidenceWish, str]]:
         """Run what is wanted, in order, and see whether it goes on."""
         self.tools.rounds += 1
-        results = [(one, self._result(one, number)) for number, one in enumerate(wanted)]
-        fresh = [one for one, text in results if text is not _ASKED_BEFORE and one.name != _COMPLETE]
+        results = [(one, self._run_wish(one, number)) for number, one in enumerate(wanted)]
+        fresh = [one for one, text in results if text is not _ASKED_BEFORE and one.name != _COMPLETE_TOOL]
         self.idle = 0 if fresh else self.idle + 1
         if self.tools.is_complete:
             self.over = True
         elif not wanted:
-            self._end("the model ended the search for evidence without saying so")
+            self._end_search("the model ended the search for evidence without saying so")
         elif self.idle == 2:
-            self._end("the search for evidence was stopped: the model kept asking for what it had been told")
+            self._end_search("the search for evidence was stopped: the model kept asking for what it had been told")
         elif self.room <= 0:
-            self._end("the search for evidence was stopped: there was no more room for what it finds")
+            self._end_search("the search for evidence was stopped: there was no more room for what it finds")
         elif not self.left:
-            self._end(f"the search for evidence was stopped after {self.tools.rounds} rounds, with what was found")
+            self._end_search(
+                f"the search for evidence was stopped after {self.tools.rounds} rounds, with what was found"
+            )
         return results
 
-    def gathered(self) -> Gathered:
+    def gathered(self) -> EvidenceFindings:
         """What came of it."""
-        return Gathered(tuple(self.findings), self.tools.rounds, self.tools.is_complete, tuple(self.notes))
+        return EvidenceFindings(tuple(self.findings), self.tools.rounds, self.tools.is_complete, tuple(self.notes))
 
-    def _result(self, one: Wanted, number: int) -> str:
+    def _run_wish(self, one: EvidenceWish, number: int) -> str:
         if self.tools.is_complete:
             return "Not run: the search is complete."
         if number >= MAX_REQUESTS:
             return f"Not run: at most {MAX_REQUESTS} requests at once."
-        if one.name == _COMPLETE and not one.wrong:
+        if one.name == _COMPLETE_TOOL and not one.wrong:
             self.tools.is_complete = True
             return "The search is complete."
-        key = one.written if one.wrong else f"{one.name} {_as_text(one.arguments)}"
+        key = one.written if one.wrong else f"{one.name} {_arguments_text(one.arguments)}"
         if key in self.known:
             return _ASKED_BEFORE
         if self.room <= 0:
             return _NO_ROOM
         self.known.add(key)
-        text = one.wrong or _run(lambda: call(self.tools, one.name, one.arguments))
+        text = one.wrong or _run_safely(lambda: call_evidence_tool(self.tools, one.name, one.arguments))
         self.room -= cost(text) + cost(one.written)
-        self.findings.append(Finding(one.written, text))
+        self.findings.append(EvidenceFinding(one.written, text))
         return text
 
-    def _end(self, note: str) -> None:
+    def _end_search(self, note: str) -> None:
         self.over = True
         self.notes.append(note)
 
 
-def _run(work: Callable[[], str]) -> str:
+def _run_safely(work: Callable[[], str]) -> str:
     """A tool that breaks is told to the model like any other result."""
     try:
         return work()
@@ -183,42 +185,42 @@ def _run(work: Callable[[], str]) -> str:
 
 
 # asking ---------------------------------------------------------------------------------------------------------------
-def _native_request(brief: Brief, talk: list[Message], left: int) -> Request:
+def _native_request(brief: Brief, talk: list[ChatMessage], left: int) -> ModelRequest:
     """The whole conversation so far: the model that answers has no memory of its own."""
-    values = {**brief.values, "tools": _BY_TOOLS, "evidence": "(see the results of your calls)", "rounds": str(left)}
-    tools = tuple(Tool(one.name, one.description, one.parameters) for one in evidence_tools())
-    return Request((_said(filled(brief.prompt, values)), *talk), tools=tools, max_tokens=_ANSWER)
+    values = {**brief.values, "tools": _TOOLS_HINT, "evidence": "(see the results of your calls)", "rounds": str(left)}
+    tools = tuple(ToolSpec(one.name, one.description, one.parameters) for one in evidence_tools())
+    return ModelRequest((_user_message(fill_prompt(brief.prompt, values)), *talk), tools=tools, max_tokens=_ANSWER)
 
 
-def _bracket_request(brief: Brief, loop: _Loop) -> Request:
+def _bracket_request(brief: Brief, loop: _EvidenceLoop) -> ModelRequest:
     forms = "\n".join(("Write one or more of these, each on a line of its own:", *FORMS.values()))
-    evidence = told(loop.gathered(), brief.tokens)
+    evidence = findings_text(loop.gathered(), brief.tokens)
     values = {**brief.values, "tools": forms, "evidence": evidence, "rounds": str(loop.left)}
-    return Request((_said(filled(brief.prompt, values)),), max_tokens=_ANSWER)
+    return ModelRequest((_user_message(fill_prompt(brief.prompt, values)),), max_tokens=_ANSWER)
 
 
-def _said(text: str) -> Message:
-    return Message("user", (Part("text", text),))
+def _user_message(text: str) -> ChatMessage:
+    return ChatMessage("user", (ChatPart("text", text),))
 
 
-def _called(reply: Reply) -> list[Wanted]:
-    return [_native(part) for part in reply.calls]
+def _read_calls(reply: Reply) -> list[EvidenceWish]:
+    return [_read_call(part) for part in reply.calls]
 
 
-def _native(part: Part) -> Wanted:
+def _read_call(part: ChatPart) -> EvidenceWish:
     arguments = part.arguments if isinstance(part.arguments, dict) else str(part.arguments or "{}")
-    written = f"{safe_line(part.name, str, 80)}({safe_line(_as_text(arguments), str, 400)})"
-    return Wanted(part.name, arguments, written, call_id=part.call_id)
+    written = f"{safe_line(part.name, str, 80)}({safe_line(_arguments_text(arguments), str, 400)})"
+    return EvidenceWish(part.name, arguments, written, call_id=part.call_id)
 
 
-def _as_text(arguments: dict[str, Any] | str) -> str:
+def _arguments_text(arguments: dict[str, Any] | str) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments, sort_keys=True, default=str)
 
 
-def _bracketed(text: str) -> list[Wanted]:
+def _read_bracketed(text: str) -> list[EvidenceWish]:
     """The requests written in brackets, also by a model that was given tools and wrote instead."""
     found = []
-    for request in parse(spoken(text)):
+    for request in parse_requests(without_thoughts_text(text)):
         name, given = request.name.lower(), request.arguments
         wrong = "" if given is not None else f"This is not a request that can be run; write {FORMS[request.name]}"
         names = _ARGUMENTS.get(name, ())
@@ -227,5 +229,5 @@ def _bracketed(text: str) -> list[Wanted]:
             for key, value in zip(names, given or (), strict=False)
             if value is not None
         }
-        found.append(Wanted(name, arguments, safe_line(request.written, str, 300), wrong))
+        found.append(EvidenceWish(name, arguments, safe_line(request.written, str, 300), wrong))
     return found

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from everturn.derive.tokens import MARGIN, estimate
-from everturn.restore import Document, Section, Statement
+from everturn.derive.tokens import MARGIN, estimate_tokens
+from everturn.restore import Document, DocumentSection, Statement
 
 #: Tokens of a document when nothing else is asked for, and the fewest that its headings need.
 BUDGET = 4_000
@@ -24,49 +24,49 @@ _UNVERIFIED = "unverified"
 
 def cost(text: str) -> float:
     """Tokens of a text on the safe side."""
-    return estimate(text) * MARGIN if text else 0.0
+    return estimate_tokens(text) * MARGIN if text else 0.0
 
 
-def fitted(document: Document, budget: int, price: Callable[[str, Statement], float], rest: float) -> Document:
+def fit_document(document: Document, budget: int, price: Callable[[str, Statement], float], rest: float) -> Document:
     """The document with what `budget` has room for; all of it when the budget is 0."""
     if not budget:
         return document
     left = budget - rest
     kept: set[Place] = set()
-    for key, number, one in sorted(_all(document), key=lambda entry: -entry[2].weight):
+    for key, number, one in sorted(_all_statements(document), key=lambda entry: -entry[2].weight):
         priced = price(key, one)
         if priced <= left:
             left -= priced
             kept.add((key, number))
-    return _with(document, kept)
+    return _keep_statements(document, kept)
 
 
-def without_lightest(document: Document, share: float = 0.03) -> Document:
+def drop_lightest(document: Document, share: float = 0.03) -> Document:
     """The same with its lightest statements gone: a few of every hundred, one at least."""
-    entries = sorted(_all(document), key=lambda entry: entry[2].weight)
+    entries = sorted(_all_statements(document), key=lambda entry: entry[2].weight)
     gone = {(key, number) for key, number, _ in entries[: max(1, int(len(entries) * share))]}
-    return _with(document, {(key, number) for key, number, _ in entries} - gone)
+    return _keep_statements(document, {(key, number) for key, number, _ in entries} - gone)
 
 
 def is_empty(document: Document) -> bool:
     """Whether there is nothing left that could go."""
-    return not _all(document)
+    return not _all_statements(document)
 
 
-def _all(document: Document) -> list[tuple[str, int, Statement]]:
-    sections = (*document.sections, *document.facts, Section(_UNVERIFIED, document.unverified))
+def _all_statements(document: Document) -> list[tuple[str, int, Statement]]:
+    sections = (*document.sections, *document.facts, DocumentSection(_UNVERIFIED, document.unverified))
     return [(one.key, number, said) for one in sections for number, said in enumerate(one.statements)]
 
 
-def _with(document: Document, kept: set[Place]) -> Document:
+def _keep_statements(document: Document, kept: set[Place]) -> Document:
     return replace(
         document,
-        sections=tuple(_thinned(one, kept) for one in document.sections),
-        facts=tuple(_thinned(one, kept) for one in document.facts),
-        unverified=_thinned(Section(_UNVERIFIED, document.unverified), kept).statements,
+        sections=tuple(_thin_section(one, kept) for one in document.sections),
+        facts=tuple(_thin_section(one, kept) for one in document.facts),
+        unverified=_thin_section(DocumentSection(_UNVERIFIED, document.unverified), kept).statements,
     )
 
 
-def _thinned(section: Section, kept: set[Place]) -> Section:
+def _thin_section(section: DocumentSection, kept: set[Place]) -> DocumentSection:
     left = tuple(one for number, one in enumerate(section.statements) if (section.key, number) in kept)
-    return Section(section.key, left, section.cut + len(section.statements) - len(left))
+    return DocumentSection(section.key, left, section.cut + len(section.statements) - len(left))

@@ -14,18 +14,18 @@ from math import log
 
 from msgspec import Struct
 
-from everturn.derive.analysis import indexed, terms
-from everturn.derive.state import State
+from everturn.derive.analysis import index_text, terms
+from everturn.derive.state import SessionState
 from everturn.model.archive import Artifact, Call, MessageRow, Session
 from everturn.recall.framing import Clean
 from everturn.recall.reading import Records, Sources
 from everturn.restore.proof import words_of
 from everturn.store import Store
 
-_HELD = 256  # messages
-_HELD_TURNS = 4
+_CACHED_MESSAGES = 256  # messages
+_CACHED_TURNS = 4
 _LONGEST = 4_000_000  # characters of a turn that are looked at
-_ALIKE = str.maketrans('"‘’‚‛“”„‟«»`´\u2010\u2011', "'" * 13 + "--")
+_QUOTE_TABLE = str.maketrans('"‘’‚‛“”„‟«»`´\u2010\u2011', "'" * 13 + "--")
 _ENDING = re.compile(r"(?<=...)(?:ations?|ings?|ions?|ers?|ed|es|ly|s|e)$")
 _CUT = re.compile(r"\s*(?:\[\s*(?:…|\.\.\.)\s*\]|…|\.\.\.)\s*")
 
@@ -49,7 +49,7 @@ class TurnWords(Struct, frozen=True):
 class Ground:
     """One session, up to the message that its state covers."""
 
-    def __init__(self, store: Store, sources: Sources, session: Session, state: State, clean: Clean) -> None:
+    def __init__(self, store: Store, sources: Sources, session: Session, state: SessionState, clean: Clean) -> None:
         self.session, self.state = session, state
         self._store, self._clean = store, clean
         self._records = Records(store, sources, session, until=0)
@@ -62,7 +62,7 @@ class Ground:
         self._artifacts: dict[int, list[Artifact]] = {}
         for one in store.artifacts(session.id):
             self._artifacts.setdefault(one.turn, []).append(one)
-        self.facts = list(_facts(state))
+        self.facts = list(_state_facts(state))
 
     def has_turn(self, turn: int) -> bool:
         """Whether there is such a turn among those that are covered."""
@@ -87,8 +87,8 @@ class Ground:
     def text(self, row: MessageRow) -> str:
         """The words of a message, made alike."""
         if row.seq not in self._texts:
-            self._texts[row.seq] = alike(words_of(self._records.message(row)))
-            if len(self._texts) > _HELD:
+            self._texts[row.seq] = normalise_quotes(words_of(self._records.message(row)))
+            if len(self._texts) > _CACHED_MESSAGES:
                 self._texts.popitem(last=False)
         return self._texts[row.seq]
 
@@ -97,17 +97,17 @@ class Ground:
         if turn not in self._turns:
             text = "\n".join(self.text(row) for row in self.rows(turn))[:_LONGEST]
             self._turns[turn] = TurnWords(text, stems(text))
-            if len(self._turns) > _HELD_TURNS:
+            if len(self._turns) > _CACHED_TURNS:
                 self._turns.popitem(last=False)
         return self._turns[turn]
 
     def weight(self, stem: str) -> float:
         """How much a word tells: one that stands in many turns tells little about any of them."""
-        turns = self._spread.get(stem, 0)
+        turns = self._turn_counts.get(stem, 0)
         return log((len(self._bounds) + 1) / (max(turns, 1) + 0.5)) + 0.05
 
     @cached_property
-    def _spread(self) -> Counter[str]:
+    def _turn_counts(self) -> Counter[str]:
         """In how many turns each word stands. Reads the session once."""
         found: Counter[str] = Counter()
         for turn in self._bounds:
@@ -117,7 +117,9 @@ class Ground:
     def quotes(self, row: MessageRow, quote: str) -> bool:
         """Whether the quote stands in the message; one that shows where a secret was is held against what was shown."""
         text = self.text(row)
-        return stands_in(quote, text) or ("[REDACTED" in quote and stands_in(quote, alike(self._clean(text))))
+        return has_quote(quote, text) or (
+            "[REDACTED" in quote and has_quote(quote, normalise_quotes(self._clean(text)))
+        )
 
     def touched(self, turn: int, path: str) -> list[tuple[str, int]]:
         """What was done to a file in a turn: (action, message), in order."""
@@ -130,14 +132,14 @@ class Ground:
         return sorted(turn for turn in self._bounds if self.touched(turn, path))
 
 
-def alike(text: str) -> str:
+def normalise_quotes(text: str) -> str:
     """The text with single blanks and plain quotes."""
-    return " ".join(text.translate(_ALIKE).split())
+    return " ".join(text.translate(_QUOTE_TABLE).split())
 
 
-def stands_in(quote: str, text: str) -> bool:
+def has_quote(quote: str, text: str) -> bool:
     """Whether a quote stands in a text that was made alike. `…` in it stands for what was left out."""
-    wanted = alike(quote)
+    wanted = normalise_quotes(quote)
     for one in (wanted, wanted.rstrip(".,;:!?")):
         if one and one in text:
             return True
@@ -161,7 +163,7 @@ def same_file(name: str, path: str) -> bool:
 
 def stems(text: str) -> frozenset[str]:
     """The telling words of a text without their endings; names with digits in them as they are."""
-    return frozenset(_stem(one) for one in terms(indexed(text)) if _tells(one))
+    return frozenset(_stem(one) for one in terms(index_text(text)) if _is_telling(one))
 
 
 @lru_cache(65_536)
@@ -169,13 +171,13 @@ def _stem(term: str) -> str:
     return term if any(map(str.isdigit, term)) else _ENDING.sub("", term)[:8]
 
 
-def _tells(term: str) -> bool:
+def _is_telling(term: str) -> bool:
     if not term.isascii():
-        return term not in _IDLE
-    return (len(term) >= 4 or (len(term) >= 2 and any(map(str.isdigit, term)))) and term not in _IDLE
+        return term not in _IDLE_WORDS
+    return (len(term) >= 4 or (len(term) >= 2 and any(map(str.isdigit, term)))) and term not in _IDLE_WORDS
 
 
-def _facts(state: State) -> Iterator[Fact]:
+def _state_facts(state: SessionState) -> Iterator[Fact]:
     said: Iterable[tuple[str, int, int]] = (
         *((one.text, one.turn, one.seq) for one in state.requests),
         *((one.text, one.turn, one.seq) for one in (*state.decisions, *state.constraints)),
@@ -191,7 +193,7 @@ def _facts(state: State) -> Iterator[Fact]:
 
 
 #: Words of a report about a session, which say nothing about what happened in it.
-_IDLE = frozenset(
+_IDLE_WORDS = frozenset(
     "about above added adding adds after again agent agents already also another answer answered appear appears asked "
     "asking assistant because been before being below both called change changed changes changing could create "
     "created creates creating current currently delete deleted does doing done during each edit edited editing either "

@@ -1,6 +1,6 @@
 """Labelled text as models write it, read whatever way they wrote it: `Key outcomes: …`, headings, bold, tables, JSON.
 
-`labelled` gives the lines behind each label, `items` the entries of a list. Models leave out the header, bold the labels,
+`read_labels` gives the lines behind each label, `list_entries` the entries of a list. Models leave out the header, bold the labels,
 put colons into values, use dashes, dots, numbers or commas for lists, fence everything or answer in JSON: all of it is
 read, nothing raises. What is missing is not there; what says "none" is an empty list.
 """
@@ -19,37 +19,37 @@ _LONGEST = 400_000  # characters of an answer that are looked at
 _MOST_ITEMS = 200
 
 
-def labelled(text: str, labels: Labels) -> dict[str, list[str]]:
+def read_labels(text: str, labels: Labels) -> dict[str, list[str]]:
     """The lines behind each label, by key. A label without a word behind it has an empty list."""
     text = text[:_LONGEST]
-    found = _from_json(text, labels)
+    found = _read_json(text, labels)
     if found:
         return found
-    text = _unfenced(text)
-    found = _from_lines(text.splitlines(), labels)
+    text = _strip_fences(text)
+    found = _read_lines(text.splitlines(), labels)
     if len(found) < 3:  # small models forget to break lines
-        broken = _from_lines(_broken(text, labels).splitlines(), labels)
+        broken = _read_lines(_break_at_labels(text, labels).splitlines(), labels)
         found = broken if len(broken) > len(found) else found
     return found
 
 
-def words(lines: Iterable[str]) -> str:
+def join_lines(lines: Iterable[str]) -> str:
     """The lines as one text; "" when they say that there is nothing."""
-    text = " ".join(_unmarked(line) for line in lines if line.strip()).strip()
+    text = " ".join(_strip_bullet(line) for line in lines if line.strip()).strip()
     return "" if is_nothing(text) else text
 
 
-def items(lines: Iterable[str], commas: bool = True) -> tuple[str, ...]:
+def list_entries(lines: Iterable[str], commas: bool = True) -> tuple[str, ...]:
     """The entries of a list written in any of the usual ways; empty when they say that there is nothing."""
     given = [line for line in lines if line.strip()]
     if len(given) == 1 and len(numbered := _NUMBERED.split(given[0])) > 2:
         entries = numbered
     elif any(_BULLET.match(line) for line in given):
-        entries = _bulleted(given)
+        entries = _split_bullets(given)
     elif len(given) == 1:
-        entries = _inline(given[0].strip(), commas)
+        entries = _split_inline(given[0].strip(), commas)
     else:
-        entries = _wrapped(given)
+        entries = _join_wrapped(given)
     cleaned = (" ".join(entry.split()).rstrip(";；") for entry in entries)
     return tuple(dict.fromkeys(entry for entry in cleaned if entry and not is_nothing(entry)))[:_MOST_ITEMS]
 
@@ -78,14 +78,14 @@ _NOTHING = re.compile(
 )
 
 
-def _from_lines(lines: list[str], labels: Labels) -> dict[str, list[str]]:
-    hits = [_hit(line, labels) for line in lines]
+def _read_lines(lines: list[str], labels: Labels) -> dict[str, list[str]]:
+    hits = [_match_label(line, labels) for line in lines]
     sure = {hit[0] for hit in hits if hit and hit[1]}
     found: dict[str, list[str]] = {}
     current: list[str] | None = None
     for line, hit in zip(lines, hits, strict=True):
         if hit and (hit[1] or hit[0] not in sure):
-            if hit[1] and hit[0] in found and _starts_over(hit[0], labels):
+            if hit[1] and hit[0] in found and _is_first_label(hit[0], labels):
                 found = {}  # the form was repeated before it was filled in: the last one counts
             current = found.setdefault(hit[0], [])
             if hit[2].strip():
@@ -95,16 +95,16 @@ def _from_lines(lines: list[str], labels: Labels) -> dict[str, list[str]]:
     return found
 
 
-def _starts_over(key: str, labels: Labels) -> bool:
+def _is_first_label(key: str, labels: Labels) -> bool:
     return key == next(iter(labels))
 
 
-def _hit(line: str, labels: Labels) -> tuple[str, bool, str] | None:
+def _match_label(line: str, labels: Labels) -> tuple[str, bool, str] | None:
     """(key, whether the label is unmistakable, what stands behind it)."""
-    match = _LABEL.match(_row(line))
+    match = _LABEL.match(_unpack_row(line))
     if match is None:
         return None
-    label = _plain(match["label"])
+    label = _normalise_label(match["label"])
     is_bare = match["colon"] is None
     if is_bare and match["mark"] and not match["head"]:
         return None
@@ -115,13 +115,13 @@ def _hit(line: str, labels: Labels) -> tuple[str, bool, str] | None:
     return None
 
 
-def _plain(label: str) -> str:
+def _normalise_label(label: str) -> str:
     label = re.sub(r"\s*\([^()]*\)\s*$", "", label.lower())
     label = re.sub(r"\s*(?:/|&|\+)\s*", " and ", label.replace("_", " "))
     return " ".join(re.sub(r"^[\d.)\s]+", "", label).replace("-", " ").split())
 
 
-def _row(line: str) -> str:
+def _unpack_row(line: str) -> str:
     """A row of a table as a label with its value."""
     if not line.lstrip().startswith("|"):
         return line
@@ -136,11 +136,11 @@ def _is_frame(line: str) -> bool:
     )
 
 
-def _unfenced(text: str) -> str:
+def _strip_fences(text: str) -> str:
     return re.sub(r"^\s*(?:`{3,}|~{3,})[\w-]*\s*$", "", text, flags=re.MULTILINE)
 
 
-def _broken(text: str, labels: Labels) -> str:
+def _break_at_labels(text: str, labels: Labels) -> str:
     names = sorted((name for group in labels.values() for name in group[:1]), key=len, reverse=True)
     patterns = (re.escape(name).replace(r"\ and\ ", r"(?:\s*[/&]\s*|\s+and\s+)") for name in names)
     choice = "|".join(pattern.replace(r"\ ", r"[\s_-]+") for pattern in patterns)
@@ -148,23 +148,23 @@ def _broken(text: str, labels: Labels) -> str:
 
 
 # lists ----------------------------------------------------------------------------------------------------------------
-def _unmarked(line: str) -> str:
+def _strip_bullet(line: str) -> str:
     return _BULLET.sub("", line, count=1).strip() if _BULLET.match(line) else line.strip()
 
 
-def _bulleted(lines: list[str]) -> list[str]:
+def _split_bullets(lines: list[str]) -> list[str]:
     """An entry for each bullet; what is not one goes on with the entry before it."""
     entries: list[str] = []
     for line in lines:
         if _BULLET.match(line) or not entries:
-            entries.append(_unmarked(line))
+            entries.append(_strip_bullet(line))
         else:
             entries[-1] += f" {line.strip()}"
     first = lines[0]
     return entries[1:] if not _BULLET.match(first) and first.rstrip().endswith((":", "：")) else entries
 
 
-def _wrapped(lines: list[str]) -> list[str]:
+def _join_wrapped(lines: list[str]) -> list[str]:
     """Lines without bullets are entries, unless a sentence plainly goes on."""
     entries: list[str] = []
     for line in map(str.strip, lines):
@@ -178,16 +178,16 @@ def _wrapped(lines: list[str]) -> list[str]:
     return entries
 
 
-def _inline(line: str, commas: bool) -> list[str]:
+def _split_inline(line: str, commas: bool) -> list[str]:
     line = line[1:-1] if line.startswith("[") and line.endswith("]") and "[" not in line[1:] else line
     for separator in (r"\s*[;；]\s+", r"\s+[•·‣|]\s+", r"、"):
         parts = [part for part in re.split(separator, line) if part.strip()]
         if len(parts) > 1:
-            return [_unmarked(part) for part in parts]
-    return _by_commas(line) if commas else [line]
+            return [_strip_bullet(part) for part in parts]
+    return _split_commas(line) if commas else [line]
 
 
-def _by_commas(line: str) -> list[str]:
+def _split_commas(line: str) -> list[str]:
     """Commas part short things, not clauses, and not what stands in quotes or brackets."""
     if re.search(r"[\"“”«»「（(\[]", line):
         return [line]
@@ -204,7 +204,7 @@ _CLAUSE = re.compile(
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
-def _from_json(text: str, labels: Labels) -> dict[str, list[str]]:
+def _read_json(text: str, labels: Labels) -> dict[str, list[str]]:
     """The last object of the text that has at least two of the labels as its keys."""
     decoder = json.JSONDecoder(strict=False)
     best: dict[str, list[str]] = {}
@@ -217,61 +217,65 @@ def _from_json(text: str, labels: Labels) -> dict[str, list[str]]:
         except (ValueError, RecursionError):
             end = at + 1
         else:
-            found = _of_object(value, labels)
+            found = _read_object(value, labels)
             best = found if len(found) >= 2 else best
         at = text.find("{", end)
     return best
 
 
-def _of_object(value: Any, labels: Labels, depth: int = 0) -> dict[str, list[str]]:
+def _read_object(value: Any, labels: Labels, depth: int = 0) -> dict[str, list[str]]:
     if not isinstance(value, dict) or depth > 3:
         return {}
     found = {}
     for name, content in value.items():
-        key = next((key for key, names in labels.items() if _plain(name) in names or name == key), None)
+        key = next((key for key, names in labels.items() if _normalise_label(name) in names or name == key), None)
         if key is not None:
-            found[key] = list(_values(content))
+            found[key] = list(_value_lines(content))
     if len(found) >= 2:
         return found
-    inner = (_of_object(content, labels, depth + 1) for content in value.values())
+    inner = (_read_object(content, labels, depth + 1) for content in value.values())
     return next((one for one in inner if one), found)
 
 
-def _values(content: Any) -> Iterable[str]:
+def _value_lines(content: Any) -> Iterable[str]:
     if content is None or content == "":
         return
     if isinstance(content, str):
         yield from content.splitlines()
     elif isinstance(content, list):
         for one in content:
-            if entry := _entry(one):
+            if entry := _entry_text(one):
                 yield f"- {entry}"
-    elif entry := _entry(content):
+    elif entry := _entry_text(content):
         yield entry
 
 
-def _entry(value: Any) -> str:
+def _entry_text(value: Any) -> str:
     """One entry as text; of an object its words, its quotation and where it stands."""
     if not isinstance(value, dict):
         return " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
     told = {
-        _plain(str(name)): one
+        _normalise_label(str(name)): one
         for name, one in value.items()
         if isinstance(one, str | int) and not isinstance(one, bool)
     }
-    text = " — ".join(str(told[name]) for name in _WORDS if name in told) or " ".join(str(one) for one in told.values())
+    text = " — ".join(str(told[name]) for name in _TEXT_KEYS if name in told) or " ".join(
+        str(one) for one in told.values()
+    )
     quote = next((f' "{told[name]}"' for name in ("quote", "quotation") if told.get(name)), "")
-    place = "".join(f"{sign}{_digits(told[name])} " for name, sign in _PLACES if _digits(told.get(name)))
+    place = "".join(
+        f"{sign}{_find_digits(told[name])} " for name, sign in _CITATION_KEYS if _find_digits(told.get(name))
+    )
     cited = next((f" {told[name]}" for name in ("citation", "evidence", "source") if told.get(name)), "")
     return " ".join(f"{text}{quote}{cited} {f'[{place.strip()}]' if place else ''}".split())
 
 
-def _digits(value: Any) -> str:
+def _find_digits(value: Any) -> str:
     found = re.search(r"\d{1,9}", str(value)) if value is not None else None
     return found[0] if found else ""
 
 
-_WORDS = (
+_TEXT_KEYS = (
     "path",
     "file",
     "name",
@@ -285,4 +289,4 @@ _WORDS = (
     "action",
     "status",
 )
-_PLACES = (("turn", "t"), ("message", "#"))
+_CITATION_KEYS = (("turn", "t"), ("message", "#"))

@@ -5,7 +5,7 @@ hold `turn.md`, `evidence.md` and `synthesis.md`; what is not there is ours. A p
 leaves out one without which a model would have to invent, is refused. The version of a prompt is a hash of its text, so
 that an answer to another text is never taken for the answer to this one.
 
-What is put into a prompt comes from strangers: `filled` puts it in as it is, once, and never looks into it again.
+What is put into a prompt comes from strangers: `fill_prompt` puts it in as it is, once, and never looks into it again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from everturn.errors import MissingPath, Unreadable, Usage
+from everturn.errors import MissingPath, Unreadable, UsageError
 
 #: What each prompt may name, and what it must: lost without, a model makes up the rest.
 PLACEHOLDERS = {
@@ -42,7 +42,7 @@ _PLACEHOLDER = re.compile(r"\{([a-z_]{1,40})\}")
 _LONGEST = 100_000  # characters of a prompt of one's own
 
 
-class Prompt(Struct, frozen=True):
+class RestorePrompt(Struct, frozen=True):
     """One text with placeholders."""
 
     name: str  # of PLACEHOLDERS
@@ -54,12 +54,12 @@ class Prompt(Struct, frozen=True):
         return blake2b(self.text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
-class Prompts(Struct, frozen=True):
+class RestorePrompts(Struct, frozen=True):
     """The three of them."""
 
-    turn: Prompt
-    evidence: Prompt
-    synthesis: Prompt
+    turn: RestorePrompt
+    evidence: RestorePrompt
+    synthesis: RestorePrompt
 
     @property
     def version(self) -> str:
@@ -68,31 +68,31 @@ class Prompts(Struct, frozen=True):
         return blake2b(together.encode(), digest_size=6).hexdigest()
 
 
-def own_prompts() -> Prompts:
+def own_prompts() -> RestorePrompts:
     """The texts that come with everturn."""
     folder = resources.files("everturn.restore") / "texts"
-    return Prompts(*(Prompt(name, (folder / f"{name}.md").read_text("utf-8")) for name in PLACEHOLDERS))
+    return RestorePrompts(*(RestorePrompt(name, (folder / f"{name}.md").read_text("utf-8")) for name in PLACEHOLDERS))
 
 
-def load_prompts(folder: str) -> Prompts:
+def load_prompts(folder: str) -> RestorePrompts:
     """The user's texts, ours where there are none. Raises MissingPath, Unreadable, Usage."""
     root = Path(folder)
     if not root.is_dir():
         raise MissingPath(folder)
     ours = own_prompts()
-    found = Prompts(*(_read(root / f"{name}.md", name) or getattr(ours, name) for name in PLACEHOLDERS))
+    found = RestorePrompts(*(_read_prompt(root / f"{name}.md", name) or getattr(ours, name) for name in PLACEHOLDERS))
     if found == ours:
         names = ", ".join(f"{name}.md" for name in PLACEHOLDERS)
-        raise Usage(f"{folder} holds no prompt of its own; put one or more of {names} there")
+        raise UsageError(f"{folder} holds no prompt of its own; put one or more of {names} there")
     return found
 
 
-def filled(prompt: Prompt, values: Mapping[str, str]) -> str:
+def fill_prompt(prompt: RestorePrompt, values: Mapping[str, str]) -> str:
     """The text with its placeholders replaced. Braces within what is put in mean nothing."""
     return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), prompt.text)
 
 
-def _read(path: Path, name: str) -> Prompt | None:
+def _read_prompt(path: Path, name: str) -> RestorePrompt | None:
     try:
         text = path.read_bytes().decode("utf-8")
     except FileNotFoundError:
@@ -102,18 +102,20 @@ def _read(path: Path, name: str) -> Prompt | None:
     except OSError as error:
         raise Unreadable(str(path), error.strerror or "it cannot be opened") from None
     if len(text) > _LONGEST:
-        raise Usage(f"{path} has {len(text):,} characters; a prompt may have {_LONGEST:,}")
-    _check(path, name, text)
-    return Prompt(name, text)
+        raise UsageError(f"{path} has {len(text):,} characters; a prompt may have {_LONGEST:,}")
+    _check_placeholders(path, name, text)
+    return RestorePrompt(name, text)
 
 
-def _check(path: Path, name: str, text: str) -> None:
+def _check_placeholders(path: Path, name: str, text: str) -> None:
     known = PLACEHOLDERS[name]
     named = dict.fromkeys(_PLACEHOLDER.findall(text))
     shown = ", ".join(f"{{{one}}}" for one in known)
     for one in named:
         if one not in known:
-            raise Usage(f"{path}: there is no placeholder {{{one}}}; this prompt may name {shown}")
+            raise UsageError(f"{path}: there is no placeholder {{{one}}}; this prompt may name {shown}")
     for one in REQUIRED[name]:
         if one not in named:
-            raise Usage(f"{path}: the placeholder {{{one}}} is missing; without it a model would have to invent it")
+            raise UsageError(
+                f"{path}: the placeholder {{{one}}} is missing; without it a model would have to invent it"
+            )

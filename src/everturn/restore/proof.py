@@ -19,11 +19,11 @@ from everturn.recall.reading import Records, Sources
 from everturn.restore import Evidence
 from everturn.store import Store
 
-_BETWEEN = " \0 "
-_HELD = 64  # messages
+_TEXT_SEPARATOR = " \0 "
+_CACHED_TEXTS = 64  # messages
 _LONGEST = 400_000  # characters of a message that are looked at
 _SHORTEST = 12  # characters of a quote that still says something
-_BESIDE = 4_000  # characters around a cut in which a secret is looked for
+_SECRET_MARGIN = 4_000  # characters around a cut in which a secret is looked for
 
 
 class Proofs:
@@ -36,18 +36,25 @@ class Proofs:
 
     def evidence(self, seq: int, quote: str = "", call: int | None = None) -> Evidence | None:
         """The evidence that message `seq` gives, with as much of the quote as stands in it; None without a message."""
-        row, text = self._message(seq)
+        row, text = self._read_message(seq)
         if row is None:
             return None
         return Evidence(
-            self._session.id, row.turn, seq, call, row.start, row.size, _standing(quote, text), self._session.native_id
+            self._session.id,
+            row.turn,
+            seq,
+            call,
+            row.start,
+            row.size,
+            _matching_beginning(quote, text),
+            self._session.native_id,
         )
 
     def whole(self, seq: int, excerpt: str) -> str:
         """An excerpt of a message; where it was cut within a secret, only what stands before that."""
         if not excerpt.endswith("…"):
             return excerpt
-        return _before_secret(excerpt, self._message(seq)[1])
+        return _cut_before_secret(excerpt, self._read_message(seq)[1])
 
     def excerpt(self, seq: int, field: str, width: int) -> str:
         """The beginning of what a message says in one field of the index."""
@@ -58,52 +65,52 @@ class Proofs:
         words = "\n".join(block.text for block in blocks if block.field == field and block.text)
         return self.whole(seq, one_line(words, width))
 
-    def _message(self, seq: int) -> tuple[MessageRow | None, str]:
+    def _read_message(self, seq: int) -> tuple[MessageRow | None, str]:
         if seq in self._texts:
             self._texts.move_to_end(seq)
             return self._texts[seq]
         row = next(self._store.messages(self._session.id, seq, seq), None) if seq >= 0 else None
         text = words_of(self._records.message(row)) if row is not None else ""
         self._texts[seq] = row, text
-        if len(self._texts) > _HELD:
+        if len(self._texts) > _CACHED_TEXTS:
             self._texts.popitem(last=False)
         return row, text
 
 
 def words_of(message: Message) -> str:
     """All the words of a message on one line: what a quote must stand in. No quote can reach from one piece into the next."""
-    return _BETWEEN.join(" ".join(piece.split()) for piece in _pieces(message) if piece)
+    return _TEXT_SEPARATOR.join(" ".join(piece.split()) for piece in _message_texts(message) if piece)
 
 
-def _pieces(message: Message) -> Iterator[str]:
+def _message_texts(message: Message) -> Iterator[str]:
     room = _LONGEST
     for block in message.blocks:
-        for piece in _words(block):
+        for piece in _block_texts(block):
             yield piece[:room]
             room -= len(piece)
             if room <= 0:
                 return
 
 
-def _words(block: Block) -> Iterator[str]:
+def _block_texts(block: Block) -> Iterator[str]:
     yield block.text
     if block.call is not None:
         yield from (block.call.name, block.call.command, block.call.path, block.call.prompt)
-        yield from _strings(block.call.input, 6)
+        yield from _find_strings(block.call.input, 6)
     if block.result is not None:
         yield block.result.path
         yield from (path for _, path in block.result.others)
 
 
-def _strings(value: Any, deep: int) -> Iterator[str]:
+def _find_strings(value: Any, deep: int) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list) and deep:
         for one in value.values() if isinstance(value, dict) else value:
-            yield from _strings(one, deep - 1)
+            yield from _find_strings(one, deep - 1)
 
 
-def _standing(quote: str, text: str) -> str:
+def _matching_beginning(quote: str, text: str) -> str:
     """As much of the beginning of a quote as stands in the text."""
     words = " ".join(quote.removesuffix("…").split())
     if not words or words in text:
@@ -115,15 +122,15 @@ def _standing(quote: str, text: str) -> str:
     return words[:low].rstrip() if low >= _SHORTEST else ""
 
 
-def _before_secret(excerpt: str, text: str) -> str:
-    from everturn.derive.redact import secrets  # its rules take a while to compile
+def _cut_before_secret(excerpt: str, text: str) -> str:
+    from everturn.derive.redact import find_secrets  # its rules take a while to compile
 
     words = excerpt.removesuffix("…").rstrip()
     at = text.find(words)
     if at < 0:  # it was made printable; few secrets have blanks in them
         return f"{words.rpartition(' ')[0]}…"
-    end, first = at + len(words), max(0, at - _BESIDE)
-    for found in secrets(text[first : end + _BESIDE]):
+    end, first = at + len(words), max(0, at - _SECRET_MARGIN)
+    for found in find_secrets(text[first : end + _SECRET_MARGIN]):
         if first + found.start < end < first + found.end:
             return f"{text[at : max(at, first + found.start)].rstrip()}…"
     return excerpt

@@ -1,7 +1,7 @@
 """What a model answered: read tolerantly, told apart from what is no answer, asked for once more when it was none.
 
-`turn_summary` and `session_summary` read the two forms. `fault` says what is wrong with an answer that is not in the form:
-nothing in it, a refusal, an answer to the session's own question, garbage. `in_form` asks, and where the answer is of no use
+`turn_summary` and `session_summary` read the two forms. `reply_fault` says what is wrong with an answer that is not in the form:
+nothing in it, a refusal, an answer to the session's own question, garbage. `ask_in_form` asks, and where the answer is of no use
 asks once more in stricter words; then it gives up with a sentence. Reasoning that a model wrote before its answer does
 not count as part of it.
 """
@@ -16,10 +16,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.errors import BadAnswer
-from everturn.llm import Message, Part, Reply, Request
+from everturn.llm import ChatMessage, ChatPart, ModelRequest, Reply
 from everturn.llm.asking import Asker
 from everturn.restore import SECTIONS
-from everturn.restore.labels import Labels, items, labelled, words
+from everturn.restore.labels import Labels, join_lines, list_entries, read_labels
 from everturn.restore.prompts import STRICTER
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ SESSION_LABELS: Labels = {
 }  # fmt: skip
 
 #: Fewer labels than this are an accident.
-_ENOUGH = 3
+_LEAST_LABELS = 3
 
 
 class TurnSummary(Struct, frozen=True):
@@ -87,7 +87,7 @@ class SessionSummary(Struct, frozen=True):
     sections: dict[str, tuple[str, ...]]
 
 
-class Answer(Struct, Generic[T], frozen=True):
+class ModelVerdict(Struct, Generic[T], frozen=True):
     """What became of a question: something of use, or a sentence on why not."""
 
     value: T | None = None
@@ -99,14 +99,14 @@ class Answer(Struct, Generic[T], frozen=True):
 
 def turn_summary(text: str, turn: int) -> TurnSummary | None:
     """The form of a turn, None when the text is not that form."""
-    found = labelled(spoken(text), TURN_LABELS)
-    if len(found.keys() - {"turn"}) < _ENOUGH:
+    found = read_labels(without_thoughts_text(text), TURN_LABELS)
+    if len(found.keys() - {"turn"}) < _LEAST_LABELS:
         return None
     lists = {
-        key: items(found[key]) if key in found else None
+        key: list_entries(found[key]) if key in found else None
         for key in ("outcomes", "state_changes", "artifacts", "constraints", "open_questions")
     }
-    texts = {key: words(found[key]) if key in found else None for key in ("request", "response")}
+    texts = {key: join_lines(found[key]) if key in found else None for key in ("request", "response")}
     if not any((*lists.values(), *texts.values())):
         return None
     if lists["artifacts"]:
@@ -116,24 +116,24 @@ def turn_summary(text: str, turn: int) -> TurnSummary | None:
 
 def session_summary(text: str) -> SessionSummary | None:
     """The form of a session, None when the text is not that form."""
-    found = labelled(spoken(text), SESSION_LABELS)
-    if len(found) < _ENOUGH:
+    found = read_labels(without_thoughts_text(text), SESSION_LABELS)
+    if len(found) < _LEAST_LABELS:
         return None
-    sections = {key: items(found[key], commas=key == "artifacts") for key in SECTIONS if key in found}
+    sections = {key: list_entries(found[key], commas=key == "artifacts") for key in SECTIONS if key in found}
     return SessionSummary(sections) if any(sections.values()) else None
 
 
-def spoken(text: str) -> str:
+def without_thoughts_text(text: str) -> str:
     """An answer without the thoughts in front of it."""
     text = _THOUGHTS.sub("", text)
-    for pattern in _UNTIL:
+    for pattern in _THOUGHT_ENDS:
         text = pattern.sub("", text, count=1)
     return text.strip()
 
 
-def fault(reply: Reply) -> str:
+def reply_fault(reply: Reply) -> str:
     """Why an answer that is not in the form is none, in words that can be shown."""
-    text = spoken(reply.text)
+    text = without_thoughts_text(reply.text)
     letters = sum(char.isalpha() for char in text)
     if reply.stop == "refusal" or _REFUSAL.search(text[:400]):
         return "it refused"
@@ -146,46 +146,48 @@ def fault(reply: Reply) -> str:
     return "it answered the session instead of summarising it"
 
 
-def in_form(asker: Asker, request: Request, purpose: str, header: str, read: Callable[[str], T | None]) -> Answer[T]:
+def ask_in_form(
+    asker: Asker, request: ModelRequest, purpose: str, header: str, read: Callable[[str], T | None]
+) -> ModelVerdict[T]:
     """Ask for a form; once more, in stricter words, when the answer is not in it. Raises `errors.ModelError`.
 
     Of an answer that broke off what is whole is taken, unless it was only too long: then a shorter one is asked for first.
     """
-    why, part = "", Answer[T]()
+    why, part = "", ModelVerdict[T]()
     for number in (1, 2):
-        reply = _asked(asker, request, purpose)
-        why = fault(reply) if reply is not None else "it was garbage"
-        found = _read(reply, read) if reply is not None else part
+        reply = _ask_leniently(asker, request, purpose)
+        why = reply_fault(reply) if reply is not None else "it was garbage"
+        found = _read_reply(reply, read) if reply is not None else part
         if found.value is not None and (reply is None or reply.stop != "length"):
             return replace(found, asked=number)
         part = found if found.value is not None else part
-        request = stricter(request, why, header)
+        request = stricter_prompt(request, why, header)
     if part.value is not None:
         return replace(part, asked=2)
-    return Answer(why=f"the model was asked twice and its answer was of no use: {why}", asked=2)
+    return ModelVerdict(why=f"the model was asked twice and its answer was of no use: {why}", asked=2)
 
 
-def stricter(request: Request, why: str, header: str) -> Request:
+def stricter_prompt(request: ModelRequest, why: str, header: str) -> ModelRequest:
     """The same question once more, with what was wrong with the last answer. That answer is not sent back."""
     *before, last = request.messages
-    more = Part("text", "\n\n" + STRICTER.format(fault=why, header=header))
+    more = ChatPart("text", "\n\n" + STRICTER.format(fault=why, header=header))
     return replace(request, messages=(*before, replace(last, parts=(*last.parts, more))))
 
 
-def prompted(text: str, max_tokens: int) -> Request:
+def single_message_request(text: str, max_tokens: int) -> ModelRequest:
     """A request of one message."""
-    return Request((Message("user", (Part("text", text),)),), max_tokens=max_tokens)
+    return ModelRequest((ChatMessage("user", (ChatPart("text", text),)),), max_tokens=max_tokens)
 
 
-def _read(reply: Reply, read: Callable[[str], T | None]) -> Answer[T]:
+def _read_reply(reply: Reply, read: Callable[[str], T | None]) -> ModelVerdict[T]:
     """What can be read of a reply; the last line of one that broke off may be half a sentence, and is left out."""
     was_cut = reply.stop in ("cut", "length")
     text = reply.text.rpartition("\n")[0] if was_cut else reply.text
     value = read(text) if reply.stop != "refusal" else None
-    return Answer(value, text, was_cut=was_cut)
+    return ModelVerdict(value, text, was_cut=was_cut)
 
 
-def _asked(asker: Asker, request: Request, purpose: str) -> Reply | None:
+def _ask_leniently(asker: Asker, request: ModelRequest, purpose: str) -> Reply | None:
     """The reply; None when what came back could not be read at all, which asking again may mend."""
     try:
         return asker.ask(request, purpose)
@@ -196,7 +198,7 @@ def _asked(asker: Asker, request: Request, purpose: str) -> Reply | None:
 _THOUGHTS = re.compile(
     r"<(think|thinking|thought|thoughts|reasoning|analysis|scratchpad|reflection)>.*?</\1>", re.DOTALL | re.IGNORECASE
 )
-_UNTIL = (
+_THOUGHT_ENDS = (
     re.compile(r"\A.*?</(?:think|thinking|thought|reasoning)>", re.DOTALL | re.IGNORECASE),  # opened by the template
     re.compile(r"\A\s*Thinking(?:\.\.\.|…).*?(?:\.\.\.|…)\s*done thinking\.?", re.DOTALL | re.IGNORECASE),
 )

@@ -11,14 +11,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from everturn.model.archive import Kept, Session
+from everturn.model.archive import KeptRow, Session
 from everturn.restore import Document
 from everturn.store import Store
 
 KIND = "summary"
 
 
-class Stored(Struct, frozen=True):
+class KeptSummary(Struct, frozen=True):
     """A kept summary."""
 
     model: str = ""
@@ -30,30 +30,30 @@ class Stored(Struct, frozen=True):
     at: int = 0  # ms UTC
 
 
-def keep(store: Store, session: Session, document: Document, text: str, at: int) -> None:
+def keep_summary(store: Store, session: Session, document: Document, text: str, at: int) -> None:
     """Keep what a model made of a session; the same model and prompts over the same turns replace what they made before."""
-    value = Stored(
+    value = KeptSummary(
         document.model, document.prompt_version, document.turns, document.last_seq, text,
         msgspec.to_builtins(list(document.receipts)), at,
     )  # fmt: skip
     key = f"{document.model}/{document.prompt_version}/{document.last_seq}"
-    row = Kept(KIND, session.agent, session.native_id, key, msgspec.json.encode(value).decode(), at)
+    row = KeptRow(KIND, session.agent, session.native_id, key, msgspec.json.encode(value).decode(), at)
     with store.write():
         store.keep(row)
 
 
-def summaries(store: Store, session: Session) -> list[Stored]:
+def kept_summaries(store: Store, session: Session) -> list[KeptSummary]:
     """The kept summaries of a session, the newest first. What cannot be read is left out."""
     found = []
     for row in store.kept(KIND, session.native_id):
         if row.agent == session.agent:
             try:
-                found.append(msgspec.json.decode(row.value, type=Stored))
+                found.append(msgspec.json.decode(row.value, type=KeptSummary))
             except msgspec.DecodeError:
                 continue
     return sorted(found, key=lambda one: (-one.at, -one.last_seq))
 
 
-def is_stale(session: Session, one: Stored) -> bool:
+def is_stale(session: Session, one: KeptSummary) -> bool:
     """Whether the session has gone on since."""
     return session.n_messages - 1 > one.last_seq

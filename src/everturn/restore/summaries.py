@@ -17,20 +17,20 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from everturn.derive.decisions import likeness
-from everturn.derive.redact import redact
-from everturn.derive.tokens import cut_to, fits
+from everturn.derive.redact import redact_text
+from everturn.derive.tokens import cut_to_tokens, fits_tokens
 from everturn.errors import Busy, ModelError, NoSpace, OverBudget
 from everturn.llm import Receipt
 from everturn.llm.asking import Asker
-from everturn.model.archive import Kept, Session
-from everturn.recall.answers import Entry, entries_of, indented
-from everturn.recall.budget import fit
+from everturn.model.archive import KeptRow, Session
+from everturn.recall.answers import AnswerEntry, entries_of, indent_text
+from everturn.recall.budget import fit_entries
 from everturn.recall.evidence import MAX_EVIDENCE_SEARCHES
-from everturn.recall.framing import Clean, quoted
+from everturn.recall.framing import Clean, quote_for_model
 from everturn.recall.reading import Records, Sources, TurnView, read_turns
-from everturn.restore.citations import cited
-from everturn.restore.prompts import Prompts, filled, own_prompts
-from everturn.restore.replies import TURN_HEADER, TurnSummary, in_form, prompted, turn_summary
+from everturn.restore.citations import read_citations
+from everturn.restore.prompts import RestorePrompts, fill_prompt, own_prompts
+from everturn.restore.replies import TURN_HEADER, TurnSummary, ask_in_form, single_message_request, turn_summary
 from everturn.restore.turns import FIELDS
 from everturn.store import Store
 
@@ -41,13 +41,13 @@ KIND = "turn_summary"
 Progress = Callable[[int, int], None]
 
 _ANSWER = 1200  # tokens
-_GIVE_UP = 3  # turns in a row for which the model could not be asked
-_HEARSAY = "summary by the client (hearsay, not a fact):"
+_MOST_FAILURES = 3  # turns in a row for which the model could not be asked
+_HEARSAY_HEAD = "summary by the client (hearsay, not a fact):"
 _FULL = tuple(key for key in FIELDS if key != "turn")
 _SHORT = ("request", "outcomes")
 
 
-class Options(Struct, frozen=True):
+class RestoreOptions(Struct, frozen=True):
     """How to restore with a model."""
 
     max_turns: int | None = None  # only the first so many
@@ -56,8 +56,8 @@ class Options(Struct, frozen=True):
     workspace: str = ""  # folder whose files the model may have read to it; "" for none
     prompt_tokens: int = 32_000  # the longest prompt; less where the model's window is smaller
     native_tools: bool | None = None  # whether the model calls tools, else it asks in brackets; None: it knows itself
-    prompts: Prompts = msgspec.field(default_factory=own_prompts)
-    clean: Clean = redact
+    prompts: RestorePrompts = msgspec.field(default_factory=own_prompts)
+    clean: Clean = redact_text
     now: int = 0  # ms UTC, for what is kept
     fresh: bool = False  # ask again, whatever is kept
 
@@ -72,7 +72,7 @@ class Options(Struct, frozen=True):
         return max(1000, min(self.prompt_tokens, window - answer)) if window else self.prompt_tokens
 
 
-class Accumulated(Struct, frozen=True):
+class SummaryTotals(Struct, frozen=True):
     """What the summaries so far add up to."""
 
     goal: str = ""
@@ -82,22 +82,22 @@ class Accumulated(Struct, frozen=True):
     open_questions: tuple[str, ...] = ()
 
 
-class Summaries(Struct, frozen=True):
+class TurnSummaries(Struct, frozen=True):
     """All the turns of a session: summarised, or skipped with the reason. No turn is missing from both."""
 
     turns: tuple[TurnSummary, ...] = ()
     skipped: dict[int, str] = {}
-    state: Accumulated = Accumulated()
+    state: SummaryTotals = SummaryTotals()
     kept: int = 0  # how many were there already
     receipts: tuple[Receipt, ...] = ()  # of those that were there already
     digest: str = ""  # of the bytes of all turns
 
 
-def summarised(
-    store: Store, sources: Sources, session: Session, asker: Asker, options: Options, progress: Progress
-) -> Summaries:
+def summarise_turns(
+    store: Store, sources: Sources, session: Session, asker: Asker, options: RestoreOptions, progress: Progress
+) -> TurnSummaries:
     """The summaries of the session's turns."""
-    work = _Work(store, sources, session, asker, options)
+    work = _SummaryPass(store, sources, session, asker, options)
     total = len(store.turns(session.id, 0, options.last))
     for view in read_turns(store, session, 0, options.last):
         work.turn(view, total)
@@ -105,18 +105,18 @@ def summarised(
     return work.done()
 
 
-def accumulated(state: Accumulated, summary: TurnSummary) -> Accumulated:
+def accumulate_summaries(state: SummaryTotals, summary: TurnSummary) -> SummaryTotals:
     """The state after one more summary."""
-    return Accumulated(
+    return SummaryTotals(
         goal=state.goal or summary.request or "",
-        decisions=_unique(state.decisions, summary.state_changes),
-        constraints=_unique(state.constraints, summary.constraints),
-        artifacts=_unique(state.artifacts, summary.artifacts),
+        decisions=_add_new(state.decisions, summary.state_changes),
+        constraints=_add_new(state.constraints, summary.constraints),
+        artifacts=_add_new(state.artifacts, summary.artifacts),
         open_questions=state.open_questions if summary.open_questions is None else summary.open_questions,
     )
 
 
-def written(summary: TurnSummary, fields: Sequence[str] = _FULL) -> str:
+def write_summary_text(summary: TurnSummary, fields: Sequence[str] = _FULL) -> str:
     """A summary in the form it was asked for."""
     lines = [f"Turn number: {summary.turn + 1}"]
     for key, label in FIELDS.items():
@@ -127,46 +127,54 @@ def written(summary: TurnSummary, fields: Sequence[str] = _FULL) -> str:
     return "\n".join(lines)
 
 
-def state_text(state: Accumulated, tokens: int) -> str:
+def state_text(state: SummaryTotals, tokens: int) -> str:
     """The accumulated state, bounded: of each list the latest that there is room for, and how many went is said."""
     lists = {key: value for key, value in asdict(state).items() if key != "goal"}
-    tell = partial(_state_lines, cut_to(state.goal, tokens // 4), lists)
-    return tell(_most(max(map(len, lists.values())), lambda number: fits(tell(number), tokens)))
+    tell = partial(_state_lines, cut_to_tokens(state.goal, tokens // 4), lists)
+    return tell(_find_highest(max(map(len, lists.values())), lambda number: fits_tokens(tell(number), tokens)))
 
 
-def all_told(summaries: Summaries, tokens: int) -> str:
+def all_summaries_text(summaries: TurnSummaries, tokens: int) -> str:
     """Every summary within a budget: the latest in full, older ones in two lines; what has no room is counted."""
     turns = sorted((*summaries.turns, *(TurnSummary(turn) for turn in summaries.skipped)), key=lambda one: one.turn)
-    tell = partial(_told, turns, summaries.skipped)
-    full = _most(len(turns), lambda number: fits(tell(number, len(turns)), tokens))
-    if full or fits(tell(0, len(turns)), tokens):
+    tell = partial(_summaries_text, turns, summaries.skipped)
+    full = _find_highest(len(turns), lambda number: fits_tokens(tell(number, len(turns)), tokens))
+    if full or fits_tokens(tell(0, len(turns)), tokens):
         return tell(full, len(turns))
-    return tell(0, _most(len(turns), lambda number: fits(tell(0, number), tokens)))  # not even two lines for each
+    return tell(
+        0, _find_highest(len(turns), lambda number: fits_tokens(tell(0, number), tokens))
+    )  # not even two lines for each
 
 
 def turn_text(store: Store, sources: Sources, session: Session, view: TurnView, tokens: int, clean: Clean) -> str:
     """What was said and done in a turn, each piece with its place, in at most so many tokens; what was cut is said."""
-    entries = [_labelled(one) for one in entries_of(store, sources, session, view, clean, quiet=True) if _is_told(one)]
+    entries = [
+        _label_hearsay(one)
+        for one in entries_of(store, sources, session, view, clean, quiet=True)
+        if _is_not_context(one)
+    ]
     asked = [number for number, one in enumerate(entries) if one.head == "user:"]
     others = [number for number, one in enumerate(entries) if one.head != "user:"]
-    fitted = fit(entries, max(tokens - 60, 100), others[:-1] + asked[1:] + others[-1:] + asked[:1])
-    pieces = [f"[t{one.turn + 1} #{one.seq + 1}] {one.head}\n{indented(one.text)}".rstrip() for one in fitted.entries]
+    fitted = fit_entries(entries, max(tokens - 60, 100), others[:-1] + asked[1:] + others[-1:] + asked[:1])
+    pieces = [
+        f"[t{one.turn + 1} #{one.seq + 1}] {one.head}\n{indent_text(one.text)}".rstrip() for one in fitted.entries
+    ]
     if fitted.left_out or fitted.cut:
         lost = f"{len(fitted.left_out)} pieces of this turn are left out and {len(fitted.cut)} are shortened"
         pieces.insert(0, f"[{lost}: there was no room]")
     return "\n\n".join(pieces)
 
 
-class _Work:
+class _SummaryPass:
     """One pass over the turns of a session."""
 
-    def __init__(self, store: Store, sources: Sources, session: Session, asker: Asker, options: Options) -> None:
+    def __init__(self, store: Store, sources: Sources, session: Session, asker: Asker, options: RestoreOptions) -> None:
         self.store, self.sources, self.session, self.asker, self.options = store, sources, session, asker, options
         self.records = Records(store, sources, session)
         self.known = {row.key: row.value for row in store.kept(KIND, session.native_id) if row.agent == session.agent}
         self.turns: list[TurnSummary] = []
         self.skipped: dict[int, str] = {}
-        self.state = Accumulated()
+        self.state = SummaryTotals()
         self.model = model_of(asker)
         self.room = options.room(asker, _ANSWER)
         self.receipts: list[Receipt] = []
@@ -175,8 +183,8 @@ class _Work:
 
     def turn(self, view: TurnView, total: int) -> None:
         """Take the next turn: from what is kept, else from the model."""
-        key = self._key(view)
-        kept = None if self.options.fresh else _kept_value(self.known.get(key, ""))
+        key = self._kept_key(view)
+        kept = None if self.options.fresh else _read_kept(self.known.get(key, ""))
         summary = None
         if kept is not None:
             summary = replace(kept.summary, turn=view.turn.idx)
@@ -185,65 +193,65 @@ class _Work:
         elif self.stopped:
             self.skipped[view.turn.idx] = self.stopped
         else:
-            summary = self._asked(view, total, key)
+            summary = self._ask_summary(view, total, key)
         if summary is not None:
             self.turns.append(summary)
-            self.state = accumulated(self.state, summary)
+            self.state = accumulate_summaries(self.state, summary)
 
-    def done(self) -> Summaries:
+    def done(self) -> TurnSummaries:
         """What came of it."""
-        return Summaries(
+        return TurnSummaries(
             tuple(self.turns), self.skipped, self.state, self.kept, tuple(self.receipts), self.digest.hexdigest()
         )
 
-    def _key(self, view: TurnView) -> str:
+    def _kept_key(self, view: TurnView) -> str:
         content = blake2b(f"{view.turn.idx}:{view.turn.first_seq}:".encode(), digest_size=16)
         for row in view.rows:
             content.update(self.records.record(row))
         self.digest.update(content.digest())
         return f"{content.hexdigest()}:{self.options.prompts.turn.version}:{self.model}"
 
-    def _asked(self, view: TurnView, total: int, key: str) -> TurnSummary | None:
+    def _ask_summary(self, view: TurnView, total: int, key: str) -> TurnSummary | None:
         turn, before = view.turn.idx, len(self.asker.receipts)
-        request = prompted(self._prompt(view, total), _ANSWER)
+        request = single_message_request(self._fill_prompt(view, total), _ANSWER)
         try:
-            answer = in_form(
+            answer = ask_in_form(
                 self.asker, request, f"turn {turn + 1}", TURN_HEADER, lambda text: turn_summary(text, turn)
             )
         except ModelError as error:
-            self._failed(turn, error)
+            self._note_failure(turn, error)
             return None
         self.failures = 0
         if answer.value is None:
             self.skipped[turn] = answer.why
             return None
-        self._keep(view, key, _Value(answer.value, list(self.asker.receipts[before:])))
+        self._keep_summary(view, key, _KeptValue(answer.value, list(self.asker.receipts[before:])))
         return answer.value
 
-    def _failed(self, turn: int, error: ModelError) -> None:
+    def _note_failure(self, turn: int, error: ModelError) -> None:
         self.skipped[turn] = str(error)
         self.failures += 1
-        if isinstance(error, OverBudget) or self.failures == _GIVE_UP:
+        if isinstance(error, OverBudget) or self.failures == _MOST_FAILURES:
             self.stopped = f"not asked for: {error.why}"
 
-    def _prompt(self, view: TurnView, total: int) -> str:
+    def _fill_prompt(self, view: TurnView, total: int) -> str:
         room, clean = self.room, self.options.clean
-        before = written(self.turns[-1]) if self.turns else "(this is the first one)"
+        before = write_summary_text(self.turns[-1]) if self.turns else "(this is the first one)"
         values = {
-            "turn": quoted(turn_text(self.store, self.sources, self.session, view, room * 6 // 10, clean)),
+            "turn": quote_for_model(turn_text(self.store, self.sources, self.session, view, room * 6 // 10, clean)),
             "number": str(view.turn.idx + 1),
             "total": str(total),
-            "previous": quoted(cut_to(before, room // 10)),
-            "state": quoted(state_text(self.state, room // 8)),
+            "previous": quote_for_model(cut_to_tokens(before, room // 10)),
+            "state": quote_for_model(state_text(self.state, room // 8)),
         }
-        return filled(self.options.prompts.turn, values)
+        return fill_prompt(self.options.prompts.turn, values)
 
-    def _keep(self, view: TurnView, key: str, value: _Value) -> None:
+    def _keep_summary(self, view: TurnView, key: str, value: _KeptValue) -> None:
         """What cost something is kept at once. An archive that cannot be written to now is no reason to stop."""
         turn, session = view.turn, self.session
         covers = {"turn": turn.idx, "first_seq": turn.first_seq, "last_seq": turn.last_seq}
         made = {**covers, "model": self.model, "prompt": self.options.prompts.turn.version, **asdict(value)}
-        keep(self.store, Kept(KIND, session.agent, session.native_id, key, _json(made), self.options.now))
+        keep(self.store, KeptRow(KIND, session.agent, session.native_id, key, _encode_json(made), self.options.now))
 
 
 def model_of(asker: Asker) -> str:
@@ -251,7 +259,7 @@ def model_of(asker: Asker) -> str:
     return (asker.backend.model or asker.backend.name) if asker.backend is not None else ""
 
 
-def keep(store: Store, row: Kept) -> None:
+def keep(store: Store, row: KeptRow) -> None:
     """Keep a row if that can be done now."""
     try:
         with store.write():
@@ -260,36 +268,36 @@ def keep(store: Store, row: Kept) -> None:
         pass
 
 
-class _Value(Struct, frozen=True):
+class _KeptValue(Struct, frozen=True):
     """What of a kept row is read again."""
 
     summary: TurnSummary
     receipts: list[Receipt] = []
 
 
-def _kept_value(value: str) -> _Value | None:
+def _read_kept(value: str) -> _KeptValue | None:
     if not value:
         return None
     try:
-        return msgspec.json.decode(value, type=_Value)
+        return msgspec.json.decode(value, type=_KeptValue)
     except msgspec.MsgspecError:  # written by another version: asked for again
         return None
 
 
-def _json(value: object) -> str:
+def _encode_json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
 # words ----------------------------------------------------------------------------------------------------------------
-def _unique(known: tuple[str, ...], new: Iterable[str] | None) -> tuple[str, ...]:
+def _add_new(known: tuple[str, ...], new: Iterable[str] | None) -> tuple[str, ...]:
     """What is said again stays where it was first said, wherever it is cited from."""
-    by_words = {likeness(cited(one).text): one for one in known}
+    by_words = {likeness(read_citations(one).text): one for one in known}
     for one in new or ():
-        by_words.setdefault(likeness(cited(one).text), one)
+        by_words.setdefault(likeness(read_citations(one).text), one)
     return tuple(by_words.values())
 
 
-def _most(limit: int, is_fine: Callable[[int], bool]) -> int:
+def _find_highest(limit: int, is_fine: Callable[[int], bool]) -> int:
     """The highest number up to the limit that is fine, where lower ones are fine too; 0 when none is."""
     low, high = 0, limit
     while low < high:
@@ -308,24 +316,24 @@ def _state_lines(goal: str, lists: dict[str, tuple[str, ...]], most: int) -> str
     return "\n".join(lines)
 
 
-def _told(turns: list[TurnSummary], skipped: dict[int, str], full: int, shown: int) -> str:
+def _summaries_text(turns: list[TurnSummary], skipped: dict[int, str], full: int, shown: int) -> str:
     """The last `full` in full, the others short; of these the first and the last, `shown` together."""
     first, last = (shown + 1) // 2, shown // 2
-    pieces = [_one_told(one, skipped, number >= len(turns) - full) for number, one in enumerate(turns)]
+    pieces = [_summary_or_gap(one, skipped, number >= len(turns) - full) for number, one in enumerate(turns)]
     if shown < len(turns):
         pieces[first : len(pieces) - last] = [f"[the summaries of {len(turns) - shown} turns are left out here]"]
     return "\n\n".join(pieces)
 
 
-def _one_told(one: TurnSummary, skipped: dict[int, str], in_full: bool) -> str:
+def _summary_or_gap(one: TurnSummary, skipped: dict[int, str], in_full: bool) -> str:
     if one.turn in skipped:
         return f"Turn number: {one.turn + 1}\n[not summarised; see what is known of the session]"
-    return written(one, _FULL if in_full else _SHORT)
+    return write_summary_text(one, _FULL if in_full else _SHORT)
 
 
-def _is_told(entry: Entry) -> bool:
+def _is_not_context(entry: AnswerEntry) -> bool:
     return entry.head != "context:"
 
 
-def _labelled(entry: Entry) -> Entry:
-    return replace(entry, head=_HEARSAY) if entry.head == "summary:" else entry
+def _label_hearsay(entry: AnswerEntry) -> AnswerEntry:
+    return replace(entry, head=_HEARSAY_HEAD) if entry.head == "summary:" else entry

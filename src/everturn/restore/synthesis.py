@@ -1,6 +1,6 @@
 """A session restored with a model: turn summaries, a search for evidence, a SESSION SUMMARY, every statement checked.
 
-`restored` always gives a whole document: the mechanical one, and with a model also what it said and code confirmed. What
+`restore_with_model` always gives a whole document: the mechanical one, and with a model also what it said and code confirmed. What
 does not hold stands apart with the reason. A model that refuses, answers the session instead of summarising it or talks
 nonsense is asked once more in stricter words; after that, and when it cannot be asked at all, the document is the
 mechanical one and its notes say why. What a model was paid for is kept: the same question is never asked twice.
@@ -19,30 +19,45 @@ from everturn.derive.printable import one_line
 from everturn.errors import ModelError
 from everturn.llm import Receipt
 from everturn.llm.asking import Asker
-from everturn.model.archive import Kept, Session
+from everturn.model.archive import KeptRow, Session
 from everturn.recall.evidence import session_evidence
-from everturn.recall.framing import quoted
+from everturn.recall.framing import quote_for_model
 from everturn.recall.reading import Sources, has_words
 from everturn.restore import Document
 from everturn.restore import evidence_loop as loop
-from everturn.restore.checking import Checked
-from everturn.restore.document import from_state, gather
+from everturn.restore.checking import CheckedStatement
+from everturn.restore.document import document_from_state, read_material
 from everturn.restore.grounds import Ground
-from everturn.restore.merging import any_holds, merged, weighed
-from everturn.restore.prompts import filled
-from everturn.restore.replies import SESSION_HEADER, SessionSummary, in_form, prompted, session_summary
-from everturn.restore.summaries import Options, Progress, Summaries, all_told, keep, model_of, state_text, summarised
-from everturn.restore.writing import markdown
+from everturn.restore.merging import any_holds, merge_documents, weigh_statements
+from everturn.restore.prompts import fill_prompt
+from everturn.restore.replies import (
+    SESSION_HEADER,
+    SessionSummary,
+    ask_in_form,
+    session_summary,
+    single_message_request,
+)
+from everturn.restore.summaries import (
+    Progress,
+    RestoreOptions,
+    TurnSummaries,
+    all_summaries_text,
+    keep,
+    model_of,
+    state_text,
+    summarise_turns,
+)
+from everturn.restore.writing import document_markdown
 from everturn.store import Store
 
 #: Kind of the kept rows that hold the answer to one synthesis.
 KIND = "synthesis"
 
 _ANSWER = 4000  # tokens
-_NAMED = 5  # reasons for skipping turns that are told
+_MOST_REASONS = 5  # reasons for skipping turns that are told
 
 
-class Told(Struct, frozen=True):
+class Synthesis(Struct, frozen=True):
     """What the model said in the end, and what is to be known about how it came to that."""
 
     text: str = ""
@@ -50,26 +65,26 @@ class Told(Struct, frozen=True):
     receipts: list[Receipt] = []
 
 
-def restored(
+def restore_with_model(
     store: Store,
     sources: Sources,
     session: Session,
     asker: Asker | None,
-    options: Options | None = None,
+    options: RestoreOptions | None = None,
     progress: Progress = lambda done, total: None,
 ) -> Document:
     """The document of a session, with the help of a model where there is one."""
-    options = options or Options()
-    state = gather(store, sources, session, options.last).state
-    document = from_state(store, sources, session, state)
+    options = options or RestoreOptions()
+    state = read_material(store, sources, session, options.last).state
+    document = document_from_state(store, sources, session, state)
     if asker is None or asker.backend is None or not has_words(session) or not document.turns:
         return document
     first = len(asker.receipts)
-    summaries = summarised(store, sources, session, asker, options, progress)
-    work = _Work(store, sources, session, asker, options)
+    summaries = summarise_turns(store, sources, session, asker, options, progress)
+    work = _SynthesisPass(store, sources, session, asker, options)
     ground = Ground(store, sources, session, state, options.clean)
     told, checked = work.synthesis(document, summaries, ground)
-    made = merged(document, checked) if checked else document
+    made = merge_documents(document, checked) if checked else document
     return replace(
         made,
         notes=(*made.notes, *skipped_notes(summaries), *told.notes),
@@ -80,72 +95,76 @@ def restored(
     )
 
 
-class _Work:
+class _SynthesisPass:
     """What a synthesis needs at hand."""
 
-    def __init__(self, store: Store, sources: Sources, session: Session, asker: Asker, options: Options) -> None:
+    def __init__(self, store: Store, sources: Sources, session: Session, asker: Asker, options: RestoreOptions) -> None:
         self.store, self.sources, self.session, self.asker, self.options = store, sources, session, asker, options
         self.room = options.room(asker, _ANSWER)
 
     def synthesis(
-        self, document: Document, summaries: Summaries, ground: Ground
-    ) -> tuple[Told, dict[str, list[Checked]]]:
+        self, document: Document, summaries: TurnSummaries, ground: Ground
+    ) -> tuple[Synthesis, dict[str, list[CheckedStatement]]]:
         """What the model says of the whole, and each statement checked; nothing, and a note, when it says nothing."""
         if not summaries.turns:
-            return Told(notes=("no turn could be summarised by the model: this is made from the records alone",)), {}
+            return Synthesis(
+                notes=("no turn could be summarised by the model: this is made from the records alone",)
+            ), {}
         key = self._key(summaries)
-        kept = None if self.options.fresh else self._kept(key)
+        kept = None if self.options.fresh else self._read_kept(key)
         summary = session_summary(kept.text) if kept is not None else None
         if kept is not None and summary is not None:
-            return kept, weighed(ground, summary)
+            return kept, weigh_statements(ground, summary)
         first = len(self.asker.receipts)
         try:
-            told, checked = self._asked(document, summaries, ground)
+            told, checked = self._ask_synthesis(document, summaries, ground)
         except ModelError as error:
-            return Told(
+            return Synthesis(
                 notes=(f"the model's summary is missing: {error.why}; this is made from the records alone",)
             ), {}
         if checked:
             value = replace(told, receipts=list(self.asker.receipts[first:]))
             row = msgspec.json.encode(value).decode()
-            keep(self.store, Kept(KIND, self.session.agent, self.session.native_id, key, row, self.options.now))
+            keep(self.store, KeptRow(KIND, self.session.agent, self.session.native_id, key, row, self.options.now))
         return told, checked
 
-    def _asked(self, document: Document, summaries: Summaries, ground: Ground) -> tuple[Told, dict[str, list[Checked]]]:
-        material = self._material(document, summaries)
-        found = self._evidence(material)
-        values = {**material, "evidence": loop.told(found, self.room * 4 // 10)}
-        request = prompted(filled(self.options.prompts.synthesis, values), _ANSWER)
-        reading = _Reading(ground)
-        answer = in_form(self.asker, request, "synthesis", SESSION_HEADER, reading.read)
+    def _ask_synthesis(
+        self, document: Document, summaries: TurnSummaries, ground: Ground
+    ) -> tuple[Synthesis, dict[str, list[CheckedStatement]]]:
+        material = self._prompt_material(document, summaries)
+        found = self._search_evidence(material)
+        values = {**material, "evidence": loop.findings_text(found, self.room * 4 // 10)}
+        request = single_message_request(fill_prompt(self.options.prompts.synthesis, values), _ANSWER)
+        reading = _SynthesisReader(ground)
+        answer = ask_in_form(self.asker, request, "synthesis", SESSION_HEADER, reading.read)
         notes = list(found.notes)
         if answer.was_cut and answer.value is not None:
             notes.append("the model's summary broke off; its last line is left out")
         if answer.value is None and reading.unconfirmed is None:
-            return Told(notes=(*notes, f"{answer.why}; this is made from the records alone")), {}
+            return Synthesis(notes=(*notes, f"{answer.why}; this is made from the records alone")), {}
         if answer.value is None and reading.unconfirmed is not None:
             notes.append("no statement of the model could be confirmed")
-            return Told(reading.text, tuple(notes)), reading.unconfirmed
-        return Told(answer.text, tuple(notes)), answer.value or {}
+            return Synthesis(reading.text, tuple(notes)), reading.unconfirmed
+        return Synthesis(answer.text, tuple(notes)), answer.value or {}
 
-    def _material(self, document: Document, summaries: Summaries) -> dict[str, str]:
+    def _prompt_material(self, document: Document, summaries: TurnSummaries) -> dict[str, str]:
         """What every prompt about the whole session holds: never less than summaries and state."""
         tenth = self.room // 10
-        known = markdown(document, self.options.clean, max(tenth * 2, 600))
+        known = document_markdown(document, self.options.clean, max(tenth * 2, 600))
         state = f"{known}\n\nWhat the turn summaries add up to:\n{state_text(summaries.state, tenth)}"
-        return {"summaries": quoted(all_told(summaries, tenth * 3)), "state": quoted(state)}
+        return {"summaries": quote_for_model(all_summaries_text(summaries, tenth * 3)), "state": quote_for_model(state)}
 
-    def _evidence(self, material: dict[str, str]) -> loop.Gathered:
+    def _search_evidence(self, material: dict[str, str]) -> loop.EvidenceFindings:
         if self.options.skip_evidence or self.options.max_searches < 1:
-            return loop.Gathered()
+            return loop.EvidenceFindings()
         clean, most = self.options.clean, self.options.max_searches
         tools = session_evidence(self.store, self.sources, self.session, self.options.workspace, clean, most)
         brief = loop.Brief(self.options.prompts.evidence, material, self.room * 4 // 10)
         can = self.asker.backend is not None and self.asker.backend.takes_tools
         native = can if self.options.native_tools is None else self.options.native_tools
-        return loop.gather(self.asker, tools, brief, native)
+        return loop.search_evidence(self.asker, tools, brief, native)
 
-    def _key(self, summaries: Summaries) -> str:
+    def _key(self, summaries: TurnSummaries) -> str:
         """What the answer depends on: the turns, which of them were summarised, the prompts, the model, how it may search."""
         options = self.options
         parts = (
@@ -154,51 +173,51 @@ class _Work:
         )  # fmt: skip
         return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
-    def _kept(self, key: str) -> Told | None:
+    def _read_kept(self, key: str) -> Synthesis | None:
         for row in self.store.kept(KIND, self.session.native_id):
             if row.key == key and row.agent == self.session.agent:
                 try:
-                    return msgspec.json.decode(row.value, type=Told)
+                    return msgspec.json.decode(row.value, type=Synthesis)
                 except msgspec.MsgspecError:  # written by another version
                     return None
         return None
 
 
-class _Reading:
+class _SynthesisReader:
     """Reads an answer and holds it against the session. One of which nothing holds is no summary of it."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
-        self.unconfirmed: dict[str, list[Checked]] | None = None
+        self.unconfirmed: dict[str, list[CheckedStatement]] | None = None
         self.text = ""
 
-    def read(self, text: str) -> dict[str, list[Checked]] | None:
+    def read(self, text: str) -> dict[str, list[CheckedStatement]] | None:
         """The statements by section; None when this is not the form, or when none of them holds."""
         summary: SessionSummary | None = session_summary(text)
         if summary is None:
             return None
-        checked = weighed(self._ground, summary)
+        checked = weigh_statements(self._ground, summary)
         if any_holds(checked):
             return checked
         self.unconfirmed, self.text = checked, text
         return None
 
 
-def skipped_notes(summaries: Summaries) -> Iterator[str]:
+def skipped_notes(summaries: TurnSummaries) -> Iterator[str]:
     """No turn is lost silently. Turns with one reason are told together: notes take the room of facts."""
     by_reason: dict[str, list[int]] = {}
     for turn, why in summaries.skipped.items():
         by_reason.setdefault(one_line(why, 300), []).append(turn)
     told = list(by_reason.items())
-    for why, turns in told[:_NAMED]:
-        which = f"turn {turns[0] + 1} was" if len(turns) == 1 else f"turns {_ranges(turns)} were"
+    for why, turns in told[:_MOST_REASONS]:
+        which = f"turn {turns[0] + 1} was" if len(turns) == 1 else f"turns {_format_ranges(turns)} were"
         yield f"{which} not summarised by the model: {why}"
-    more = [turn for _, turns in told[_NAMED:] for turn in turns]
+    more = [turn for _, turns in told[_MOST_REASONS:] for turn in turns]
     if more:
-        yield f"nor were {len(more)} more turns: {_ranges(more)}"
+        yield f"nor were {len(more)} more turns: {_format_ranges(more)}"
 
 
-def _ranges(turns: Iterable[int]) -> str:
+def _format_ranges(turns: Iterable[int]) -> str:
     """1-based, neighbours together: 3–5, 9."""
     spans: list[list[int]] = []
     for turn in sorted(turns):

@@ -12,19 +12,19 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from everturn.capture.scan import is_unchanged, look
-from everturn.capture.sync import Report, Sync, add
-from everturn.errors import MissingPath, NothingFound, UnknownSession, Unreadable, Usage
+from everturn.capture.scan import is_unchanged, look_at_file
+from everturn.capture.sync import SyncJob, SyncReport, add_paths
+from everturn.errors import MissingPath, NothingFound, UnknownSession, Unreadable, UsageError
 from everturn.model.archive import Session, SourceFile
-from everturn.recall.sessions import resolve
-from everturn.sources import Found
+from everturn.recall.sessions import resolve_session
+from everturn.sources import SourceCandidate
 from everturn.store import SessionFilter, Store, open_store
 
 MEMORY = "memory:"
-_KINDS = ("main", "subagent", "sidechain")
+_SESSION_KINDS = ("main", "subagent", "sidechain")
 
 
-class Target(Struct, frozen=True):
+class RestoreTarget(Struct, frozen=True):
     """A session and the archive that holds it. `temporary`: the archive is in memory and is the caller's to close."""
 
     store: Store
@@ -33,49 +33,51 @@ class Target(Struct, frozen=True):
     temporary: bool = False
 
 
-def find_target(wanted: str, store: Store | None, job: Callable[[Store], Sync]) -> Target:
+def find_target(wanted: str, store: Store | None, job: Callable[[Store], SyncJob]) -> RestoreTarget:
     """The session that `wanted` names: a file, an id, a beginning of one, `@last`.
 
     `store` is the user's archive, None when there is none; `job` says how files are taken into a given archive.
     Raises UnknownSession, AmbiguousSession, MissingPath, Unreadable, NothingFound, Usage.
     """
     if not wanted.strip():
-        raise Usage("no session or file is named; @last is the newest session")
+        raise UsageError("no session or file is named; @last is the newest session")
     path = Path(wanted)
     if _is_file(path):
-        return _of_file(path.resolve(), store, job)
+        return _target_of_file(path.resolve(), store, job)
     if _is_folder(path):
-        raise Usage(f"{wanted} is a folder; name a file in it, or take it in with `everturn add` and name a session")
-    if _is_there(path):
+        raise UsageError(
+            f"{wanted} is a folder; name a file in it, or take it in with `everturn add` and name a session"
+        )
+    if _is_existing(path):
         raise Unreadable(wanted, "not an ordinary file; name a file or a session")
     if store is None:
         raise MissingPath(wanted) if _looks_like_path(wanted) else UnknownSession(wanted)
     try:
-        return Target(store, resolve(store, wanted))
+        return RestoreTarget(store, resolve_session(store, wanted))
     except UnknownSession:
         if _looks_like_path(wanted):
             raise MissingPath(wanted) from None
         raise
 
 
-def _of_file(path: Path, store: Store | None, job: Callable[[Store], Sync]) -> Target:
+def _target_of_file(path: Path, store: Store | None, job: Callable[[Store], SyncJob]) -> RestoreTarget:
     note = "read from the file itself; it is not in the archive and was not put there"
     if store is not None:
-        held = _held(path, store, job(store))
-        if isinstance(held, Target):
+        held = _find_archived(path, store, job(store))
+        if isinstance(held, RestoreTarget):
             return held
         note = held or note
     memory = open_store(MEMORY)
     try:
-        report = add(job(memory), [path])
-        session, several = _chosen(_sessions(memory), path, report)
+        report = add_paths(job(memory), [path])
+        session, several = _choose_newest(_all_sessions(memory), path, report)
     except BaseException:
         memory.close()
         raise
-    return Target(memory, session, (note, *several), temporary=True)
+    return RestoreTarget(memory, session, (note, *several), temporary=True)
 
 
-def _held(path: Path, store: Store, job: Sync) -> Target | str:
+def _find_archived(path: Path, store: Store, job: SyncJob) -> RestoreTarget | str:
     """The session that the archive made of the file; else why the file must be read, "" when it is not there at all."""
     row = store.file(job.machine, str(path))
     if row is None:
@@ -84,29 +86,29 @@ def _held(path: Path, store: Store, job: Sync) -> Target | str:
     source = job.sources.get(file.format)
     if source is None:
         return ""
-    found = Found(path, file.kind, file.native_id, file.parent)
-    if not is_unchanged(look(source, found, row)):
+    found = SourceCandidate(path, file.kind, file.native_id, file.parent)
+    if not is_unchanged(look_at_file(source, found, row)):
         return "read from the file itself, which has changed since it was archived; `everturn sync` brings it in"
-    sessions = [one for part in _parts(store, job, file) for one in store.sessions_in(part.version)]
+    sessions = [one for part in _file_parts(store, job, file) for one in store.sessions_in(part.version)]
     if not any(one.n_turns for one in sessions):
         return ""
-    session, several = _chosen(sessions, path, Report())
-    return Target(store, session, several)
+    session, several = _choose_newest(sessions, path, SyncReport())
+    return RestoreTarget(store, session, several)
 
 
-def _parts(store: Store, job: Sync, file: SourceFile) -> list[SourceFile]:
+def _file_parts(store: Store, job: SyncJob, file: SourceFile) -> list[SourceFile]:
     """The file, and the conversations that were taken out of it."""
     if file.kind not in ("container", "bundle"):
         return [file]
     return [file, *(one for one, _ in store.files(job.machine) if one.container == file.id)]
 
 
-def _sessions(store: Store) -> list[Session]:
-    rows, _ = store.sessions(SessionFilter(kinds=_KINDS), limit=10_000)
+def _all_sessions(store: Store) -> list[Session]:
+    rows, _ = store.sessions(SessionFilter(kinds=_SESSION_KINDS), limit=10_000)
     return [session for session, _ in rows]
 
 
-def _chosen(sessions: list[Session], path: Path, report: Report) -> tuple[Session, tuple[str, ...]]:
+def _choose_newest(sessions: list[Session], path: Path, report: SyncReport) -> tuple[Session, tuple[str, ...]]:
     """The newest session, of those equally new the longest."""
     told = [one for one in sessions if one.n_messages]
     if not told:
@@ -132,7 +134,7 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _is_there(path: Path) -> bool:
+def _is_existing(path: Path) -> bool:
     try:
         return path.exists()
     except (OSError, ValueError):

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from everturn.derive.printable import one_line, printable
 from everturn.derive.state import local_path
-from everturn.derive.turnfacts import Deed, TurnFacts
+from everturn.derive.turnfacts import CallFact, TurnFacts
 from everturn.recall.framing import Clean
 from everturn.restore import NOT_STATED
 from everturn.restore.proof import Proofs
@@ -30,115 +30,115 @@ FIELDS = {
     "open_questions": "Open questions after this turn",
 }
 _COMMAND = 110
-_MOST = 12  # entries of one field
+_MOST_ENTRIES = 12  # entries of one field
 
 
-class Entry(Struct, frozen=True):
+class TurnEntry(Struct, frozen=True):
     """One thing said about a turn, and the message it rests on (-1: none)."""
 
     text: str
     seq: int = -1
 
 
-class TurnTold(Struct, frozen=True):
+class TurnReport(Struct, frozen=True):
     """The fields of one turn, by the keys of FIELDS but the first."""
 
     turn: int  # 0-based
-    fields: dict[str, tuple[Entry, ...]]
+    fields: dict[str, tuple[TurnEntry, ...]]
 
 
-def told(facts: TurnFacts, workspace: str, proofs: Proofs) -> TurnTold:
+def tell_turn(facts: TurnFacts, workspace: str, proofs: Proofs) -> TurnReport:
     """One turn."""
-    fields: dict[str, Iterable[Entry]] = {
-        "request": (Entry(one.text, one.seq) for one in facts.requests),
-        "response": _response(facts),
-        "outcomes": _outcomes(facts),
-        "state_changes": _changes(facts),
-        "artifacts": _artifacts(facts, workspace),
-        "constraints": (Entry(mark.text, seq) for mark, seq in facts.marks if mark.binds),
-        "open_questions": (Entry(one.text, one.seq) for one in facts.asked),
+    fields: dict[str, Iterable[TurnEntry]] = {
+        "request": (TurnEntry(one.text, one.seq) for one in facts.requests),
+        "response": _response_entries(facts),
+        "outcomes": _outcome_entries(facts),
+        "state_changes": _change_entries(facts),
+        "artifacts": _artifact_entries(facts, workspace),
+        "constraints": (TurnEntry(mark.text, seq) for mark, seq in facts.marks if mark.binds),
+        "open_questions": (TurnEntry(one.text, one.seq) for one in facts.asked),
     }
-    return TurnTold(facts.turn, {key: tuple(_whole(entries, proofs)) for key, entries in fields.items()})
+    return TurnReport(facts.turn, {key: tuple(_complete_excerpts(entries, proofs)) for key, entries in fields.items()})
 
 
-def as_text(turns: Iterable[TurnTold], clean: Clean) -> Iterator[str]:
+def as_text(turns: Iterable[TurnReport], clean: Clean) -> Iterator[str]:
     """The turns for people, one block each."""
     for one in turns:
         lines = ["TURN SUMMARY", f"{FIELDS['turn']}: {one.turn + 1}"]
         for key, entries in one.fields.items():
-            words = [_words(entry, one.turn, clean) for entry in entries[:_MOST]]
-            more = [f"(+{len(entries) - _MOST} not shown)"] if len(entries) > _MOST else []
-            lines += _field(FIELDS[key], [*words, *more])
+            words = [_entry_text(entry, one.turn, clean) for entry in entries[:_MOST_ENTRIES]]
+            more = [f"(+{len(entries) - _MOST_ENTRIES} not shown)"] if len(entries) > _MOST_ENTRIES else []
+            lines += _field_lines(FIELDS[key], [*words, *more])
         yield "\n".join(lines) + "\n"
 
 
-def as_items(turns: Iterable[TurnTold], clean: Clean) -> Iterator[dict[str, Any]]:
+def as_items(turns: Iterable[TurnReport], clean: Clean) -> Iterator[dict[str, Any]]:
     """The turns for programs."""
     for one in turns:
         fields = {
-            key: [{"text": _safe(entry.text, clean), "message": entry.seq + 1 or None} for entry in entries]
+            key: [{"text": _safe_text(entry.text, clean), "message": entry.seq + 1 or None} for entry in entries]
             for key, entries in one.fields.items()
         }
         yield {"turn": one.turn + 1, **fields}
 
 
-def _field(label: str, words: list[str]) -> list[str]:
+def _field_lines(label: str, words: list[str]) -> list[str]:
     if len(words) < 2:
         return [f"{label}: {words[0] if words else NOT_STATED}"]
     return [f"{label}:", *(f"- {one}" for one in words)]
 
 
-def _words(entry: Entry, turn: int, clean: Clean) -> str:
+def _entry_text(entry: TurnEntry, turn: int, clean: Clean) -> str:
     place = f" [t{turn + 1} #{entry.seq + 1}]" if entry.seq >= 0 else ""
-    return f"{_safe(entry.text, clean)}{place}"
+    return f"{_safe_text(entry.text, clean)}{place}"
 
 
-def _safe(text: str, clean: Clean) -> str:
+def _safe_text(text: str, clean: Clean) -> str:
     return printable(" ".join(clean(text).split()), keep="")
 
 
-def _whole(entries: Iterable[Entry], proofs: Proofs) -> Iterator[Entry]:
+def _complete_excerpts(entries: Iterable[TurnEntry], proofs: Proofs) -> Iterator[TurnEntry]:
     for one in entries:
-        yield Entry(proofs.whole(one.seq, one.text), one.seq) if one.text.endswith("…") else one
+        yield TurnEntry(proofs.whole(one.seq, one.text), one.seq) if one.text.endswith("…") else one
 
 
-def _response(facts: TurnFacts) -> Iterator[Entry]:
+def _response_entries(facts: TurnFacts) -> Iterator[TurnEntry]:
     if facts.answer is not None:
-        yield Entry(facts.answer.text, facts.answer.seq)
+        yield TurnEntry(facts.answer.text, facts.answer.seq)
     if facts.interrupted:
-        yield Entry("the turn was interrupted", facts.last_seq)
+        yield TurnEntry("the turn was interrupted", facts.last_seq)
 
 
-def _outcomes(facts: TurnFacts) -> Iterator[Entry]:
+def _outcome_entries(facts: TurnFacts) -> Iterator[TurnEntry]:
     for commit, seq in facts.commits:
-        yield Entry(f"committed {commit.hash} {commit.subject}".replace("  ", " "), seq)
-    for deed in _each_once(facts.deeds, lambda one: one.outcome == "failed"):
-        yield Entry(f"`{one_line(deed.what, _COMMAND)}` failed: {deed.error}".rstrip(": "), deed.seq)
-    for deed in _each_once(facts.deeds, lambda one: one.kind == "shell" and not one.outcome):
+        yield TurnEntry(f"committed {commit.hash} {commit.subject}".replace("  ", " "), seq)
+    for deed in _last_of_each(facts.deeds, lambda one: one.outcome == "failed"):
+        yield TurnEntry(f"`{one_line(deed.what, _COMMAND)}` failed: {deed.error}".rstrip(": "), deed.seq)
+    for deed in _last_of_each(facts.deeds, lambda one: one.kind == "shell" and not one.outcome):
         ended = deed.status if deed.exit_status is None else f"exit {deed.exit_status}"
-        yield Entry(f"`{one_line(deed.what, _COMMAND)}` → {ended}", deed.seq)
+        yield TurnEntry(f"`{one_line(deed.what, _COMMAND)}` → {ended}", deed.seq)
 
 
-def _each_once(deeds: Iterable[Deed], wanted: Callable[[Deed], bool]) -> Iterator[Deed]:
+def _last_of_each(deeds: Iterable[CallFact], wanted: Callable[[CallFact], bool]) -> Iterator[CallFact]:
     """The last deed of each kind, in order."""
     last = {deed.what: deed for deed in deeds if wanted(deed)}
     return iter(sorted(last.values(), key=lambda one: one.seq))
 
 
-def _changes(facts: TurnFacts) -> Iterator[Entry]:
+def _change_entries(facts: TurnFacts) -> Iterator[TurnEntry]:
     for mark, seq in facts.marks:
         if not mark.binds:
-            yield Entry(f"decided: {mark.text}", seq)
+            yield TurnEntry(f"decided: {mark.text}", seq)
     for plan, seq in facts.plans[-1:]:
         for change in plan.changes:
-            yield Entry(f"plan: {change.text or f'item {change.id}'} {change.status}".rstrip(), seq)
+            yield TurnEntry(f"plan: {change.text or f'item {change.id}'} {change.status}".rstrip(), seq)
     for said in facts.steps:
-        yield Entry(f"next: {said.text}", said.seq)
+        yield TurnEntry(f"next: {said.text}", said.seq)
 
 
-def _artifacts(facts: TurnFacts, workspace: str) -> Iterator[Entry]:
+def _artifact_entries(facts: TurnFacts, workspace: str) -> Iterator[TurnEntry]:
     changed = {
         local_path(touch.path, workspace): (touch.action, touch.seq) for touch in facts.files if touch.action != "read"
     }
     for path, (action, seq) in changed.items():
-        yield Entry(f"`{path}` {action}", seq)
+        yield TurnEntry(f"`{path}` {action}", seq)

@@ -13,61 +13,63 @@ from msgspec import Struct
 from everturn.llm.asking import Asker
 from everturn.model.archive import Session
 from everturn.recall.reading import Sources
-from everturn.restore.checking import said
-from everturn.restore.citations import cited
-from everturn.restore.document import gather
+from everturn.restore.checking import check_sentence
+from everturn.restore.citations import read_citations
+from everturn.restore.document import read_material
 from everturn.restore.grounds import Ground
 from everturn.restore.proof import Proofs
 from everturn.restore.replies import TurnSummary
-from everturn.restore.summaries import Options, Progress, summarised
+from everturn.restore.summaries import Progress, RestoreOptions, summarise_turns
 from everturn.restore.synthesis import skipped_notes
-from everturn.restore.turns import FIELDS, Entry, TurnTold, told
+from everturn.restore.turns import FIELDS, TurnEntry, TurnReport, tell_turn
 from everturn.store import Store
 
 #: The section whose rules hold for a field; others have none of their own.
 _RULES = {"constraints": "constraints", "state_changes": "key_decisions"}
 
 
-class Turnwise(Struct, frozen=True):
+class TurnReports(Struct, frozen=True):
     """All turns, and what a reader must know about them."""
 
-    turns: tuple[TurnTold, ...]
+    turns: tuple[TurnReport, ...]
     notes: tuple[str, ...] = ()
 
 
-def turn_by_turn(
+def report_turns(
     store: Store,
     sources: Sources,
     session: Session,
     asker: Asker,
-    options: Options | None = None,
+    options: RestoreOptions | None = None,
     progress: Progress = lambda done, total: None,
-) -> Turnwise:
+) -> TurnReports:
     """The turns of a session as a model tells them."""
-    options = options or Options()
-    facts = gather(store, sources, session, options.last, keep_facts=True)
-    summaries = summarised(store, sources, session, asker, options, progress)
+    options = options or RestoreOptions()
+    facts = read_material(store, sources, session, options.last, keep_facts=True)
+    summaries = summarise_turns(store, sources, session, asker, options, progress)
     ground = Ground(store, sources, session, facts.state, options.clean)
     by_model = {one.turn: one for one in summaries.turns}
     workspace, proofs = store.session(session.id)[1].workspace, Proofs(store, sources, session)
     turns = (
-        _told(ground, by_model[one.turn]) if one.turn in by_model else told(one, workspace, proofs)
+        _report_turn(ground, by_model[one.turn]) if one.turn in by_model else tell_turn(one, workspace, proofs)
         for one in facts.facts
     )
-    return Turnwise(tuple(turns), tuple(skipped_notes(summaries)))
+    return TurnReports(tuple(turns), tuple(skipped_notes(summaries)))
 
 
-def _told(ground: Ground, summary: TurnSummary) -> TurnTold:
-    return TurnTold(summary.turn, {key: tuple(_entries(ground, summary, key)) for key in FIELDS if key != "turn"})
+def _report_turn(ground: Ground, summary: TurnSummary) -> TurnReport:
+    return TurnReport(
+        summary.turn, {key: tuple(_check_entries(ground, summary, key)) for key in FIELDS if key != "turn"}
+    )
 
 
-def _entries(ground: Ground, summary: TurnSummary, key: str) -> Iterator[Entry]:
+def _check_entries(ground: Ground, summary: TurnSummary, key: str) -> Iterator[TurnEntry]:
     value = getattr(summary, key) or ()
     for sentence in (value,) if isinstance(value, str) else value:
-        placed = sentence if cited(sentence).citations else f"{sentence} [t{summary.turn + 1}]"
-        checked = said(ground, _RULES.get(key, ""), placed)
+        placed = sentence if read_citations(sentence).citations else f"{sentence} [t{summary.turn + 1}]"
+        checked = check_sentence(ground, _RULES.get(key, ""), placed)
         one = checked.statement
         if checked.holds and one.evidence:
-            yield Entry(one.text, one.evidence[0].message)
+            yield TurnEntry(one.text, one.evidence[0].message)
         else:
-            yield Entry(f"{one.text} (unverified: {one.reason})")
+            yield TurnEntry(f"{one.text} (unverified: {one.reason})")

@@ -15,10 +15,10 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from everturn.derive.printable import printable
-from everturn.derive.tokens import fits
+from everturn.derive.tokens import fits_tokens
 from everturn.recall.framing import Clean
-from everturn.restore import FACTS, NOT_STATED, SECTIONS, Document, Evidence, Section, Statement
-from everturn.restore.fitting import BUDGET, cost, fitted, is_empty, without_lightest
+from everturn.restore import FACTS, NOT_STATED, SECTIONS, Document, DocumentSection, Evidence, Statement
+from everturn.restore.fitting import BUDGET, cost, drop_lightest, fit_document, is_empty
 
 #: Sections that hold one thing: a string in JSON.
 SINGLE = ("session_name", "high_level_goal", "primary_task")
@@ -29,31 +29,31 @@ _COMPACT = ("files", "mentioned")  # side by side on one line
 _CITATION = re.compile(r"\[(t\d+ #\d+[^\]\n]{0,80})\]")
 
 
-def markdown(document: Document, clean: Clean, budget: int = BUDGET, header: str = "") -> str:
+def document_markdown(document: Document, clean: Clean, budget: int = BUDGET, header: str = "") -> str:
     """The document for people and agents; `header` is put in front of its sections. A budget of 0 is no limit."""
-    tidy = _cleaned(document, clean)
+    tidy = _clean_document(document, clean)
 
     def written(shown: Document) -> str:
-        return "\n".join(_lines(shown, header)) + "\n"
+        return "\n".join(_document_lines(shown, header)) + "\n"
 
-    rest = cost(written(_emptied(tidy)))
-    return _within(tidy, budget, lambda key, one: cost(_line(key, one)) + 1, rest, written)[1]
+    rest = cost(written(_empty_document(tidy)))
+    return _fit_budget(tidy, budget, lambda key, one: cost(_statement_line(key, one)) + 1, rest, written)[1]
 
 
-def as_json(document: Document, clean: Clean, budget: int = BUDGET, **more: Any) -> dict[str, Any]:
+def document_json(document: Document, clean: Clean, budget: int = BUDGET, **more: Any) -> dict[str, Any]:
     """The document for programs."""
     from json import dumps
 
-    tidy = _cleaned(document, clean)
+    tidy = _clean_document(document, clean)
 
     def written(shown: Document) -> str:
-        return dumps(_plain(shown, more), ensure_ascii=False)
+        return dumps(_document_builtins(shown, more), ensure_ascii=False)
 
     def price(key: str, one: Statement) -> float:
-        return cost(dumps([one.text, _proof(one)], ensure_ascii=False)) + 2
+        return cost(dumps([one.text, _evidence_json(one)], ensure_ascii=False)) + 2
 
-    rest = cost(written(_emptied(tidy)))
-    return _plain(_within(tidy, budget, price, rest, written)[0], more)
+    rest = cost(written(_empty_document(tidy)))
+    return _document_builtins(_fit_budget(tidy, budget, price, rest, written)[0], more)
 
 
 def citation(evidence: tuple[Evidence, ...]) -> str:
@@ -62,59 +62,59 @@ def citation(evidence: tuple[Evidence, ...]) -> str:
     return f"[{', '.join(places)}]" if places else ""
 
 
-def _within(
+def _fit_budget(
     document: Document,
     budget: int,
     price: Callable[[str, Statement], float],
     rest: float,
     written: Callable[[Document], str],
 ) -> tuple[Document, str]:
-    shown = fitted(document, budget, price, rest)
+    shown = fit_document(document, budget, price, rest)
     text = written(shown)
-    while budget and not fits(text, budget) and not is_empty(shown):
-        shown = without_lightest(shown)
+    while budget and not fits_tokens(text, budget) and not is_empty(shown):
+        shown = drop_lightest(shown)
         text = written(shown)
     return shown, text
 
 
-def _emptied(document: Document) -> Document:
+def _empty_document(document: Document) -> Document:
     """Only what is there anyway: headings, header, what is said about what was cut."""
-    sections = (tuple(Section(one.key, (), 99) for one in part) for part in (document.sections, document.facts))
+    sections = (tuple(DocumentSection(one.key, (), 99) for one in part) for part in (document.sections, document.facts))
     first, second = sections
     return replace(document, sections=first, facts=second, unverified=())
 
 
 # words ----------------------------------------------------------------------------------------------------------------
-def _cleaned(document: Document, clean: Clean) -> Document:
+def _clean_document(document: Document, clean: Clean) -> Document:
     def of(one: Statement) -> Statement:
-        quotes = tuple(replace(proof, quote=_safe(proof.quote, clean)) for proof in one.evidence)
-        return replace(one, text=_safe(one.text, clean), evidence=quotes, reason=_safe(one.reason, clean))
+        quotes = tuple(replace(proof, quote=_safe_text(proof.quote, clean)) for proof in one.evidence)
+        return replace(one, text=_safe_text(one.text, clean), evidence=quotes, reason=_safe_text(one.reason, clean))
 
-    def part(sections: tuple[Section, ...]) -> tuple[Section, ...]:
-        return tuple(replace(one, statements=tuple(map(of, _ordered(one)))) for one in sections)
+    def part(sections: tuple[DocumentSection, ...]) -> tuple[DocumentSection, ...]:
+        return tuple(replace(one, statements=tuple(map(of, _order_statements(one)))) for one in sections)
 
     return replace(
         document,
-        workspace=_safe(document.workspace, clean),
+        workspace=_safe_text(document.workspace, clean),
         sections=part(document.sections),
         facts=part(document.facts),
         unverified=tuple(map(of, document.unverified)),
-        notes=tuple(_safe(one, clean) for one in document.notes),
+        notes=tuple(_safe_text(one, clean) for one in document.notes),
     )
 
 
-def _safe(text: str, clean: Clean) -> str:
+def _safe_text(text: str, clean: Clean) -> str:
     words = printable(" ".join(clean(text).split()), keep="")
     return _CITATION.sub(r"(\1)", words)
 
 
-def _ordered(section: Section) -> list[Statement]:
+def _order_statements(section: DocumentSection) -> list[Statement]:
     if section.key not in _IN_ORDER:
         return list(section.statements)
     return sorted(section.statements, key=lambda one: min((proof.message for proof in one.evidence), default=-1))
 
 
-def _line(key: str, one: Statement) -> str:
+def _statement_line(key: str, one: Statement) -> str:
     label = f" ({one.label})" if one.label else ""
     reason = f" — {one.reason}" if one.reason else ""
     proof = citation(one.evidence)
@@ -122,23 +122,25 @@ def _line(key: str, one: Statement) -> str:
     return words if key in _COMPACT else f"- {words}"
 
 
-def _lines(document: Document, header: str) -> Iterator[str]:
+def _document_lines(document: Document, header: str) -> Iterator[str]:
     yield "# SESSION SUMMARY"
     yield ""
-    yield _about(document)
+    yield _about_text(document)
     if header:
         yield ""
         yield header
     for section in document.sections:
-        yield from _section(section, SECTIONS[section.key], always=True)
+        yield from _section_lines(section, SECTIONS[section.key], always=True)
     if document.unverified:
-        yield from _section(Section("unverified", document.unverified), "Unverified (said by the model, not confirmed)")
+        yield from _section_lines(
+            DocumentSection("unverified", document.unverified), "Unverified (said by the model, not confirmed)"
+        )
     for section in document.facts:
-        yield from _section(section, FACTS[section.key])
+        yield from _section_lines(section, FACTS[section.key])
     yield from (f"\nNote: {note}." for note in document.notes)
 
 
-def _about(document: Document) -> str:
+def _about_text(document: Document) -> str:
     """What this is; and that it is data."""
     by = f"with the model {document.model}" if document.model else "from its records, without a model"
     name = document.native_id
@@ -148,15 +150,15 @@ def _about(document: Document) -> str:
     )
 
 
-def _section(section: Section, heading: str, always: bool = False) -> Iterator[str]:
+def _section_lines(section: DocumentSection, heading: str, always: bool = False) -> Iterator[str]:
     if not section.statements and not section.cut and not always:
         return
     yield ""
     yield f"## {heading}"
     if section.key in _COMPACT:
-        yield "; ".join(_line(section.key, one) for one in section.statements)
+        yield "; ".join(_statement_line(section.key, one) for one in section.statements)
     else:
-        yield from (_line(section.key, one) for one in section.statements)
+        yield from (_statement_line(section.key, one) for one in section.statements)
     if section.cut:
         yield f"(+{section.cut} not shown)"
     elif not section.statements:
@@ -164,7 +166,7 @@ def _section(section: Section, heading: str, always: bool = False) -> Iterator[s
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
-def _plain(document: Document, more: dict[str, Any]) -> dict[str, Any]:
+def _document_builtins(document: Document, more: dict[str, Any]) -> dict[str, Any]:
     parts = (*document.sections, *document.facts)
     return {
         "schema": "everturn/session-summary@1",
@@ -173,12 +175,12 @@ def _plain(document: Document, more: dict[str, Any]) -> dict[str, Any]:
         "workspace": document.workspace,
         "turns": document.turns,
         "messages": document.last_seq + 1,
-        "note": _about(document),
+        "note": _about_text(document),
         **more,
-        **{one.key: _value(one) for one in document.sections},
+        **{one.key: _section_value(one) for one in document.sections},
         "facts": {one.key: [said.text for said in one.statements] for one in document.facts},
-        "unverified": [{"text": one.text, "reason": one.reason, **_proof(one)} for one in document.unverified],
-        "evidence": {one.key: [_proof(said) for said in one.statements] for one in parts if one.statements},
+        "unverified": [{"text": one.text, "reason": one.reason, **_evidence_json(one)} for one in document.unverified],
+        "evidence": {one.key: [_evidence_json(said) for said in one.statements] for one in parts if one.statements},
         "not_shown": {one.key: one.cut for one in parts if one.cut},
         "notes": list(document.notes),
         "model": document.model or None,
@@ -187,13 +189,13 @@ def _plain(document: Document, more: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _value(section: Section) -> str | list[str]:
+def _section_value(section: DocumentSection) -> str | list[str]:
     if section.key in SINGLE:
         return "; ".join(one.text for one in section.statements) or NOT_STATED
     return [one.text for one in section.statements]
 
 
-def _proof(one: Statement) -> dict[str, Any]:
+def _evidence_json(one: Statement) -> dict[str, Any]:
     found = [
         {
             "session": proof.native_id,

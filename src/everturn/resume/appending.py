@@ -10,21 +10,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from everturn.capture.deriving import catch_up
-from everturn.capture.pieces import Intake, Piece, nothing
-from everturn.capture.scan import Candidate
-from everturn.capture.writing import Desk, write_piece
+from everturn.capture.deriving import derive_pending
+from everturn.capture.pieces import FilePiece, ReaderStart, empty_result
+from everturn.capture.scan import FileCandidate
+from everturn.capture.writing import ArchiveWriter, write_piece
 from everturn.clock import Clock
 from everturn.errors import Conflict, EverturnError, NothingFound
 from everturn.model.archive import SourceFile, Version
-from everturn.sources import Found, all_sources
+from everturn.sources import SourceCandidate, all_sources
 from everturn.store import Store
 
 AGENT = "journal"
 
 
 @dataclass
-class Place:
+class JournalPlace:
     """Where a journal is in the archive; without a file it is nowhere yet."""
 
     file: SourceFile | None = None
@@ -36,28 +36,28 @@ def path_of(session: str) -> str:
     return f"{AGENT}:{session}"
 
 
-def place_of(store: Store, session: str, machine: str) -> Place:
+def place_of(store: Store, session: str, machine: str) -> JournalPlace:
     """Where the journal is, of whichever machine it was begun on."""
     for row in store.sessions_of(AGENT, session):
         file, version = store.file_by_id(store.version(row.version).source)
         if file.path == path_of(session):
-            return Place(file, version)
+            return JournalPlace(file, version)
     found = store.file(machine, path_of(session))
-    return Place(*found) if found is not None else Place()
+    return JournalPlace(*found) if found is not None else JournalPlace()
 
 
-class End:
+class JournalEnd:
     """The end of one journal, as one process knows it. Rows of an older parser are made anew when it is looked for."""
 
-    def __init__(self, store: Store, session: str, place: Place, whose: tuple[str, str], clock: Clock) -> None:
+    def __init__(self, store: Store, session: str, place: JournalPlace, whose: tuple[str, str], clock: Clock) -> None:
         self._store, self._session, self._clock, self._source = store, session, clock, all_sources()[AGENT]
-        self._found = Found(Path(path_of(session)), "main", session)
+        self._found = SourceCandidate(Path(path_of(session)), "main", session)
         file, version = place.file, place.version
-        self._desk = Desk(store, *((file.machine, file.owner) if file else whose), clock())
+        self._desk = ArchiveWriter(store, *((file.machine, file.owner) if file else whose), clock())
         if file is not None:
-            catch_up(self._desk, self._source, file, version)
-        candidate = Candidate(self._source, self._found, file, version if file else None, None)
-        self._intake = Intake(candidate, "full", version, reason="" if file else "first")
+            derive_pending(self._desk, self._source, file, version)
+        candidate = FileCandidate(self._source, self._found, file, version if file else None, None)
+        self._intake = ReaderStart(candidate, "full", version, reason="" if file else "first")
         in_step = file is None or version.parser == self._source.parser
         self._reader = self._source.reader(self._found, version.state) if in_step else None
         self.commits = 0
@@ -82,23 +82,23 @@ class End:
         self._desk.now = self._clock()
         try:
             with self._store.write():
-                write_piece(self._desk, self._piece(data))
+                write_piece(self._desk, self._read_piece(data))
         except EverturnError:
             raise
         except Exception as failure:  # rows could not be made: a defect of ours must not cost what was said
             self._reader = None
             with self._store.write():
-                piece = self._piece(data)
+                piece = self._read_piece(data)
                 why = f"rows could not be made ({type(failure).__name__}) after byte {piece.at}"
                 write_piece(self._desk, replace(piece, changes=piece.changes | {"parser": -1}, failed=why))
         self.commits += 1
 
-    def _piece(self, data: bytes) -> Piece:
+    def _read_piece(self, data: bytes) -> FilePiece:
         """What is new, read: with what was stored while somebody derived the rows again, if there is any."""
         version = self._intake.version
         if version.id:
-            self._look_again(version)
-        reading, state, parser = nothing(), version.state, version.parser
+            self._refresh_version(version)
+        reading, state, parser = empty_result(), version.state, version.parser
         if self._reader is not None:
             left = self._store.read_raw(version.id, version.parsed, version.size) if self.has_unread else b""
             reading = self._reader.feed(left + data, version.parsed, True)
@@ -108,9 +108,9 @@ class End:
             "offset": end, "size": end, "file_size": end, "parsed": version.parsed + reading.consumed,
             "parser": parser, "state": state,
         }  # fmt: skip
-        return Piece(self._intake, data, version.size, reading, version.offset, changes, last=True)
+        return FilePiece(self._intake, data, version.size, reading, version.offset, changes, last=True)
 
-    def _look_again(self, version: Version) -> None:
+    def _refresh_version(self, version: Version) -> None:
         """Another process may have derived the rows again, or be about to (`rebuild`, an upgrade)."""
         try:
             row = self._store.version(version.id)

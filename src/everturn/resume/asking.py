@@ -12,31 +12,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from everturn.errors import BadAnswer
-from everturn.llm import Backend, Delta, Reply, Request
+from everturn.llm import Backend, Delta, ModelRequest, Reply
 
 
 @dataclass
-class Asked:
+class ModelAnswer:
     """What came back: a whole reply, or only some words when the turn was stopped."""
 
     reply: Reply | None = None
     words: list[str] = field(default_factory=list)
 
 
-def ask(
+def ask_model(
     backend: Backend,
-    request: Request,
+    request: ModelRequest,
     cancelled: threading.Event,
     inbox: queue.SimpleQueue[Any],
     say: Callable[[Delta], None],
     tick: Callable[[], float],
-) -> Asked:
+) -> ModelAnswer:
     """Ask, and hand on every piece as it comes. `tick` is called now and then; it says when it wants to be called again.
 
     None put into `inbox` makes us look at `cancelled`. Raises what the backend raises.
     """
-    asked, left = Asked(), threading.Event()
-    threading.Thread(target=_read, args=(backend, request, inbox, left), name="model", daemon=True).start()
+    asked, left = ModelAnswer(), threading.Event()
+    threading.Thread(target=_read_stream, args=(backend, request, inbox, left), name="model", daemon=True).start()
     try:
         while not cancelled.is_set():
             try:
@@ -46,18 +46,18 @@ def ask(
             if isinstance(item, BaseException):
                 raise item
             if isinstance(item, Delta):
-                _take(asked, item, say)
-            elif item is _END:
-                return _whole(asked, backend)
+                _take_delta(asked, item, say)
+            elif item is _STREAM_END:
+                return _require_reply(asked, backend)
     finally:
         left.set()
     return asked
 
 
-_END = object()
+_STREAM_END = object()
 
 
-def _take(asked: Asked, delta: Delta, say: Callable[[Delta], None]) -> None:
+def _take_delta(asked: ModelAnswer, delta: Delta, say: Callable[[Delta], None]) -> None:
     if delta.reply is not None:
         asked.reply = delta.reply
     elif delta.kind == "text":
@@ -65,13 +65,13 @@ def _take(asked: Asked, delta: Delta, say: Callable[[Delta], None]) -> None:
     say(delta)
 
 
-def _whole(asked: Asked, backend: Backend) -> Asked:
+def _require_reply(asked: ModelAnswer, backend: Backend) -> ModelAnswer:
     if asked.reply is None:
         raise BadAnswer(backend.name, "the stream ended without an answer")
     return asked
 
 
-def _read(backend: Backend, request: Request, inbox: queue.SimpleQueue[Any], left: threading.Event) -> None:
+def _read_stream(backend: Backend, request: ModelRequest, inbox: queue.SimpleQueue[Any], left: threading.Event) -> None:
     try:
         stream = backend.stream(request)
         try:
@@ -83,6 +83,6 @@ def _read(backend: Backend, request: Request, inbox: queue.SimpleQueue[Any], lef
             close = getattr(stream, "close", None)
             if close is not None:
                 close()
-        inbox.put(_END)
+        inbox.put(_STREAM_END)
     except BaseException as failure:  # told where somebody waits for it
         inbox.put(failure)

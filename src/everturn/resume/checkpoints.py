@@ -16,11 +16,11 @@ from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
 from everturn.clock import new_id
-from everturn.errors import NoConversationState, SnapshotRestoreError, Unreadable, Usage
+from everturn.errors import NoConversationState, SnapshotRestoreError, Unreadable, UsageError
 from everturn.resume.conversation import ConversationState
 from everturn.resume.evaluation import Evaluates, Prompt, PromptResponse
 from everturn.resume.recording import enable_conversation_recording
-from everturn.resume.slices import Session
+from everturn.resume.slices import EvaluationSession
 from everturn.resume.snapshots import Snapshot
 
 RequestT_contra = TypeVar("RequestT_contra", contravariant=True)
@@ -78,13 +78,13 @@ class FileCheckpointHandler:
         """The file of a request: always in the folder, whatever its id says, and another for every other id."""
         name = quote(str(request.id), safe=" ", errors="surrogatepass")
         if not name:
-            raise Usage("a request without an id cannot have a checkpoint")
+            raise UsageError("a request without an id cannot have a checkpoint")
         if len(name) > _LONGEST:
             name = f"{name[:100]}%~{blake2b(name.encode(), digest_size=16).hexdigest()}"
         return self._folder / f"{name}.json"
 
 
-def save_checkpoint(session: Session, path: str | Path) -> None:
+def save_checkpoint(session: EvaluationSession, path: str | Path) -> None:
     """Put a session away. The file is replaced as a whole."""
     _write(Path(path), session.snapshot().to_json())
 
@@ -94,7 +94,7 @@ def resume_evaluation(
     prompt: Prompt,
     checkpoint_path: str | Path,
     *,
-    session: Session | None = None,
+    session: EvaluationSession | None = None,
     saved: Callable[[], None] | None = None,
 ) -> PromptResponse:
     """Take up what `save_checkpoint` put away.
@@ -102,7 +102,7 @@ def resume_evaluation(
     A session is needed where the checkpoint has slices of the program's own: it must have registered them. Raises
     SnapshotRestoreError, NoConversationState, ConversationStateMismatch, ToolIdempotencyError.
     """
-    session = session or Session()
+    session = session or EvaluationSession()
     enable_conversation_recording(session)
     session.mutate().rollback(_load(Path(checkpoint_path)))
     state = session.query(ConversationState).latest()

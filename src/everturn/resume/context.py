@@ -17,30 +17,30 @@ from dataclasses import dataclass, field
 import msgspec
 from msgspec import Struct
 
-from everturn.derive.tokens import MARGIN, estimate
-from everturn.llm import Message, Part, Tool
-from everturn.llm.wire import encoded
-from everturn.resume.cutting import cut, shortened
-from everturn.resume.exchanges import Turn, is_result, turns_of
+from everturn.derive.tokens import MARGIN, estimate_tokens
+from everturn.llm import ChatMessage, ChatPart, ToolSpec
+from everturn.llm.wire import encode_json
+from everturn.resume.cutting import cut_text, shorten_middle
+from everturn.resume.exchanges import ExchangeTurn, is_result, turns_of
 
 RESERVE = 8_000
 STATE, RECALLED, LEFT_OUT = "## Session State", "## Recalled Context", "## Left Out"
 _IMAGE = 1_600  # tokens; about the most that a provider counts for one
-_SHARE = 4  # no message takes more than this part of the budget, unless it is all there is
-_LONG = 4_096  # characters; the size of a longer text is kept
-_NOTES = 40  # tokens for what is said about messages that are not in view
-_LEAST = 200  # tokens of recalled words that are worth having
+_MESSAGE_SHARE = 4  # no message takes more than this part of the budget, unless it is all there is
+_LONG_TEXT = 4_096  # characters; the size of a longer text is kept
+_NOTE_TOKENS = 40  # tokens for what is said about messages that are not in view
+_LEAST_RECALLED = 200  # tokens of recalled words that are worth having
 
 
-class Context(Struct, frozen=True):
+class RequestContext(Struct, frozen=True):
     """The next request, as far as it is words."""
 
     system: str
-    messages: tuple[Message, ...]
+    messages: tuple[ChatMessage, ...]
     tokens: int  # about, on the safe side
     left_out: int  # messages of the history that are not in it
     said: tuple[str, ...]  # what was left out or cut, for people
-    append: Message | None = None  # to be recorded before it is sent: it is the last of `messages`
+    append: ChatMessage | None = None  # to be recorded before it is sent: it is the last of `messages`
     fits: bool = True
 
 
@@ -48,73 +48,73 @@ class Context(Struct, frozen=True):
 class Sizes:
     """Tokens of messages, each counted once. One that was counted is kept in memory as long as this is."""
 
-    count: Callable[[str], int] = estimate
+    count: Callable[[str], int] = estimate_tokens
     margin: float = MARGIN
-    _known: dict[int, tuple[Message | Part, int]] = field(default_factory=dict)
+    _known: dict[int, tuple[ChatMessage | ChatPart, int]] = field(default_factory=dict)
 
     def text(self, text: str) -> int:
         """Of a text."""
         return int(self.count(text) * self.margin + 1) if text else 0
 
-    def message(self, message: Message) -> int:
+    def message(self, message: ChatMessage) -> int:
         """Of a message."""
         known = self._known.get(id(message))
         if known is None:
             known = self._known[id(message)] = (message, 4 + sum(map(self.part, message.parts)))
         return known[1]
 
-    def part(self, part: Part) -> int:
+    def part(self, part: ChatPart) -> int:
         """Of a part of one."""
-        if len(part.text) < _LONG:
+        if len(part.text) < _LONG_TEXT:
             return self._part(part)
         known = self._known.get(id(part))
         if known is None:
             known = self._known[id(part)] = (part, self._part(part))
         return known[1]
 
-    def _part(self, part: Part) -> int:
+    def _part(self, part: ChatPart) -> int:
         if part.kind == "image":
             return _IMAGE
         if part.kind == "call":
-            return self.text(f"{part.name} {encoded(part.arguments)}")
+            return self.text(f"{part.name} {encode_json(part.arguments)}")
         if part.text or part.raw is None:
             return self.text(part.text)
         return len(msgspec.json.encode(part.raw, enc_hook=str)) // 4 if not isinstance(part.raw, str) else 0
 
 
-def budget(window: int, reserve: int = RESERVE) -> int:
+def context_budget(window: int, reserve: int = RESERVE) -> int:
     """Tokens for a request when so many are kept free for the answer; never less than half the window."""
     return max(window - reserve, window // 2)
 
 
-def assemble(
-    history: Sequence[Message],
+def assemble_context(
+    history: Sequence[ChatMessage],
     most: int,
     system: str = "",
     state: str = "",
     recalled: str = "",
-    tools: Sequence[Tool] = (),
+    tools: Sequence[ToolSpec] = (),
     sizes: Sizes | None = None,
     append_only: bool = False,
-) -> Context:
-    """The request for a history within `most` tokens (see `budget`)."""
+) -> RequestContext:
+    """The request for a history within `most` tokens (see `context_budget`)."""
     sizes = sizes or Sizes()
-    spent = sum(sizes.text(f"{tool.name} {tool.description} {encoded(tool.parameters)}") for tool in tools)
+    spent = sum(sizes.text(f"{tool.name} {tool.description} {encode_json(tool.parameters)}") for tool in tools)
     if append_only:
-        return _appended(history, most - spent, system, _sections(state, recalled, 0), sizes)
-    base = _joined(system, _sections(state, "", 0))
-    view = _View(sizes, max(0, most - spent - sizes.text(base) - _NOTES))
+        return _append_state(history, most - spent, system, _format_sections(state, recalled, 0), sizes)
+    base = _join_system(system, _format_sections(state, "", 0))
+    view = _ContextView(sizes, max(0, most - spent - sizes.text(base) - _NOTE_TOKENS))
     view.take(turns_of(history))
     left_out = len(history) - len(view.messages)
     quoted = view.recalled(recalled)
-    whole = _joined(system, _sections(state, quoted, left_out))
+    whole = _join_system(system, _format_sections(state, quoted, left_out))
     if left_out:
         view.said.append(f"{left_out} earlier messages are not in view; they are in the archive")
     tokens = spent + sizes.text(whole) + sum(map(sizes.message, view.messages))
-    return Context(whole, tuple(view.messages), tokens, left_out, tuple(view.said), fits=tokens <= most)
+    return RequestContext(whole, tuple(view.messages), tokens, left_out, tuple(view.said), fits=tokens <= most)
 
 
-def bounded(messages: list[Message], most: int) -> list[Message]:
+def bound_history(messages: list[ChatMessage], most: int) -> list[ChatMessage]:
     """What is kept in memory of a long conversation: beyond three times `most` messages, at most the last two times.
 
     Begins with words of the user where there are any, else with an answer, never with a result.
@@ -128,19 +128,19 @@ def bounded(messages: list[Message], most: int) -> list[Message]:
     return messages[start:] if start is not None else messages
 
 
-class _View:
+class _ContextView:
     """What is taken in, the newest first."""
 
     def __init__(self, sizes: Sizes, room: int) -> None:
-        self._sizes, self._left, self._share = sizes, room, room // _SHARE
-        self.messages: list[Message] = []
+        self._sizes, self._left, self._share = sizes, room, room // _MESSAGE_SHARE
+        self.messages: list[ChatMessage] = []
         self.said: list[str] = []
 
-    def take(self, turns: list[Turn]) -> None:
+    def take(self, turns: list[ExchangeTurn]) -> None:
         """Turns from the last one back, until one does not fit whole."""
         for turn in reversed(turns):
             is_newest = turn is turns[-1]
-            prompt = self._fitted(turn.prompt, self._left // 2 if is_newest else self._share)
+            prompt = self._fit_messages(turn.prompt, self._left // 2 if is_newest else self._share)
             size = self._size(prompt)
             if size > self._left:
                 if is_newest:
@@ -155,11 +155,11 @@ class _View:
             if len(exchanges) < len(turn.exchanges):
                 return
 
-    def _exchanges(self, turn: Turn, is_newest: bool) -> list[list[Message]]:
-        taken: list[list[Message]] = []
+    def _exchanges(self, turn: ExchangeTurn, is_newest: bool) -> list[list[ChatMessage]]:
+        taken: list[list[ChatMessage]] = []
         for exchange in reversed(turn.exchanges):
             is_last = is_newest and not taken
-            fitted = self._fitted(exchange, self._left // 2 if is_last else min(self._share, self._left))
+            fitted = self._fit_messages(exchange, self._left // 2 if is_last else min(self._share, self._left))
             size = self._size(fitted)
             if size > self._left:
                 break
@@ -173,34 +173,34 @@ class _View:
         room = self._left - self._sizes.text(RECALLED)
         if size <= room:
             return words
-        self.said.append("what was recalled is cut" if room >= _LEAST else "what was recalled is left out")
-        return cut(words, room, self._sizes.text) if room >= _LEAST else ""
+        self.said.append("what was recalled is cut" if room >= _LEAST_RECALLED else "what was recalled is left out")
+        return cut_text(words, room, self._sizes.text) if room >= _LEAST_RECALLED else ""
 
-    def _size(self, messages: Sequence[Message]) -> int:
+    def _size(self, messages: Sequence[ChatMessage]) -> int:
         return sum(map(self._sizes.message, messages))
 
-    def _fitted(self, messages: list[Message], most: int) -> list[Message]:
+    def _fit_messages(self, messages: list[ChatMessage], most: int) -> list[ChatMessage]:
         """The messages, the long texts in them cut when together they are too long."""
         if self._size(messages) <= most:
             return messages
-        made, cuts = shortened(messages, most, self._sizes.part, self._sizes.text)
+        made, cuts = shorten_middle(messages, most, self._sizes.part, self._sizes.text)
         if cuts and self._size(made) <= self._left:
             self.said.append(f"{cuts} long text{'s are' if cuts > 1 else ' is'} cut in view; the archive has the whole")
         return made
 
 
-def _appended(history: Sequence[Message], most: int, system: str, words: str, sizes: Sizes) -> Context:
+def _append_state(history: Sequence[ChatMessage], most: int, system: str, words: str, sizes: Sizes) -> RequestContext:
     """Everything as it was, and what is new behind it."""
-    is_new = bool(words) and bool(history) and not _is_told(history, words) and history[-1].role == "user"
+    is_new = bool(words) and bool(history) and not _is_newest_state(history, words) and history[-1].role == "user"
     is_new = is_new and not is_result(history[-1])
-    note = Message("user", (Part("text", words),)) if is_new else None
+    note = ChatMessage("user", (ChatPart("text", words),)) if is_new else None
     messages = (*history, note) if note is not None else tuple(history)
     tokens = sizes.text(system) + sum(map(sizes.message, messages))
     said = () if tokens <= most else (f"about {tokens - most} tokens too long, and nothing may be left out",)
-    return Context(system, messages, tokens, 0, said, note, tokens <= most)
+    return RequestContext(system, messages, tokens, 0, said, note, tokens <= most)
 
 
-def _is_told(history: Sequence[Message], words: str) -> bool:
+def _is_newest_state(history: Sequence[ChatMessage], words: str) -> bool:
     """Whether the newest state in the history is this one."""
     for message in reversed(history):
         for part in message.parts:
@@ -209,15 +209,15 @@ def _is_told(history: Sequence[Message], words: str) -> bool:
     return False
 
 
-def _sections(state: str, recalled: str, left_out: int) -> str:
+def _format_sections(state: str, recalled: str, left_out: int) -> str:
     gone = f"{left_out} earlier messages of this session are not shown here." if left_out else ""
     named = [(STATE, state), (RECALLED, recalled), (LEFT_OUT, gone)]
     return "\n\n".join(f"{name}\n\n{words.strip()}" for name, words in named if words.strip())
 
 
-def _joined(system: str, sections: str) -> str:
+def _join_system(system: str, sections: str) -> str:
     return "\n\n".join(filter(None, [system, sections]))
 
 
-def _is_prompt(message: Message) -> bool:
+def _is_prompt(message: ChatMessage) -> bool:
     return message.role not in ("assistant", "tool") and not is_result(message)

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from everturn.clock import Clock, now
-from everturn.errors import Usage
+from everturn.errors import UsageError
 from everturn.resume.asynchronous import OneThread
 from everturn.resume.journal import open_archive
 from everturn.resume.turnlog import RECENT, TurnLog
-from everturn.resume.turnrecords import Turn
+from everturn.resume.turnrecords import LoggedTurn
 
 Row = dict[str, Any]
 
@@ -56,7 +56,7 @@ class ConversationStore:
 
         Raises SessionNotFound, Busy while a durable loop runs the session, and whatever keeps it from being written.
         """
-        turn = Turn(role, content, tool_calls, tool_call_id, tool_name, token_count)
+        turn = LoggedTurn(role, content, tool_calls, tool_call_id, tool_name, token_count)
         return await self._thread.run(self._log().append_turn, session_id, turn)
 
     async def get_turns(self, session_id: str, offset: int = 0, limit: int = RECENT) -> list[Row]:
@@ -111,5 +111,5 @@ class ConversationStore:
 
     def _log(self) -> TurnLog:
         if self._opened is None:
-            raise Usage("the store is not open; await initialize(db_path) first")
+            raise UsageError("the store is not open; await initialize(db_path) first")
         return self._opened

@@ -18,23 +18,23 @@ from msgspec import Struct
 from msgspec.structs import replace as changed
 
 from everturn.capture.policy import Policy
-from everturn.capture.scan import Candidate
-from everturn.capture.sync import Report, Sync, desk_for
-from everturn.capture.taking import Taking
+from everturn.capture.scan import FileCandidate
+from everturn.capture.sync import SyncJob, SyncReport, writer_for
+from everturn.capture.taking import Intake
 from everturn.model.archive import Call, Session
 from everturn.recall.reading import has_words
-from everturn.recall.sessions import best
-from everturn.resume.merging import merged
-from everturn.sources import Found, Places, Source
-from everturn.sources.checking import KINDS, Checked, Flaw, Piece, flaw, split
+from everturn.recall.sessions import best_match
+from everturn.resume.merging import merge_copies
+from everturn.sources import SearchPlaces, Source, SourceCandidate
+from everturn.sources.checking import KINDS, CheckedRecord, FileCheck, Flaw, make_flaw, split
 from everturn.store import Store, open_store
 
 #: What a session must hold to be worth going on with.
-_WORDS = ("human", "agent", "model")
+_SPEAKING_ORIGINS = ("human", "agent", "model")
 _BLANK = b"\0 \t\r\n\xef\xbb\xbf"
 
 
-class Copy(Struct, frozen=True):
+class SessionCopy(Struct, frozen=True):
     """A session's file as it was, or is."""
 
     name: str  # `version 2`, or `file`
@@ -42,7 +42,7 @@ class Copy(Struct, frozen=True):
     data: bytes
 
 
-class Finding(Struct, frozen=True):
+class DiagnosisFinding(Struct, frozen=True):
     """Something wrong, where it is, and whether words are lost by it."""
 
     kind: str  # of `sources.checking.KINDS`
@@ -54,21 +54,21 @@ class Finding(Struct, frozen=True):
     lost: bool = False
 
 
-class Patient(Struct, frozen=True):
+class BrokenSession(Struct, frozen=True):
     """What is to be looked at: a session's file and all copies of it, the one that counts last."""
 
     source: Source
-    found: Found
+    found: SourceCandidate
     native_id: str  # the session that is meant
-    copies: list[Copy]
+    copies: list[SessionCopy]
     is_gone: bool = False
 
 
 class Diagnosis(Struct, frozen=True):
     """What was found, and the mended session in an archive of its own."""
 
-    patient: Patient
-    findings: list[Finding]
+    patient: BrokenSession
+    findings: list[DiagnosisFinding]
     store: Store
     session: Session | None
     refused: str = ""  # why nothing can be made of it
@@ -84,58 +84,60 @@ class Diagnosis(Struct, frozen=True):
 
 
 @contextmanager
-def diagnosed(patient: Patient, places: Places, now: int) -> Iterator[Diagnosis]:
+def diagnose_session(patient: BrokenSession, places: SearchPlaces, now: int) -> Iterator[Diagnosis]:
     """Look at the copies of a file, of which the last is the one that counts."""
     source, copies = patient.source, patient.copies
-    mended = _mended(source, patient.found, copies)
+    mended = _mend_records(source, patient.found, copies)
     flaws = mended.flaws
     if patient.is_gone:
         flaws.append(Flaw("gone", "the file is gone; the archive has it", 0, 0, len(copies) - 1))
-    with _taken_in(patient, mended.pieces, places, now) as (store, session):
+    with _open_mended(patient, mended.pieces, places, now) as (store, session):
         starts = [0, *accumulate(len(piece.raw) + 1 for piece in mended.pieces)]
         if session is not None:
-            flaws += _of_reading(store, session, mended.pieces, starts)
-            flaws += _of_calls(store, session, mended.pieces, starts)
-        findings = [_finding(copies, one) for one in sorted(flaws, key=lambda one: (-one.copy, one.start))]
-        yield Diagnosis(patient, findings, store, session, _refused(store, session, copies, findings))
+            flaws += _find_reading_flaws(store, session, mended.pieces, starts)
+            flaws += _find_call_flaws(store, session, mended.pieces, starts)
+        findings = [_make_finding(copies, one) for one in sorted(flaws, key=lambda one: (-one.copy, one.start))]
+        yield Diagnosis(patient, findings, store, session, _refusal_reason(store, session, copies, findings))
 
 
-def _finding(copies: Sequence[Copy], one: Flaw) -> Finding:
+def _make_finding(copies: Sequence[SessionCopy], one: Flaw) -> DiagnosisFinding:
     copy = copies[one.copy]
-    return Finding(one.kind, one.note, copy.path, copy.name, one.start, one.size, one.lost)
+    return DiagnosisFinding(one.kind, one.note, copy.path, copy.name, one.start, one.size, one.lost)
 
 
-def _refused(store: Store, session: Session | None, copies: Sequence[Copy], findings: list[Finding]) -> str:
+def _refusal_reason(
+    store: Store, session: Session | None, copies: Sequence[SessionCopy], findings: list[DiagnosisFinding]
+) -> str:
     """Why there is nothing to go on with; nothing where there is."""
     if not any(copy.data.strip(b"\0 \t\r\n") for copy in copies):
         return "there is nothing in it but empty space" if any(copy.data for copy in copies) else "it is empty"
     if session is not None and not has_words(session):
         return f"its words were not kept (mode {session.mode})"
-    if session is None or not any(row.origin in _WORDS for row in store.messages(session.id)):
+    if session is None or not any(row.origin in _SPEAKING_ORIGINS for row in store.messages(session.id)):
         unread = sum(one.size for one in findings if one.lost)
         return f"no record with words of a human or a model can be read ({unread:,} bytes are damaged)"
     return ""
 
 
 # the records ----------------------------------------------------------------------------------------------------------
-def _mended(source: Source, found: Found, copies: Sequence[Copy]) -> Checked:
+def _mend_records(source: Source, found: SourceCandidate, copies: Sequence[SessionCopy]) -> FileCheck:
     """The records of the conversation in order, and what is wrong with the last copy."""
     if source.check is None or copies[-1].data.lstrip(_BLANK)[:1] == b"[":
-        return _fullest(copies)
+        return _take_fullest(copies)
     last = len(copies) - 1
-    pieces: list[Piece] = []
+    pieces: list[CheckedRecord] = []
     flaws: list[Flaw] = []
     for number, copy in enumerate(copies):
         read = split(copy.data, number)
-        pieces, flaws = merged(pieces, read.pieces), read.flaws
-    gaps = _Gaps(pieces, last)
-    flaws = [gaps.judged(one) for one in flaws]
-    flaws += _missing(copies, pieces, last)
-    checked = source.check(found, gaps.without_torn(pieces, copies, flaws))
-    return Checked(checked.pieces, flaws + checked.flaws)
+        pieces, flaws = merge_copies(pieces, read.pieces), read.flaws
+    gaps = _FilledGaps(pieces, last)
+    flaws = [gaps.judge_flaw(one) for one in flaws]
+    flaws += _find_missing(copies, pieces, last)
+    checked = source.check(found, gaps.drop_torn(pieces, copies, flaws))
+    return FileCheck(checked.pieces, flaws + checked.flaws)
 
 
-def _fullest(copies: Sequence[Copy]) -> Checked:
+def _take_fullest(copies: Sequence[SessionCopy]) -> FileCheck:
     """Of what is no file of records, or whose records nobody can check: the copy that has most, as it is."""
     last = len(copies) - 1
     number = max(range(len(copies)), key=lambda one: (len(copies[one].data), one))
@@ -143,13 +145,13 @@ def _fullest(copies: Sequence[Copy]) -> Checked:
     if number != last:
         lost = len(data) - len(copies[last].data)
         flaws.append(Flaw("missing", f"{lost:,} bytes fewer than {copies[number].name} has", 0, len(data), number))
-    return Checked([Piece({}, data, 0, len(data), number)], flaws)
+    return FileCheck([CheckedRecord({}, data, 0, len(data), number)], flaws)
 
 
-class _Gaps:
+class _FilledGaps:
     """Where in the last copy records are filled in from others."""
 
-    def __init__(self, pieces: Sequence[Piece], last: int) -> None:
+    def __init__(self, pieces: Sequence[CheckedRecord], last: int) -> None:
         self._last = last
         self._starts = [piece.start for piece in pieces if piece.copy == last and not piece.is_torn]
         self._filled: set[int] = set()  # how many records of the last copy stand before
@@ -164,34 +166,36 @@ class _Gaps:
         """Whether another copy has records for what stands here."""
         return bisect_left(self._starts, start) in self._filled
 
-    def judged(self, one: Flaw) -> Flaw:
+    def judge_flaw(self, one: Flaw) -> Flaw:
         """Damage in whose place another copy has records is no loss."""
         if not one.lost or one.kind not in ("damaged", "nul_block") or not self.is_filled(one.start):
             return one
         return changed(one, lost=False, note=f"{KINDS[one.kind]}; another copy has what stood there")
 
-    def without_torn(self, pieces: Sequence[Piece], copies: Sequence[Copy], flaws: list[Flaw]) -> list[Piece]:
+    def drop_torn(
+        self, pieces: Sequence[CheckedRecord], copies: Sequence[SessionCopy], flaws: list[Flaw]
+    ) -> list[CheckedRecord]:
         """A record that breaks off, and that is there whole as well, is there once."""
         whole = sorted(piece.raw for piece in pieces if not piece.is_torn)
         kept = []
         for piece in pieces:
-            if piece.is_torn and (self.is_filled(piece.start) or _begins_one(_beginning(piece, copies), whole)):
-                flaws.append(flaw("torn", piece, f"{KINDS['torn']}; it is there whole as well"))
+            if piece.is_torn and (self.is_filled(piece.start) or _is_beginning(_torn_bytes(piece, copies), whole)):
+                flaws.append(make_flaw("torn", piece, f"{KINDS['torn']}; it is there whole as well"))
             else:
                 kept.append(piece)
         return kept
 
 
-def _beginning(piece: Piece, copies: Sequence[Copy]) -> bytes:
+def _torn_bytes(piece: CheckedRecord, copies: Sequence[SessionCopy]) -> bytes:
     return copies[piece.copy].data[piece.start : piece.start + piece.size].strip(_BLANK)
 
 
-def _begins_one(torn: bytes, whole: list[bytes]) -> bool:
+def _is_beginning(torn: bytes, whole: list[bytes]) -> bool:
     place = bisect_left(whole, torn)
     return place < len(whole) and whole[place].startswith(torn)
 
 
-def _missing(copies: Sequence[Copy], pieces: Sequence[Piece], last: int) -> Iterator[Flaw]:
+def _find_missing(copies: Sequence[SessionCopy], pieces: Sequence[CheckedRecord], last: int) -> Iterator[Flaw]:
     for number, run in groupby(pieces, key=lambda piece: piece.copy):
         if number != last:
             lost = list(run)
@@ -203,27 +207,29 @@ def _missing(copies: Sequence[Copy], pieces: Sequence[Piece], last: int) -> Iter
 
 # the mended file ------------------------------------------------------------------------------------------------------
 @contextmanager
-def _taken_in(
-    patient: Patient, pieces: Sequence[Piece], places: Places, now: int
+def _open_mended(
+    patient: BrokenSession, pieces: Sequence[CheckedRecord], places: SearchPlaces, now: int
 ) -> Iterator[tuple[Store, Session | None]]:
     """The mended records in an archive in memory, and the session they are."""
     source, found = patient.source, patient.found
     store = open_store("memory:")
     try:
-        job = Sync(store, {source.name: source}, places, Policy(), "", "", lambda: now)
-        taking = Taking(job, desk_for(job), Report())
+        job = SyncJob(store, {source.name: source}, places, Policy(), "", "", lambda: now)
+        taking = Intake(job, writer_for(job), SyncReport())
         with tempfile.TemporaryFile() as file:
             file.writelines(line for piece in pieces for line in (piece.raw, b"\n"))
             file.flush()
-            taking.take_open(Candidate(source, found, None, None, os.fstat(file.fileno())), file, "full")
+            taking.take_open(FileCandidate(source, found, None, None, os.fstat(file.fileno())), file, "full")
             taking.flush()
         sessions = store.sessions_of(source.name, patient.native_id)
-        yield store, best(sessions) if sessions else None
+        yield store, best_match(sessions) if sessions else None
     finally:
         store.close()
 
 
-def _of_reading(store: Store, session: Session, pieces: Sequence[Piece], starts: list[int]) -> Iterator[Flaw]:
+def _find_reading_flaws(
+    store: Store, session: Session, pieces: Sequence[CheckedRecord], starts: list[int]
+) -> Iterator[Flaw]:
     """What the format's reader could not read, where nobody looked at the records before."""
     for row in store.problems(session.version):
         if row.kind not in ("indexed_in_part", "invalid_utf8"):
@@ -233,22 +239,24 @@ def _of_reading(store: Store, session: Session, pieces: Sequence[Piece], starts:
             yield Flaw("damaged", row.reason, piece.start + min(at, piece.size), size, piece.copy, lost=True)
 
 
-def _of_calls(store: Store, session: Session, pieces: Sequence[Piece], starts: list[int]) -> Iterator[Flaw]:
+def _find_call_flaws(
+    store: Store, session: Session, pieces: Sequence[CheckedRecord], starts: list[int]
+) -> Iterator[Flaw]:
     """Calls and results that do not fit together, told by where their records come from."""
     rows = {row.seq: row for row in store.messages(session.id)}
     seen: set[str] = set()
     for call in store.calls(session.id):
         piece = pieces[max(0, bisect_right(starts, rows[call.seq].start) - 1)]
-        yield from _of_call(call, piece, seen)
+        yield from _judge_call(call, piece, seen)
         seen.add(call.call_id)
 
 
-def _of_call(call: Call, piece: Piece, seen: set[str]) -> Iterator[Flaw]:
+def _judge_call(call: Call, piece: CheckedRecord, seen: set[str]) -> Iterator[Flaw]:
     name = call.name or "a tool"
     if call.status == "orphan":
-        yield flaw("stray_result", piece, "a result without its tool call: its words are told as words")
+        yield make_flaw("stray_result", piece, "a result without its tool call: its words are told as words")
         return
     if call.call_id in seen:
-        yield flaw("same_call_id", piece, f"the id of an earlier call: this one of {name} gets another")
+        yield make_flaw("same_call_id", piece, f"the id of an earlier call: this one of {name} gets another")
     if call.status == "open":
-        yield flaw("open_call", piece, f"no result of this call of {name}: it is answered with that")
+        yield make_flaw("open_call", piece, f"no result of this call of {name}: it is answered with that")

@@ -13,19 +13,19 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from everturn.clock import Clock, new_id, now
-from everturn.errors import BadAnswer, ConversationStateMismatch, OverBudget, ToolIdempotencyError, Usage
-from everturn.llm import Backend, Delta, Reply, Request
+from everturn.errors import BadAnswer, ConversationStateMismatch, OverBudget, ToolIdempotencyError, UsageError
+from everturn.llm import Backend, Delta, ModelRequest, Reply
 from everturn.llm.asking import Asker
-from everturn.resume.conversation import ConversationMessage, ConversationState, at
+from everturn.resume.conversation import ConversationMessage, ConversationState, aware_time
 from everturn.resume.loop import Budget, Loop, Outcome
-from everturn.resume.recorded import Recorded
-from everturn.resume.recording import Recording, enable_conversation_recording
-from everturn.resume.slices import Session
+from everturn.resume.recorded import RecordedJournal
+from everturn.resume.recording import ConversationRecording, enable_conversation_recording
+from everturn.resume.slices import EvaluationSession
 from everturn.resume.tools import Tool
 
 
 @dataclass(frozen=True)
-class Rendered:
+class RenderedPrompt:
     """A prompt as it is sent."""
 
     user: str
@@ -39,7 +39,7 @@ class Prompt(Protocol):
     def ns(self) -> str: ...
     @property
     def key(self) -> str: ...
-    def render(self) -> Rendered:
+    def render(self) -> RenderedPrompt:
         """The words. Not called when an evaluation is resumed."""
 
 
@@ -52,9 +52,9 @@ class TextPrompt:
     user: str
     system: str = ""
 
-    def render(self) -> Rendered:
+    def render(self) -> RenderedPrompt:
         """The words."""
-        return Rendered(self.user, self.system)
+        return RenderedPrompt(self.user, self.system)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Evaluates(Protocol):
         self,
         prompt: Prompt,
         *,
-        session: Session,
+        session: EvaluationSession,
         resume_from: ConversationState | None = None,
         saved: Callable[[], None] | None = None,
     ) -> PromptResponse:
@@ -95,7 +95,7 @@ class Adapter:
         self,
         prompt: Prompt,
         *,
-        session: Session,
+        session: EvaluationSession,
         resume_from: ConversationState | None = None,
         saved: Callable[[], None] | None = None,
     ) -> PromptResponse:
@@ -110,7 +110,7 @@ def evaluate(  # noqa: PLR0913 -- a face that others wrote down
     backend: Backend,
     prompt: Prompt,
     *,
-    session: Session,
+    session: EvaluationSession,
     tools: Sequence[Tool] = (),
     resume_from: ConversationState | None = None,
     saved: Callable[[], None] | None = None,
@@ -124,70 +124,74 @@ def evaluate(  # noqa: PLR0913 -- a face that others wrote down
     Raises ConversationStateMismatch for a state of another prompt, ToolIdempotencyError when a call is in doubt and its
     tool may not run again (all others have run by then), and what the backend and the asker raise.
     """
-    asked = _Asked(backend, asker) if asker is not None else backend
+    asked = _AskerBackend(backend, asker) if asker is not None else backend
     waiting = [tool.name for tool in tools if tool.approval]
     if waiting:
-        raise Usage(f"tools that need approval ({', '.join(waiting)}) need a loop that can wait; run them with Loop")
-    recording = _recording(session)
+        raise UsageError(
+            f"tools that need approval ({', '.join(waiting)}) need a loop that can wait; run them with Loop"
+        )
+    recording = _open_recording(session)
     if resume_from is None:
         rendered = prompt.render()
         if not rendered.user:
-            raise Usage(f"prompt {_name(prompt)} has no words for the user's message")
-        state = _begun(prompt, rendered, clock)
+            raise UsageError(f"prompt {_prompt_name(prompt)} has no words for the user's message")
+        state = _begin_state(prompt, rendered, clock)
     else:
-        _check(prompt, resume_from)
-        rendered, state = Rendered(""), resume_from
+        _check_prompt(prompt, resume_from)
+        rendered, state = RenderedPrompt(""), resume_from
     with session.lock:
         recording.begin(state)
-    journal = Recorded(recording, state, tools, clock, saved or _nothing)
+    journal = RecordedJournal(recording, state, tools, clock, saved or _ignore)
     loop = Loop(asked, tools, state.system_message.content, budget)
     outcome = loop.run(journal, rendered.user) if resume_from is None else loop.resume(journal)
-    return _response(backend, prompt, outcome, recording)
+    return _make_response(backend, prompt, outcome, recording)
 
 
-class _Asked:
+class _AskerBackend:
     """A backend whose every request goes through an asker."""
 
     def __init__(self, backend: Backend, asker: Asker) -> None:
         if asker.backend is not None and asker.backend is not backend:
-            raise Usage(f"the asker asks {asker.backend.name}, not {backend.name}; give the one of this backend")
+            raise UsageError(f"the asker asks {asker.backend.name}, not {backend.name}; give the one of this backend")
         self._asker = asker
         self.name, self.model, self.window = backend.name, backend.model, backend.window
         self.max_tokens, self.takes_tools = backend.max_tokens, backend.takes_tools
         self.bound, self.wire = getattr(backend, "bound", False), getattr(backend, "wire", "")
         self.body = getattr(backend, "body", None)
 
-    def stream(self, request: Request) -> Iterator[Delta]:
+    def stream(self, request: ModelRequest) -> Iterator[Delta]:
         """See `llm.Backend`."""
         return self._asker.stream(request, "evaluate")
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: ModelRequest) -> Reply:
         """See `llm.Backend`."""
         return self._asker.ask(request, "evaluate")
 
 
-def _recording(session: Session) -> Recording:
+def _open_recording(session: EvaluationSession) -> ConversationRecording:
     """Where to record: in the session where that was asked for, else nowhere anybody sees."""
     if session.slice(ConversationState) is None:
-        return Recording()
+        return ConversationRecording()
     enable_conversation_recording(session)
     recording = session.slice(ConversationState)
-    assert isinstance(recording, Recording)
+    assert isinstance(recording, ConversationRecording)
     return recording
 
 
-def _begun(prompt: Prompt, rendered: Rendered, clock: Clock) -> ConversationState:
-    when = at(clock())
+def _begin_state(prompt: Prompt, rendered: RenderedPrompt, clock: Clock) -> ConversationState:
+    when = aware_time(clock())
     system = ConversationMessage("system", rendered.system, created_at=when)
     return ConversationState(new_id(), prompt.ns, prompt.key, system, created_at=when)
 
 
-def _check(prompt: Prompt, state: ConversationState) -> None:
+def _check_prompt(prompt: Prompt, state: ConversationState) -> None:
     if (prompt.ns, prompt.key) != (state.prompt_ns, state.prompt_key):
-        raise ConversationStateMismatch(f"{state.prompt_ns}:{state.prompt_key}", _name(prompt))
+        raise ConversationStateMismatch(f"{state.prompt_ns}:{state.prompt_key}", _prompt_name(prompt))
 
 
-def _response(backend: Backend, prompt: Prompt, outcome: Outcome, recording: Recording) -> PromptResponse:
+def _make_response(
+    backend: Backend, prompt: Prompt, outcome: Outcome, recording: ConversationRecording
+) -> PromptResponse:
     state = recording.items()[-1]
     if outcome.state == "paused":
         raise ToolIdempotencyError({call.call_id: call.name for call in outcome.waiting})
@@ -197,12 +201,12 @@ def _response(backend: Backend, prompt: Prompt, outcome: Outcome, recording: Rec
         raise BadAnswer(backend.name, "the answer broke off; resume to ask again")
     if outcome.state == "over_budget":
         raise OverBudget(backend.name, "the budget of this evaluation is spent")
-    return PromptResponse(_name(prompt), outcome.text, state.evaluation_id, len(state.turns), state)
+    return PromptResponse(_prompt_name(prompt), outcome.text, state.evaluation_id, len(state.turns), state)
 
 
-def _name(prompt: Prompt) -> str:
+def _prompt_name(prompt: Prompt) -> str:
     return f"{prompt.ns}:{prompt.key}"
 
 
-def _nothing() -> None:
+def _ignore() -> None:
     """Nobody wants to know."""

@@ -9,31 +9,31 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from everturn.llm import Message
+from everturn.llm import ChatMessage
 
 
-class Turn(Struct):
+class ExchangeTurn(Struct):
     """Words of the user, and the exchanges that followed."""
 
-    prompt: list[Message]
-    exchanges: list[list[Message]]
+    prompt: list[ChatMessage]
+    exchanges: list[list[ChatMessage]]
 
 
-def turns_of(messages: Sequence[Message]) -> list[Turn]:
+def turns_of(messages: Sequence[ChatMessage]) -> list[ExchangeTurn]:
     """The turns of a history. The first has no prompt where the history begins in the middle of one.
 
     A result that belongs to no call is in none of them.
     """
-    turns = [Turn([], [])]
+    turns = [ExchangeTurn([], [])]
     waiting: set[str] = set()  # calls of the last exchange without a result yet
     for message in messages:
         if message.role != "assistant" and not is_result(message):
             waiting.clear()
             if turns[-1].exchanges:
-                turns.append(Turn([], []))
+                turns.append(ExchangeTurn([], []))
             turns[-1].prompt.append(message)
             continue
-        if _goes_on(message, turns[-1].exchanges, waiting):
+        if _continues_exchange(message, turns[-1].exchanges, waiting):
             turns[-1].exchanges[-1].append(message)
         elif message.role == "assistant":
             turns[-1].exchanges.append([message])
@@ -42,12 +42,12 @@ def turns_of(messages: Sequence[Message]) -> list[Turn]:
     return turns
 
 
-def is_result(message: Message) -> bool:
+def is_result(message: ChatMessage) -> bool:
     """Whether a message brings what tools gave back."""
     return message.role == "tool" or any(part.kind == "result" for part in message.parts)
 
 
-def _goes_on(message: Message, exchanges: list[list[Message]], waiting: set[str]) -> bool:
+def _continues_exchange(message: ChatMessage, exchanges: list[list[ChatMessage]], waiting: set[str]) -> bool:
     """Whether a message belongs to the last exchange. A result without any belongs nowhere."""
     if not exchanges:
         return False

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from everturn.llm import Part
+from everturn.llm import ChatPart
 from everturn.resume import policies
 from everturn.resume.journal import Journal
-from everturn.resume.records import Intended, Intent, Interrupt, Record, Result
+from everturn.resume.records import IntendedCall, IntentRecord, InterruptRecord, Record, ResultRecord
 from everturn.resume.tools import Tool, ToolContext
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Job:
+class CallJob:
     """A call to be run. With `intended` the journal already says that it is about to."""
 
-    part: Part
+    part: ChatPart
     of: int
     tool: Tool
     arguments: dict[str, Any]
@@ -42,16 +42,16 @@ class Job:
     intended: bool = False
 
     @property
-    def intent(self) -> Intended:
+    def intent(self) -> IntendedCall:
         """What the journal is to say before it runs."""
-        return Intended(self.part.call_id, self.part.name, self.context.attempt, self.purpose)
+        return IntendedCall(self.part.call_id, self.part.name, self.context.attempt, self.purpose)
 
 
 @dataclass(frozen=True)
-class Ending:
+class CallEnding:
     """What is to be written about a call."""
 
-    part: Part
+    part: ChatPart
     of: int
     text: str
     is_error: bool = False
@@ -59,17 +59,17 @@ class Ending:
     ms: int | None = None
 
     @property
-    def record(self) -> Result:
+    def record(self) -> ResultRecord:
         """As it is written."""
         part = self.part
-        return Result(
+        return ResultRecord(
             of=self.of, call_id=part.call_id, name=part.name, text=self.text, is_error=self.is_error,
             outcome=self.outcome, ms=self.ms,
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Limits:
+class ExecutionLimits:
     """How much at once, and how long a stopped turn waits for tools that were told to stop (seconds)."""
 
     workers: int = 8
@@ -77,8 +77,8 @@ class Limits:
 
 
 @dataclass
-class _Running:
-    job: Job
+class _RunningCall:
+    job: CallJob
     deadline: float | None
     cancel: Callable[[], None]
 
@@ -89,7 +89,7 @@ class Execution:
     def __init__(
         self,
         journal: Journal,
-        limits: Limits,
+        limits: ExecutionLimits,
         cancelled: threading.Event,
         inbox: queue.SimpleQueue[Any],
         watch: Callable[[str, Any], None],
@@ -97,9 +97,9 @@ class Execution:
         self._journal, self._limits, self._cancelled, self._inbox, self._watch = (
             journal, limits, cancelled, inbox, watch,
         )  # fmt: skip
-        self._running: dict[str, _Running] = {}
+        self._running: dict[str, _RunningCall] = {}
 
-    def run(self, jobs: Iterable[Job], finished: Iterable[Ending] = ()) -> None:
+    def run(self, jobs: Iterable[CallJob], finished: Iterable[CallEnding] = ()) -> None:
         """Run them all; `finished` are results that are known without running anything."""
         try:
             self._run(deque(jobs), list(finished))
@@ -108,9 +108,9 @@ class Execution:
                 running.cancel()
             raise
 
-    def _run(self, waiting: deque[Job], done: list[Ending]) -> None:
+    def _run(self, waiting: deque[CallJob], done: list[CallEnding]) -> None:
         while (waiting or self._running) and not self._cancelled.is_set():
-            ready = self._next(waiting)
+            ready = self._take_ready(waiting)
             self._write(done, ready)
             for job in ready:
                 self._start(job)
@@ -121,9 +121,9 @@ class Execution:
             self._write(done, [])
 
     # starting -----------------------------------------------------------------------------------------------------
-    def _next(self, waiting: deque[Job]) -> list[Job]:
+    def _take_ready(self, waiting: deque[CallJob]) -> list[CallJob]:
         """Take those out that may run now. One that must be alone waits for the others, and they for it."""
-        ready: list[Job] = []
+        ready: list[CallJob] = []
         busy = [running.job for running in self._running.values()]
         while waiting and len(busy) < self._limits.workers:
             if busy and (waiting[0].tool.alone or busy[-1].tool.alone):
@@ -132,26 +132,26 @@ class Execution:
             ready.append(waiting.popleft())
         return ready
 
-    def _start(self, job: Job) -> None:
-        work = _Work(job, self._inbox)
+    def _start(self, job: CallJob) -> None:
+        work = _CallThread(job, self._inbox)
         limit = job.tool.timeout
         deadline = time.monotonic() + limit if limit is not None else None
-        self._running[job.part.call_id] = _Running(job, deadline, work.cancel)
+        self._running[job.part.call_id] = _RunningCall(job, deadline, work.cancel)
         self._watch("started", job.part)
         threading.Thread(target=work.run, name=f"call {job.part.name}", daemon=True).start()
 
     # waiting ------------------------------------------------------------------------------------------------------
-    def _wait(self) -> list[Ending]:
+    def _wait(self) -> list[CallEnding]:
         """What has ended, or whose time is up: at least one, unless somebody wants us to look up."""
         self._journal.renew()
-        endings = self._drain(self._patience())
+        endings = self._drain(self._wait_seconds())
         now = time.monotonic()
         for running in list(self._running.values()):
             if running.deadline is not None and running.deadline <= now:
                 endings.append(self._give_up(running))
         return endings
 
-    def _drain(self, patience: float) -> list[Ending]:
+    def _drain(self, patience: float) -> list[CallEnding]:
         endings = []
         try:
             item = self._inbox.get(timeout=max(patience, 0))
@@ -162,21 +162,21 @@ class Execution:
         except queue.Empty:
             return endings
 
-    def _patience(self) -> float:
+    def _wait_seconds(self) -> float:
         """Until the next deadline, or until the lease must be renewed."""
         now = time.monotonic()
         deadlines = [one.deadline - now for one in self._running.values() if one.deadline is not None]
         return min([*deadlines, self._journal.ttl / 3000])
 
-    def _give_up(self, running: _Running) -> Ending:
+    def _give_up(self, running: _RunningCall) -> CallEnding:
         job = running.job
         self._running.pop(job.part.call_id)
         running.cancel()
         limit = job.tool.timeout or 0
-        return Ending(job.part, job.of, policies.timed_out(limit), True, "timeout", round(limit * 1000))
+        return CallEnding(job.part, job.of, policies.timed_out_result(limit), True, "timeout", round(limit * 1000))
 
     # stopping -----------------------------------------------------------------------------------------------------
-    def _stop(self, waiting: Iterable[Job], done: list[Ending]) -> None:
+    def _stop(self, waiting: Iterable[CallJob], done: list[CallEnding]) -> None:
         """Tell those that run, wait a little for what they say, and write the truth about the rest."""
         for running in self._running.values():
             running.cancel()
@@ -184,17 +184,17 @@ class Execution:
         while self._running and time.monotonic() < end:
             done += self._drain(end - time.monotonic())
         for running in self._running.values():
-            done.append(Ending(running.job.part, running.job.of, policies.INTERRUPTED, True, "interrupted"))
+            done.append(CallEnding(running.job.part, running.job.of, policies.INTERRUPTED, True, "interrupted"))
         self._running.clear()
-        done += [Ending(job.part, job.of, policies.NOT_STARTED, True, "not_started") for job in waiting]
-        self._write(done, [], Interrupt(text="the human stopped the turn"))
+        done += [CallEnding(job.part, job.of, policies.NOT_STARTED, True, "not_started") for job in waiting]
+        self._write(done, [], InterruptRecord(text="the human stopped the turn"))
 
-    def _write(self, done: list[Ending], ready: list[Job], *more: Record) -> None:
+    def _write(self, done: list[CallEnding], ready: list[CallJob], *more: Record) -> None:
         """Results and the intents of what takes their place, in one transaction."""
         written: list[Record] = [ending.record for ending in done]
         intended = tuple(job.intent for job in ready if not job.intended)
         if intended:
-            written.append(Intent(of=ready[0].of, calls=intended))
+            written.append(IntentRecord(of=ready[0].of, calls=intended))
         written += more
         if written:
             self._journal.write(*written)
@@ -202,17 +202,17 @@ class Execution:
             self._watch("finished", ending)
 
 
-class _Work:
+class _CallThread:
     """One call in its own thread."""
 
-    def __init__(self, job: Job, inbox: queue.SimpleQueue[Any]) -> None:
+    def __init__(self, job: CallJob, inbox: queue.SimpleQueue[Any]) -> None:
         self._job, self._inbox = job, inbox
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
 
     def run(self) -> None:
         job, begun = self._job, time.monotonic()
-        ending = self._ending()
+        ending = self._run_call()
         ms = round((time.monotonic() - begun) * 1000)
         self._inbox.put(replace(ending, ms=ms if job.purpose == "run" else None))
 
@@ -226,32 +226,32 @@ class _Work:
             except RuntimeError:  # it has ended meanwhile
                 pass
 
-    def _ending(self) -> Ending:
+    def _run_call(self) -> CallEnding:
         import asyncio
 
         job = self._job
         if job.purpose == "compensate":
-            return self._compensated()
+            return self._compensate()
         try:
             given = {job.tool.context: job.context} if job.tool.context else {}
-            value = self._awaited(job.tool.fn(**job.arguments, **given))
+            value = self._await_value(job.tool.fn(**job.arguments, **given))
         except asyncio.CancelledError:
-            return Ending(job.part, job.of, policies.INTERRUPTED, True, "interrupted")
+            return CallEnding(job.part, job.of, policies.INTERRUPTED, True, "interrupted")
         except BaseException as failure:  # whatever a tool raises is its answer
-            return Ending(job.part, job.of, _said(failure), True, "error")
-        return Ending(job.part, job.of, shown(value))
+            return CallEnding(job.part, job.of, _failure_text(failure), True, "error")
+        return CallEnding(job.part, job.of, show_result(value))
 
-    def _compensated(self) -> Ending:
+    def _compensate(self) -> CallEnding:
         job = self._job
         assert job.tool.compensate is not None
         try:
-            said = self._awaited(job.tool.compensate(job.context, job.arguments))
+            said = self._await_value(job.tool.compensate(job.context, job.arguments))
         except BaseException as failure:
-            text = f"{policies.IN_DOUBT} Undoing it was tried and failed: {_said(failure)}"
-            return Ending(job.part, job.of, text, True, "in_doubt")
-        return Ending(job.part, job.of, f"{policies.COMPENSATED} {said or ''}".strip(), True, "compensated")
+            text = f"{policies.IN_DOUBT} Undoing it was tried and failed: {_failure_text(failure)}"
+            return CallEnding(job.part, job.of, text, True, "in_doubt")
+        return CallEnding(job.part, job.of, f"{policies.COMPENSATED} {said or ''}".strip(), True, "compensated")
 
-    def _awaited(self, value: Any) -> Any:
+    def _await_value(self, value: Any) -> Any:
         if not inspect.isawaitable(value):
             return value
         import asyncio
@@ -265,7 +265,7 @@ class _Work:
         return asyncio.run(waiting())
 
 
-def shown(value: Any) -> str:
+def show_result(value: Any) -> str:
     """What a tool gave back, as text for the model."""
     if isinstance(value, str):
         return value
@@ -277,5 +277,5 @@ def shown(value: Any) -> str:
         return str(value)
 
 
-def _said(failure: BaseException) -> str:
+def _failure_text(failure: BaseException) -> str:
     return f"{type(failure).__name__}: {failure}"

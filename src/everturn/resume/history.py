@@ -27,16 +27,16 @@ INTERRUPTED = (
     "Interrupted: the session broke off and no result of this call was recorded. It may or may not have taken effect, "
     "wholly or in part. Find out what happened before doing it again."
 )
-_STRAY = "[Output of a tool call that is not on record]\n"
-_STOPPED = "[Request interrupted by the user]"
-_COMPACTED = (
+_STRAY_RESULT = "[Output of a tool call that is not on record]\n"
+_INTERRUPT_TEXT = "[Request interrupted by the user]"
+_COMPACTION_TEXT = (
     "[The conversation before this point was compacted. This is the summary that took its place; the whole of it is in the "
     "everturn archive, session {session}.]\n\n"
 )
-_FITS = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 #: What is told besides the words of humans, agents and models.
-_TOLD = ("notification", "output", "interrupt")
+_TOLD_KINDS = ("notification", "output", "interrupt")
 
 _Pair = tuple[MessageRow, Message]
 
@@ -72,15 +72,15 @@ class History(Struct, frozen=True):
         return found
 
 
-def history(
+def read_history(
     store: Store, sources: Sources, session: Session, upto: int | None = None, keep_thoughts: bool = False
 ) -> History:
     """The conversation up to turn `upto` (from 0, included; None = all of it)."""
     last = None if upto is None else store.turns(session.id, upto, upto)[0].last_seq
-    pairs, taken_back = _standing(read_messages(store, sources, session, 0, last))
-    first = _boundary(pairs)
-    calls = _calls(store.calls(session.id), {row.seq: message for row, message in pairs})
-    gathering = _Gathering(session, calls, keep_thoughts)
+    pairs, taken_back = _drop_taken_back(read_messages(store, sources, session, 0, last))
+    first = _find_boundary(pairs)
+    calls = _pair_calls(store.calls(session.id), {row.seq: message for row, message in pairs})
+    gathering = _HistoryBuilder(session, calls, keep_thoughts)
     for row, message in pairs[first:]:
         gathering.take(row, message)
     if taken_back:
@@ -88,19 +88,19 @@ def history(
     return gathering.done(first)
 
 
-def _standing(pairs: Iterable[_Pair]) -> tuple[list[_Pair], int]:
+def _drop_taken_back(pairs: Iterable[_Pair]) -> tuple[list[_Pair], int]:
     """Those that the human did not take back, and how many others there were."""
     kept: list[_Pair] = []
     gone = 0
     for pair in pairs:
-        place = _taken_back_from(kept, pair[1])
+        place = _find_taken_back(kept, pair[1])
         gone += len(kept) - place
         del kept[place:]
         kept.append(pair)
     return kept, gone
 
 
-def _taken_back_from(kept: list[_Pair], message: Message) -> int:
+def _find_taken_back(kept: list[_Pair], message: Message) -> int:
     """Where what is taken back begins: some turns ago, at a message, or behind the one that this goes on from."""
     end, wanted = len(kept), message.takes_back or message.follows
     if not wanted:
@@ -118,7 +118,7 @@ def _taken_back_from(kept: list[_Pair], message: Message) -> int:
     return first if isinstance(wanted, int) else end
 
 
-def _boundary(pairs: list[_Pair]) -> int:
+def _find_boundary(pairs: list[_Pair]) -> int:
     """Where what the agent sees begins: at the last mark of a compaction with words."""
     for place in range(len(pairs) - 1, -1, -1):
         row, message = pairs[place]
@@ -132,40 +132,40 @@ def _is_boundary(row: MessageRow) -> bool:
     return row.kind == "compaction" or (row.kind == "summary" and row.role in ("user", "assistant"))
 
 
-class _Paired(Struct):
+class _PairedCall(Struct):
     """A call, the id it gets and what it gave back."""
 
     call_id: str
     result: Block | None = None
 
 
-def _calls(rows: list[Call], messages: dict[int, Message]) -> dict[tuple[int, int], _Paired]:
+def _pair_calls(rows: list[Call], messages: dict[int, Message]) -> dict[tuple[int, int], _PairedCall]:
     """By message and block: each call with an id of its own."""
-    found: dict[tuple[int, int], _Paired] = {}
+    found: dict[tuple[int, int], _PairedCall] = {}
     taken: set[str] = set()
     for row in rows:
         if row.status == "orphan":
             continue
         answer = messages.get(row.result_seq) if row.result_seq is not None else None
         name, number = row.call_id, 0
-        while name in taken or not _FITS.fullmatch(name):
+        while name in taken or not _CALL_ID.fullmatch(name):
             name = f"call_{blake2b(f'{row.call_id} {number}'.encode('utf-8', 'replace'), digest_size=12).hexdigest()}"
             number += 1
         taken.add(name)
-        found[row.seq, row.idx] = _Paired(name, _result(answer, row) if answer is not None else None)
+        found[row.seq, row.idx] = _PairedCall(name, _find_result(answer, row) if answer is not None else None)
     return found
 
 
-def _result(answer: Message, row: Call) -> Block | None:
+def _find_result(answer: Message, row: Call) -> Block | None:
     """What a call gave back. One that stands in the same record may go by an id that only its place in the file gives."""
     beside = answer.blocks[row.idx + 1 : row.idx + 2] if row.result_seq == row.seq else ()
     return result_block(answer, row) or next((block for block in beside if block.result is not None), None)
 
 
-class _Gathering:
+class _HistoryBuilder:
     """Puts messages together as they are read."""
 
-    def __init__(self, session: Session, calls: dict[tuple[int, int], _Paired], keep_thoughts: bool) -> None:
+    def __init__(self, session: Session, calls: dict[tuple[int, int], _PairedCall], keep_thoughts: bool) -> None:
         self._session, self._calls, self._keeps = session, calls, keep_thoughts
         self._paired = {id(one.result) for one in calls.values()}
         self._made: list[Message] = []
@@ -177,15 +177,15 @@ class _Gathering:
     def take(self, row: MessageRow, message: Message) -> None:
         """One message, in the order of the records."""
         if _is_boundary(row) and _summary(message) and not self._made:
-            self._begin(message)
+            self._add_summary(message)
         elif (row.origin == "model" and message.kind == "text") or any(block.call for block in message.blocks):
-            self._answer(row, message)
-        elif row.origin in ("human", "agent") or message.kind in _TOLD:
+            self._add_answer(row, message)
+        elif row.origin in ("human", "agent") or message.kind in _TOLD_KINDS:
             self._prompt(row, message)
         else:
-            self._strays(row, message)
+            self._add_strays(row, message)
             if any(block.text and block.result is None for block in message.blocks):
-                self.left[_LEFT.get(message.kind, "context")] += 1
+                self.left[_LEFT_OUT_KINDS.get(message.kind, "context")] += 1
 
     def done(self, compacted: int) -> History:
         """All of it."""
@@ -196,20 +196,20 @@ class _Gathering:
                 made.append(Message("tool", "tool", "result", message.at, blocks=tuple(results)))
         return History(made, dict(self.left), self._answered, compacted)
 
-    def _begin(self, message: Message) -> None:
-        text = _COMPACTED.format(session=self._session.native_id) + _summary(message)
+    def _add_summary(self, message: Message) -> None:
+        text = _COMPACTION_TEXT.format(session=self._session.native_id) + _summary(message)
         self._made.append(Message("user", "injected", "summary", message.at, blocks=(Block("text", text),)))
 
     def _prompt(self, row: MessageRow, message: Message) -> None:
         blocks = [one for one in message.blocks if one.kind in ("text", "image", "document", "unknown")]
-        kept = tuple(one for block in blocks for one in self._said(block))
+        kept = tuple(one for block in blocks for one in self._prompt_blocks(block))
         if message.kind == "interrupt" and not kept:
-            kept = (Block("text", _STOPPED),)
+            kept = (Block("text", _INTERRUPT_TEXT),)
         if kept:
             self._made.append(Message("user", row.origin, message.kind, row.at, "", message.native_id, blocks=kept))
-        self._strays(row, message)
+        self._add_strays(row, message)
 
-    def _said(self, block: Block) -> Iterator[Block]:
+    def _prompt_blocks(self, block: Block) -> Iterator[Block]:
         if block.kind == "image":
             if any(one is not None for one in pictures(block)):
                 yield block
@@ -219,32 +219,32 @@ class _Gathering:
         elif block.text.strip():
             yield Block("text", block.text)
 
-    def _answer(self, row: MessageRow, message: Message) -> None:
+    def _add_answer(self, row: MessageRow, message: Message) -> None:
         blocks: list[Block] = []
         results: list[Block] = []
         for place, block in enumerate(message.blocks):
             if block.call is not None:
-                made, result = self._called(self._calls.get((row.seq, place)), block, block.call)
+                made, result = self._call_blocks(self._calls.get((row.seq, place)), block, block.call)
                 blocks.append(made)
                 results.append(result)
             elif block.kind == "image" and results:  # stands behind the result it belongs to
-                results[-1] = _with_image(results[-1], block)
+                results[-1] = _add_image(results[-1], block)
             elif block.kind == "thinking":
-                blocks += self._thought(block)
+                blocks += self._thought_blocks(block)
             elif block.kind != "result":
-                blocks += self._answered_with(block)
+                blocks += self._answer_blocks(block)
         if blocks:
-            self._put(row, message, blocks, results)
-        self._strays(row, message)
+            self._put_answer(row, message, blocks, results)
+        self._add_strays(row, message)
 
-    def _answered_with(self, block: Block) -> Iterator[Block]:
+    def _answer_blocks(self, block: Block) -> Iterator[Block]:
         """Words only: no agent takes an image for something that its model has said."""
         if block.kind in ("image", "document"):
             self.left["images"] += 1
         elif block.text.strip():
             yield Block("text", block.text)
 
-    def _put(self, row: MessageRow, message: Message, blocks: list[Block], results: list[Block]) -> None:
+    def _put_answer(self, row: MessageRow, message: Message, blocks: list[Block], results: list[Block]) -> None:
         """What belongs to one response of the model is one answer, also where other records stand between its parts."""
         place = self._open.get(row.step, -1) if row.step >= 0 else -1
         if place < 0:
@@ -256,35 +256,35 @@ class _Gathering:
             self._made[place] = replace(self._made[place], blocks=(*self._made[place].blocks, *blocks))
         self._results.setdefault(place, []).extend(results)
 
-    def _called(self, paired: _Paired | None, block: Block, start: CallStart) -> tuple[Block, Block]:
-        paired = paired or _Paired(start.call_id or "call")
+    def _call_blocks(self, paired: _PairedCall | None, block: Block, start: CallStart) -> tuple[Block, Block]:
+        paired = paired or _PairedCall(start.call_id or "call")
         call = replace(block, call=replace(start, call_id=paired.call_id))
         if paired.result is None or paired.result.result is None:
             self._answered += 1
             return call, Block("result", INTERRUPTED, result=CallEnd(paired.call_id, True, "interrupted"))
         return call, replace(paired.result, result=replace(paired.result.result, call_id=paired.call_id))
 
-    def _thought(self, block: Block) -> list[Block]:
+    def _thought_blocks(self, block: Block) -> list[Block]:
         if self._keeps and isinstance(block.data, dict):
             return [block]
         self.left["thoughts"] += 1
         return []
 
-    def _strays(self, row: MessageRow, message: Message) -> None:
+    def _add_strays(self, row: MessageRow, message: Message) -> None:
         """Results whose call is not on record: their words go over as words."""
         for block in message.blocks:
             if block.result is not None and block.text and id(block) not in self._paired:
                 self._made.append(
-                    Message("user", "tool", "output", row.at, blocks=(Block("text", _STRAY + block.text),))
+                    Message("user", "tool", "output", row.at, blocks=(Block("text", _STRAY_RESULT + block.text),))
                 )
 
 
-def _with_image(result: Block, image: Block) -> Block:
+def _add_image(result: Block, image: Block) -> Block:
     held = result.data.get("content", []) if isinstance(result.data, dict) else []
     return replace(result, data={"content": [*(held if isinstance(held, list) else []), image.data]})
 
 
-_LEFT = {"notice": "notices", "unknown": "unknown"}
+_LEFT_OUT_KINDS = {"notice": "notices", "unknown": "unknown"}
 
 
 def _summary(message: Message) -> str:

@@ -19,17 +19,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from everturn.clock import Clock, new_id, now
-from everturn.errors import Busy, Conflict, EverturnError, UnknownSession, Usage
-from everturn.llm import Part, Reply, Tool
+from everturn.errors import Busy, Conflict, EverturnError, UnknownSession, UsageError
+from everturn.llm import ChatPart, Reply, ToolSpec
 from everturn.resume import leases, records
-from everturn.resume.appending import AGENT, End, Place, path_of, place_of
+from everturn.resume.appending import AGENT, JournalEnd, JournalPlace, path_of, place_of
 from everturn.resume.groupcommit import GroupCommit
-from everturn.resume.leases import TTL_MS, Holder
-from everturn.resume.past import Past
-from everturn.resume.records import Decision, Intended, Intent, Pause, Record, Result, Sent
+from everturn.resume.leases import TTL_MS, LeaseHolder
+from everturn.resume.past import JournalState
+from everturn.resume.records import (
+    DecisionRecord,
+    IntendedCall,
+    IntentRecord,
+    PauseRecord,
+    Record,
+    RequestRecord,
+    ResultRecord,
+)
 from everturn.store import Store, open_store
 
-__all__ = ["AGENT", "LAST", "About", "Journal", "Place", "open_archive", "path_of"]
+__all__ = ["AGENT", "LAST", "Journal", "JournalAbout", "JournalPlace", "open_archive", "path_of"]
 
 DURABILITIES = ("power", "process")
 
@@ -40,7 +48,7 @@ _TRIES = 5
 
 
 @dataclass(frozen=True)
-class About:
+class JournalAbout:
     """What a new session is about. Of an existing one only `machine` is looked at: who takes it up."""
 
     machine: str = ""
@@ -57,7 +65,7 @@ class About:
 def open_archive(url: str, durability: str = "power") -> Store:
     """A connection for a journal; see above for what survives what."""
     if durability not in DURABILITIES:
-        raise Usage(f"durability {durability!r} is not offered; say {' or '.join(DURABILITIES)}")
+        raise UsageError(f"durability {durability!r} is not offered; say {' or '.join(DURABILITIES)}")
     return open_store(url, durable=durability == "power")
 
 
@@ -67,10 +75,12 @@ class Journal:
     The store belongs to the journal while it is open: use it elsewhere only inside `with journal.alone:`.
     """
 
-    def __init__(self, store: Store, past: Past, place: Place, about: About, clock: Clock, ttl: int) -> None:
+    def __init__(
+        self, store: Store, past: JournalState, place: JournalPlace, about: JournalAbout, clock: Clock, ttl: int
+    ) -> None:
         self.store, self.past, self.clock, self.ttl = store, past, clock, ttl
         self.session = past.session
-        self._end = End(store, self.session, place, (about.machine, about.owner), clock)
+        self._end = JournalEnd(store, self.session, place, (about.machine, about.owner), clock)
         self._group: GroupCommit[Sequence[Record]] = GroupCommit(self._commit)
         self.alone = self._group.turn
         self._renew_at = 0
@@ -87,8 +97,8 @@ class Journal:
         cls,
         store: Store,
         session: str = "",
-        about: About = About(),  # noqa: B008 -- frozen
-        holder: Holder | None = None,
+        about: JournalAbout = JournalAbout(),  # noqa: B008 -- frozen
+        holder: LeaseHolder | None = None,
         clock: Clock = now,
         ttl: int = TTL_MS,
         force: bool = False,
@@ -116,16 +126,16 @@ class Journal:
         return place_of(store, session, "").file is not None
 
     @classmethod
-    def _look(cls, store: Store, session: str, about: About, clock: Clock, ttl: int) -> Journal:
-        journal = cls(store, Past(session), place_of(store, session, about.machine), about, clock, ttl)
+    def _look(cls, store: Store, session: str, about: JournalAbout, clock: Clock, ttl: int) -> Journal:
+        journal = cls(store, JournalState(session), place_of(store, session, about.machine), about, clock, ttl)
         lines = journal._end.whole().splitlines()
         for raw in lines:
             if raw.strip():  # blank where something was forgotten
-                journal.past.take(records.parse(raw, session))
+                journal.past.take(records.parse_record(raw, session))
         journal.past.count = len(lines)
         return journal
 
-    def _take_lease(self, about: About, holder: Holder, force: bool) -> None:
+    def _take_lease(self, about: JournalAbout, holder: LeaseHolder, force: bool) -> None:
         with self.alone:
             at = self.clock()
             with self.store.write():
@@ -133,10 +143,10 @@ class Journal:
                     raise Conflict(
                         f"session {self.session}"
                     )  # another machine, whose file has another place, was first
-                token = leases.take(self.store, self.session, holder, at, at + self.ttl, force)
-                record: Record = records.Lease(token=token, holder=str(holder))
+                token = leases.take_lease(self.store, self.session, holder, at, at + self.ttl, force)
+                record: Record = records.LeaseRecord(token=token, holder=str(holder))
                 if self._end.is_new:
-                    record = records.Session(
+                    record = records.SessionRecord(
                         journal=records.FORMAT, id=self.session, workspace=about.workspace, model=about.model, client=about.client,
                         title=about.title, parent=about.parent, relation=about.relation, also=about.also, token=token,
                         holder=str(holder),
@@ -149,8 +159,8 @@ class Journal:
         at = self.clock()
         if at < self._renew_at:
             return
-        with self.alone, self._breaking(), self.store.write():
-            leases.renew(self.store, self.session, self.past.token, at, at + self.ttl)
+        with self.alone, self._break_on_failure(), self.store.write():
+            leases.renew_lease(self.store, self.session, self.past.token, at, at + self.ttl)
         self._renew_at = at + self.ttl // 3
 
     def close(self) -> None:
@@ -159,12 +169,12 @@ class Journal:
             if self._released:
                 return
             if not self._closed and self._end.has_unread:
-                with suppress(EverturnError), self._breaking():
+                with suppress(EverturnError), self._break_on_failure():
                     self._end.append(b"")
             self._closed, self._released = self._closed or "it was closed", True
             # Where it is not ours any more, or cannot be written, it runs out by itself.
             with suppress(EverturnError), self.store.write():
-                leases.renew(self.store, self.session, self.past.token, self.clock(), 0)
+                leases.renew_lease(self.store, self.session, self.past.token, self.clock(), 0)
 
     def __enter__(self) -> Journal:
         return self
@@ -177,53 +187,53 @@ class Journal:
         """Write records together. All others go through this."""
         self._group.submit(many)
 
-    def setup(self, system: str, tools: Sequence[Tool] = ()) -> None:
+    def setup(self, system: str, tools: Sequence[ToolSpec] = ()) -> None:
         """The system prompt and the tools from here on; nothing is written when they are the same as before."""
         if (system, tuple(tools)) != (self.past.system, self.past.tools):
-            self.write(records.Setup(system=system, tools=tuple(tools)))
+            self.write(records.SetupRecord(system=system, tools=tuple(tools)))
 
-    def accept(self, prompt: str | Sequence[Part]) -> None:
+    def accept(self, prompt: str | Sequence[ChatPart]) -> None:
         """A message of the human. Raises Usage while calls of the last response have no result."""
-        parts = (Part("text", prompt),) if isinstance(prompt, str) else tuple(prompt)
-        self.write(records.User(parts=parts))
+        parts = (ChatPart("text", prompt),) if isinstance(prompt, str) else tuple(prompt)
+        self.write(records.UserRecord(parts=parts))
 
     def response(
         self,
         reply: Reply,
-        intend: Sequence[Intended] = (),
+        intend: Sequence[IntendedCall] = (),
         wait: Sequence[str] = (),
-        sent: Sent | None = None,
+        sent: RequestRecord | None = None,
     ) -> None:
         """A response of the model, with the calls that are begun at once and those that wait for approval."""
         strange = {one.call_id for one in intend}.union(wait) - {part.call_id for part in reply.calls}
         if strange:
-            raise Usage(f"the response has no call {', '.join(sorted(strange))}")
-        more: list[Record] = [Intent(of=LAST, calls=tuple(intend))] if intend else []
+            raise UsageError(f"the response has no call {', '.join(sorted(strange))}")
+        more: list[Record] = [IntentRecord(of=LAST, calls=tuple(intend))] if intend else []
         if wait:
-            more.append(Pause(of=LAST, why="approval", calls=tuple(wait)))
-        self.write(records.Response(reply=reply, sent=sent), *more)
+            more.append(PauseRecord(of=LAST, why="approval", calls=tuple(wait)))
+        self.write(records.ResponseRecord(reply=reply, sent=sent), *more)
 
-    def intend(self, calls: Sequence[Intended]) -> None:
+    def intend(self, calls: Sequence[IntendedCall]) -> None:
         """These calls of the last response are about to run."""
-        self.write(Intent(of=LAST, calls=tuple(calls)))
+        self.write(IntentRecord(of=LAST, calls=tuple(calls)))
 
     def result(
         self, call_id: str, text: str, is_error: bool = False, outcome: str = "ok", ms: int | None = None
     ) -> None:
         """What a call of the last response gave. Raises Conflict when it has a result already."""
-        self.write(Result(of=LAST, call_id=call_id, text=text, is_error=is_error, outcome=outcome, ms=ms))
+        self.write(ResultRecord(of=LAST, call_id=call_id, text=text, is_error=is_error, outcome=outcome, ms=ms))
 
     def approve(self, call_id: str, by: str = "") -> None:
         """Let a call that waits run; one in doubt, run again."""
-        self.write(Decision(of=LAST, call_id=call_id, verdict="approve", by=by))
+        self.write(DecisionRecord(of=LAST, call_id=call_id, verdict="approve", by=by))
 
     def deny(self, call_id: str, text: str = "", by: str = "") -> None:
         """A call that waits is not to run; one in doubt, not again."""
-        self.write(Decision(of=LAST, call_id=call_id, verdict="deny", text=text, by=by))
+        self.write(DecisionRecord(of=LAST, call_id=call_id, verdict="deny", text=text, by=by))
 
     def settle(self, call_id: str, text: str, by: str = "") -> None:
         """Say what became of a call in doubt, so that it need not run again."""
-        self.write(Decision(of=LAST, call_id=call_id, verdict="settle", text=text, by=by))
+        self.write(DecisionRecord(of=LAST, call_id=call_id, verdict="settle", text=text, by=by))
 
     def inject(self, text: str, why: str) -> None:
         """Words that a program puts into the conversation here. The model gets them; nobody is said to have typed them."""
@@ -231,11 +241,11 @@ class Journal:
 
     def note(self, text: str, kind: str = "", data: Any = None) -> None:
         """Something to be kept beside the conversation."""
-        self.write(records.Note(kind=kind, text=text, data=data))
+        self.write(records.NoteRecord(kind=kind, text=text, data=data))
 
     def state(self, kind: str, data: Any) -> None:
         """The state of a program that runs on this journal; `past.states` has the last of each kind."""
-        self.write(records.State(kind=kind, data=data))
+        self.write(records.StateRecord(kind=kind, data=data))
 
     # writing ----------------------------------------------------------------------------------------------------------
     def _commit(self, batch: Sequence[Sequence[Record]]) -> list[Exception | None]:
@@ -246,7 +256,7 @@ class Journal:
         staged: set[tuple[int, str]] = set()
         for item in batch:
             try:
-                numbered = self._numbered(item, len(taken))
+                numbered = self._number_records(item, len(taken))
                 for record in numbered:
                     self.past.check(record, staged)
             except EverturnError as refusal:
@@ -255,19 +265,19 @@ class Journal:
                 refused.append(None)
                 taken += numbered
         if taken:
-            with self._breaking():
-                self._end.append(b"".join(map(records.line, taken)))
+            with self._break_on_failure():
+                self._end.append(b"".join(map(records.record_line, taken)))
             for record in taken:
                 self.past.take(record)
         return refused
 
-    def _numbered(self, item: Sequence[Record], before: int) -> list[Record]:
+    def _number_records(self, item: Sequence[Record], before: int) -> list[Record]:
         response, at = self.past.response, self.clock()
         for n, record in enumerate(item, self.past.count + before):
             record.n, record.at = n, record.at or at
-            if isinstance(record, records.Response):
+            if isinstance(record, records.ResponseRecord):
                 response = n
-            elif isinstance(record, Intent | Pause | Result | Decision) and record.of == LAST:
+            elif isinstance(record, IntentRecord | PauseRecord | ResultRecord | DecisionRecord) and record.of == LAST:
                 record.of = response
         return list(item)
 
@@ -277,11 +287,11 @@ class Journal:
                 f"the journal of session {self.session} cannot be written: {self._closed}; open it again"
             )
 
-    def _breaking(self) -> _Breaking:
-        return _Breaking(self)
+    def _break_on_failure(self) -> _BreakOnFailure:
+        return _BreakOnFailure(self)
 
 
-class _Breaking:
+class _BreakOnFailure:
     """Whatever goes wrong inside, the journal is not written again: only the archive knows now what is in it."""
 
     def __init__(self, journal: Journal) -> None:

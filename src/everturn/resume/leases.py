@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from everturn.clock import new_id
 from everturn.errors import Busy, Conflict
-from everturn.model.archive import Kept
+from everturn.model.archive import KeptRow
 from everturn.store import Store
 
 KIND = "lease"
@@ -28,7 +28,7 @@ TTL_MS = 60_000
 
 
 @dataclass(frozen=True)
-class Holder:
+class LeaseHolder:
     """Who runs a session: a process, and a name that no other has."""
 
     machine: str = ""
@@ -53,39 +53,39 @@ class Lease(Struct):
     where: str = ""
 
 
-def this_process(machine: str = "") -> Holder:
+def this_process(machine: str = "") -> LeaseHolder:
     """The process we are."""
-    return Holder(machine, os.getpid(), _started(os.getpid()), new_id()[:12], _where())
+    return LeaseHolder(machine, os.getpid(), _process_start(os.getpid()), new_id()[:12], _boot_id())
 
 
-def current(store: Store, session: str) -> Lease:
+def current_lease(store: Store, session: str) -> Lease:
     """The lease of a session; one that nobody holds when there is none."""
     rows = [row for row in store.kept(KIND, session) if row.agent == AGENT]
     return msgspec.json.decode(rows[0].value, type=Lease) if rows else Lease()
 
 
-def take(store: Store, session: str, holder: Holder, now: int, until: int, force: bool = False) -> int:
+def take_lease(store: Store, session: str, holder: LeaseHolder, now: int, until: int, force: bool = False) -> int:
     """Inside a write transaction: the new token. Raises Busy when somebody else holds it."""
-    held = current(store, session)
+    held = current_lease(store, session)
     if held.until > now and held.name != holder.name and not force and not is_gone(held, holder):
         raise Busy(f"session {session}")
     new = Lease(
         held.token + 1, holder.machine, holder.pid, holder.started, holder.name, until, holder.where
     )  # fmt: skip
-    _keep(store, session, new, now)
+    _keep_lease(store, session, new, now)
     return new.token
 
 
-def renew(store: Store, session: str, token: int, now: int, until: int) -> None:
+def renew_lease(store: Store, session: str, token: int, now: int, until: int) -> None:
     """Inside a write transaction. Raises Conflict when it has changed hands. `until` in the past gives it up."""
-    held = current(store, session)
+    held = current_lease(store, session)
     if held.token != token:
         raise Conflict(f"session {session}")
     held.until = until
-    _keep(store, session, held, now)
+    _keep_lease(store, session, held, now)
 
 
-def is_gone(held: Lease, holder: Holder) -> bool:
+def is_gone(held: Lease, holder: LeaseHolder) -> bool:
     """Is it sure that the process is dead? Only a process of the same system can be asked for."""
     if (held.machine, held.where) != (holder.machine, holder.where) or not held.pid or os.name == "nt":
         return False
@@ -95,14 +95,14 @@ def is_gone(held: Lease, holder: Holder) -> bool:
         return True
     except OSError:
         return False
-    return bool(held.started) and _started(held.pid) not in ("", held.started)
+    return bool(held.started) and _process_start(held.pid) not in ("", held.started)
 
 
-def _keep(store: Store, session: str, lease: Lease, now: int) -> None:
-    store.keep(Kept(KIND, AGENT, session, "", msgspec.json.encode(lease).decode(), now))
+def _keep_lease(store: Store, session: str, lease: Lease, now: int) -> None:
+    store.keep(KeptRow(KIND, AGENT, session, "", msgspec.json.encode(lease).decode(), now))
 
 
-def _started(pid: int) -> str:
+def _process_start(pid: int) -> str:
     """When a process began, in the system's own count; "" where it does not tell. A zombie has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
@@ -111,7 +111,7 @@ def _started(pid: int) -> str:
     return "ended" if fields[:1] == ["Z"] else fields[19] if len(fields) > 19 else ""
 
 
-def _where() -> str:
+def _boot_id() -> str:
     """One boot of one system, and the processes in it that see each other; "" where it does not tell."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()

@@ -25,16 +25,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from everturn.llm import Backend, Delta, Part, Reply, Request, Usage
+from everturn.llm import Backend, ChatPart, Delta, ModelRequest, Reply, ReplyTokens
 from everturn.llm.repair import NO_RECORD
 from everturn.resume import records
-from everturn.resume.asking import ask
-from everturn.resume.execution import Execution, Limits
+from everturn.resume.asking import ask_model
+from everturn.resume.execution import Execution, ExecutionLimits
 from everturn.resume.journal import Journal
-from everturn.resume.past import CallState, Past
-from everturn.resume.records import Intended, Pause, Record
-from everturn.resume.requests import Prepared, View, compared, prepare
-from everturn.resume.settling import Plan, Settlement, Settling
+from everturn.resume.past import CallProgress, JournalState
+from everturn.resume.records import IntendedCall, PauseRecord, Record
+from everturn.resume.requests import PreparedRequest, RequestView, compare_request, prepare_request
+from everturn.resume.settling import Settlement, SettlementPlan, SettlementPlanner
 from everturn.resume.tools import Tool
 
 
@@ -49,7 +49,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingCall:
     """A call that waits for a human: `Journal.approve`, `deny` or `settle` it, then `resume`."""
 
     call_id: str
@@ -72,10 +72,10 @@ class Outcome:
     state: str
     text: str = ""
     reply: Reply | None = None
-    waiting: tuple[Waiting, ...] = ()
+    waiting: tuple[WaitingCall, ...] = ()
     settled: tuple[Settlement, ...] = ()  # what was done about the calls a dead process left behind
     requests: int = 0
-    usage: Usage = field(default_factory=Usage)
+    usage: ReplyTokens = field(default_factory=ReplyTokens)
     said: tuple[str, ...] = ()  # what of the history was left out, cut or mended in what the model got
 
 
@@ -91,7 +91,7 @@ class Watch:
 _ANSWER = 4096
 
 #: Makes the request out of what was, where the caller has a better idea than `view`.
-Assemble = Callable[[Past], Request]
+Assemble = Callable[[JournalState], ModelRequest]
 
 
 @dataclass
@@ -102,15 +102,15 @@ class Loop:
     tools: Sequence[Tool] = ()
     system: str = ""
     budget: Budget = Budget()
-    limits: Limits = field(default_factory=Limits)
+    limits: ExecutionLimits = field(default_factory=ExecutionLimits)
     interactive: bool = True  # is there somebody to ask about a call in doubt?
     watch: Watch = Watch()
     assemble: Assemble | None = None
-    view: View = field(default_factory=View)
+    view: RequestView = field(default_factory=RequestView)
     _cancelled: threading.Event = field(default_factory=threading.Event)
     _inbox: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
 
-    def run(self, journal: Journal, prompt: str | Sequence[Part]) -> Outcome:
+    def run(self, journal: Journal, prompt: str | Sequence[ChatPart]) -> Outcome:
         """Take a message of the human and go on until there is an answer.
 
         Calls that an earlier process left behind are settled first. When one of them waits for a human the outcome is
@@ -119,7 +119,7 @@ class Loop:
         with self._turn(journal) as turn:
             if (stopped := turn.settle()) is not None:
                 return stopped
-            turn.mend()
+            turn.close_orphans()
             turn.accept(prompt)
             return turn.converse()
 
@@ -128,7 +128,7 @@ class Loop:
         with self._turn(journal) as turn:
             if (stopped := turn.settle()) is not None:
                 return stopped
-            turn.mend()
+            turn.close_orphans()
             return turn.converse()
 
     def cancel(self) -> None:
@@ -137,10 +137,10 @@ class Loop:
         self._inbox.put(None)
 
     @contextmanager
-    def _turn(self, journal: Journal) -> Iterator[_Turn]:
+    def _turn(self, journal: Journal) -> Iterator[_LoopTurn]:
         self._cancelled.clear()
         with _on_interrupt(self.cancel):
-            yield _Turn(self, journal)
+            yield _LoopTurn(self, journal)
 
 
 async def in_thread(loop: Loop, work: Callable[..., Outcome], *given: Any) -> Outcome:
@@ -156,23 +156,23 @@ async def in_thread(loop: Loop, work: Callable[..., Outcome], *given: Any) -> Ou
         raise
 
 
-class _Turn:
+class _LoopTurn:
     """One `run` or `resume`."""
 
     def __init__(self, loop: Loop, journal: Journal) -> None:
         self._loop, self._journal, self._past = loop, journal, journal.past
         self._tools = {tool.name: tool for tool in loop.tools}
-        self._settling = Settling(journal.session, self._tools, loop.interactive)
+        self._settling = SettlementPlanner(journal.session, self._tools, loop.interactive)
         self._begun, self._first, self._spent = time.monotonic(), self._past.requests, self._past.usage
         self._told: list[Settlement] = []
         self._said: dict[str, None] = {}
 
-    def accept(self, prompt: str | Sequence[Part]) -> None:
+    def accept(self, prompt: str | Sequence[ChatPart]) -> None:
         """The message, with the setup when it has changed, in one transaction."""
-        parts = (Part("text", prompt),) if isinstance(prompt, str) else tuple(prompt)
-        setup = records.Setup(system=self._loop.system, tools=tuple(tool.shown for tool in self._loop.tools))
+        parts = (ChatPart("text", prompt),) if isinstance(prompt, str) else tuple(prompt)
+        setup = records.SetupRecord(system=self._loop.system, tools=tuple(tool.shown for tool in self._loop.tools))
         same = (setup.system, setup.tools) == (self._past.system, self._past.tools)
-        self._journal.write(*([] if same else [setup]), records.User(parts=parts))
+        self._journal.write(*([] if same else [setup]), records.UserRecord(parts=parts))
 
     def settle(self) -> Outcome | None:
         """Deal with the calls left behind; an outcome when that is as far as it goes."""
@@ -182,16 +182,16 @@ class _Turn:
         plan = self._settling.plan(calls)
         self._told += plan.told
         pauses: list[Record] = [
-            Pause(of=self._past.response, why=why, calls=tuple(ids)) for why, ids in plan.waits.items()
+            PauseRecord(of=self._past.response, why=why, calls=tuple(ids)) for why, ids in plan.waits.items()
         ]
         if pauses:
             self._journal.write(*pauses)
         return self._execute(plan)
 
-    def mend(self) -> None:
+    def close_orphans(self) -> None:
         """Say of calls that were left behind for good that nobody knows; written down, so that it is said only once."""
         lost: list[Record] = [
-            records.Result(
+            records.ResultRecord(
                 of=call.of, call_id=call.part.call_id, name=call.part.name, text=NO_RECORD, is_error=True, outcome="in_doubt"
             )
             for call in self._past.orphans.values()
@@ -203,101 +203,103 @@ class _Turn:
     def converse(self) -> Outcome:
         """Ask and run in turn."""
         while self._past.awaits_model:
-            if (over := self._over()) is not None:
+            if (over := self._budget_stop()) is not None:
                 self._journal.note(over, "budget")
-                return self._outcome("over_budget")
-            prepared = self._prepared()
-            asked = ask(
-                self._loop.backend, prepared.request, self._loop._cancelled, self._fresh(), self._loop.watch.delta,
-                self._tick,
+                return self._make_outcome("over_budget")
+            prepared = self._prepare_request()
+            asked = ask_model(
+                self._loop.backend, prepared.request, self._loop._cancelled, self._new_inbox(), self._loop.watch.delta,
+                self._renew_lease,
             )  # fmt: skip
             if asked.reply is None:
                 words = "".join(asked.words)
-                cut: list[Record] = [records.Partial(text=words, why="the human stopped it")] if words else []
-                self._journal.write(*cut, records.Interrupt(text="the human stopped the turn"))
-                return self._outcome("cancelled")
+                cut: list[Record] = [records.PartialRecord(text=words, why="the human stopped it")] if words else []
+                self._journal.write(*cut, records.InterruptRecord(text="the human stopped the turn"))
+                return self._make_outcome("cancelled")
             if asked.reply.stop == "cut":
-                self._journal.write(records.Partial(text=asked.reply.text, why="the stream broke off"))
-                return self._outcome("cut", asked.reply)
-            if (stopped := self._act(asked.reply, prepared)) is not None:
+                self._journal.write(records.PartialRecord(text=asked.reply.text, why="the stream broke off"))
+                return self._make_outcome("cut", asked.reply)
+            if (stopped := self._run_reply(asked.reply, prepared)) is not None:
                 return stopped
-        return self._outcome("done")
+        return self._make_outcome("done")
 
     # one response -----------------------------------------------------------------------------------------------------
-    def _act(self, reply: Reply, to: Prepared) -> Outcome | None:
+    def _run_reply(self, reply: Reply, to: PreparedRequest) -> Outcome | None:
         """Write the response down, with the intents of what runs at once, and run its calls."""
         number = self._past.count
         plan = self._plan(reply, number)
-        intend: list[Intended] = [job.intent for job in plan.jobs if job.intended]
+        intend: list[IntendedCall] = [job.intent for job in plan.jobs if job.intended]
         self._journal.response(reply, intend, plan.waits.get("approval", ()), to.sent)
         if self._past.response != number:  # another thread wrote something at the same time, and it came first
             plan = self._plan(reply, self._past.response)
         return self._execute(plan) if reply.calls else None
 
-    def _plan(self, reply: Reply, number: int) -> Plan:
-        plan = self._settling.plan([CallState(part, number) for part in _unique(reply.calls)])
-        at_once = _at_once(plan, self._loop.limits.workers)
+    def _plan(self, reply: Reply, number: int) -> SettlementPlan:
+        plan = self._settling.plan([CallProgress(part, number) for part in _unique_calls(reply.calls)])
+        at_once = _count_immediate(plan, self._loop.limits.workers)
         plan.jobs = [replace(job, intended=n < at_once) for n, job in enumerate(plan.jobs)]
         return plan
 
-    def _execute(self, plan: Plan) -> Outcome | None:
+    def _execute(self, plan: SettlementPlan) -> Outcome | None:
         loop = self._loop
-        execution = Execution(self._journal, loop.limits, loop._cancelled, self._fresh(), loop.watch.call)
+        execution = Execution(self._journal, loop.limits, loop._cancelled, self._new_inbox(), loop.watch.call)
         execution.run(plan.jobs, plan.endings)
         if loop._cancelled.is_set():
-            return self._outcome("cancelled")
-        return self._outcome("paused") if self._past.open_calls else None
+            return self._make_outcome("cancelled")
+        return self._make_outcome("paused") if self._past.open_calls else None
 
-    def _prepared(self) -> Prepared:
+    def _prepare_request(self) -> PreparedRequest:
         loop, past = self._loop, self._past
         if loop.assemble is not None:
-            made = compared(past, loop.backend, loop.view, loop.assemble(past))
+            made = compare_request(past, loop.backend, loop.view, loop.assemble(past))
         else:
-            made = prepare(past, loop.backend, loop.view, loop.budget.answer or loop.backend.max_tokens or _ANSWER)
+            made = prepare_request(
+                past, loop.backend, loop.view, loop.budget.answer or loop.backend.max_tokens or _ANSWER
+            )
         if made.append:
             self._journal.inject(made.append, "state")
         self._said |= dict.fromkeys(made.said)
         return made
 
-    def _over(self) -> str | None:
+    def _budget_stop(self) -> str | None:
         budget, past = self._loop.budget, self._past
         if budget.requests is not None and past.requests - self._first >= budget.requests:
             return f"stopped: {budget.requests} requests were allowed"
-        used = self._used()
+        used = self._turn_usage()
         if budget.tokens is not None and used.input + used.output >= budget.tokens:
             return f"stopped: {budget.tokens} tokens were allowed"
         if budget.seconds is not None and time.monotonic() - self._begun >= budget.seconds:
             return f"stopped: {budget.seconds:g} seconds were allowed"
         return None
 
-    def _used(self) -> Usage:
+    def _turn_usage(self) -> ReplyTokens:
         now, before = self._past.usage, self._spent
-        return Usage(
+        return ReplyTokens(
             now.input - before.input, now.output - before.output,
             now.cache_read - before.cache_read, now.cache_write - before.cache_write,
         )  # fmt: skip
 
-    def _fresh(self) -> queue.SimpleQueue[Any]:
+    def _new_inbox(self) -> queue.SimpleQueue[Any]:
         """An inbox without what others left behind."""
         self._loop._inbox = queue.SimpleQueue()
         return self._loop._inbox
 
-    def _tick(self) -> float:
+    def _renew_lease(self) -> float:
         self._journal.renew()
         return self._journal.ttl / 3000
 
-    def _outcome(self, state: str, reply: Reply | None = None) -> Outcome:
+    def _make_outcome(self, state: str, reply: Reply | None = None) -> Outcome:
         past = self._past
         last = past.messages[-1] if past.messages else None
         text = "".join(part.text for part in last.parts if part.kind == "text") if last and state == "done" else ""
         waiting = tuple(
-            Waiting(call.part.call_id, call.part.name, call.part.arguments, call.waits) for call in past.open_calls
+            WaitingCall(call.part.call_id, call.part.name, call.part.arguments, call.waits) for call in past.open_calls
         )
         requests = past.requests - self._first
-        return Outcome(state, text, reply, waiting, tuple(self._told), requests, self._used(), tuple(self._said))
+        return Outcome(state, text, reply, waiting, tuple(self._told), requests, self._turn_usage(), tuple(self._said))
 
 
-def _at_once(plan: Plan, workers: int) -> int:
+def _count_immediate(plan: SettlementPlan, workers: int) -> int:
     """How many of the calls start together with the response, so that their intents are written with it."""
     for n, job in enumerate(plan.jobs[:workers]):
         if job.tool.alone:
@@ -305,7 +307,7 @@ def _at_once(plan: Plan, workers: int) -> int:
     return min(len(plan.jobs), workers)
 
 
-def _unique(calls: Iterable[Part]) -> list[Part]:
+def _unique_calls(calls: Iterable[ChatPart]) -> list[ChatPart]:
     return list({part.call_id: part for part in calls}.values())
 
 

@@ -18,7 +18,7 @@ from everturn.resume.checkpoints import CheckpointHandler
 from everturn.resume.conversation import ConversationState
 from everturn.resume.evaluation import Evaluates, Prompt, PromptResponse
 from everturn.resume.recording import enable_conversation_recording
-from everturn.resume.slices import Session
+from everturn.resume.slices import EvaluationSession
 
 UserRequestT = TypeVar("UserRequestT")
 
@@ -35,9 +35,9 @@ class MainLoop(ABC, Generic[UserRequestT]):
     def create_prompt(self, request: UserRequestT) -> Prompt:
         """What to ask for a request."""
 
-    def create_session(self, request: UserRequestT) -> Session:
+    def create_session(self, request: UserRequestT) -> EvaluationSession:
         """A session with the slices this loop needs, registered; a plain one unless overridden."""
-        return Session()
+        return EvaluationSession()
 
     def execute(self, request: UserRequestT) -> PromptResponse:
         """The answer to a request.

@@ -11,15 +11,15 @@ from collections import Counter
 from collections.abc import Sequence
 from hashlib import blake2b
 
-from everturn.sources.checking import Piece
+from everturn.sources.checking import CheckedRecord
 
 
-def merged(older: Sequence[Piece], newer: Sequence[Piece]) -> list[Piece]:
+def merge_copies(older: Sequence[CheckedRecord], newer: Sequence[CheckedRecord]) -> list[CheckedRecord]:
     """The newer records, and behind each those that once stood there and no longer do."""
-    names, there = _names(older), _names(newer)
-    pairs = dict(_pairs(names, there))
+    names, there = _record_digests(older), _record_digests(newer)
+    pairs = dict(_pair_records(names, there))
     moved = Counter(there) - Counter(names[place] for place in pairs)
-    lost: dict[int, list[Piece]] = {}
+    lost: dict[int, list[CheckedRecord]] = {}
     anchor = -1
     for place, name in enumerate(names):
         if place in pairs:
@@ -34,11 +34,11 @@ def merged(older: Sequence[Piece], newer: Sequence[Piece]) -> list[Piece]:
     return found
 
 
-def _names(pieces: Sequence[Piece]) -> list[bytes]:
+def _record_digests(pieces: Sequence[CheckedRecord]) -> list[bytes]:
     return [blake2b(piece.raw, digest_size=16).digest() for piece in pieces]
 
 
-def _pairs(older: Sequence[bytes], newer: Sequence[bytes]) -> list[tuple[int, int]]:
+def _pair_records(older: Sequence[bytes], newer: Sequence[bytes]) -> list[tuple[int, int]]:
     """Places in the older and the newer copy that are the same record, both rising."""
     least = min(len(older), len(newer))
     first = next((n for n in range(least) if older[n] != newer[n]), least)
@@ -46,10 +46,10 @@ def _pairs(older: Sequence[bytes], newer: Sequence[bytes]) -> list[tuple[int, in
     last = next((n for n in range(left) if older[-1 - n] != newer[-1 - n]), left)
     begin = [(n, n) for n in range(first)]
     end = [(len(older) - n, len(newer) - n) for n in range(last, 0, -1)]
-    return begin + _rising(older, newer, first, last) + end
+    return begin + _longest_rising(older, newer, first, last) + end
 
 
-def _rising(older: Sequence[bytes], newer: Sequence[bytes], first: int, last: int) -> list[tuple[int, int]]:
+def _longest_rising(older: Sequence[bytes], newer: Sequence[bytes], first: int, last: int) -> list[tuple[int, int]]:
     """Of the records between, those that each copy has once: the most of them that stand in the same order."""
     counts = Counter(older[first : len(older) - last]), Counter(newer[first : len(newer) - last])
     places = {newer[n]: n for n in range(first, len(newer) - last) if counts[1][newer[n]] == 1}

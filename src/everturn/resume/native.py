@@ -1,6 +1,6 @@
 """A session opened in another agent, or from an earlier turn: a new session in that agent's own form.
 
-The messages come from the archive (`history`), the form is the receiving source's (`Native`). Existing files are never
+The messages come from the archive (`read_history`), the form is the receiving source's (`Native`). Existing files are never
 touched: every file made is a new one, readable by its owner alone, whole or not there. What the new session comes from is
 kept in the archive. The words go over as they are: nothing is masked.
 """
@@ -13,19 +13,19 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from everturn.errors import NoSpace, Unreadable, Usage
+from everturn.errors import NoSpace, Unreadable, UsageError
 from everturn.model.archive import Session
 from everturn.model.descent import Descent
 from everturn.recall.origins import note_descent
 from everturn.recall.reading import Sources, has_words
-from everturn.resume.history import History, history
-from everturn.sources import Found, NewSession, Places, Source
+from everturn.resume.history import History, read_history
+from everturn.sources import NewSession, SearchPlaces, Source, SourceCandidate
 from everturn.store import Store
 
-_HEAD = 64 << 10  # bytes of a file that a source is shown
+_HEAD_BYTES = 64 << 10  # bytes of a file that a source is shown
 
 
-class Plan(Struct, frozen=True):
+class NativePlan(Struct, frozen=True):
     """A new session, made and not yet written."""
 
     source: Source
@@ -40,7 +40,9 @@ class Plan(Struct, frozen=True):
     @property
     def n_messages(self) -> int:
         """How many messages the agent's own reader finds in it."""
-        found = self.source.sniff(self.path, self.content[:_HEAD]) or Found(self.path, "main", self.new.id)
+        found = self.source.sniff(self.path, self.content[:_HEAD_BYTES]) or SourceCandidate(
+            self.path, "main", self.new.id
+        )
         reading = self.source.reader(found, b"").feed(self.content, 0, True)
         return sum(len(part.messages) for part in reading.parts if part.native_id == self.new.id)
 
@@ -56,11 +58,11 @@ class Plan(Struct, frozen=True):
         return self.source.resume_command(self.new.id) if self.source.resume_command is not None else []
 
 
-class Wanted(Struct, frozen=True):
+class NativeOptions(Struct, frozen=True):
     """What a new session is to be."""
 
     target: Source
-    places: Places
+    places: SearchPlaces
     random: str  # 32 hexadecimal digits
     now: int
     folder: Path  # ours, for files that are only handed to a program
@@ -69,27 +71,29 @@ class Wanted(Struct, frozen=True):
     is_repair: bool = False  # thoughts stay behind too: providers take them only behind exactly the words they knew
 
 
-def plan(store: Store, sources: Sources, session: Session, wanted: Wanted) -> Plan:
+def plan_native(store: Store, sources: Sources, session: Session, wanted: NativeOptions) -> NativePlan:
     """Everything of a new session but the writing. Raises Usage where it cannot be made."""
     native = wanted.target.native
     if native is None:
-        raise Usage(f"{wanted.target.title} sessions cannot be written; `everturn handoff` tells another agent instead")
-    _check(session, wanted)
+        raise UsageError(
+            f"{wanted.target.title} sessions cannot be written; `everturn handoff` tells another agent instead"
+        )
+    _check_options(session, wanted)
     is_own = session.agent == wanted.target.name
-    told = history(store, sources, session, wanted.upto, keep_thoughts=is_own and not wanted.is_repair)
+    told = read_history(store, sources, session, wanted.upto, keep_thoughts=is_own and not wanted.is_repair)
     if not told.messages:
-        raise Usage(f"session {session.native_id} has no words that another agent could be told; nothing was made")
+        raise UsageError(f"session {session.native_id} has no words that another agent could be told; nothing was made")
     text = store.session(session.id)[1]
     new = NewSession(
         id=native.name(wanted.random, wanted.now),
         workspace=wanted.workspace or text.workspace,
         at=wanted.now,
-        title=_title(sources, session, text.title or text.first_prompt, wanted),
+        title=_native_title(sources, session, text.title or text.first_prompt, wanted),
         model=session.model,
         forked_from=session.native_id if is_own else "",
     )
     path = native.place(wanted.places, new)
-    return Plan(
+    return NativePlan(
         wanted.target,
         new,
         path if path.is_absolute() else wanted.folder / path,
@@ -101,7 +105,7 @@ def plan(store: Store, sources: Sources, session: Session, wanted: Wanted) -> Pl
     )
 
 
-def carry_out(store: Store, session: Session, made: Plan) -> None:
+def write_native(store: Store, session: Session, made: NativePlan) -> None:
     """Write the files and keep what the new session comes from."""
     for path, content in made.marks.items():
         if not path.exists():
@@ -123,7 +127,7 @@ def put_new(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         os.link(beside, path)  # unlike a rename it never replaces a file that came up meanwhile
     except FileExistsError as failure:
-        raise Usage(f"{path} is there already; nothing was written, run it again") from failure
+        raise UsageError(f"{path} is there already; nothing was written, run it again") from failure
     except OSError as failure:
         if failure.errno == 28:
             raise NoSpace(str(path)) from failure
@@ -132,16 +136,18 @@ def put_new(path: Path, content: bytes) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _check(session: Session, wanted: Wanted) -> None:
+def _check_options(session: Session, wanted: NativeOptions) -> None:
     if not has_words(session):
-        raise Usage(
+        raise UsageError(
             f"the words of session {session.native_id} were not kept (mode {session.mode}); there is nothing to open"
         )
     if wanted.upto is not None and not 0 <= wanted.upto < session.n_turns:
-        raise Usage(f"session {session.native_id} has {session.n_turns} turns; --upto takes 1 to {session.n_turns}")
+        raise UsageError(
+            f"session {session.native_id} has {session.n_turns} turns; --upto takes 1 to {session.n_turns}"
+        )
 
 
-def _title(sources: Sources, session: Session, title: str, wanted: Wanted) -> str:
+def _native_title(sources: Sources, session: Session, title: str, wanted: NativeOptions) -> str:
     words = " ".join(title.split())[:80]
     giver = sources[session.agent].title if session.agent in sources else session.agent
     is_own = session.agent == wanted.target.name

@@ -12,7 +12,7 @@ are asked about, or fail where there is nobody to ask. A tool that is not there 
 
 from __future__ import annotations
 
-from everturn.resume.past import CallState
+from everturn.resume.past import CallProgress
 from everturn.resume.tools import Tool
 
 IN_DOUBT = (
@@ -30,14 +30,14 @@ INTERRUPTED = (
 )
 
 
-def policy_for(tool: Tool | None, call: CallState, interactive: bool) -> str:
+def policy_for(tool: Tool | None, call: CallProgress, interactive: bool) -> str:
     """What to do with a call in doubt."""
     last = "ask" if interactive else "fail"
     if tool is None:
         return last
     if call.intents and call.intents[-1].purpose == "compensate":
         return "compensate" if tool.compensate else last
-    wanted = tool.policy or _from_hints(tool)
+    wanted = tool.policy or _policy_from_hints(tool)
     if wanted == "reconcile" and tool.reconcile is None:
         wanted = ""
     if wanted == "compensate" and tool.compensate is None:
@@ -45,7 +45,7 @@ def policy_for(tool: Tool | None, call: CallState, interactive: bool) -> str:
     return last if wanted in ("", "ask") else wanted
 
 
-def timed_out(seconds: float) -> str:
+def timed_out_result(seconds: float) -> str:
     """What the model is told about a call that took too long."""
     return (
         f"timed out after {seconds:g} s: the call was started and did not finish in time. "
@@ -53,12 +53,12 @@ def timed_out(seconds: float) -> str:
     )
 
 
-def denied(text: str) -> str:
+def denied_result(text: str) -> str:
     """What the model is told about a call that a human did not allow."""
     return f"denied: the human did not allow this call; it was not run. {text}".strip()
 
 
-def _from_hints(tool: Tool) -> str:
+def _policy_from_hints(tool: Tool) -> str:
     if tool.reconcile is not None:
         return "reconcile"
     return "retry" if tool.read_only or tool.idempotent else ""

@@ -22,27 +22,27 @@ from everturn.resume.conversation import (
     ConversationState,
     ConversationTurn,
     StartedCall,
-    answered,
-    at,
-    neutral,
-    said,
+    aware_time,
+    model_message,
+    response_message,
+    user_message,
 )
 from everturn.resume.journal import LAST, Journal
 from everturn.resume.leases import TTL_MS
-from everturn.resume.past import Past
-from everturn.resume.recording import Recording
-from everturn.resume.records import Intended, Record, Sent
+from everturn.resume.past import JournalState
+from everturn.resume.recording import ConversationRecording
+from everturn.resume.records import IntendedCall, Record, RequestRecord
 from everturn.resume.tools import Tool
 
-_SENT = "sent"
+_SENT_KEY = "sent"
 
 
-class Recorded(Journal):
+class RecordedJournal(Journal):
     """A journal in memory. Its responses are numbered as turns are, so that a call keeps its idempotency key for ever."""
 
     def __init__(  # it has no archive, and so nothing of what the other one sets up
         self,
-        recording: Recording,
+        recording: ConversationRecording,
         state: ConversationState,
         tools: Sequence[Tool],
         clock: Clock,
@@ -50,10 +50,10 @@ class Recorded(Journal):
     ) -> None:
         self.session, self.clock, self.ttl = state.evaluation_id, clock, TTL_MS
         self.alone = threading.RLock()
-        self.past = Past(state.evaluation_id, system=state.system_message.content)
+        self.past = JournalState(state.evaluation_id, system=state.system_message.content)
         self.past.tools = tuple(tool.shown for tool in tools)
         self._recording, self._saved = recording, saved
-        for record in _records(state):
+        for record in _state_records(state):
             self._take(record)
 
     def write(self, *many: Record) -> None:
@@ -75,9 +75,11 @@ class Recorded(Journal):
 
     def _number(self, record: Record) -> None:
         record.at = record.at or self.clock()
-        if isinstance(record, records.Response):
+        if isinstance(record, records.ResponseRecord):
             record.n = self.past.requests
-        elif isinstance(record, records.Intent | records.Pause | records.Result | records.Decision):
+        elif isinstance(
+            record, records.IntentRecord | records.PauseRecord | records.ResultRecord | records.DecisionRecord
+        ):
             record.of = self.past.response if record.of == LAST else record.of
 
     def _take(self, record: Record) -> None:
@@ -85,16 +87,16 @@ class Recorded(Journal):
         self.past.count = self.past.requests
 
     def _record(self, record: Record) -> None:
-        when, recording = at(record.at), self._recording
-        if isinstance(record, records.User):
-            recording.user(said(record.parts, when))
-        elif isinstance(record, records.Response):
-            message, payload = answered(record.reply, when)
-            recording.response(message, {**payload, **_sent(record)})
-        elif isinstance(record, records.Intent):
+        when, recording = aware_time(record.at), self._recording
+        if isinstance(record, records.UserRecord):
+            recording.user(user_message(record.parts, when))
+        elif isinstance(record, records.ResponseRecord):
+            message, payload = response_message(record.reply, when)
+            recording.response(message, {**payload, **_sent_payload(record)})
+        elif isinstance(record, records.IntentRecord):
             for call in record.calls:
                 recording.started(StartedCall(call.call_id, call.attempt, call.purpose))
-        elif isinstance(record, records.Result) and record.of == self.past.response:
+        elif isinstance(record, records.ResultRecord) and record.of == self.past.response:
             name = self.past.calls[record.call_id].part.name
             recording.result(
                 ConversationMessage(
@@ -103,37 +105,41 @@ class Recorded(Journal):
             )
 
 
-def _records(state: ConversationState) -> Iterator[Record]:
+def _state_records(state: ConversationState) -> Iterator[Record]:
     """What a journal of this conversation would hold."""
     for number, turn in enumerate(state.turns):
         for message in turn.user_messages:
-            yield records.User(parts=neutral(message).parts)
-        yield records.Response(n=number, reply=Reply(neutral(turn.assistant_message)), sent=_known(turn))
-        yield from _calls(number, turn)
+            yield records.UserRecord(parts=model_message(message).parts)
+        yield records.ResponseRecord(
+            n=number, reply=Reply(model_message(turn.assistant_message)), sent=_read_sent(turn)
+        )
+        yield from _call_records(number, turn)
     for message in state.unanswered:
-        yield records.User(parts=neutral(message).parts)
+        yield records.UserRecord(parts=model_message(message).parts)
 
 
-def _sent(record: records.Response) -> dict[str, Any]:
-    return {_SENT: msgspec.to_builtins(record.sent)} if record.sent is not None else {}
+def _sent_payload(record: records.ResponseRecord) -> dict[str, Any]:
+    return {_SENT_KEY: msgspec.to_builtins(record.sent)} if record.sent is not None else {}
 
 
-def _known(turn: ConversationTurn) -> Sent | None:
+def _read_sent(turn: ConversationTurn) -> RequestRecord | None:
     """What the response answers. A state from elsewhere may say anything there."""
     try:
-        found: Sent | None = msgspec.convert((turn.provider_payload or {}).get(_SENT), Sent | None)
+        found: RequestRecord | None = msgspec.convert(
+            (turn.provider_payload or {}).get(_SENT_KEY), RequestRecord | None
+        )
         return found
     except msgspec.ValidationError:
         return None
 
 
-def _calls(number: int, turn: ConversationTurn) -> Iterator[Record]:
+def _call_records(number: int, turn: ConversationTurn) -> Iterator[Record]:
     names = {call.call_id: call.name for call in turn.assistant_message.tool_calls}
     for call in turn.started:
-        intended = Intended(call.call_id, names.get(call.call_id, ""), call.attempt, call.purpose)
-        yield records.Intent(of=number, calls=(intended,))
+        intended = IntendedCall(call.call_id, names.get(call.call_id, ""), call.attempt, call.purpose)
+        yield records.IntentRecord(of=number, calls=(intended,))
     for message in turn.tool_messages:
-        yield records.Result(
+        yield records.ResultRecord(
             of=number, call_id=message.tool_call_id or "", name=message.name or "", text=message.content,
             is_error=message.is_error,
         )  # fmt: skip

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from everturn.errors import Usage
+from everturn.errors import UsageError
 from everturn.resume.conversation import (
     ConversationMessage,
     ConversationState,
@@ -19,50 +19,50 @@ from everturn.resume.conversation import (
     JSONValue,
     StartedCall,
 )
-from everturn.resume.slices import Session, Slice
+from everturn.resume.slices import EvaluationSession, Slice
 
 
-def enable_conversation_recording(session: Session) -> None:
+def enable_conversation_recording(session: EvaluationSession) -> None:
     """From now on evaluations in this session are recorded in it. A second time changes nothing."""
     with session.lock:
-        if not isinstance(session.slice(ConversationState), Recording):
-            session.install(Recording())
+        if not isinstance(session.slice(ConversationState), ConversationRecording):
+            session.install(ConversationRecording())
 
 
-def settle(session: Session, call_id: str, text: str, is_error: bool = False) -> None:
+def settle(session: EvaluationSession, call_id: str, text: str, is_error: bool = False) -> None:
     """Say what became of a call of the last turn that is in doubt, so that it need not run again."""
     enable_conversation_recording(session)
     recording = session.slice(ConversationState)
-    assert isinstance(recording, Recording)
+    assert isinstance(recording, ConversationRecording)
     state = session.query(ConversationState).latest()
     open_calls = state.turns[-1].pending if state is not None and state.turns else ()
     name = next((call.name for call in open_calls if call.call_id == call_id), None)
     if name is None:
-        raise Usage(f"there is no open call {call_id!r} in the last turn")
+        raise UsageError(f"there is no open call {call_id!r} in the last turn")
     with session.lock:
         recording.result(ConversationMessage("tool", text, (), call_id, name, is_error=is_error))
 
 
-class _Turn:
+class _GrowingTurn:
     """A turn that may still grow."""
 
     def __init__(self, begun: ConversationTurn) -> None:
         self._begun = begun
         self.started, self.results = list(begun.started), list(begun.tool_messages)
 
-    def closed(self) -> ConversationTurn:
+    def current_turn(self) -> ConversationTurn:
         """As it is now."""
         return replace(self._begun, tool_messages=tuple(self.results), started=tuple(self.started))
 
 
-class Recording(Slice[ConversationState]):
+class ConversationRecording(Slice[ConversationState]):
     """The slice of conversations: the earlier ones as they are, the last one in pieces."""
 
     def __init__(self) -> None:
         super().__init__(ConversationState)
         self._head: ConversationState | None = None  # without its turns
         self._turns: list[ConversationTurn] = []  # all but the last
-        self._last: _Turn | None = None
+        self._last: _GrowingTurn | None = None
         self._asked: list[ConversationMessage] = []  # not answered yet
         self._built: ConversationState | None = None
         self.register(ConversationState, lambda items, event: None)
@@ -77,7 +77,7 @@ class Recording(Slice[ConversationState]):
         given = list(items)
         self._items, self._head, self._built = given[:-1], None, None
         if given:
-            self._open(given[-1])
+            self._load_state(given[-1])
 
     def take(self, event: ConversationState) -> None:
         """A state given as a whole replaces the one of its evaluation and is the one that goes on."""
@@ -87,19 +87,19 @@ class Recording(Slice[ConversationState]):
     def begin(self, state: ConversationState) -> None:
         """Go on with this one."""
         self._items = [one for one in self.items() if one.evaluation_id != state.evaluation_id]
-        self._open(state)
+        self._load_state(state)
 
     def user(self, message: ConversationMessage) -> None:
         """The user said this."""
-        self._changed()
+        self._require_begun()
         self._asked.append(message)
 
     def response(self, message: ConversationMessage, payload: Mapping[str, JSONValue] | None = None) -> None:
         """The model said this; a new turn."""
-        head = self._changed()
+        head = self._require_begun()
         if self._last is not None:
-            self._turns.append(self._last.closed())
-        self._last = _Turn(
+            self._turns.append(self._last.current_turn())
+        self._last = _GrowingTurn(
             ConversationTurn(
                 len(self._turns) + 1, message, (), payload, head.evaluation_id, message.created_at, tuple(self._asked)
             )
@@ -108,33 +108,33 @@ class Recording(Slice[ConversationState]):
 
     def started(self, call: StartedCall) -> None:
         """This call is about to run."""
-        self._changed()
-        self._turn().started.append(call)
+        self._require_begun()
+        self._require_turn().started.append(call)
 
     def result(self, message: ConversationMessage) -> None:
         """This is what a call gave."""
-        self._changed()
-        self._turn().results.append(message)
+        self._require_begun()
+        self._require_turn().results.append(message)
 
-    def _turn(self) -> _Turn:
+    def _require_turn(self) -> _GrowingTurn:
         if self._last is None:
-            raise Usage("there is no response yet that could have called a tool")
+            raise UsageError("there is no response yet that could have called a tool")
         return self._last
 
-    def _changed(self) -> ConversationState:
+    def _require_begun(self) -> ConversationState:
         if self._head is None:
-            raise Usage("no conversation has begun")
+            raise UsageError("no conversation has begun")
         self._built = None
         return self._head
 
-    def _open(self, state: ConversationState) -> None:
+    def _load_state(self, state: ConversationState) -> None:
         self._head, self._built = replace(state, turns=(), unanswered=()), state
         self._turns, self._asked = list(state.turns[:-1]), list(state.unanswered)
-        self._last = _Turn(state.turns[-1]) if state.turns else None
+        self._last = _GrowingTurn(state.turns[-1]) if state.turns else None
 
     def _state(self) -> ConversationState:
         assert self._head is not None
         if self._built is None:
-            last = [self._last.closed()] if self._last is not None else []
+            last = [self._last.current_turn()] if self._last is not None else []
             self._built = replace(self._head, turns=(*self._turns, *last), unanswered=tuple(self._asked))
         return self._built

@@ -1,7 +1,7 @@
 """The records of a journal, as they are written: one JSON object per line, told apart by `type`, numbered by `n`.
 
 `of` is the number of the response a record is about: providers repeat call ids, numbers never do. Whatever a provider
-sent is in `Reply` verbatim. `line` and `parse` are each other's inverse, also for text that is not quite Unicode.
+sent is in `Reply` verbatim. `record_line` and `parse_record` are each other's inverse, also for text that is not quite Unicode.
 A record of a type this version does not know is an error here, never skipped: going on without it could repeat a call.
 The archive reads the same lines through `everturn.sources`.
 """
@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from everturn.errors import EverturnError
-from everturn.llm import Part, Reply, Tool
+from everturn.llm import ChatPart, Reply, ToolSpec
 from everturn.llm.prefix import Prefix
 
 #: Raised when an older everturn could go wrong on what a newer one writes.
@@ -32,7 +32,7 @@ VERDICTS = ("approve", "deny", "settle")
 INJECTED = "injected/"
 
 
-class Session(Struct, tag_field="type", tag="session", kw_only=True, omit_defaults=True):
+class SessionRecord(Struct, tag_field="type", tag="session", kw_only=True, omit_defaults=True):
     """The first record: what is being written, and about what."""
 
     n: int = 0
@@ -54,7 +54,7 @@ class Session(Struct, tag_field="type", tag="session", kw_only=True, omit_defaul
             raise ValueError(f"a journal of format {self.journal}")
 
 
-class Lease(Struct, tag_field="type", tag="lease", kw_only=True, omit_defaults=True):
+class LeaseRecord(Struct, tag_field="type", tag="lease", kw_only=True, omit_defaults=True):
     """Another process has taken the session up."""
 
     n: int = 0
@@ -63,25 +63,25 @@ class Lease(Struct, tag_field="type", tag="lease", kw_only=True, omit_defaults=T
     holder: str = ""
 
 
-class Setup(Struct, tag_field="type", tag="setup", kw_only=True, omit_defaults=True):
+class SetupRecord(Struct, tag_field="type", tag="setup", kw_only=True, omit_defaults=True):
     """The system prompt and the tools that hold from here on."""
 
     n: int = 0
     at: int = 0
     system: str = ""
-    tools: tuple[Tool, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
 
 
-class User(Struct, tag_field="type", tag="user", kw_only=True, omit_defaults=True):
+class UserRecord(Struct, tag_field="type", tag="user", kw_only=True, omit_defaults=True):
     """What the human said."""
 
     n: int = 0
     at: int = 0
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ChatPart, ...] = ()
     id: str = ""  # of a copy: session/number of the original
 
 
-class Sent(Struct, frozen=True, omit_defaults=True):
+class RequestRecord(Struct, frozen=True, omit_defaults=True):
     """The request that a response answers: small, whatever was in it."""
 
     prefix: Prefix
@@ -89,18 +89,18 @@ class Sent(Struct, frozen=True, omit_defaults=True):
     changed: tuple[str, ...] = ()  # what was not as it had been before the last response: see `llm.prefix.changed`
 
 
-class Response(Struct, tag_field="type", tag="response", kw_only=True, omit_defaults=True):
+class ResponseRecord(Struct, tag_field="type", tag="response", kw_only=True, omit_defaults=True):
     """What the model answered, verbatim."""
 
     n: int = 0
     at: int = 0
     reply: Reply
     id: str = ""
-    sent: Sent | None = None
+    sent: RequestRecord | None = None
     foreign: bool = False  # told by a program with a loop of its own, which writes no intents down
 
 
-class Partial(Struct, tag_field="type", tag="partial", kw_only=True, omit_defaults=True):
+class PartialRecord(Struct, tag_field="type", tag="partial", kw_only=True, omit_defaults=True):
     """The beginning of an answer that broke off. No part of the history."""
 
     n: int = 0
@@ -109,7 +109,7 @@ class Partial(Struct, tag_field="type", tag="partial", kw_only=True, omit_defaul
     why: str = ""
 
 
-class Intended(Struct, omit_defaults=True):
+class IntendedCall(Struct, omit_defaults=True):
     """One call that is about to run."""
 
     call_id: str
@@ -118,16 +118,16 @@ class Intended(Struct, omit_defaults=True):
     purpose: str = "run"  # run | compensate
 
 
-class Intent(Struct, tag_field="type", tag="intent", kw_only=True, omit_defaults=True):
+class IntentRecord(Struct, tag_field="type", tag="intent", kw_only=True, omit_defaults=True):
     """These calls are about to run: from here on they may have had their effect."""
 
     n: int = 0
     at: int = 0
     of: int = 0
-    calls: tuple[Intended, ...] = ()
+    calls: tuple[IntendedCall, ...] = ()
 
 
-class Result(Struct, tag_field="type", tag="result", kw_only=True, omit_defaults=True):
+class ResultRecord(Struct, tag_field="type", tag="result", kw_only=True, omit_defaults=True):
     """What the model is told about one call. There is one for each call, and never a second."""
 
     n: int = 0
@@ -142,7 +142,7 @@ class Result(Struct, tag_field="type", tag="result", kw_only=True, omit_defaults
     id: str = ""
 
 
-class Pause(Struct, tag_field="type", tag="pause", kw_only=True, omit_defaults=True):
+class PauseRecord(Struct, tag_field="type", tag="pause", kw_only=True, omit_defaults=True):
     """These calls wait for a human."""
 
     n: int = 0
@@ -152,7 +152,7 @@ class Pause(Struct, tag_field="type", tag="pause", kw_only=True, omit_defaults=T
     calls: tuple[str, ...] = ()
 
 
-class Decision(Struct, tag_field="type", tag="decision", kw_only=True, omit_defaults=True):
+class DecisionRecord(Struct, tag_field="type", tag="decision", kw_only=True, omit_defaults=True):
     """What a human said about a call that waits."""
 
     n: int = 0
@@ -164,7 +164,7 @@ class Decision(Struct, tag_field="type", tag="decision", kw_only=True, omit_defa
     by: str = ""
 
 
-class Interrupt(Struct, tag_field="type", tag="interrupt", kw_only=True, omit_defaults=True):
+class InterruptRecord(Struct, tag_field="type", tag="interrupt", kw_only=True, omit_defaults=True):
     """The human stopped it here."""
 
     n: int = 0
@@ -172,7 +172,7 @@ class Interrupt(Struct, tag_field="type", tag="interrupt", kw_only=True, omit_de
     text: str = ""
 
 
-class Note(Struct, tag_field="type", tag="note", kw_only=True, omit_defaults=True):
+class NoteRecord(Struct, tag_field="type", tag="note", kw_only=True, omit_defaults=True):
     """Something to be kept beside the conversation. Of kind `title`, the name of the session."""
 
     n: int = 0
@@ -182,7 +182,7 @@ class Note(Struct, tag_field="type", tag="note", kw_only=True, omit_defaults=Tru
     data: Any = None
 
 
-class State(Struct, tag_field="type", tag="state", kw_only=True, omit_defaults=True):
+class StateRecord(Struct, tag_field="type", tag="state", kw_only=True, omit_defaults=True):
     """The state of a program that runs on the journal; the last of a kind is the one that holds."""
 
     n: int = 0
@@ -192,14 +192,26 @@ class State(Struct, tag_field="type", tag="state", kw_only=True, omit_defaults=T
 
 
 Record: TypeAlias = (
-    Session | Lease | Setup | User | Response | Partial | Intent | Result | Pause | Decision | Interrupt | Note | State
+    SessionRecord
+    | LeaseRecord
+    | SetupRecord
+    | UserRecord
+    | ResponseRecord
+    | PartialRecord
+    | IntentRecord
+    | ResultRecord
+    | PauseRecord
+    | DecisionRecord
+    | InterruptRecord
+    | NoteRecord
+    | StateRecord
 )
 
 _encode = msgspec.json.Encoder().encode
 _decoder: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 
 
-def line(record: Record) -> bytes:
+def record_line(record: Record) -> bytes:
     """The record with its line end."""
     try:
         return _encode(record) + b"\n"
@@ -207,7 +219,7 @@ def line(record: Record) -> bytes:
         return json.dumps(msgspec.to_builtins(record), separators=(",", ":")).encode() + b"\n"
 
 
-def parse(raw: bytes, session: str) -> Record:
+def parse_record(raw: bytes, session: str) -> Record:
     """The record of a line. Raises EverturnError for one that this version does not understand."""
     try:
         return _decoder.decode(raw)

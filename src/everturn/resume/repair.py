@@ -13,38 +13,42 @@ from pathlib import Path
 
 from msgspec import structs
 
-from everturn.errors import MissingPath, ResumeError, Unreadable, Usage
+from everturn.errors import MissingPath, ResumeError, Unreadable, UsageError
 from everturn.model.archive import Session, SourceFile, Version
-from everturn.resume.diagnosis import Copy, Diagnosis, Patient
-from everturn.resume.native import Plan, Wanted, plan
-from everturn.sources import HEAD, Found, Source
+from everturn.resume.diagnosis import BrokenSession, Diagnosis, SessionCopy
+from everturn.resume.native import NativeOptions, NativePlan, plan_native
+from everturn.sources import HEAD, Source, SourceCandidate
 from everturn.sources.checking import split
 from everturn.store import Store
 
 Sources = Mapping[str, Source]
 
 
-def of_session(store: Store, sources: Sources, session: Session, machine: str) -> Patient:
+def copies_of_session(store: Store, sources: Sources, session: Session, machine: str) -> BrokenSession:
     """The copies of a session that is in the archive. Raises Usage where none has words."""
     if session.agent not in sources:
-        raise Usage(f"no source reads sessions of {session.agent} any more; `everturn sources` lists those there are")
-    rows = [_row(store, one) for one in store.sessions_of(session.agent, session.native_id)]
-    current, version = _row(store, session)
+        raise UsageError(
+            f"no source reads sessions of {session.agent} any more; `everturn sources` lists those there are"
+        )
+    rows = [_file_row(store, one) for one in store.sessions_of(session.agent, session.native_id)]
+    current, version = _file_row(store, session)
     others = sorted((row for row in rows if row[1].id != version.id), key=lambda row: (row[1].changed_at, row[1].id))
     kept = [row for row in [*others, (current, version)] if row[1].mode == "full"]
     kept = kept or [row for row in [*others, (current, version)] if row[1].mode == "redacted"]
-    copies = [_stored(store, *row) for row in kept]
-    live = _live(current, machine)
+    copies = [_stored_copy(store, *row) for row in kept]
+    live = _live_copy(current, machine)
     if live is not None and (not copies or copies[-1].data != live.data):
         copies.append(live)
     if not copies:
-        raise Usage(f"the words of session {session.native_id} were not kept (mode {session.mode}); nothing to mend")
-    found = Found(Path(current.path), current.kind, current.native_id, current.parent)
+        raise UsageError(
+            f"the words of session {session.native_id} were not kept (mode {session.mode}); nothing to mend"
+        )
+    found = SourceCandidate(Path(current.path), current.kind, current.native_id, current.parent)
     source = sources[session.agent]
-    return Patient(source, found, session.native_id, copies, _is_gone(store, current, machine))
+    return BrokenSession(source, found, session.native_id, copies, _is_source_gone(store, current, machine))
 
 
-def of_file(sources: Sources, path: Path, source_name: str = "") -> Patient:
+def copies_of_file(sources: Sources, path: Path, source_name: str = "") -> BrokenSession:
     """A file that the archive does not know. Raises MissingPath, Unreadable, Usage."""
     if not path.is_file():
         raise MissingPath(str(path))
@@ -52,11 +56,11 @@ def of_file(sources: Sources, path: Path, source_name: str = "") -> Patient:
         data = path.read_bytes()
     except OSError as failure:
         raise Unreadable(str(path), failure.strerror or "cannot be read") from failure
-    source, found = _claimed(sources, path.resolve(), data, source_name)
-    return Patient(source, found, found.native_id, [Copy("file", str(found.path), data)])
+    source, found = _find_claim(sources, path.resolve(), data, source_name)
+    return BrokenSession(source, found, found.native_id, [SessionCopy("file", str(found.path), data)])
 
 
-def of_other(patient: Patient, native_id: str) -> Patient:
+def copies_for_other_session(patient: BrokenSession, native_id: str) -> BrokenSession:
     """The same file, for another session whose records stand in it."""
     return structs.replace(patient, found=replace(patient.found, native_id=native_id), native_id=native_id)
 
@@ -68,45 +72,45 @@ def session_in(store: Store, machine: str, path: Path) -> Session | None:
     return next((one for one in sessions if row is not None and one.native_id == row[0].native_id), None)
 
 
-def repaired(diagnosis: Diagnosis, sources: Sources, wanted: Wanted) -> Plan:
+def plan_repair(diagnosis: Diagnosis, sources: Sources, wanted: NativeOptions) -> NativePlan:
     """The new session, made and not yet written. Raises ResumeError where nothing can be made of the old one."""
     if diagnosis.refused or diagnosis.session is None:
         raise ResumeError(
             f"{diagnosis.patient.found.path} cannot be repaired: {diagnosis.refused}; look for a copy of it in a backup and "
             "`everturn repair` that"
         )
-    return plan(diagnosis.store, sources, diagnosis.session, wanted)
+    return plan_native(diagnosis.store, sources, diagnosis.session, wanted)
 
 
-def _row(store: Store, session: Session) -> tuple[SourceFile, Version]:
+def _file_row(store: Store, session: Session) -> tuple[SourceFile, Version]:
     version = store.version(session.version)
     return store.file_by_id(version.source)[0], version
 
 
-def _stored(store: Store, file: SourceFile, version: Version) -> Copy:
-    return Copy(f"version {version.number}", file.path, store.read_raw(version.id, 0, version.size))
+def _stored_copy(store: Store, file: SourceFile, version: Version) -> SessionCopy:
+    return SessionCopy(f"version {version.number}", file.path, store.read_raw(version.id, 0, version.size))
 
 
-def _live(file: SourceFile, machine: str) -> Copy | None:
+def _live_copy(file: SourceFile, machine: str) -> SessionCopy | None:
     """The file as it is now, where it is one by itself and of this machine."""
     path = Path(file.path)
     if file.container or file.machine != machine or not path.is_absolute() or not path.is_file():
         return None
     try:
-        return Copy("file", file.path, path.read_bytes())
+        return SessionCopy("file", file.path, path.read_bytes())
     except OSError:
         return None
 
 
-def _is_gone(store: Store, file: SourceFile, machine: str) -> bool:
+def _is_source_gone(store: Store, file: SourceFile, machine: str) -> bool:
     holder = store.file_by_id(file.container)[0] if file.container else file
     return file.state == "gone" or (file.machine == machine and not os.path.exists(holder.path))
 
 
-def _claimed(sources: Sources, path: Path, data: bytes, source_name: str) -> tuple[Source, Found]:
+def _find_claim(sources: Sources, path: Path, data: bytes, source_name: str) -> tuple[Source, SourceCandidate]:
     """Whose file it is, by what can be read of it: damage at its beginning must not hide that."""
     if source_name and source_name not in sources:
-        raise Usage(f"there is no source {source_name!r}; `everturn sources` lists them")
+        raise UsageError(f"there is no source {source_name!r}; `everturn sources` lists them")
     wanted = [source for name, source in sources.items() if source_name in ("", name)]
     sound = b"\n".join(piece.raw for piece in split(data).pieces)
     for head in (data[:HEAD], sound[:HEAD]):
@@ -114,15 +118,17 @@ def _claimed(sources: Sources, path: Path, data: bytes, source_name: str) -> tup
         highest = max((source.rank for source, _ in claims), default=0)
         claims = [claim for claim in claims if claim[0].rank == highest]
         if len(claims) > 1:
-            raise Usage(f"{path} looks like {' and '.join(one.name for one, _ in claims)}; say which with --as NAME")
+            raise UsageError(
+                f"{path} looks like {' and '.join(one.name for one, _ in claims)}; say which with --as NAME"
+            )
         if claims and claims[0][1].kind not in ("container", "bundle"):
             return claims[0]
         if claims:
-            raise Usage(
+            raise UsageError(
                 f"{path} is no file of lines; `everturn add` takes it in, `everturn repair SESSION` mends from there"
             )
     if source_name:
-        return sources[source_name], Found(path, "main", path.stem)
+        return sources[source_name], SourceCandidate(path, "main", path.stem)
     raise ResumeError(
         f"{path} cannot be repaired: no record of any known format can be read in it; --as NAME says what it was"
     )

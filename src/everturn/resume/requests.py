@@ -22,23 +22,23 @@ import msgspec
 from msgspec import structs
 
 from everturn.errors import PrefixChanged
-from everturn.llm import Backend, Message, Part, Request
-from everturn.llm.prefix import changed, prefix_of
-from everturn.llm.repair import repair
+from everturn.llm import Backend, ChatMessage, ChatPart, ModelRequest
+from everturn.llm.prefix import changed_parts, prefix_of
+from everturn.llm.repair import repair_history
 from everturn.resume import context
-from everturn.resume.context import Context
-from everturn.resume.past import Past
-from everturn.resume.records import Sent
+from everturn.resume.context import RequestContext
+from everturn.resume.past import JournalState
+from everturn.resume.records import RequestRecord
 
 #: Tokens of one request and its answer, where neither backend nor caller says how many.
 WINDOW = 128_000
 
 #: Words for a request, asked for before each.
-Words = Callable[[Past], str]
+Words = Callable[[JournalState], str]
 
 
 @dataclass(frozen=True)
-class View:
+class RequestView:
     """What the model gets besides what was said, and how much of that."""
 
     window: int = 0  # tokens; 0: what the backend says
@@ -50,65 +50,67 @@ class View:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRequest:
     """A request that can be sent. `append` is recorded first: it is the last thing in it."""
 
-    request: Request
-    sent: Sent
+    request: ModelRequest
+    sent: RequestRecord
     append: str = ""
     said: tuple[str, ...] = ()  # what was left out, cut or mended, for people
 
 
-def prepare(past: Past, backend: Backend, view: View, answer: int) -> Prepared:
+def prepare_request(past: JournalState, backend: Backend, view: RequestView, answer: int) -> PreparedRequest:
     """The next request, for an answer of so many tokens. Raises PrefixChanged."""
     window = view.window or backend.window or WINDOW
     tools = past.tools if backend.takes_tools else ()
     fit = partial(
-        context.assemble, most=context.budget(window, max(view.reserve, answer)), system=view.system(past),
+        context.assemble_context, most=context.context_budget(window, max(view.reserve, answer)), system=view.system(past),
         state=view.state(past), recalled=view.recalled(past), tools=tools, sizes=past.sizes,
     )  # fmt: skip
-    made = partial(_made, past, backend, Request((), "", tools, past.model, answer))
+    made = partial(_make_request, past, backend, ModelRequest((), "", tools, past.model, answer))
     history = past.history
-    if _is_bound(backend, view):
-        return _checked(past, made(fit(history, append_only=True)))
+    if _is_prefix_bound(backend, view):
+        return _check_prefix(past, made(fit(history, append_only=True)))
     if any(map(is_sealed, history)):
         seen = fit(history, append_only=True)
         if seen.fits and not (prepared := made(seen)).sent.changed:
             return prepared
-        history = unsealed(history)
-    whole = _whole(fit(()), history, past, fit.keywords["most"])
+        history = drop_sealed_thoughts(history)
+    whole = _fit_whole(fit(()), history, past, fit.keywords["most"])
     return made(whole or fit(history))
 
 
-def compared(past: Past, backend: Backend, view: View, request: Request) -> Prepared:
+def compare_request(past: JournalState, backend: Backend, view: RequestView, request: ModelRequest) -> PreparedRequest:
     """A request of the caller's own, mended and compared. Raises PrefixChanged."""
-    seen = Context(request.system, request.messages, 0, 0, ())
-    made = _made(past, backend, request, seen)
-    return _checked(past, made) if _is_bound(backend, view) else made
+    seen = RequestContext(request.system, request.messages, 0, 0, ())
+    made = _make_request(past, backend, request, seen)
+    return _check_prefix(past, made) if _is_prefix_bound(backend, view) else made
 
 
-def is_sealed(message: Message) -> bool:
+def is_sealed(message: ChatMessage) -> bool:
     """Has it thoughts that only its provider can read?"""
     return any(map(_is_sealed_thought, message.parts))
 
 
-def unsealed(history: Sequence[Message]) -> list[Message]:
+def drop_sealed_thoughts(history: Sequence[ChatMessage]) -> list[ChatMessage]:
     """Without the sealed thoughts of earlier turns; providers want those of the one that is going on."""
     newest = max((place for place, one in enumerate(history) if one.role == "user"), default=0)
-    return [_bare(one) if place < newest and is_sealed(one) else one for place, one in enumerate(history)]
+    return [_drop_thoughts(one) if place < newest and is_sealed(one) else one for place, one in enumerate(history)]
 
 
-def _is_bound(backend: Backend, view: View) -> bool:
+def _is_prefix_bound(backend: Backend, view: RequestView) -> bool:
     return view.bound or bool(getattr(backend, "bound", False))
 
 
-def _checked(past: Past, made: Prepared) -> Prepared:
+def _check_prefix(past: JournalState, made: PreparedRequest) -> PreparedRequest:
     if made.sent.changed:
         raise PrefixChanged(past.session, list(made.sent.changed))
     return made
 
 
-def _whole(around: Context, history: Sequence[Message], past: Past, most: int) -> Context | None:
+def _fit_whole(
+    around: RequestContext, history: Sequence[ChatMessage], past: JournalState, most: int
+) -> RequestContext | None:
     """Everything, where it fits: then nothing is weighed against anything."""
     tokens = around.tokens
     for message in reversed(history):  # what is far beyond the window is never counted
@@ -120,33 +122,33 @@ def _whole(around: Context, history: Sequence[Message], past: Past, most: int) -
     return structs.replace(around, messages=tuple(history), tokens=tokens)
 
 
-def _made(past: Past, backend: Backend, request: Request, seen: Context) -> Prepared:
+def _make_request(past: JournalState, backend: Backend, request: ModelRequest, seen: RequestContext) -> PreparedRequest:
     wire, shown = str(getattr(backend, "wire", "")), getattr(backend, "body", None)
-    mended = repair(seen.messages, wire=wire)
+    mended = repair_history(seen.messages, wire=wire)
     request = structs.replace(request, messages=mended.messages, system=seen.system)
-    body, form = (shown(request), wire) if shown is not None else (_plain(request), "")
+    body, form = (shown(request), wire) if shown is not None else (_plain_body(request), "")
     last = past.sent if past.sent is not None and past.sent.wire == form else None  # another provider sealed for itself
-    sent = Sent(prefix_of(body), form, tuple(changed(last.prefix, body)) if last is not None else ())
+    sent = RequestRecord(prefix_of(body), form, tuple(changed_parts(last.prefix, body)) if last is not None else ())
     append = seen.append.parts[0].text if seen.append is not None else ""
-    return Prepared(request, sent, append, (*seen.said, *mended.mended))
+    return PreparedRequest(request, sent, append, (*seen.said, *mended.mended))
 
 
 # sealed thoughts --------------------------------------------------------------------------------------------------------
-def _is_sealed_thought(part: Part) -> bool:
+def _is_sealed_thought(part: ChatPart) -> bool:
     return part.kind == "thinking" and isinstance(part.raw, dict)
 
 
-def _bare(message: Message) -> Message:
+def _drop_thoughts(message: ChatMessage) -> ChatMessage:
     return structs.replace(message, parts=tuple(part for part in message.parts if not _is_sealed_thought(part)))
 
 
 # the neutral form -------------------------------------------------------------------------------------------------------
-def _plain(request: Request) -> Mapping[str, Any]:
-    messages = [{"role": one.role, "content": list(map(_block, one.parts))} for one in request.messages]
+def _plain_body(request: ModelRequest) -> Mapping[str, Any]:
+    messages = [{"role": one.role, "content": list(map(_part_block, one.parts))} for one in request.messages]
     return {"system": request.system, "tools": msgspec.to_builtins(request.tools), "messages": messages}
 
 
-def _block(part: Part) -> dict[str, Any]:
+def _part_block(part: ChatPart) -> dict[str, Any]:
     raw = part.raw if isinstance(part.raw, dict) else {}
     kind = raw.get("type", part.kind) if part.kind == "opaque" else part.kind
     given = {"text": part.text, "id": part.call_id, "name": part.name, "input": part.arguments, "raw": part.raw}

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, TypeVar, overload
 from uuid import UUID
 
-from everturn.errors import Usage
+from everturn.errors import UsageError
 from everturn.resume.conversation import ConversationState, new_uuid
 from everturn.resume.snapshots import Policy, SliceData, Snapshot
 from everturn.resume.typedjson import name_of, shape_of
@@ -83,7 +83,7 @@ class Slice(Generic[T]):
         self._reducers.get(type(event), append)(self._items, event)
 
 
-class Query(Generic[T]):
+class SliceQuery(Generic[T]):
     """What a slice holds."""
 
     def __init__(self, items: tuple[T, ...]) -> None:
@@ -102,28 +102,28 @@ class Query(Generic[T]):
         return tuple(filter(fits, self._items))
 
 
-class Session:
+class EvaluationSession:
     """Typed slices that can be put away as JSON and set back."""
 
     def __init__(
         self,
         *,
         session_id: UUID | None = None,
-        parent: Session | None = None,
+        parent: EvaluationSession | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> None:
         self.session_id, self.parent, self.tags = session_id or new_uuid(), parent, dict(tags or {})
-        self.children: list[Session] = []
+        self.children: list[EvaluationSession] = []
         self.lock = threading.RLock()
         self._slices: dict[type, Slice[Any]] = {}
         if parent is not None:
             parent.children.append(self)
 
-    def query(self, kind: type[T]) -> Query[T]:
+    def query(self, kind: type[T]) -> SliceQuery[T]:
         """What the slice of a type holds; nothing when there is none."""
         with self.lock:
             held = self._slices.get(kind)
-            return Query(held.items() if held is not None else ())
+            return SliceQuery(held.items() if held is not None else ())
 
     @overload
     def mutate(self, kind: type[T]) -> Mutation[T]: ...
@@ -138,7 +138,7 @@ class Session:
         with self.lock:
             takers = [one for one in self._slices.values() if one.takes(event)]
             if not takers:
-                raise Usage(f"nothing takes {type(event).__qualname__}; register a reducer for it first")
+                raise UsageError(f"nothing takes {type(event).__qualname__}; register a reducer for it first")
             for one in takers:
                 one.take(event)
 
@@ -171,7 +171,7 @@ class Session:
 class Mutation(Generic[T]):
     """Changes of the slice of one type, which is made when it is first needed."""
 
-    def __init__(self, session: Session, kind: type[T]) -> None:
+    def __init__(self, session: EvaluationSession, kind: type[T]) -> None:
         self._session, self._kind = session, kind
 
     def register(self, event: type, reducer: Reducer, policy: Policy = "state") -> None:
@@ -186,7 +186,7 @@ class Mutation(Generic[T]):
         given = (items,) if isinstance(items, self._kind) else tuple(items)  # type: ignore[arg-type]
         for item in given:
             if not isinstance(item, self._kind):
-                raise Usage(f"a slice of {self._kind.__qualname__} cannot hold {type(item).__qualname__}")
+                raise UsageError(f"a slice of {self._kind.__qualname__} cannot hold {type(item).__qualname__}")
         with self._session.lock:
             self._slice().seed(given)
 
@@ -205,7 +205,7 @@ class Mutation(Generic[T]):
 class WholeMutation:
     """Changes of the whole session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: EvaluationSession) -> None:
         self._session = session
 
     def rollback(self, snapshot: Snapshot) -> None:

@@ -18,8 +18,8 @@ from typing import Any, Literal
 from uuid import UUID
 
 from everturn.errors import SnapshotRestoreError
-from everturn.resume.conversation import ConversationState, at_once
-from everturn.resume.typedjson import Shape, found, name_of, shape_of, to_json
+from everturn.resume.conversation import ConversationState, aware_now
+from everturn.resume.typedjson import Shape, name_json_type, name_of, shape_of, to_json
 
 VERSION: Literal["1"] = "1"
 
@@ -41,7 +41,7 @@ class Snapshot:
     """Everything a session held. Made by `Session.snapshot`, given back to one by `rollback`."""
 
     slices: tuple[SliceData, ...] = ()
-    created_at: datetime = field(default_factory=at_once)
+    created_at: datetime = field(default_factory=aware_now)
     parent_id: UUID | None = None
     children_ids: tuple[UUID, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -58,10 +58,12 @@ class Snapshot:
 
         Raises SnapshotRestoreError.
         """
-        snapshot: Snapshot = _read(_parsed(text))
+        snapshot: Snapshot = _read_snapshot(_parse_snapshot(text))
         shapes = {name_of(kind): shape_of(kind) for kind in types}
         wrong: list[str] = []
-        slices = tuple(_restored(one, f"slices[{number}]", shapes, wrong) for number, one in enumerate(snapshot.slices))
+        slices = tuple(
+            _restore_slice(one, f"slices[{number}]", shapes, wrong) for number, one in enumerate(snapshot.slices)
+        )
         if wrong:
             raise SnapshotRestoreError(wrong)
         return replace(snapshot, slices=slices)
@@ -74,25 +76,25 @@ class Snapshot:
             path = f"slices[{number}]"
             if one.slice_type not in shapes:
                 wrong.append(f"{path}.slice_type: this session has registered no such type")
-            items[one.slice_type] = _restored(one, path, shapes, wrong).items
+            items[one.slice_type] = _restore_slice(one, path, shapes, wrong).items
         if wrong:
             raise SnapshotRestoreError(wrong)
         return items
 
 
-def _parsed(text: str | bytes) -> dict[str, Any]:
+def _parse_snapshot(text: str | bytes) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as failure:
         raise SnapshotRestoreError([f"it is no JSON ({type(failure).__name__})"]) from failure
     if not isinstance(value, dict):
-        raise SnapshotRestoreError([f"expected an object, found {found(value)}"])
+        raise SnapshotRestoreError([f"expected an object, found {name_json_type(value)}"])
     if "version" in value and value["version"] != VERSION:  # what else differs then is no mistake
         raise SnapshotRestoreError([f"version: this everturn knows {VERSION!r} only"])
     return value
 
 
-def _read(value: dict[str, Any]) -> Any:
+def _read_snapshot(value: dict[str, Any]) -> Any:
     wrong: list[str] = []
     snapshot = shape_of(Snapshot)(value, "", wrong)
     wrong = [one.removeprefix(".") for one in wrong]
@@ -109,7 +111,7 @@ def _read(value: dict[str, Any]) -> Any:
     return snapshot
 
 
-def _restored(one: SliceData, path: str, shapes: Mapping[str, Shape], wrong: list[str]) -> SliceData:
+def _restore_slice(one: SliceData, path: str, shapes: Mapping[str, Shape], wrong: list[str]) -> SliceData:
     shape = shapes.get(one.slice_type)
     if shape is None:
         return one

@@ -21,7 +21,7 @@ from typing import Any, TypeVar, get_type_hints, overload
 import msgspec
 
 from everturn import llm
-from everturn.errors import Usage
+from everturn.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,7 +42,7 @@ class ToolContext:
 
 
 @dataclass(frozen=True)
-class Settled:
+class ReconciledResult:
     """What `reconcile` found out: it was done, and this is what it gave. Unlike None, which says: not known."""
 
     text: str = ""
@@ -65,7 +65,7 @@ class Tool:
     idempotent: bool = False  # a second run with the same key has no second effect
     destructive: bool = False
     policy: str = ""  # of POLICIES; "" = what the hints say
-    reconcile: Callable[[ToolContext, dict[str, Any]], Settled | NotDone | None] | None = None
+    reconcile: Callable[[ToolContext, dict[str, Any]], ReconciledResult | NotDone | None] | None = None
     compensate: Callable[[ToolContext, dict[str, Any]], str | None] | None = None  # must bear being run twice
     timeout: float | None = None  # seconds
     approval: bool | Callable[[dict[str, Any]], bool] = False  # a human must agree before it runs
@@ -74,9 +74,9 @@ class Tool:
     context: str = ""  # name of the parameter for the ToolContext
 
     @property
-    def shown(self) -> llm.Tool:
+    def shown(self) -> llm.ToolSpec:
         """What the model is told."""
-        return llm.Tool(self.name, self.description, self.parameters)
+        return llm.ToolSpec(self.name, self.description, self.parameters)
 
     def needs_approval(self, arguments: Any) -> bool:
         """Must a human agree to this call?"""
@@ -99,8 +99,8 @@ def tool(**hints: Any) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(given: Callable[..., Any] | None = None, **hints: Any) -> Any:
     """Make a tool of a function; `hints` are fields of `Tool`."""
     if given is None:
-        return lambda fn: _made(fn, hints)
-    return _made(given, hints)
+        return lambda fn: _make_tool(fn, hints)
+    return _make_tool(given, hints)
 
 
 def key_for(session: str, response: int, call_id: str) -> str:
@@ -111,10 +111,10 @@ def key_for(session: str, response: int, call_id: str) -> str:
     return blake2b(f"{session}\0{response}\0{call_id}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _made(fn: Callable[..., Any], hints: dict[str, Any]) -> Tool:
+def _make_tool(fn: Callable[..., Any], hints: dict[str, Any]) -> Tool:
     name = hints.pop("name", fn.__name__)
     if hints.get("policy", "") not in POLICIES:
-        raise Usage(f"tool {name}: there is no policy {hints['policy']!r}; there are {', '.join(POLICIES[1:])}")
+        raise UsageError(f"tool {name}: there is no policy {hints['policy']!r}; there are {', '.join(POLICIES[1:])}")
     context, takes = _signature(fn, name)
     schema = hints.pop("parameters", None) or _schema(takes)
     description = hints.pop("description", None) or inspect.getdoc(fn) or ""
@@ -127,18 +127,18 @@ def _signature(fn: Callable[..., Any], name: str) -> tuple[str, type]:
     fields: list[Any] = []
     for parameter in inspect.signature(fn).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise Usage(f"tool {name}: its arguments must have names; *{parameter.name} has none")
+            raise UsageError(f"tool {name}: its arguments must have names; *{parameter.name} has none")
         kind = types.get(parameter.name, Any)
         if kind is ToolContext:
             context = parameter.name
         elif parameter.default is parameter.empty:
             fields.append((parameter.name, kind))
         else:
-            fields.append((parameter.name, kind, msgspec.field(default_factory=_always(parameter.default))))
+            fields.append((parameter.name, kind, msgspec.field(default_factory=_make_constant(parameter.default))))
     return context, msgspec.defstruct(f"{name}_arguments", fields, kw_only=True, forbid_unknown_fields=True)
 
 
-def _always(value: Any) -> Callable[[], Any]:
+def _make_constant(value: Any) -> Callable[[], Any]:
     return lambda: value
 
 

@@ -15,16 +15,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from everturn.clock import Clock, new_id, now
-from everturn.derive.query import parse as parse_query
-from everturn.errors import Busy, Conflict, SessionNotFound, Usage
-from everturn.model.archive import Kept, Session, SessionText
-from everturn.recall.scope import Filters
+from everturn.derive.query import parse_query
+from everturn.errors import Busy, Conflict, SessionNotFound, UsageError
+from everturn.model.archive import KeptRow, Session, SessionText
+from everturn.recall.scope import SearchFilters
 from everturn.recall.search import search
-from everturn.recall.sessions import best
+from everturn.recall.sessions import best_match
 from everturn.resume import leases, records
-from everturn.resume.appending import AGENT, End, place_of
+from everturn.resume.appending import AGENT, JournalEnd, place_of
 from everturn.resume.records import Record
-from everturn.resume.turnrecords import Turn, iso, record_of, result_of, rows_of
+from everturn.resume.turnrecords import LoggedTurn, iso, record_of, result_of, rows_of
 from everturn.sources import all_sources
 from everturn.store import SessionFilter, Store
 
@@ -48,26 +48,26 @@ class TurnLog:
         """Begin a conversation; its id."""
         session = new_id()
         with self.store.write():
-            begun = records.Session(
+            begun = records.SessionRecord(
                 journal=records.FORMAT, id=session, workspace=workspace, model=model, client="everturn"
             )
             self._append(self._end(session), begun, 0)
-            self._keep(session, "model", model)
-            self._keep(session, "system_prompt", system_prompt)
+            self._keep_value(session, "model", model)
+            self._keep_value(session, "system_prompt", system_prompt)
         return session
 
-    def append_turn(self, session_id: str, turn: Turn) -> int:
+    def append_turn(self, session_id: str, turn: LoggedTurn) -> int:
         """Write one message; its number.
 
         Raises SessionNotFound, Busy while a loop runs the session, and all that keeps the message from being written.
         """
         for _ in range(_TRIES):
-            session, end = self._writable(session_id), self._end(session_id)
+            session, end = self._require_writable(session_id), self._end(session_id)
             try:
                 with self.store.write():
-                    record = self._record(session, turn)
+                    record = self._make_record(session, turn)
                     self._append(end, record, self.store.version(session.version).lines)
-                    self._count(session_id, turn.token_count)
+                    self._add_tokens(session_id, turn.token_count)
                     return self.store.session(session.id)[0].n_messages
             except Conflict:  # another process was faster: look again
                 continue
@@ -75,10 +75,10 @@ class TurnLog:
 
     def update_session_state(self, session_id: str, state: Mapping[str, Any]) -> None:
         """Keep the program's own state of a conversation, and up to which turn it is known to hold."""
-        session = self._writable(session_id)
+        session = self._require_writable(session_id)
         with self.store.write():
-            self._keep(session_id, "session_state", dict(state))
-            self._keep(session_id, "session_state_through_turn", self.store.session(session.id)[0].n_messages)
+            self._keep_value(session_id, "session_state", dict(state))
+            self._keep_value(session_id, "session_state_through_turn", self.store.session(session.id)[0].n_messages)
 
     # reading ----------------------------------------------------------------------------------------------------------
     def get_turns(self, session_id: str, offset: int = 0, limit: int = RECENT) -> list[dict[str, Any]]:
@@ -97,12 +97,12 @@ class TurnLog:
             return []
         limit, asked = max(1, min(limit, MOST_FOUND)), parse_query(query)
         if not asked.wanted and not asked.regex:
-            return self._holding(session, query.strip(), limit)
-        found = search(self.store, all_sources(), query, Filters(session=session), limit, now=self._clock())
+            return self._scan_messages(session, query.strip(), limit)
+        found = search(self.store, all_sources(), query, SearchFilters(session=session), limit, now=self._clock())
         seqs = [one.row.seq for one in found.items if one.row is not None]
         return [row for seq in seqs for row in rows_of(self.store, session, seq, seq)]
 
-    def _holding(self, session: Session, text: str, limit: int) -> list[dict[str, Any]]:
+    def _scan_messages(self, session: Session, text: str, limit: int) -> list[dict[str, Any]]:
         """The newest messages that hold these characters: signs without a word in them are not in the index."""
         rows = list(rows_of(self.store, session, max(0, session.n_messages - MOST), session.n_messages - 1))
         return [row for row in reversed(rows) if text in (row["content"] or "")][:limit]
@@ -115,16 +115,16 @@ class TurnLog:
     def get_session(self, session_id: str) -> dict[str, Any] | None:
         """What is known about a conversation, or None."""
         session = self._session(session_id)
-        return self._shown(*self.store.session(session.id)) if session is not None else None
+        return self._session_row(*self.store.session(session.id)) if session is not None else None
 
     def list_sessions(self, workspace: str | None = None, limit: int = 100) -> list[dict[str, Any]]:
         """The conversations of a workspace, or all of them, the newest first, at most 1,000."""
         found: list[dict[str, Any]] = []
-        for session, text in self._listed(workspace or ""):
+        for session, text in self._iterate_sessions(workspace or ""):
             if len(found) >= min(limit, MOST):
                 break
             if workspace is None or text.workspace == workspace:
-                found.append(self._shown(session, text))
+                found.append(self._session_row(session, text))
         return found
 
     def resume_session(self, session_id: str, limit: int = RECENT) -> list[dict[str, Any]]:
@@ -142,9 +142,9 @@ class TurnLog:
     # one session ------------------------------------------------------------------------------------------------------
     def _session(self, session_id: str) -> Session | None:
         rows = self.store.sessions_of(AGENT, session_id)
-        return best(rows) if rows else None
+        return best_match(rows) if rows else None
 
-    def _listed(self, workspace: str) -> Iterator[tuple[Session, SessionText]]:
+    def _iterate_sessions(self, workspace: str) -> Iterator[tuple[Session, SessionText]]:
         cursor = ""
         while True:
             rows, cursor = self.store.sessions(SessionFilter(agent=AGENT, workspace=workspace), 200, cursor)
@@ -152,7 +152,7 @@ class TurnLog:
             if not cursor:
                 return
 
-    def _shown(self, session: Session, text: SessionText) -> dict[str, Any]:
+    def _session_row(self, session: Session, text: SessionText) -> dict[str, Any]:
         kept = {row.key: row.value for row in self.store.kept(KIND, session.native_id) if row.agent == session.agent}
         opened = self.store.version(session.version).opened_at
         started, ended = session.started or opened, session.ended or session.started or opened
@@ -171,41 +171,41 @@ class TurnLog:
             "is_active": 1,
         }
 
-    def _writable(self, session_id: str) -> Session:
+    def _require_writable(self, session_id: str) -> Session:
         session = self._session(session_id)
         if session is None:
             raise SessionNotFound(session_id)
-        held = leases.current(self.store, session_id)
+        held = leases.current_lease(self.store, session_id)
         if held.until > self._clock() and not leases.is_gone(held, self._holder):
             raise Busy(f"session {session_id}")
         return session
 
-    def _end(self, session_id: str) -> End:
+    def _end(self, session_id: str) -> JournalEnd:
         """Where the next line goes."""
         machine = self._holder.machine
-        return End(self.store, session_id, place_of(self.store, session_id, machine), (machine, ""), self._clock)
+        return JournalEnd(self.store, session_id, place_of(self.store, session_id, machine), (machine, ""), self._clock)
 
-    def _append(self, end: End, record: Record, number: int) -> None:
+    def _append(self, end: JournalEnd, record: Record, number: int) -> None:
         record.n, record.at = number, self._clock()
-        end.append(records.line(record))
+        end.append(records.record_line(record))
 
-    def _record(self, session: Session, turn: Turn) -> Record:
+    def _make_record(self, session: Session, turn: LoggedTurn) -> Record:
         """The record of a message: a result goes to its call, if that is open."""
         calls = self.store.tail(session.id).open_calls.get(turn.tool_call_id or "", ()) if turn.role == "tool" else ()
         call = next((one for one in reversed(calls) if one.status == "open"), None)
         if call is None:
             return record_of(turn)
         row = next(self.store.messages(session.id, call.seq, call.seq))
-        asked = records.parse(self.store.read_raw(session.version, row.start, row.size), session.native_id)
+        asked = records.parse_record(self.store.read_raw(session.version, row.start, row.size), session.native_id)
         return result_of(turn, asked.n, call.name)
 
-    def _keep(self, session: str, key: str, value: Any) -> None:
-        self.store.keep(Kept(KIND, AGENT, session, key, _json(key, value), self._clock()))
+    def _keep_value(self, session: str, key: str, value: Any) -> None:
+        self.store.keep(KeptRow(KIND, AGENT, session, key, _json(key, value), self._clock()))
 
-    def _count(self, session: str, tokens: int) -> None:
+    def _add_tokens(self, session: str, tokens: int) -> None:
         if tokens:
             rows = [row for row in self.store.kept(KIND, session) if row.key == "total_tokens" and row.agent == AGENT]
-            self._keep(session, "total_tokens", sum(int(row.value) for row in rows) + tokens)
+            self._keep_value(session, "total_tokens", sum(int(row.value) for row in rows) + tokens)
 
 
 def _json(key: str, value: Any) -> str:
@@ -213,7 +213,7 @@ def _json(key: str, value: Any) -> str:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False)
         return text if text.isascii() or _is_unicode(text) else json.dumps(value)
     except (TypeError, ValueError, RecursionError) as failure:
-        raise Usage(f"{key} cannot be kept as JSON: {failure}") from failure
+        raise UsageError(f"{key} cannot be kept as JSON: {failure}") from failure
 
 
 def _is_unicode(text: str) -> bool:

@@ -20,7 +20,7 @@ from uuid import UUID
 
 import msgspec
 
-from everturn.errors import EverturnError, Usage
+from everturn.errors import EverturnError, UsageError
 
 #: Takes a JSON value, where it stands, and a list for what is wrong with it.
 Shape = Callable[[Any, str, list[str]], Any]
@@ -37,10 +37,12 @@ def shape_of(cls: type) -> Shape:
 def to_json(value: Any) -> str:
     """Dataclasses and JSON values as text. Raises Usage for what JSON cannot say: naive times, nan, infinity, bytes."""
     try:
-        plain = msgspec.to_builtins(value, builtin_types=(datetime, bytes, bytearray, memoryview), enc_hook=_mapping)
-        return json.dumps(plain, default=_time, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        plain = msgspec.to_builtins(
+            value, builtin_types=(datetime, bytes, bytearray, memoryview), enc_hook=_mapping_json
+        )
+        return json.dumps(plain, default=_time_text, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as failure:
-        raise Usage(f"this cannot be put into a snapshot: {failure}") from failure
+        raise UsageError(f"this cannot be put into a snapshot: {failure}") from failure
 
 
 def name_of(cls: type) -> str:
@@ -48,19 +50,19 @@ def name_of(cls: type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
-def found(value: Any) -> str:
+def name_json_type(value: Any) -> str:
     """What a JSON value is, in a word."""
     return _JSON_NAMES.get(type(value), type(value).__name__)
 
 
 # writing --------------------------------------------------------------------------------------------------------------
-def _mapping(value: Any) -> Any:
+def _mapping_json(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is no JSON")
 
 
-def _time(value: Any) -> str:
+def _time_text(value: Any) -> str:
     if not isinstance(value, datetime):
         raise TypeError(f"{type(value).__name__} is no JSON")
     if value.tzinfo is None:
@@ -72,18 +74,18 @@ def _time(value: Any) -> str:
 def _shape(hint: Any, known: dict[type, list[Shape]]) -> Shape:
     """The shape for an annotation."""
     if hint is Any or hint is object:
-        return _anything
+        return _any_shape
     if hint in _NAMES or hint is None:
-        return _plain(type(None) if hint is None else hint)
+        return _plain_shape(type(None) if hint is None else hint)
     origin, given = get_origin(hint), get_args(hint)
     if origin in _GENERIC:
         return _GENERIC[origin](given, known)
     if isinstance(hint, type):
-        return _class(hint, known)
-    raise Usage(f"{hint} cannot be put into a snapshot")
+        return _class_shape(hint, known)
+    raise UsageError(f"{hint} cannot be put into a snapshot")
 
 
-def _class(hint: type, known: dict[type, list[Shape]]) -> Shape:
+def _class_shape(hint: type, known: dict[type, list[Shape]]) -> Shape:
     if hint is datetime:
         return _datetime
     if hint is UUID:
@@ -92,12 +94,12 @@ def _class(hint: type, known: dict[type, list[Shape]]) -> Shape:
         return _enum(hint)
     if is_dataclass(hint):
         return _dataclass(hint, known)
-    raise Usage(f"{hint.__qualname__} cannot be put into a snapshot; only frozen dataclasses and JSON values can")
+    raise UsageError(f"{hint.__qualname__} cannot be put into a snapshot; only frozen dataclasses and JSON values can")
 
 
 def _dataclass(cls: type, known: dict[type, list[Shape]]) -> Shape:
     if not is_dataclass(cls) or not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
-        raise Usage(f"{cls.__qualname__} cannot be put into a snapshot; make it a frozen dataclass")
+        raise UsageError(f"{cls.__qualname__} cannot be put into a snapshot; make it a frozen dataclass")
     if cls in known:  # it holds itself: by then it will be there
 
         def later(value: Any, path: str, wrong: list[str]) -> Any:
@@ -108,7 +110,7 @@ def _dataclass(cls: type, known: dict[type, list[Shape]]) -> Shape:
     try:
         hints = get_type_hints(cls)
     except NameError as failure:
-        raise Usage(f"the annotations of {cls.__qualname__} cannot be understood: {failure}") from failure
+        raise UsageError(f"the annotations of {cls.__qualname__} cannot be understood: {failure}") from failure
     known[cls].append(_Record(cls, {one.name: _shape(hints[one.name], known) for one in fields(cls) if one.init}))
     return known[cls][0]
 
@@ -121,11 +123,11 @@ class _Record:
 
     def __call__(self, value: Any, path: str, wrong: list[str]) -> Any:
         if not isinstance(value, dict):
-            return _bad(wrong, path, "an object", value)
+            return _report_mismatch(wrong, path, "an object", value)
         before = len(wrong)
         if value.keys() != self._shapes.keys():
             wrong += [f"{path}.{name}: missing" for name in self._shapes if name not in value]
-            wrong += [f"{path}.{_key(name)}: no such field" for name in value if name not in self._shapes]
+            wrong += [f"{path}.{_safe_key(name)}: no such field" for name in value if name not in self._shapes]
         given = {
             name: shape(value[name], f"{path}.{name}", wrong) for name, shape in self._shapes.items() if name in value
         }
@@ -138,16 +140,16 @@ class _Record:
             return None
 
 
-def _plain(kind: type) -> Shape:
+def _plain_shape(kind: type) -> Shape:
     taken = (float, int) if kind is float else (kind,)
 
     def read(value: Any, path: str, wrong: list[str]) -> Any:
-        return value if type(value) in taken else _bad(wrong, path, _NAMES[kind], value)
+        return value if type(value) in taken else _report_mismatch(wrong, path, _NAMES[kind], value)
 
     return read
 
 
-def _anything(value: Any, path: str, wrong: list[str]) -> Any:
+def _any_shape(value: Any, path: str, wrong: list[str]) -> Any:
     return value
 
 
@@ -157,7 +159,7 @@ def _datetime(value: Any, path: str, wrong: list[str]) -> Any:
     except ValueError:
         when = None
     if when is None:
-        return _bad(wrong, path, "a time in ISO 8601", value)
+        return _report_mismatch(wrong, path, "a time in ISO 8601", value)
     if when.tzinfo is None:
         wrong.append(f"{path}: a time without a time zone")
     return when
@@ -165,19 +167,21 @@ def _datetime(value: Any, path: str, wrong: list[str]) -> Any:
 
 def _uuid(value: Any, path: str, wrong: list[str]) -> Any:
     try:
-        return UUID(value) if isinstance(value, str) else _bad(wrong, path, "a UUID", value)
+        return UUID(value) if isinstance(value, str) else _report_mismatch(wrong, path, "a UUID", value)
     except ValueError:
-        return _bad(wrong, path, "a UUID", value)
+        return _report_mismatch(wrong, path, "a UUID", value)
 
 
 def _enum(kind: type[Enum]) -> Shape:
     values = {member.value: member for member in kind}
     if not all(isinstance(value, str | int) for value in values):
-        raise Usage(f"{kind.__qualname__} cannot be put into a snapshot; give its members text or numbers as values")
+        raise UsageError(
+            f"{kind.__qualname__} cannot be put into a snapshot; give its members text or numbers as values"
+        )
 
     def read(value: Any, path: str, wrong: list[str]) -> Any:
         known = isinstance(value, str | int) and type(value) is not bool and value in values
-        return values[value] if known else _bad(wrong, path, f"a {kind.__name__}", value)
+        return values[value] if known else _report_mismatch(wrong, path, f"a {kind.__name__}", value)
 
     return read
 
@@ -185,14 +189,14 @@ def _enum(kind: type[Enum]) -> Shape:
 def _literal(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shape:
     def read(value: Any, path: str, wrong: list[str]) -> Any:
         fits = any(type(value) is type(one) and value == one for one in given)
-        return value if fits else _bad(wrong, path, "one of " + ", ".join(map(str, given)), value)
+        return value if fits else _report_mismatch(wrong, path, "one of " + ", ".join(map(str, given)), value)
 
     return read
 
 
 def _tuple(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shape:
     if len(given) != 2 or given[1] is not Ellipsis:
-        raise Usage("only tuples of any length, tuple[X, ...], can be put into a snapshot")
+        raise UsageError("only tuples of any length, tuple[X, ...], can be put into a snapshot")
     return _sequence(given[:1], known, tuple)
 
 
@@ -205,7 +209,7 @@ def _sequence(given: tuple[Any, ...], known: dict[type, list[Shape]], make: Call
 
     def read(value: Any, path: str, wrong: list[str]) -> Any:
         if not isinstance(value, list):
-            return _bad(wrong, path, "a list", value)
+            return _report_mismatch(wrong, path, "a list", value)
         return make(shape(one, f"{path}[{number}]", wrong) for number, one in enumerate(value))
 
     return read
@@ -213,15 +217,15 @@ def _sequence(given: tuple[Any, ...], known: dict[type, list[Shape]], make: Call
 
 def _dict(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shape:
     if given and given[0] is not str:
-        raise Usage("only mappings with text as keys can be put into a snapshot")
+        raise UsageError("only mappings with text as keys can be put into a snapshot")
     shape = _shape(given[1] if given else Any, known)
 
     def read(value: Any, path: str, wrong: list[str]) -> Any:
         if not isinstance(value, dict):
-            return _bad(wrong, path, "an object", value)
-        if shape is _anything:
+            return _report_mismatch(wrong, path, "an object", value)
+        if shape is _any_shape:
             return value
-        return {name: shape(one, f"{path}.{_key(name)}", wrong) for name, one in value.items()}
+        return {name: shape(one, f"{path}.{_safe_key(name)}", wrong) for name, one in value.items()}
 
     return read
 
@@ -238,7 +242,7 @@ def _union(given: tuple[Any, ...], known: dict[type, list[Shape]]) -> Shape:
                 return result
             if len(tried) > 1 or not tried[0].startswith(f"{path}: "):  # it is this one, with a mistake inside
                 mistakes = tried
-        wrong += mistakes or [f"{path}: {found(value)} does not fit"]
+        wrong += mistakes or [f"{path}: {name_json_type(value)} does not fit"]
         return None
 
     return read
@@ -256,10 +260,10 @@ _GENERIC: dict[Any, Callable[[tuple[Any, ...], dict[type, list[Shape]]], Shape]]
 }
 
 
-def _bad(wrong: list[str], path: str, expected: str, value: Any) -> None:
-    wrong.append(f"{path}: expected {expected}, found {found(value)}")
+def _report_mismatch(wrong: list[str], path: str, expected: str, value: Any) -> None:
+    wrong.append(f"{path}: expected {expected}, found {name_json_type(value)}")
 
 
-def _key(name: str) -> str:
+def _safe_key(name: str) -> str:
     """A name from the snapshot, as far as it may be repeated."""
     return name if name.isidentifier() and len(name) <= 60 else "?"

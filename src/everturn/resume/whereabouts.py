@@ -12,7 +12,7 @@ from everturn.model.archive import Session
 from everturn.recall.framing import Clean
 from everturn.recall.reading import Sources, has_words
 from everturn.recall.tool import ConversationRecall
-from everturn.resume.history import history
+from everturn.resume.history import read_history
 from everturn.store import Store
 
 #: Tokens of what is told of a session; a hint as a whole stays below 2,000.
@@ -36,16 +36,16 @@ def where_you_were(store: Store, sources: Sources, session: Session, clean: Clea
     )
 
 
-def hint(where: str) -> str:
+def where_hint(where: str) -> str:
     """What is told when a prompt points to what is out of view, with the last session quoted."""
     return f"{HINT}\n\n{where}" if where else HINT
 
 
-def in_view(store: Store, sources: Sources, session: Session, clean: Clean) -> list[str]:
+def texts_in_view(store: Store, sources: Sources, session: Session, clean: Clean) -> list[str]:
     """The texts that the model of a session still sees, the newest last: prompts, answers, calls and results."""
     texts: list[str] = []
     size = 0
-    for message in reversed(history(store, sources, session).messages if has_words(session) else []):
+    for message in reversed(read_history(store, sources, session).messages if has_words(session) else []):
         for block in reversed(message.blocks):
             said = block.text or (one_line(str(block.call.input), _CALL) if block.call else "")
             size += len(said)

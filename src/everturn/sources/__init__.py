@@ -18,17 +18,17 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from everturn.model.conversation import Message, Part, Reading
+from everturn.model.conversation import Message, ReadResult, SessionPart
 
 if TYPE_CHECKING:
-    from everturn.sources.checking import Checked, Piece
+    from everturn.sources.checking import CheckedRecord, FileCheck
 
 #: How much of a file is looked at to know what it is.
 HEAD = 64 << 10
 
 
 @dataclass(frozen=True)
-class Places:
+class SearchPlaces:
     """Where to look: passed in by the surfaces, so that nothing below them reads the home or the environment."""
 
     home: Path
@@ -38,7 +38,7 @@ class Places:
 
 
 @dataclass(frozen=True)
-class Found:
+class SourceCandidate:
     """A file that belongs to a source."""
 
     path: Path
@@ -72,7 +72,7 @@ class Retention:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ProgramReply:
     """What an agent's program printed, when it was asked as a model."""
 
     text: str = ""
@@ -85,11 +85,11 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Ask:
+class AskProgram:
     """How an agent's program is run as a model: once, without tools, with the prompt at its standard input."""
 
     command: Callable[[str], list[str]]  # given the model's name, or ""; the first word is the program
-    read: Callable[[bytes], Asked]  # of what it printed; never raises
+    read: Callable[[bytes], ProgramReply]  # of what it printed; never raises
     around: Callable[[Path, Mapping[str, str]], dict[str, str | None]]
     """Given its working folder, new and empty, and the environment: variables to set, or to take away."""
     leaves: str  # what it leaves in the user's own history, in words
@@ -108,7 +108,7 @@ class NewSession:
 
 
 @dataclass(frozen=True)
-class Native:
+class NativeWriter:
     """How a new session is written so that the agent's own program opens it.
 
     The messages given to `write` are in order: `user` (text, image), `assistant` (text, call; thinking only of the agent
@@ -116,16 +116,16 @@ class Native:
     """
 
     name: Callable[[str, int], str]  # the id of a new session, from 32 random hexadecimal digits and the time
-    place: Callable[[Places, NewSession], Path]  # where its file goes; never a file that is there
-    write: Callable[[Places, NewSession, Sequence[Message]], bytes]
-    marks: Callable[[Places, NewSession], Mapping[Path, bytes]] | None = None  # further files, made where missing
+    place: Callable[[SearchPlaces, NewSession], Path]  # where its file goes; never a file that is there
+    write: Callable[[SearchPlaces, NewSession, Sequence[Message]], bytes]
+    marks: Callable[[SearchPlaces, NewSession], Mapping[Path, bytes]] | None = None  # further files, made where missing
     take_in: Callable[[Path], list[str]] | None = None
     """The command that takes the file in, run in the workspace, where the agent keeps its sessions in a database."""
     begin: Callable[[str], list[str]] | None = None  # the command that begins a session with this prompt
 
 
 @dataclass(frozen=True)
-class Programs:
+class InstallPrograms:
     """What an agent is told to run, each as words that begin with a full path, and what the user wants of it."""
 
     hook: tuple[str, ...]  # `everturn-hook`
@@ -145,7 +145,7 @@ class OwnFile:
 
 
 @dataclass(frozen=True)
-class Setting:
+class JsonSetting:
     """An entry in a JSON file of the agent, comments allowed; with `item` one more item of the list that stands there."""
 
     path: Path
@@ -156,28 +156,28 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Section:
+class TomlSection:
     """Lines at the end of a TOML file of the agent, that begin with the header of a table it does not have yet."""
 
     path: Path
     text: str
 
 
-Edit = OwnFile | Setting | Section
+Edit = OwnFile | JsonSetting | TomlSection
 
 
 @dataclass(frozen=True)
 class Install:
     """How everturn is put into an agent's hands: hooks, MCP entry, commands, skill, as data."""
 
-    edits: Callable[[Places, Path | None, Programs], Sequence[Edit]]  # for one project folder, or for all
+    edits: Callable[[SearchPlaces, Path | None, InstallPrograms], Sequence[Edit]]  # for one project folder, or for all
     remark: str = ""  # what is left for the user to do
 
 
-class Reader(Protocol):
+class SourceReader(Protocol):
     """Reads one version of one file, piece by piece."""
 
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         """Read `data`, which starts at stored offset `base`.
 
         Complete records are dealt with; `Reading.consumed` says how far. With `last` there is nothing more for now: a
@@ -196,28 +196,30 @@ class Source:
     name: str
     title: str
     parser: int  # raised when reading changes: derived rows of older ones are rebuilt
-    roots: Callable[[Places], list[Path]]  # existing folders to search
-    find: Callable[[Path], Iterator[Found]]  # below one root
-    sniff: Callable[[Path, bytes], Found | None]  # is this file ours? given its first 64 kB
-    reader: Callable[[Found, bytes], Reader]  # with the state of an earlier one, or b""
+    roots: Callable[[SearchPlaces], list[Path]]  # existing folders to search
+    find: Callable[[Path], Iterator[SourceCandidate]]  # below one root
+    sniff: Callable[[Path, bytes], SourceCandidate | None]  # is this file ours? given its first 64 kB
+    reader: Callable[[SourceCandidate, bytes], SourceReader]  # with the state of an earlier one, or b""
     view: Callable[[bytes], Message | None]  # one record's bytes → its message, with blocks
     workspace: Callable[[bytes], str]  # working folder, from the first bytes of a file; "" when they do not say
-    unpack: Callable[[Found, Path], Iterator[Member]] | None = None  # given a file that nobody is writing to
+    unpack: Callable[[SourceCandidate, Path], Iterator[Member]] | None = None  # given a file that nobody is writing to
     private: tuple[str, ...] = ()  # SQL that takes credentials of the agent itself out of the copy of its database
     is_database: bool = False  # a container that must be copied by its database engine while it is in use
     option: str = ""  # name of the command-line option that gives more folders, such as "x-dir" for --x-dir
     retention: Callable[[Path], Retention | None] | None = None
     resume_command: Callable[[str], list[str]] | None = None
-    native: Native | None = None  # write a new session that the agent's own program opens
-    check: Callable[[Found, Sequence[Piece]], Checked] | None = None  # of lines: what is wrong with their records
-    write: Callable[[Part], str] | None = None  # a session → the text of a file that reads as that session
-    ask: Ask | None = None  # run the agent as a model
+    native: NativeWriter | None = None  # write a new session that the agent's own program opens
+    check: Callable[[SourceCandidate, Sequence[CheckedRecord]], FileCheck] | None = (
+        None  # of lines: what is wrong with their records
+    )
+    write: Callable[[SessionPart], str] | None = None  # a session → the text of a file that reads as that session
+    ask: AskProgram | None = None  # run the agent as a model
     install: Install | None = None  # put hooks and tools into its settings
     saves_chats: bool = False  # `everturn chat` saves its conversations in this form, by `write`
     rank: int = 0  # where several sources claim a file, only those of the highest rank count
 
 
-def beginning(path: str | Path, size: int = HEAD) -> bytes:
+def read_beginning(path: str | Path, size: int = HEAD) -> bytes:
     """The first bytes of an ordinary file; nothing of what cannot be read, or of a pipe, which would be waited for."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
@@ -247,7 +249,7 @@ def abilities(source: Source) -> list[str]:
     return [word for word, is_so in can.items() if is_so]
 
 
-def lazy(target: str) -> Callable[..., Any]:
+def lazy_import(target: str) -> Callable[..., Any]:
     """A function or class that is imported when it is first called: `lazy("everturn.sources.foo.reader:FooReader")`.
 
     What `SOURCE` is made of is imported by every command that lists the formats; what reads a format only when asked for.
@@ -260,12 +262,12 @@ def lazy(target: str) -> Callable[..., Any]:
     return call
 
 
-def given(name: str) -> Callable[[Places], list[Path]]:
+def named_folders(name: str) -> Callable[[SearchPlaces], list[Path]]:
     """`Source.roots` of a format that has no place of its own: the existing folders the user named for it."""
     return lambda places: [folder.absolute() for folder in places.extra.get(name, ()) if folder.is_dir()]
 
 
-def each_once(places: Iterable[Path], *, files: bool = False) -> list[Path]:
+def existing_folders(places: Iterable[Path], *, files: bool = False) -> list[Path]:
     """Those of the folders that exist (with `files` also files), each once even where links lead to it twice."""
     found: dict[str, Path] = {}
     for place in places:
@@ -274,7 +276,7 @@ def each_once(places: Iterable[Path], *, files: bool = False) -> list[Path]:
     return list(found.values())
 
 
-def nowhere(head: bytes) -> str:
+def no_workspace(head: bytes) -> str:
     """`Source.workspace` of a format that does not say where its conversations were held."""
     return ""
 

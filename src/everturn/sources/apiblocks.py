@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from everturn.model.conversation import Block, CallEnd, Usage
+from everturn.model.conversation import Block, CallEnd, TokenUsage
 from everturn.sources.foreign import count, strings, word
 from everturn.sources.tools import call_start, call_text, error_class, exit_status
 
@@ -69,7 +69,7 @@ def unknown_block(block: Any) -> Block:
     return Block("unknown", "\n".join(strings(block, "type")), "meta", data=block)
 
 
-def usage_of(tokens: Any) -> Usage | None:
+def usage_of(tokens: Any) -> TokenUsage | None:
     """The tokens of a response, in either provider's words; what was read from a cache is no input of its own."""
     if not isinstance(tokens, dict):
         return None
@@ -80,7 +80,7 @@ def usage_of(tokens: Any) -> Usage | None:
     details = tokens.get("prompt_tokens_details")
     cached = count(details.get("cached_tokens")) or 0 if isinstance(details, dict) else 0
     given = told("input_tokens", "prompt_tokens")
-    return Usage(
+    return TokenUsage(
         max(given - cached, 0),
         told("output_tokens", "completion_tokens"),
         told("cache_read_input_tokens") or cached,

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from everturn.sources.jsonl import BLANK
 from everturn.sources.linewise import Rec, walker
-from everturn.sources.salvage import closed
+from everturn.sources.salvage import close_json
 
 #: Stands behind the words of a record that breaks off.
 BROKEN_OFF = "\n[The rest of this is lost: its record was torn.]"
@@ -56,7 +56,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
 
-class Piece(Struct, frozen=True):
+class CheckedRecord(Struct, frozen=True):
     """One record of one copy of a file."""
 
     value: Rec
@@ -78,27 +78,27 @@ class Flaw(Struct, frozen=True):
     lost: bool = False
 
 
-class Checked(Struct, frozen=True):
+class FileCheck(Struct, frozen=True):
     """The records that make up the conversation, in order, and what was wrong."""
 
-    pieces: list[Piece]
+    pieces: list[CheckedRecord]
     flaws: list[Flaw]
 
 
-def flaw(kind: str, piece: Piece, note: str = "", lost: bool = False) -> Flaw:
+def make_flaw(kind: str, piece: CheckedRecord, note: str = "", lost: bool = False) -> Flaw:
     """What is wrong with a piece."""
     return Flaw(kind, note or KINDS[kind], piece.start, piece.size, piece.copy, lost)
 
 
-def changed(piece: Piece, value: Rec) -> Piece:
+def with_value(piece: CheckedRecord, value: Rec) -> CheckedRecord:
     """The piece with another value."""
     return msgspec.structs.replace(piece, value=value, raw=_encode(value))
 
 
-def split(data: bytes, copy: int = 0) -> Checked:
+def split(data: bytes, copy: int = 0) -> FileCheck:
     """The records of a file of lines, whatever happened to it."""
-    pieces: list[Piece] = []
-    flaws = list(_form(data, copy))
+    pieces: list[CheckedRecord] = []
+    flaws = list(_find_form_flaws(data, copy))
     end, walk = 0, walker()
     for start, raw, value, trouble in walk.split(data, 0, last=True):
         if trouble == BLANK:
@@ -106,40 +106,42 @@ def split(data: bytes, copy: int = 0) -> Checked:
         if value is not None:
             if pieces and b"\n" not in data[end:start] and not data[end:start].strip(b" \t\r\0"):
                 flaws.append(Flaw("glued", KINDS["glued"], start, len(raw), copy))
-            _whole(Piece(value, bytes(raw), start, len(raw), copy), trouble, pieces, flaws)
+            _add_whole_record(CheckedRecord(value, bytes(raw), start, len(raw), copy), trouble, pieces, flaws)
         else:
-            _broken(bytes(raw), start, copy, trouble, pieces, flaws)
+            _add_broken_record(bytes(raw), start, copy, trouble, pieces, flaws)
         end = start + len(raw)
     if walk.tail is not None:
         start, size, trouble = walk.tail
-        _broken(data[start : start + size], start, copy, trouble, pieces, flaws)
-    return Checked(pieces, flaws)
+        _add_broken_record(data[start : start + size], start, copy, trouble, pieces, flaws)
+    return FileCheck(pieces, flaws)
 
 
-def _whole(piece: Piece, trouble: str, pieces: list[Piece], flaws: list[Flaw]) -> None:
+def _add_whole_record(piece: CheckedRecord, trouble: str, pieces: list[CheckedRecord], flaws: list[Flaw]) -> None:
     if trouble:
-        flaws.append(flaw("invalid_utf8", piece, "bytes that are no UTF-8: told as question marks", lost=True))
-        piece = changed(piece, piece.value)
+        flaws.append(make_flaw("invalid_utf8", piece, "bytes that are no UTF-8: told as question marks", lost=True))
+        piece = with_value(piece, piece.value)
     elif _HALF.search(piece.raw) and not _is_decodable(piece.raw):
-        flaws.append(flaw("half_character", piece, "half a character: told as a question mark", lost=True))
-        piece = changed(piece, piece.value)
+        flaws.append(make_flaw("half_character", piece, "half a character: told as a question mark", lost=True))
+        piece = with_value(piece, piece.value)
     pieces.append(piece)
 
 
-def _broken(raw: bytes, start: int, copy: int, trouble: str, pieces: list[Piece], flaws: list[Flaw]) -> None:
+def _add_broken_record(
+    raw: bytes, start: int, copy: int, trouble: str, pieces: list[CheckedRecord], flaws: list[Flaw]
+) -> None:
     if trouble == "nul_block":
         note = f"{len(raw):,} NUL bytes: what stood there, if anything, is not in the file"
         flaws.append(Flaw("nul_block", note, start, len(raw), copy, lost=True))
         return
-    for at, part in _parts(raw):
-        value = closed(part)
+    for at, part in _split_torn_records(raw):
+        value = close_json(part)
         if value is None:
             flaws.append(Flaw("damaged", KINDS["damaged"], start + at, len(part), copy, lost=True))
         else:  # what it is worth is told when it is judged
-            pieces.append(Piece(value, _encode(value), start + at, len(part), copy, is_torn=True))
+            pieces.append(CheckedRecord(value, _encode(value), start + at, len(part), copy, is_torn=True))
 
 
-def _parts(raw: bytes) -> Iterator[tuple[int, bytes]]:
+def _split_torn_records(raw: bytes) -> Iterator[tuple[int, bytes]]:
     """Records that break off one after the other: each begins like the first. Within a string its quotes would be escaped."""
     begins = _BEGINNING.match(raw)
     ends = [found.start() for found in re.finditer(re.escape(begins[0]), raw)][1:] if begins else []
@@ -147,7 +149,7 @@ def _parts(raw: bytes) -> Iterator[tuple[int, bytes]]:
         yield start, raw[start:end]
 
 
-def _form(data: bytes, copy: int) -> Iterator[Flaw]:
+def _find_form_flaws(data: bytes, copy: int) -> Iterator[Flaw]:
     """What is unusual about the bytes as a whole."""
     if (marks := data.count(_MARK)) and (data.startswith(_MARK) or b"\n" + _MARK in data):
         yield Flaw("byte_order_mark", KINDS["byte_order_mark"], data.find(_MARK), 3 * marks, copy)
@@ -164,48 +166,55 @@ def _is_decodable(raw: bytes) -> bool:
 
 
 # what formats share ---------------------------------------------------------------------------------------------------
-def judged(pieces: Sequence[Piece], keep: Callable[[Piece], tuple[Rec, bool] | None], flaws: list[Flaw]) -> list[Piece]:
+def judge_records(
+    pieces: Sequence[CheckedRecord], keep: Callable[[CheckedRecord], tuple[Rec, bool] | None], flaws: list[Flaw]
+) -> list[CheckedRecord]:
     """Torn records as far as they can be used: `keep` gives what to make of one and whether nothing is missing from it."""
     found = []
     for piece in pieces:
         made = keep(piece) if piece.is_torn else (piece.value, True)
         if made is None:
-            flaws.append(flaw("torn", piece, "it breaks off; nothing of it can be used", lost=True))
+            flaws.append(make_flaw("torn", piece, "it breaks off; nothing of it can be used", lost=True))
             continue
         if piece.is_torn:
             note = "it breaks off behind its words" if made[1] else "it breaks off; the beginning is kept"
-            flaws.append(flaw("torn", piece, note, lost=not made[1]))
-        found.append(changed(piece, made[0]) if piece.is_torn else piece)
+            flaws.append(make_flaw("torn", piece, note, lost=not made[1]))
+        found.append(with_value(piece, made[0]) if piece.is_torn else piece)
     return found
 
 
 def without_copies(
-    pieces: Sequence[Piece], name: Callable[[Piece], str | None], flaws: list[Flaw], same: Callable[[Piece], Any]
-) -> list[Piece]:
+    pieces: Sequence[CheckedRecord],
+    name: Callable[[CheckedRecord], str | None],
+    flaws: list[Flaw],
+    same: Callable[[CheckedRecord], Any],
+) -> list[CheckedRecord]:
     """Each record once: written twice it is a duplicate; one id for different ones is a collision, where both stay.
 
     Of the same record in two copies of the file, that of the newer copy stays. `name` gives an id or None, `same` what
     makes two records of one id the same.
     """
-    kept: dict[int, Piece] = {}
+    kept: dict[int, CheckedRecord] = {}
     seen: dict[str, list[int]] = {}
     for place, piece in enumerate(pieces):
         known = seen.setdefault(found, []) if (found := name(piece)) is not None else []
         other = next((one for one in known if same(kept[one]) == same(piece)), None)
         elder = next((one for one in known if kept[one].copy != piece.copy), None)
         if other is not None:
-            flaws.append(flaw("duplicate", piece, f"written twice, first at byte {kept[other].start:,}"))
+            flaws.append(make_flaw("duplicate", piece, f"written twice, first at byte {kept[other].start:,}"))
         elif elder is not None:
             kept[elder] = max(kept[elder], piece, key=lambda one: one.copy)
         else:
             if known:
-                flaws.append(flaw("same_id", piece, f"the id of the record at byte {kept[known[0]].start:,}"))
+                flaws.append(make_flaw("same_id", piece, f"the id of the record at byte {kept[known[0]].start:,}"))
             kept[place] = piece
             known.append(place)
     return [kept[place] for place in sorted(kept)]
 
 
-def in_order(pieces: Sequence[Piece], before: Callable[[int], int | None], flaws: list[Flaw]) -> list[Piece]:
+def order_records(
+    pieces: Sequence[CheckedRecord], before: Callable[[int], int | None], flaws: list[Flaw]
+) -> list[CheckedRecord]:
     """Each piece behind the one that `before` names by its place; otherwise as they stand. Cycles are cut open."""
     waiting: dict[int, list[int]] = {}
     ready: list[int] = []
@@ -216,15 +225,15 @@ def in_order(pieces: Sequence[Piece], before: Callable[[int], int | None], flaws
             continue
         waiting.setdefault(first, []).append(place)
         if first > place:
-            flaws.append(flaw("out_of_order", piece, f"stands before its parent at byte {pieces[first].start:,}"))
+            flaws.append(make_flaw("out_of_order", piece, f"stands before its parent at byte {pieces[first].start:,}"))
     heapq.heapify(ready)
-    found: list[Piece] = []
+    found: list[CheckedRecord] = []
     done: set[int] = set()
     following = iter(range(len(pieces)))
     while len(done) < len(pieces):
         if not ready:
             opened = next(place for place in following if place not in done)
-            flaws.append(flaw("cycle", pieces[opened], "it is among its own parents"))
+            flaws.append(make_flaw("cycle", pieces[opened], "it is among its own parents"))
             ready.append(opened)
         place = heapq.heappop(ready)
         if place in done:

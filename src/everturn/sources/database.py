@@ -28,7 +28,7 @@ def snapshot(path: Path, target: Path, private: tuple[str, ...] = ()) -> None:
     """
     try:
         original = apsw.Connection(
-            f"file:{_quoted(path)}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+            f"file:{_quote_path(path)}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         )
         copy = apsw.Connection(str(target))
         try:
@@ -36,7 +36,7 @@ def snapshot(path: Path, target: Path, private: tuple[str, ...] = ()) -> None:
             with copy.backup("main", original, "main") as backup:
                 while not backup.done:
                     backup.step(1000)
-            _without(copy, private)
+            _delete_private(copy, private)
         finally:
             copy.close()
             original.close()
@@ -44,7 +44,7 @@ def snapshot(path: Path, target: Path, private: tuple[str, ...] = ()) -> None:
         raise OSError(None, f"the database cannot be copied: {failure}", str(path)) from failure
 
 
-def _without(copy: apsw.Connection, private: tuple[str, ...]) -> None:
+def _delete_private(copy: apsw.Connection, private: tuple[str, ...]) -> None:
     for statement in private:
         try:
             copy.execute(statement)
@@ -55,18 +55,18 @@ def _without(copy: apsw.Connection, private: tuple[str, ...]) -> None:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Reading]:
+def open_snapshot(path: Path) -> Iterator[DatabaseSnapshot]:
     """Read a copy. `with opened(path) as database: database.rows("SELECT …")`. Errors become empty answers."""
     connection = apsw.Connection(
-        f"file:{_quoted(path)}?mode=ro&immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        f"file:{_quote_path(path)}?mode=ro&immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     )
     try:
-        yield Reading(connection)
+        yield DatabaseSnapshot(connection)
     finally:
         connection.close()
 
 
-class Reading:
+class DatabaseSnapshot:
     """A database that is only looked at. A table that is missing or damaged has no rows; `problems` says so."""
 
     def __init__(self, connection: apsw.Connection) -> None:
@@ -93,7 +93,7 @@ class Reading:
             self.problems.append(f"{type(failure).__name__}: a part of the database could not be read")
 
 
-def _quoted(path: Path) -> str:
+def _quote_path(path: Path) -> str:
     from urllib.parse import quote
 
     return quote(str(path.absolute()))

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|["\[\]{},:]', re.DOTALL)
-_SPACE = re.compile(rb"[ \t\r\n]*+")
+_ELEMENT_SPACE = re.compile(rb"[ \t\r\n]*+")
 _OPEN, _CLOSE = b"[{", b"]}"
 _STOPS = b"[{]},:"
 
@@ -40,10 +40,10 @@ class Damage(Exception):
         self.at = at
 
 
-def top(data: bytes) -> int:
+def document_start(data: bytes) -> int:
     """Where the document begins: the offset of its first `[` or `{`. Raises Damage when it begins otherwise."""
     start = 3 if data.startswith(b"\xef\xbb\xbf") else 0
-    match = _SPACE.match(data, start)
+    match = _ELEMENT_SPACE.match(data, start)
     at = match.end() if match else start
     if data[at : at + 1] not in (b"[", b"{"):
         raise Damage(at)
@@ -62,7 +62,7 @@ def elements(data: bytes, at: int) -> Iterator[Element]:
             if token == b":":
                 key = _key(data[mark : match.start()])
             elif token not in _OPEN:
-                element = _trimmed(data, key, mark, match.start())
+                element = _trim_element(data, key, mark, match.start())
                 if element.size:
                     yield element
                 key, done = "", match.end()
@@ -73,7 +73,7 @@ def elements(data: bytes, at: int) -> Iterator[Element]:
     raise Damage(done)
 
 
-def inside(data: bytes, at: int, *keys: str) -> Element | None:
+def follow_keys(data: bytes, at: int, *keys: str) -> Element | None:
     """The value found by following keys into objects; None when it is not there. Raises Damage like `elements`."""
     found: Element | None = None
     for key in keys:
@@ -86,8 +86,8 @@ def inside(data: bytes, at: int, *keys: str) -> Element | None:
     return found
 
 
-def _trimmed(data: bytes, key: str, start: int, end: int) -> Element:
-    match = _SPACE.match(data, start, end)
+def _trim_element(data: bytes, key: str, start: int, end: int) -> Element:
+    match = _ELEMENT_SPACE.match(data, start, end)
     start = match.end() if match else start
     while end > start and data[end - 1] in b" \t\r\n":
         end -= 1

@@ -13,13 +13,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Link, Message
-from everturn.sources import Found
+from everturn.sources import SourceCandidate
 from everturn.sources.foreign import state_of
-from everturn.sources.linewise import Counted, LineReader, Place, Rec, add
-from everturn.sources.tally import Talk
+from everturn.sources.linewise import Counted, LineReader, Rec, RecordPlace, add
+from everturn.sources.tally import SessionTally
 
 
-class State(Struct):
+class ExportReaderState(Struct):
     """What a later reader needs to go on."""
 
     note: str = ""  # what the format remembers from one message to the next
@@ -32,19 +32,19 @@ class Dialect(NamedTuple):
 
     build: Callable[[Rec], Message | None]  # the message of a line
     counted: Callable[[Rec], str]  # its type, fit to be counted
-    about: Callable[[Rec, Talk, State], None]  # takes what is said of the conversation
-    placed: Callable[[Message, State], Message]  # the message, with what those before it tell
+    about: Callable[[Rec, SessionTally, ExportReaderState], None]  # takes what is said of the conversation
+    placed: Callable[[Message, ExportReaderState], Message]  # the message, with what those before it tell
 
 
-class ConversationReader(LineReader[State]):
+class ExportReader(LineReader[ExportReaderState]):
     """One conversation."""
 
-    def __init__(self, dialect: Dialect, found: Found, state: bytes) -> None:
+    def __init__(self, dialect: Dialect, found: SourceCandidate, state: bytes) -> None:
         self._dialect = dialect
-        super().__init__(state_of(state, State))
+        super().__init__(state_of(state, ExportReaderState))
         self._found = found
 
-    def _take(self, record: Rec, place: Place) -> Counted:
+    def _take(self, record: Rec, place: RecordPlace) -> Counted:
         if isinstance(record.get("damaged"), str):
             self._gathering.trouble("invalid_json", place.start, place.size, is_record=False)
             return "(damaged)", "problem", ""
@@ -60,7 +60,7 @@ class ConversationReader(LineReader[State]):
         add(self._gathering, talk, replace(message, start=place.start, size=place.size))
         return counted, "unknown" if message.kind == "unknown" else "message", ""
 
-    def _talk(self) -> Talk:
+    def _talk(self) -> SessionTally:
         found = self._found
         talk = self._gathering.session(found.native_id or found.path.stem, found.kind, found.parent)
         if found.parent and not self._state.linked:

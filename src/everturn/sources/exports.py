@@ -15,11 +15,11 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 import msgspec
 
-from everturn.sources import HEAD, Found, Member
-from everturn.sources import beginning as first_bytes
+from everturn.sources import HEAD, Member, SourceCandidate
+from everturn.sources import read_beginning as first_bytes
 from everturn.sources.foreign import digest
 from everturn.sources.linewise import Rec, mapping
-from everturn.sources.wholefile import Walk, decoded
+from everturn.sources.wholefile import DocumentWalk, decode_item
 
 K = TypeVar("K", bound=Hashable)
 
@@ -29,14 +29,14 @@ _SPACE = b" \t\r\n"
 _MARK = b"\xef\xbb\xbf"
 
 
-def beginning(path: Path, head: bytes) -> bytes:
+def read_export_head(path: Path, head: bytes) -> bytes:
     """The first bytes of the conversations: of the file itself, or of the one inside a zip; nothing when there are none."""
     if not head.startswith(_ZIP):
         return head if head.removeprefix(_MARK).lstrip(_SPACE)[:1] in (b"[", b"{") else b""
     return next((_read(file, len(head)) for file in _documents(path)), b"")
 
 
-def below(root: Path, sniff: Callable[[Path, bytes], Found | None]) -> Iterator[Found]:
+def find_exports(root: Path, sniff: Callable[[Path, bytes], SourceCandidate | None]) -> Iterator[SourceCandidate]:
     """Exports in a folder and its folders, as one format knows them."""
     for pattern in ("*.zip", "conversations*.json"):
         for path in sorted(root.rglob(pattern)):
@@ -136,15 +136,15 @@ def _holds_conversations(name: str) -> bool:
 
 
 def _elements(file: BinaryIO) -> Iterator[tuple[Any, bytes]]:
-    walk, unread, base, last = Walk("conversations"), b"", 0, False
+    walk, unread, base, last = DocumentWalk("conversations"), b"", 0, False
     while not last:
         more = _read(file, _PIECE)
         last, data = not more, unread + more
         if not base and data.removeprefix(_MARK).lstrip(_SPACE)[:1] == b"{":
-            yield from _single(data + _read(file, -1))
+            yield from _read_single(data + _read(file, -1))
             return
         for item in walk.split(data, base, last):
-            yield _decoded(item.raw)
+            yield _decode_conversation(item.raw)
         unread, base = data[walk.consumed :], base + walk.consumed
         stretch = walk.broken or walk.tail
         if last and stretch is not None and data[-stretch[1] :].strip():
@@ -161,9 +161,9 @@ def _read(file: BinaryIO, size: int) -> bytes:
         raise OSError(None, "the zip file is damaged") from failure
 
 
-def _single(raw: bytes) -> Iterator[tuple[Any, bytes]]:
+def _read_single(raw: bytes) -> Iterator[tuple[Any, bytes]]:
     """A file that is one conversation, or an object around them."""
-    value, broken = _decoded(raw)
+    value, broken = _decode_conversation(raw)
     inside = value.get("conversations") if isinstance(value, dict) else None
     if isinstance(inside, list):
         yield from ((one, b"") for one in inside)
@@ -171,6 +171,6 @@ def _single(raw: bytes) -> Iterator[tuple[Any, bytes]]:
         yield value, broken
 
 
-def _decoded(raw: bytes) -> tuple[Any, bytes]:
-    value, _ = decoded(raw)
+def _decode_conversation(raw: bytes) -> tuple[Any, bytes]:
+    value, _ = decode_item(raw)
     return (None, raw) if value is None else (value, b"")

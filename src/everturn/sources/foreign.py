@@ -37,7 +37,7 @@ def milliseconds(at: Any) -> tuple[int | None, str]:
     return _text(at) if isinstance(at, str) else _number(at)
 
 
-def decoded(raw: bytes) -> Any:
+def decode_value(raw: bytes) -> Any:
     """The value of a piece of JSON, also where it has lone surrogates or control characters; None when it is none."""
     try:
         return msgspec.json.decode(raw)

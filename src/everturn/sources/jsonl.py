@@ -56,7 +56,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_INT = 4000
 
 
-class Lines(Generic[T]):
+class JsonLines(Generic[T]):
     """Walks the lines of one file, piece by piece.
 
     `decode` makes a value of the bytes of one object and may raise what msgspec raises; `revive` makes one of a decoded
@@ -78,23 +78,23 @@ class Lines(Generic[T]):
         pos, find, decode, view = 0, data.find, self._decode, memoryview(data)
         while (end := find(b"\n", pos)) >= 0:
             if data[pos] != _OPENING or data[end - 1] != _CLOSING or self.open_line:
-                yield from self._troubled(data[pos:end], base + pos)
+                yield from self._rescue_line(data[pos:end], base + pos)
             else:
                 line = data[pos:end] if end - pos < _LONG else view[pos:end]
                 try:
                     value = decode(line)
                 except (DecodeError, UnicodeDecodeError, RecursionError):
-                    yield from self._troubled(line, base + pos)
+                    yield from self._rescue_line(line, base + pos)
                 else:
                     self.lines += 1
                     yield base + pos, line, value, ""
             pos = self.consumed = end + 1
         if last and pos < len(data):
-            yield from self._unended(data[pos:], base + pos)
+            yield from self._read_unended(data[pos:], base + pos)
 
     # whole lines ----------------------------------------------------------------------------------------------------
-    def _troubled(self, line: bytes | memoryview, start: int) -> Iterator[Record[T]]:
-        records = list(self._stretches(bytes(line), start))
+    def _rescue_line(self, line: bytes | memoryview, start: int) -> Iterator[Record[T]]:
+        records = list(self._split_at_nul(bytes(line), start))
         if not records and not self.open_line:
             records = [(start, b"", None, BLANK)]
         self._count(len(records))
@@ -108,7 +108,7 @@ class Lines(Generic[T]):
             self.lines += 1
             self.glued += records - 1
 
-    def _stretches(self, line: bytes, start: int) -> Iterator[Record[T]]:
+    def _split_at_nul(self, line: bytes, start: int) -> Iterator[Record[T]]:
         """Runs of NUL, and what lies between them."""
         pos = 0
         for run in _NUL.finditer(line):
@@ -120,7 +120,7 @@ class Lines(Generic[T]):
     def _objects(self, stretch: bytes, start: int) -> Iterator[Record[T]]:
         """Objects one after the other, and the damage between them."""
         if len(stretch) > _RESCUE_LIMIT:
-            yield start, stretch, *self._large(stretch)
+            yield start, stretch, *self._decode_large(stretch)
             return
         text = _Text(stretch)
         pos = text.skip(0)
@@ -132,10 +132,10 @@ class Lines(Generic[T]):
                 yield start + first, raw, None, trouble
             else:
                 first, raw = text.cut(pos, end)
-                yield start + first, raw, *self._valued(raw, value)
+                yield start + first, raw, *self._decode_object(raw, value)
             pos = text.skip(end)
 
-    def _valued(self, raw: bytes, value: dict[str, Any]) -> tuple[T | None, str]:
+    def _decode_object(self, raw: bytes, value: dict[str, Any]) -> tuple[T | None, str]:
         try:
             return self._decode(raw), ""
         except (DecodeError, UnicodeDecodeError, RecursionError):
@@ -145,7 +145,7 @@ class Lines(Generic[T]):
         except RecursionError:
             return None, "too_deep"
 
-    def _large(self, stretch: bytes) -> tuple[T | None, str]:
+    def _decode_large(self, stretch: bytes) -> tuple[T | None, str]:
         """One object, or nothing that could be found without taking memory without bound."""
         try:
             return self._decode(stretch), ""
@@ -160,9 +160,9 @@ class Lines(Generic[T]):
             return None, "too_deep"
 
     # a line without an end ------------------------------------------------------------------------------------------
-    def _unended(self, rest: bytes, start: int) -> Iterator[Record[T]]:
+    def _read_unended(self, rest: bytes, start: int) -> Iterator[Record[T]]:
         """What is complete in the last line; the first thing that is not, and all after it, is left."""
-        records = list(self._closed(rest, start))
+        records = list(self._complete_records(rest, start))
         while records and records[-1][2] is None:
             records.pop()  # NUL bytes before something incomplete: left together with it
         done = 0
@@ -176,7 +176,7 @@ class Lines(Generic[T]):
             trouble = "nul_block" if not rest[done:].strip(b"\0") else "torn_tail"
             self.tail = start + done, len(rest) - done, trouble
 
-    def _closed(self, rest: bytes, start: int) -> Iterator[Record[T]]:
+    def _complete_records(self, rest: bytes, start: int) -> Iterator[Record[T]]:
         pos, run = 0, _NUL.search(rest)
         while run is not None and not rest[pos : run.start()].strip():
             yield start + run.start(), run[0], None, "nul_block"

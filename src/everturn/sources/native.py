@@ -40,7 +40,7 @@ _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w=.+-]+)*;base64,(.*)", re.DOTALL)
 
 
-class Tool(NamedTuple):
+class NativeTool(NamedTuple):
     """A tool of an agent: its name, what it calls the neutral arguments, and what it wants besides."""
 
     name: str
@@ -48,7 +48,7 @@ class Tool(NamedTuple):
     besides: Mapping[str, Any] = {}
 
 
-class Picture(NamedTuple):
+class NativePicture(NamedTuple):
     """An image: its type and its bytes in base64."""
 
     media: str
@@ -70,7 +70,7 @@ def dashed_id(random: str, at: int) -> str:
     return str(UUID(hex=random, version=4))
 
 
-def told(call: CallStart, tools: Mapping[str, Tool]) -> tuple[str, dict[str, Any]]:
+def tell_call(call: CallStart, tools: Mapping[str, NativeTool]) -> tuple[str, dict[str, Any]]:
     """The name and the arguments of a call, in the words of an agent with these tools (by kind)."""
     given = call.input if isinstance(call.input, dict) else {} if call.input is None else {"input": call.input}
     tool = tools.get(call.kind)
@@ -109,7 +109,7 @@ def line(record: Mapping[str, Any]) -> bytes:
         return json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
-def pictures(block: Block) -> Iterator[Picture | None]:
+def pictures(block: Block) -> Iterator[NativePicture | None]:
     """The images of a block: itself, or those in what a tool gave back. None for each whose bytes are not there."""
     if block.kind == "image":
         yield _picture(block.data)
@@ -129,12 +129,12 @@ def _parts(data: Any) -> Iterator[dict[str, Any]]:
         yield from (part for part in place if isinstance(part, dict)) if isinstance(place, list) else ()
 
 
-def _picture(data: Any) -> Picture | None:
+def _picture(data: Any) -> NativePicture | None:
     found = data if isinstance(data, dict) else {}
     for held in (found.get("source"), found.get("inlineData")):
         if isinstance(held, dict) and word(held.get("data")):
-            return Picture(word(held.get("media_type")) or word(held.get("mimeType")), word(held.get("data")))
+            return NativePicture(word(held.get("media_type")) or word(held.get("mimeType")), word(held.get("data")))
     address = found.get("image_url") or found.get("url")
     address = address.get("url") if isinstance(address, dict) else address
     whole = _DATA.fullmatch(word(address))
-    return Picture(whole[1], whole[2]) if whole else None
+    return NativePicture(whole[1], whole[2]) if whole else None

@@ -16,22 +16,24 @@ from copy import copy
 from typing import Generic, Protocol, TypeVar
 
 
-class Known(Protocol):
+class PassageState(Protocol):
     """What a format knows of the lines before: flat, and its own but for one field."""
 
     begun: bool  # the first line to come has been told already
 
 
-S = TypeVar("S", bound=Known)
+PassageStateT = TypeVar("PassageStateT", bound=PassageState)
 
 #: Is told every line, without its end, in order; may change the state; says whether a passage begins with the line.
-Opens = Callable[[S, str], bool]
+Opens = Callable[[PassageStateT, str], bool]
 
 
-class Passages(Generic[S]):
+class Passages(Generic[PassageStateT]):
     """Walks one text, piece by piece; `state` is all that a later one needs."""
 
-    def __init__(self, opens: Opens[S], state: S, alike: re.Pattern[bytes] | None = None) -> None:
+    def __init__(
+        self, opens: Opens[PassageStateT], state: PassageStateT, alike: re.Pattern[bytes] | None = None
+    ) -> None:
         """`alike` matches stretches of whole lines of which it is enough to tell the first."""
         self._opens = opens
         self._alike = alike

@@ -21,7 +21,7 @@ _TRIES = 8
 _LONGEST = 8 << 20
 
 
-def closed(raw: bytes) -> dict[str, Any] | None:
+def close_json(raw: bytes) -> dict[str, Any] | None:
     """What there is of the object that starts here; None where there is none, or it did not break off but is damaged."""
     if len(raw) > _LONGEST:
         return None

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from everturn.model.conversation import CallStart
-from everturn.sources.foreign import decoded, strings, word
+from everturn.sources.foreign import decode_value, strings, word
 
 _KINDS = {
     "read": "read readfile readmanyfiles notebookread view viewfile viewimage ls listdir listdirectory listfiles open "
@@ -80,7 +80,7 @@ _EXIT = re.compile(
 )
 
 
-def kind_of(name: str, arguments: Any = None) -> str:
+def tool_kind(name: str, arguments: Any = None) -> str:
     """The neutral kind of a tool."""
     flat = _JOINTS.sub("", name.rpartition("__")[2]).lower()
     if flat in _MANY and isinstance(arguments, dict):
@@ -94,10 +94,10 @@ def call_start(call_id: str, name: str, given: Any) -> CallStart:
     """A call as the model wrote it. `given` are its arguments: a value, or the JSON text of one."""
     arguments = given
     if isinstance(given, str):
-        found = decoded(given.encode("utf-8", "replace")) if given.lstrip()[:1] == "{" else None
+        found = decode_value(given.encode("utf-8", "replace")) if given.lstrip()[:1] == "{" else None
         arguments = found if isinstance(found, dict) else {}
     arguments = arguments if isinstance(arguments, dict) else {}
-    kind = kind_of(name, arguments)
+    kind = tool_kind(name, arguments)
     return CallStart(
         call_id,
         name,

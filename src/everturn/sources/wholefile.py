@@ -9,7 +9,7 @@ turns out to be longer the reading goes on there. So a document is walked like a
 - Where the structure is broken the rest of the file is one stretch of damage; what stands before it was given.
 - Nothing here raises on content.
 
-Elements are found by their brackets and not decoded. `decoded` does that, as forgivingly as it can.
+Elements are found by their brackets and not decoded. `decode_item` does that, as forgivingly as it can.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import msgspec
 
 from everturn.model.conversation import Problem
 from everturn.sources.jsonl import FORGIVING, storable
-from everturn.sources.tally import Gathering
+from everturn.sources.tally import ReadTally
 
 _TORN = "the document breaks off here (it may still be written)"
 
@@ -38,7 +38,7 @@ _array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-class Item(NamedTuple):
+class DocumentItem(NamedTuple):
     """One element of the array (key is "") or one value of the outer object, with where it begins in the file."""
 
     key: str
@@ -46,15 +46,15 @@ class Item(NamedTuple):
     raw: bytes
 
 
-class _Later(Exception):
+class _MoreNeeded(Exception):
     """More bytes are needed to tell."""
 
 
-class _Broken(Exception):
+class _NotJson(Exception):
     """This is not JSON."""
 
 
-class Walk:
+class DocumentWalk:
     """Walks one document. `stage` is all that a later one needs: the brackets that are open, `.` after the end, `!` broken."""
 
     def __init__(self, key: str = "messages", stage: str = "") -> None:
@@ -64,10 +64,10 @@ class Walk:
         self.tail: tuple[int, int, str] | None = None  # start, size and trouble of what was left at the end of a file
         self.broken: tuple[int, int, str] | None = None  # the same of what can never be read
 
-    def split(self, data: bytes, base: int, last: bool) -> Iterator[Item]:
+    def split(self, data: bytes, base: int, last: bool) -> Iterator[DocumentItem]:
         """The items of a piece that starts at offset `base`; when done, the attributes say what became of it."""
         self.consumed, self.tail, self.broken = 0, None, None
-        whole = _whole(data, self.key) if last and not self.stage else None
+        whole = _split_whole(data, self.key) if last and not self.stage else None
         if whole is not None:
             items, self.consumed = whole
             self.stage = "."
@@ -77,15 +77,15 @@ class Walk:
                 item = self._next(data)
                 if item is not None:
                     yield item._replace(start=base + item.start)
-        except _Later:
+        except _MoreNeeded:
             if last and (self.stage or data.strip()):
                 self.tail = base + self.consumed, len(data) - self.consumed, "torn_tail"
-        except _Broken:
+        except _NotJson:
             self.stage = "!"
         if self.stage in (".", "!"):
             self._after(data, base, last)
 
-    def _next(self, data: bytes) -> Item | None:
+    def _next(self, data: bytes) -> DocumentItem | None:
         if not self.stage:
             self._open(data)
             return None
@@ -93,26 +93,26 @@ class Walk:
 
     def _open(self, data: bytes) -> None:
         if len(data) < len(_MARK) and _MARK.startswith(data):
-            raise _Later
-        at = _past(_SPACE, data, len(_MARK) if data.startswith(_MARK) else 0)
+            raise _MoreNeeded
+        at = _skip(_SPACE, data, len(_MARK) if data.startswith(_MARK) else 0)
         if at == len(data):
-            raise _Later
+            raise _MoreNeeded
         if data[at] not in b"[{":
-            raise _Broken
+            raise _NotJson
         self.stage, self.consumed = chr(data[at]), at + 1
 
-    def _element(self, data: bytes) -> Item | None:
+    def _element(self, data: bytes) -> DocumentItem | None:
         """The next element of the array, or its end."""
-        at = _past(_SEPARATORS, data, self.consumed)
+        at = _skip(_SEPARATORS, data, self.consumed)
         if data[at : at + 1] == b"]":
             self.stage, self.consumed = self.stage[:-1] or ".", at + 1
             return None
         end = self.consumed = _end(data, at)
-        return Item("", at, data[at:end])
+        return DocumentItem("", at, data[at:end])
 
-    def _value(self, data: bytes) -> Item | None:
+    def _value(self, data: bytes) -> DocumentItem | None:
         """The next value of the outer object, or its end. The array itself is entered."""
-        at = _past(_SEPARATORS, data, self.consumed)
+        at = _skip(_SEPARATORS, data, self.consumed)
         if data[at : at + 1] == b"}":
             self.stage, self.consumed = ".", at + 1
             return None
@@ -121,33 +121,33 @@ class Walk:
             self.stage, self.consumed = "{[", start + 1
             return None
         end = self.consumed = _end(data, start)
-        return Item(key, start, data[start:end])
+        return DocumentItem(key, start, data[start:end])
 
     def _key(self, data: bytes, at: int) -> tuple[int, str]:
         """Where the value begins whose key begins at `at`, and that key."""
         if at == len(data):
-            raise _Later
+            raise _MoreNeeded
         if data[at : at + 1] != b'"':
-            raise _Broken
+            raise _NotJson
         found = _STRING.match(data, at)
         colon = _COLON.match(data, found.end()) if found else None
         if found is None or colon is None or colon.end() == len(data):
-            raise _Later
+            raise _MoreNeeded
         if not colon[1]:
-            raise _Broken
-        key, _ = decoded(found[0])
+            raise _NotJson
+        key, _ = decode_item(found[0])
         return colon.end(), key if isinstance(key, str) else ""
 
     def _after(self, data: bytes, base: int, last: bool) -> None:
         """White space may follow a document; anything else is damage, told once all of it is there."""
         if self.stage == ".":
-            self.consumed = _past(_SPACE, data, self.consumed)
+            self.consumed = _skip(_SPACE, data, self.consumed)
         if last and self.consumed < len(data):
             self.broken = base + self.consumed, len(data) - self.consumed, "invalid_json"
             self.consumed, self.stage = len(data), "!"
 
 
-def decoded(raw: bytes) -> tuple[Any, str]:
+def decode_item(raw: bytes) -> tuple[Any, str]:
     """The value of some JSON and what was wrong with it ("" when nothing): None with a trouble when it cannot be had."""
     try:
         return msgspec.json.decode(raw), ""
@@ -165,15 +165,15 @@ def decoded(raw: bytes) -> tuple[Any, str]:
     return value, "" if text.isascii() or not any("\udc80" <= char <= "\udcff" for char in text) else "invalid_utf8"
 
 
-def value_of(item: Item) -> tuple[Any, str]:
-    """The value of an item and what is wrong with it, as `decoded` has it. An element of the array must be an object."""
-    value, trouble = decoded(item.raw)
+def value_of(item: DocumentItem) -> tuple[Any, str]:
+    """The value of an item and what is wrong with it, as `decode_item` has it. An element of the array must be an object."""
+    value, trouble = decode_item(item.raw)
     if item.key or isinstance(value, dict) or (value is None and trouble):
         return value, trouble
     return None, "not_an_object"
 
 
-def settle(walk: Walk, gathering: Gathering) -> None:
+def settle(walk: DocumentWalk, gathering: ReadTally) -> None:
     """Note what a walk could not read, once it is done with a piece."""
     if walk.broken is not None:
         gathering.trouble(walk.broken[2], *walk.broken[:2])
@@ -193,56 +193,56 @@ def entries(value: Any) -> list[Any]:
 
 
 # a document that is whole and sound, as nearly all are: its elements are found without looking at every bracket -----------
-def _whole(data: bytes, key: str) -> tuple[list[Item], int] | None:
+def _split_whole(data: bytes, key: str) -> tuple[list[DocumentItem], int] | None:
     """The items of a document and where it ends; None when it has to be walked."""
-    at = _past(_SPACE, data, len(_MARK) if data.startswith(_MARK) else 0)
+    at = _skip(_SPACE, data, len(_MARK) if data.startswith(_MARK) else 0)
     try:
         if data[at : at + 1] == b"[":
-            return _in_array(data, at, _array(data[at:] if at else data))
-        return _in_object(data, at, key) if data[at : at + 1] == b"{" else None
+            return _array_items(data, at, _array(data[at:] if at else data))
+        return _object_items(data, at, key) if data[at : at + 1] == b"{" else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
-def _in_object(data: bytes, at: int, key: str) -> tuple[list[Item], int] | None:
-    items: list[Item] = []
+def _object_items(data: bytes, at: int, key: str) -> tuple[list[DocumentItem], int] | None:
+    items: list[DocumentItem] = []
     end = at + 1
     for name, raw in _object(data[at:] if at else data).items():
-        quoted = _STRING.match(data, _past(_SEPARATORS, data, end))
+        quoted = _STRING.match(data, _skip(_SEPARATORS, data, end))
         colon = _COLON.match(data, quoted.end()) if quoted else None
         if colon is None:
             return None
         start, value = colon.end(), bytes(raw)
         if name == key and value.startswith(b"["):
-            inner = _in_array(data, start, _array(value))
+            inner = _array_items(data, start, _array(value))
             if inner is None:
                 return None
             items += inner[0]
             end = inner[1]
         elif data.startswith(value, start):
-            items.append(Item(name, start, value))
+            items.append(DocumentItem(name, start, value))
             end = start + len(value)
         else:
             return None  # a key that is there twice
-    end = _past(_SEPARATORS, data, end)
+    end = _skip(_SEPARATORS, data, end)
     return (items, end + 1) if data[end : end + 1] == b"}" else None
 
 
-def _in_array(data: bytes, at: int, values: list[msgspec.Raw]) -> tuple[list[Item], int] | None:
-    items: list[Item] = []
+def _array_items(data: bytes, at: int, values: list[msgspec.Raw]) -> tuple[list[DocumentItem], int] | None:
+    items: list[DocumentItem] = []
     end = at + 1
     for raw in values:
-        start, value = _past(_SEPARATORS, data, end), bytes(raw)
+        start, value = _skip(_SEPARATORS, data, end), bytes(raw)
         if not data.startswith(value, start):
             return None
-        items.append(Item("", start, value))
+        items.append(DocumentItem("", start, value))
         end = start + len(value)
-    end = _past(_SEPARATORS, data, end)
+    end = _skip(_SEPARATORS, data, end)
     return (items, end + 1) if data[end : end + 1] == b"]" else None
 
 
 # any document, bracket by bracket ------------------------------------------------------------------------------------------
-def _past(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
+def _skip(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
     found = pattern.match(data, at)
     return found.end() if found else at
 
@@ -250,18 +250,18 @@ def _past(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
 def _end(data: bytes, at: int) -> int:
     """Where the value ends that begins at `at`."""
     if at >= len(data):
-        raise _Later
+        raise _MoreNeeded
     if data[at] in b"[{":
-        return _closed(data, at)
+        return _find_close(data, at)
     found = (_STRING if data[at : at + 1] == b'"' else _SCALAR).match(data, at)
     if found is None:
-        raise _Later if data[at : at + 1] == b'"' else _Broken
+        raise _MoreNeeded if data[at : at + 1] == b'"' else _NotJson
     if found.end() == len(data):
-        raise _Later  # a number may go on
+        raise _MoreNeeded  # a number may go on
     return found.end()
 
 
-def _closed(data: bytes, at: int) -> int:
+def _find_close(data: bytes, at: int) -> int:
     depth = 0
     for found in _TO_BRACKET.finditer(data, at):
         bracket = found[1]
@@ -273,4 +273,4 @@ def _closed(data: bytes, at: int) -> int:
             depth -= 1
             if not depth:
                 return found.end()
-    raise _Later
+    raise _MoreNeeded

@@ -21,21 +21,21 @@ from everturn.model.archive import (
     Call,
     CensusRow,
     Chunk,
-    Growth,
-    Kept,
+    JournalTail,
+    KeptRow,
     LinkRow,
     MessageRow,
     ProblemRow,
     Session,
+    SessionGrowth,
     SessionText,
     SourceFile,
     Step,
-    Tail,
     Tombstone,
     Turn,
     Version,
 )
-from everturn.model.hooked import Hooked
+from everturn.model.hooked import HookEvent
 
 
 class SessionFilter(Struct, frozen=True):
@@ -53,7 +53,7 @@ class SessionFilter(Struct, frozen=True):
     branch: str = ""  # part of the name, case-insensitive
 
 
-class Query(Struct, frozen=True):
+class IndexQuery(Struct, frozen=True):
     """A full-text request: every group must match in one message; a group is any one of its phrases.
 
     A phrase is a tuple of analysed terms (`derive.analysis.terms`) that stand side by side; the last term of a phrase
@@ -82,7 +82,7 @@ class Query(Struct, frozen=True):
     about: tuple[tuple[int, int], ...] = ()  # times that are spoken of: no limit, what is said then is better
 
 
-class Entry(NamedTuple):
+class IndexEntry(NamedTuple):
     """A message that may be meant, or a session's own entry (`seq` -1), and how much of each phrase it holds.
 
     `held` are pairs: the number of a phrase of `Candidates.phrases`, and how much of it stands there, from just above 0
@@ -94,18 +94,18 @@ class Entry(NamedTuple):
     held: tuple[tuple[int, float], ...]
 
 
-class Candidates(Struct, frozen=True):
+class IndexCandidates(Struct, frozen=True):
     """What is worth ranking for a query. No entry comes twice; the order means nothing."""
 
     phrases: tuple[tuple[str, ...], ...]  # of the groups, then the optional ones
     weights: tuple[float, ...]
     counts: tuple[float, ...]  # entries that hold the phrase, in the whole index: estimated when they are many
     total: int  # entries in the whole index
-    entries: list[Entry]
+    entries: list[IndexEntry]
     complete: bool  # every entry that fits is there
 
 
-class Hit(Struct, frozen=True):
+class IndexHit(Struct, frozen=True):
     """A message that matches. `seq` is -1 when the session's own title or summary matched."""
 
     session: int
@@ -113,7 +113,7 @@ class Hit(Struct, frozen=True):
     score: float  # higher is better
 
 
-class Health(Struct, frozen=True):
+class StoreHealth(Struct, frozen=True):
     """What `check` found. `problems` is empty when all is well."""
 
     engine: str
@@ -134,7 +134,7 @@ class Store(Protocol):
     def reading(self) -> AbstractContextManager[None]:
         """One view of the archive for the whole block, whatever others write meanwhile. Nothing is written in it."""
 
-    def check(self, quick: bool = False) -> Health:
+    def check(self, quick: bool = False) -> StoreHealth:
         """Ask the engine whether the database is whole."""
 
     def backup(self, path: str) -> None:
@@ -180,8 +180,8 @@ class Store(Protocol):
     def open_session(self, row: Session) -> Session:
         """The session of (version, native_id): found, or made from `row`. The id never changes, also not in a rebuild."""
 
-    def tail(self, session: int) -> Tail: ...
-    def append(self, session: int, growth: Growth) -> None:
+    def tail(self, session: int) -> JournalTail: ...
+    def append(self, session: int, growth: SessionGrowth) -> None:
         """Add rows and index text; find out which messages are inherited; bring the session's counters up to date."""
 
     def set_session(self, session: int, **changes: Any) -> None: ...
@@ -222,14 +222,14 @@ class Store(Protocol):
     def artifacts(self, session: int) -> list[Artifact]: ...
     def links(self, session: int) -> list[LinkRow]: ...
     def links_to(self, native_id: str) -> list[LinkRow]: ...
-    def search(self, query: Query) -> list[Hit]:
+    def search(self, query: IndexQuery) -> list[IndexHit]:
         """Every entry that fits, best first by its own words alone, a page of it.
 
         Looks at all of them, however many: it is there to say what is right, in the contract's tests and in benchmarks.
         What people and agents ask goes through `candidates`.
         """
 
-    def candidates(self, query: Query, most: int = 0) -> Candidates:
+    def candidates(self, query: IndexQuery, most: int = 0) -> IndexCandidates:
         """What is worth ranking, about `most` entries (0 = all): those with the rarest words, and the best of these.
 
         `limit` and `offset` are not looked at.
@@ -280,10 +280,10 @@ class Store(Protocol):
         """All rows of one of `model.analytics.PLANE`, in order, streamed."""
 
     # kept ---------------------------------------------------------------------------------------------------------
-    def keep(self, row: Kept) -> None:
+    def keep(self, row: KeptRow) -> None:
         """Insert or replace by (kind, agent, subject, key)."""
 
-    def kept(self, kind: str = "", subject: str | None = None) -> list[Kept]:
+    def kept(self, kind: str = "", subject: str | None = None) -> list[KeptRow]:
         """What is kept of a kind ("" = every kind), or about one subject."""
 
     def drop_kept(self, agent: str, subject: str, kinds: Sequence[str] = ()) -> None:
@@ -291,10 +291,10 @@ class Store(Protocol):
 
     def bury(self, rows: list[Tombstone]) -> None: ...
     def tombstones(self) -> list[Tombstone]: ...
-    def add_hooked(self, rows: Iterable[Hooked]) -> int:
+    def add_hooked(self, rows: Iterable[HookEvent]) -> int:
         """Add what hooks have heard and is not there yet; how many rows that were."""
 
-    def hooked(self, session: str = "") -> list[Hooked]:
+    def hooked(self, session: str = "") -> list[HookEvent]:
         """What hooks have heard, in order of time: of one session by its native id, or all."""
 
     def hooked_alone(self, since: int = 0) -> dict[str, int]:

@@ -1,8 +1,8 @@
 """The analytics plane: counts of tool use and tokens, without content, made from the structure tables.
 
-`Plane` keeps it: what a session had is taken away from the totals, what it has now is added, in the caller's transaction.
+`AnalyticsPlane` keeps it: what a session had is taken away from the totals, what it has now is added, in the caller's transaction.
 Which sessions are out of date is noted by triggers, so no writer has to think of it, and finding them costs nothing where
-nothing has changed. `Analytics` is what can be asked.
+nothing has changed. `AnalyticsStore` is what can be asked.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec.structs import astuple, replace
 
-from everturn.derive.tallies import RULES, Tallying
+from everturn.derive.tallies import RULES, TallyBuilder
 from everturn.derive.trails import activity_rows, pack, retry_rows, trail_of, turn_keys, unpack, usage_rows
 from everturn.model.analytics import (
     COUNTED_KINDS,
@@ -29,8 +29,8 @@ from everturn.model.analytics import (
 from everturn.model.archive import Session
 from everturn.store import SessionFilter
 from everturn.store.conditions import Conditions, add_sessions
-from everturn.store.driver import Driver, Row, in_lists
-from everturn.store.tables import CALLS, SESSIONS, STEPS, TURNS, Table, quoted
+from everturn.store.driver import Driver, Row, query_in_lists
+from everturn.store.tables import CALLS, SESSIONS, STEPS, TURNS, Table, quote_name
 
 TURN_KEYS = Table("turn_key", TurnKey, ("session", "idx"))
 USAGE = Table("usage", UsageRow, ("session", "slot", "model", "inherited", "prompt_size"))
@@ -41,7 +41,7 @@ OF_SESSION = ("activity", "call_retry", "plane_session", "turn_key", "usage")
 TOTALS = {table.name: table for table in TALLIES}
 
 _RULES = "plane rules"
-_FORGET = 'DELETE FROM "plane_stale" WHERE "session"=?'
+_FORGET_STALE = 'DELETE FROM "plane_stale" WHERE "session"=?'
 _NOTE = 'INSERT INTO "plane_session" ("session","subagent","n_calls","trail") VALUES (?,?,?,?)'
 _RETRY = 'INSERT INTO "call_retry" ("session","seq","idx","of_seq","of_idx") VALUES (?,?,?,?,?)'
 _CHOSEN = '"{}" p JOIN "session" s ON s."id"=p."session" LEFT JOIN "session_text" x ON x."session"=s."id"'
@@ -51,7 +51,7 @@ _STALE = """
 """
 
 
-class Plane:
+class AnalyticsPlane:
     """Keeps the counts of sessions and their totals in step."""
 
     def __init__(self, driver: Driver) -> None:
@@ -59,21 +59,21 @@ class Plane:
 
     def recount(self, sessions: Sequence[int]) -> None:
         """Count these again, as they are now."""
-        gone, came = _Change(), _Change()
+        gone, came = _TrailTallies(), _TrailTallies()
         for number in sessions:
-            before = self._take_away(number)
+            before = self._delete_session_rows(number)
             after = self._put(number)
             if before != after:
                 gone.add(before)
                 came.add(after)
-            self._driver.run(_FORGET, (number,))
-        self._apply(came.tally(), gone.tally())
+            self._driver.run(_FORGET_STALE, (number,))
+        self._apply_difference(came.tally(), gone.tally())
 
     def drop(self, session: int) -> None:
         """The session goes, or is about to be read again: nothing of it stays in the plane."""
-        gone = _Change()
-        gone.add(self._take_away(session))
-        self._apply({}, gone.tally())
+        gone = _TrailTallies()
+        gone.add(self._delete_session_rows(session))
+        self._apply_difference({}, gone.tally())
 
     def start_over(self) -> None:
         """Empty the plane and note every session as out of date."""
@@ -81,15 +81,15 @@ class Plane:
             self._driver.run(f'DELETE FROM "{name}"')
         self._driver.run(_STALE)
 
-    def _take_away(self, session: int) -> _Counted | None:
+    def _delete_session_rows(self, session: int) -> _CountedTrail | None:
         row = self._driver.one('SELECT "subagent","trail" FROM "plane_session" WHERE "session"=?', (session,))
         if row is None:
             return None
         for name in OF_SESSION:
             self._driver.run(f'DELETE FROM "{name}" WHERE "session"=?', (session,))
-        return _Counted(int(row[0]), bytes(row[1]))
+        return _CountedTrail(int(row[0]), bytes(row[1]))
 
-    def _put(self, number: int) -> _Counted | None:
+    def _put(self, number: int) -> _CountedTrail | None:
         run = self._driver
         row = run.one(f'{SESSIONS.select} WHERE "id"=?', (number,))
         if row is None or not (session := Session(*row)).n_messages or session.kind not in COUNTED_KINDS:
@@ -99,7 +99,7 @@ class Plane:
         turns = TURNS.read(run.all(f'{TURNS.select}{of_session}"idx"', (number,)))
         steps = STEPS.read(run.all(f'{STEPS.select}{of_session}"idx"', (number,)))
         trail = trail_of(calls)
-        counted = _Counted(int(session.kind in SUBAGENT_KINDS), pack(trail))
+        counted = _CountedTrail(int(session.kind in SUBAGENT_KINDS), pack(trail))
         run.run(_NOTE, (number, counted.subagent, len(trail.tools), counted.trail))
         run.many(_RETRY, [(number, *row) for row in retry_rows(calls)])
         run.many(TURN_KEYS.insert, map(astuple, turn_keys(session, turns)))
@@ -107,20 +107,20 @@ class Plane:
         run.many(ACTIVITY.insert, map(astuple, activity_rows(number, turns, calls)))
         return counted
 
-    def _apply(self, came: Tally, gone: Tally) -> None:
+    def _apply_difference(self, came: Tally, gone: Tally) -> None:
         for name, table in TOTALS.items():
-            change = _difference(came.get(name, {}), gone.get(name, {}))
-            self._driver.many(_upsert(table), [(*key, *row) for key, row in sorted(change.items())])
+            change = _subtract_rows(came.get(name, {}), gone.get(name, {}))
+            self._driver.many(_upsert_sql(table), [(*key, *row) for key, row in sorted(change.items())])
             less = [key for key, row in sorted(change.items()) if row[0] < 0]
             keys = " AND ".join(f'"{column}"=?' for column in ("subagent", *table.key))
             self._driver.many(f'DELETE FROM "{name}" WHERE {keys} AND "n"=0', less)
 
 
-class Analytics:
+class AnalyticsStore:
     """The analytic part of a store over a driver."""
 
     driver: Driver
-    plane: Plane
+    plane: AnalyticsPlane
 
     def stale_sessions(self, limit: int = 100) -> list[tuple[int, int]]:
         """Sessions whose counts are out of date, lowest id first, each with its number of calls."""
@@ -156,7 +156,7 @@ class Analytics:
             # One of two parts is at least half of a sum; there is a small index of those.
             half = f'("length","path") IN (SELECT "length","path" FROM "{table}" WHERE "n">1 AND "n">=?)'
             conditions.add(half, (least + 1) // 2)
-        key = quoted(of.key)
+        key = quote_name(of.key)
         chosen = f'FROM "{table}"{conditions.where()} GROUP BY {key} HAVING SUM("n")>=? ORDER BY {key}'
         sql = f"SELECT {key},{sums} {chosen}"
         width = len(of.key)
@@ -175,19 +175,19 @@ class Analytics:
         self, wanted: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
     ) -> list[UsageRow]:
         """Tokens of sessions by quarter of an hour and model, inherited ones marked."""
-        return USAGE.read(self._chosen("usage", USAGE.fields("p"), quoted(USAGE.key, "p"), wanted, only, subagents))
+        return USAGE.read(self._chosen("usage", USAGE.fields("p"), quote_name(USAGE.key, "p"), wanted, only, subagents))
 
     def activity(
         self, wanted: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
     ) -> list[ActivityRow]:
         """Turns and calls of sessions by quarter of an hour."""
-        key = quoted(ACTIVITY.key, "p")
+        key = quote_name(ACTIVITY.key, "p")
         return ACTIVITY.read(self._chosen("activity", ACTIVITY.fields("p"), key, wanted, only, subagents))
 
     def plane_rows(self, table: PlaneTable) -> Iterator[Row]:
         """All rows of one of `model.analytics.PLANE`, in order, streamed."""
         yield from self.driver.each(
-            f'SELECT {quoted(table.columns)} FROM "{table.name}" ORDER BY {quoted(table.order)}'
+            f'SELECT {quote_name(table.columns)} FROM "{table.name}" ORDER BY {quote_name(table.order)}'
         )
 
     def _chosen(
@@ -204,27 +204,27 @@ class Analytics:
             return
         where = f"{conditions.where()} AND" if conditions else " WHERE"
         ids = sorted(set(only))
-        yield from in_lists(
+        yield from query_in_lists(
             self.driver.all, f'{sql}{where} p."session" IN ({{}}) ORDER BY {order}', ids, conditions.params
         )
 
 
-class _Counted(NamedTuple):
+class _CountedTrail(NamedTuple):
     """What a session was counted as."""
 
     subagent: int
     trail: bytes
 
 
-class _Change:
+class _TrailTallies:
     """Trails that come or go, main sessions and subagents apart."""
 
     def __init__(self) -> None:
-        self._parts: dict[int, Tallying] = {}
+        self._parts: dict[int, TallyBuilder] = {}
 
-    def add(self, counted: _Counted | None) -> None:
+    def add(self, counted: _CountedTrail | None) -> None:
         if counted is not None:
-            self._parts.setdefault(counted.subagent, Tallying()).add(unpack(counted.trail))
+            self._parts.setdefault(counted.subagent, TallyBuilder()).add(unpack(counted.trail))
 
     def tally(self) -> Tally:
         result: Tally = {name: {} for name in TOTALS}
@@ -237,7 +237,7 @@ class _Change:
 Rows = dict[tuple[int | str, ...], list[int]]
 
 
-def _difference(came: Rows, gone: Rows) -> Rows:
+def _subtract_rows(came: Rows, gone: Rows) -> Rows:
     """What changes; rows that stay as they are, are not in it."""
     change = dict(came)
     for key, row in gone.items():
@@ -250,10 +250,10 @@ def _difference(came: Rows, gone: Rows) -> Rows:
     return change
 
 
-def _upsert(table: TallyTable) -> str:
+def _upsert_sql(table: TallyTable) -> str:
     key = ("subagent", *table.key)
     columns = (*key, *table.counters)
     sums = ",".join(f'"{name}"="{table.name}"."{name}"+excluded."{name}"' for name in table.counters)
     values = ",".join("?" * len(columns))
-    there = f"ON CONFLICT ({quoted(key)}) DO UPDATE SET {sums}"
-    return f'INSERT INTO "{table.name}" ({quoted(columns)}) VALUES ({values}) {there}'
+    there = f"ON CONFLICT ({quote_name(key)}) DO UPDATE SET {sums}"
+    return f'INSERT INTO "{table.name}" ({quote_name(columns)}) VALUES ({values}) {there}'

@@ -20,14 +20,14 @@ from msgspec.structs import astuple
 
 from everturn.errors import Conflict, NotAnArchive
 from everturn.store.conditions import Conditions
-from everturn.store.driver import Driver, in_lists
+from everturn.store.driver import Driver, query_in_lists
 from everturn.store.tables import Table
 
 #: A value as a serialiser gives it: the name of its encoding, and its bytes.
 Typed = tuple[str, bytes]
 
 
-class Checkpoint(Struct, frozen=True):
+class GraphCheckpoint(Struct, frozen=True):
     """A checkpoint without its values. `parent` and `run` are empty when there is none."""
 
     thread: str
@@ -65,23 +65,23 @@ class Channel(Struct, frozen=True):
     digest: bytes = b""
 
 
-_CHECKPOINTS = Table("checkpoint", Checkpoint, ("thread", "space", "id"))
+_CHECKPOINTS = Table("checkpoint", GraphCheckpoint, ("thread", "space", "id"))
 _WRITES = Table("checkpoint_write", PendingWrite, ("thread", "space", "checkpoint", "task", "idx"))
-_OF_THREAD = ("checkpoint", "checkpoint_channel", "checkpoint_value", "checkpoint_write")
-_HERE = 'WHERE "thread"=? AND "space"=? AND "checkpoint"=?'
+_THREAD_TABLES = ("checkpoint", "checkpoint_channel", "checkpoint_value", "checkpoint_write")
+_WHERE_CHECKPOINT = 'WHERE "thread"=? AND "space"=? AND "checkpoint"=?'
 
 
-class Checkpoints:
+class CheckpointStore:
     """The part of a store over a driver that keeps checkpoints. Whoever writes does so inside `write()`."""
 
     driver: Driver
 
     # write ------------------------------------------------------------------------------------------------------------
-    def put_checkpoint(self, row: Checkpoint, channels: Iterable[Channel]) -> None:
+    def put_checkpoint(self, row: GraphCheckpoint, channels: Iterable[Channel]) -> None:
         """Insert or replace it, with the values its channels have."""
         place = (row.thread, row.space, row.id)
         self.driver.run(_CHECKPOINTS.upsert, astuple(row))
-        self.driver.run(f'DELETE FROM "checkpoint_channel" {_HERE}', place)
+        self.driver.run(f'DELETE FROM "checkpoint_channel" {_WHERE_CHECKPOINT}', place)
         rows = [(*place, one.name, one.version, self._value(row.thread, one)) for one in channels]
         self.driver.many('INSERT INTO "checkpoint_channel" VALUES (?,?,?,?,?,?)', rows)
 
@@ -95,14 +95,14 @@ class Checkpoints:
         before = {
             row.idx: row for row in self.checkpoint_writes(first.thread, first.space, first.checkpoint, first.task)
         }
-        taken = [row for row in plain if row.idx in before and _content(before[row.idx]) != _content(row)]
+        taken = [row for row in plain if row.idx in before and _write_content(before[row.idx]) != _write_content(row)]
         if taken:
-            self._run_again(first)
+            self._clear_task_writes(first)
         self.driver.many(_WRITES.upsert, [astuple(row) for row in plain if taken or row.idx not in before])
 
     def delete_thread(self, thread: str) -> None:
         """Everything of a thread."""
-        for table in _OF_THREAD:
+        for table in _THREAD_TABLES:
             self.driver.run(f'DELETE FROM "{table}" WHERE "thread"=?', (thread,))
 
     def delete_checkpoints(self, thread: str, places: Iterable[tuple[str, str]]) -> None:
@@ -110,7 +110,7 @@ class Checkpoints:
         keys = [(thread, space, name) for space, name in places]
         self.driver.many('DELETE FROM "checkpoint" WHERE "thread"=? AND "space"=? AND "id"=?', keys)
         for table in ("checkpoint_channel", "checkpoint_write"):
-            self.driver.many(f'DELETE FROM "{table}" {_HERE}', keys)
+            self.driver.many(f'DELETE FROM "{table}" {_WHERE_CHECKPOINT}', keys)
         used = 'SELECT c."digest" FROM "checkpoint_channel" c WHERE c."thread"=?'
         unused = f'DELETE FROM "checkpoint_value" WHERE "thread"=? AND "digest" NOT IN ({used})'
         self.driver.run(unused, (thread, thread))
@@ -132,7 +132,7 @@ class Checkpoints:
             )
 
     # read -------------------------------------------------------------------------------------------------------------
-    def checkpoint(self, thread: str, space: str, name: str = "") -> Checkpoint | None:
+    def checkpoint(self, thread: str, space: str, name: str = "") -> GraphCheckpoint | None:
         """One checkpoint, or the newest of its space."""
         for row in self.checkpoints(thread, space, name, limit=1):
             return row
@@ -140,7 +140,7 @@ class Checkpoints:
 
     def checkpoints(
         self, thread: str | None, space: str | None = None, name: str = "", before: str = "", limit: int | None = None
-    ) -> Iterator[Checkpoint]:
+    ) -> Iterator[GraphCheckpoint]:
         """By thread and space, newest first. What is None or empty does not limit."""
         conditions = Conditions()
         for column, value in (("thread", thread), ("space", space), ("id", name or None)):
@@ -150,11 +150,11 @@ class Checkpoints:
             conditions.add('"id"<?', before)
         most = "" if limit is None else f" LIMIT {max(limit, 0)}"
         sql = f'{_CHECKPOINTS.select}{conditions.where()} ORDER BY "thread","space","id" DESC{most}'
-        return (Checkpoint(*row) for row in self.driver.each(sql, conditions.params))
+        return (GraphCheckpoint(*row) for row in self.driver.each(sql, conditions.params))
 
     def checkpoint_channels(self, thread: str, space: str, name: str) -> dict[str, tuple[str, bytes]]:
         """Channel → version and digest of its value."""
-        sql = f'SELECT "channel","version","digest" FROM "checkpoint_channel" {_HERE}'
+        sql = f'SELECT "channel","version","digest" FROM "checkpoint_channel" {_WHERE_CHECKPOINT}'
         return {channel: (version, digest) for channel, version, digest in self.driver.all(sql, (thread, space, name))}
 
     def checkpoint_values(self, thread: str, space: str, name: str, only: Sequence[str] = ()) -> dict[str, Typed]:
@@ -163,7 +163,8 @@ class Checkpoints:
         wanted = {channel: digest for channel, (_, digest) in channels.items() if not only or channel in only}
         sql = 'SELECT "digest","kind","data" FROM "checkpoint_value" WHERE "thread"=? AND "digest" IN ({})'
         found = {
-            digest: (kind, data) for digest, kind, data in in_lists(self.driver.all, sql, [*wanted.values()], [thread])
+            digest: (kind, data)
+            for digest, kind, data in query_in_lists(self.driver.all, sql, [*wanted.values()], [thread])
         }
         for channel, digest in wanted.items():
             if digest not in found or _digest(found[digest]) != digest:
@@ -172,7 +173,7 @@ class Checkpoints:
 
     def checkpoint_writes(self, thread: str, space: str, name: str, task: str | None = None) -> list[PendingWrite]:
         """In the order they are to be applied in: by path, task and idx."""
-        sql, given = f"{_WRITES.select} {_HERE}", [thread, space, name]
+        sql, given = f"{_WRITES.select} {_WHERE_CHECKPOINT}", [thread, space, name]
         if task is not None:
             sql, given = f'{sql} AND "task"=?', [*given, task]
         return _WRITES.read(self.driver.all(f'{sql} ORDER BY "path","task","idx"', given))
@@ -181,7 +182,7 @@ class Checkpoints:
         """(thread, space, id) of what these runs have made."""
         sql = 'SELECT "thread","space","id" FROM "checkpoint" WHERE "run" IN ({})'
         named = [run for run in runs if run]
-        return [(thread, space, name) for thread, space, name in in_lists(self.driver.all, sql, named)]
+        return [(thread, space, name) for thread, space, name in query_in_lists(self.driver.all, sql, named)]
 
     # helpers ----------------------------------------------------------------------------------------------------------
     def _value(self, thread: str, channel: Channel) -> bytes:
@@ -192,15 +193,17 @@ class Checkpoints:
         self.driver.run(sql, (thread, digest, *channel.value))
         return digest
 
-    def _run_again(self, first: PendingWrite) -> None:
+    def _clear_task_writes(self, first: PendingWrite) -> None:
         place = (first.thread, first.space, first.checkpoint)
         child = 'SELECT 1 FROM "checkpoint" WHERE "thread"=? AND "space"=? AND "parent"=? LIMIT 1'
         if self.driver.one(child, place) is not None:
             raise Conflict(f"task {first.task} of checkpoint {first.checkpoint} in thread {first.thread}")
-        self.driver.run(f'DELETE FROM "checkpoint_write" {_HERE} AND "task"=? AND "idx">=0', (*place, first.task))
+        self.driver.run(
+            f'DELETE FROM "checkpoint_write" {_WHERE_CHECKPOINT} AND "task"=? AND "idx">=0', (*place, first.task)
+        )
 
 
-def _content(row: PendingWrite) -> tuple[Any, ...]:
+def _write_content(row: PendingWrite) -> tuple[Any, ...]:
     return (row.channel, row.kind, row.data)
 
 

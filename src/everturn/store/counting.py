@@ -11,14 +11,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from everturn.model.archive import Call, Growth, Session, Step
-from everturn.store.driver import Driver, in_lists
+from everturn.model.archive import Call, Session, SessionGrowth, Step
+from everturn.store.driver import Driver, query_in_lists
 from everturn.store.tables import CALLS, STEPS
 
 TOKENS = ("tokens_in", "tokens_out", "tokens_cache_read", "tokens_cache_write")
 
 
-class Count(Struct):
+class CounterChange(Struct):
     """What is added to each counter."""
 
     n_messages: int = 0
@@ -52,27 +52,27 @@ class Count(Struct):
                 self.tokens_cache_write += sign * step.tokens_cache_write
 
 
-def count(driver: Driver, before: Session, growth: Growth, n_inherited: int) -> Count:
+def count_changes(driver: Driver, before: Session, growth: SessionGrowth, n_inherited: int) -> CounterChange:
     """The difference a batch makes. To be asked before its rows are written; their flags are set."""
-    result = Count(len(growth.messages), n_inherited)
+    result = CounterChange(len(growth.messages), n_inherited)
     result.n_turns = sum(row.idx >= before.n_turns for row in growth.turns)
     result.n_steps = sum(row.idx >= before.n_steps for row in growth.steps)
     result.add_calls(growth.calls, 1)
     result.add_steps(growth.steps, 1)
-    result.add_calls(_replaced_calls(driver, before, growth.calls), -1)
-    result.add_steps(_replaced_steps(driver, before, growth.steps), -1)
+    result.add_calls(_calls_before(driver, before, growth.calls), -1)
+    result.add_steps(_steps_before(driver, before, growth.steps), -1)
     return result
 
 
-def _replaced_calls(driver: Driver, before: Session, calls: list[Call]) -> list[Call]:
+def _calls_before(driver: Driver, before: Session, calls: list[Call]) -> list[Call]:
     keys = {(call.seq, call.idx) for call in calls if call.seq < before.n_messages}
     seqs = sorted({seq for seq, _ in keys})
-    rows = in_lists(driver.all, f'{CALLS.select} WHERE "session"=? AND "seq" IN ({{}})', seqs, (before.id,))
+    rows = query_in_lists(driver.all, f'{CALLS.select} WHERE "session"=? AND "seq" IN ({{}})', seqs, (before.id,))
     return [old for old in CALLS.read(rows) if (old.seq, old.idx) in keys]
 
 
-def _replaced_steps(driver: Driver, before: Session, steps: list[Step]) -> list[Step]:
+def _steps_before(driver: Driver, before: Session, steps: list[Step]) -> list[Step]:
     numbers = [step.idx for step in steps if step.idx < before.n_steps]
     return STEPS.read(
-        in_lists(driver.all, f'{STEPS.select} WHERE "session"=? AND "idx" IN ({{}})', numbers, (before.id,))
+        query_in_lists(driver.all, f'{STEPS.select} WHERE "session"=? AND "idx" IN ({{}})', numbers, (before.id,))
     )

@@ -1,6 +1,6 @@
 """The derived layer: sessions with their turns, steps, messages, calls, artifacts, links; problems and census.
 
-Rows come in batches (`Growth`). What is stored after any number of batches is what one batch with everything would have
+Rows come in batches (`SessionGrowth`). What is stored after any number of batches is what one batch with everything would have
 given: counters change by the difference between the rows before and after, flags and links follow `ownership`.
 """
 
@@ -15,20 +15,20 @@ from everturn.model.archive import (
     RECENT_STEPS,
     Call,
     CensusRow,
-    Growth,
+    JournalTail,
     LinkRow,
     ProblemRow,
     Session,
+    SessionGrowth,
     SessionText,
     Step,
-    Tail,
     Turn,
 )
-from everturn.store.analytics import Plane
-from everturn.store.counting import Count, count
-from everturn.store.driver import Driver, in_lists
+from everturn.store.analytics import AnalyticsPlane
+from everturn.store.counting import CounterChange, count_changes
+from everturn.store.driver import Driver, query_in_lists
 from everturn.store.index import Index
-from everturn.store.ownership import Ownership
+from everturn.store.ownership import OwnershipStore
 from everturn.store.tables import (
     ARTIFACTS,
     CALLS,
@@ -68,17 +68,17 @@ _COUNT_TYPE = (
     f'{CENSUS.insert} ON CONFLICT ("version","type","client","disposition") DO UPDATE SET "n"="census"."n"+excluded."n"'
 )
 #: An emptied session has no kind, so no list shows it; what it is comes from whoever opens it again.
-_EMPTY = {name: getattr(Session(kind=""), name) for name in SESSIONS.columns if name not in SESSION_STAYS}
+_EMPTY_SESSION = {name: getattr(Session(kind=""), name) for name in SESSIONS.columns if name not in SESSION_STAYS}
 _UNREAD = {"parsed": 0, "parser": 0, "state": b"", "lines": 0, "glued": 0}
 
 
-class Derived:
+class DerivedStore:
     """The derived part of a store over a driver."""
 
     driver: Driver
     index: Index
-    ownership: Ownership
-    plane: Plane
+    ownership: OwnershipStore
+    plane: AnalyticsPlane
 
     def open_session(self, row: Session) -> Session:
         """The session of (version, native_id): found, or made from `row`. The id never changes, also not in a rebuild."""
@@ -96,11 +96,11 @@ class Derived:
             self.set_session(session.id, kind=row.kind, parent=row.parent, client=row.client)
         return session
 
-    def tail(self, session: int) -> Tail:
+    def tail(self, session: int) -> JournalTail:
         """Where a session's derivation stands."""
         numbers = self.driver.one('SELECT "n_messages","n_turns","n_steps" FROM "session" WHERE "id"=?', (session,))
         if numbers is None or not numbers[0]:
-            return Tail()
+            return JournalTail()
         turn = self.driver.one(f'{TURNS.select} WHERE "session"=? ORDER BY "idx" DESC LIMIT 1', (session,))
         unpaired: dict[str, list[Call]] = {}
         for row in self.driver.all(_UNPAIRED, (session,)):
@@ -109,7 +109,7 @@ class Derived:
         recent = self.driver.all(
             f'{STEPS.select} WHERE "session"=? ORDER BY "idx" DESC LIMIT ?', (session, RECENT_STEPS)
         )
-        return Tail(
+        return JournalTail(
             next_seq=numbers[0],
             next_turn=numbers[1],
             next_step=numbers[2],
@@ -119,15 +119,15 @@ class Derived:
             recent=STEPS.read(reversed(recent)),
         )
 
-    def append(self, session: int, growth: Growth) -> None:
+    def append(self, session: int, growth: SessionGrowth) -> None:
         """Add rows and index text; find out which messages are inherited; bring the session's counters up to date."""
         before = self._session(session)
         for message in growth.messages:
             message.session = session
         self.ownership.claim(before, growth.messages)
         inherited = {message.seq for message in growth.messages if message.inherited}
-        self._fill_in(before, growth, inherited)
-        counted = count(self.driver, before, growth, len(inherited))
+        self._set_inherited(before, growth, inherited)
+        counted = count_changes(self.driver, before, growth, len(inherited))
         self._write_rows(session, growth)
         own = [row for row in growth.index if row.seq not in inherited] if inherited else growth.index
         self.index.add(session, own)
@@ -141,8 +141,8 @@ class Derived:
         """Replace the content facts and the session's own index entry."""
         old = self.driver.one(f'{TEXTS.select} WHERE "session"=?', (row.session,))
         self.driver.run(TEXTS.upsert, astuple(row))
-        text = _own_text(row)
-        if text != (_own_text(SessionText(*old)) if old else ""):
+        text = _session_index_text(row)
+        if text != (_session_index_text(SessionText(*old)) if old else ""):
             self.index.add_session(row.session, text)
 
     def add_problems(self, rows: list[ProblemRow]) -> None:
@@ -166,7 +166,7 @@ class Derived:
         """
         for session in self._sessions_downwards(version):
             self._empty_session(session)
-            self.set_session(session.id, **_EMPTY)
+            self.set_session(session.id, **_EMPTY_SESSION)
         for table in ("problem", "census"):
             self.driver.run(f'DELETE FROM "{table}" WHERE "version"=?', (version,))
         columns = ",".join(f'"{name}"=?' for name in _UNREAD)
@@ -190,14 +190,14 @@ class Derived:
         for table in OF_SESSION:
             self.driver.run(f'DELETE FROM "{table.name}" WHERE "session"=?', (session.id,))
 
-    def _fill_in(self, before: Session, growth: Growth, inherited: set[int]) -> None:
+    def _set_inherited(self, before: Session, growth: SessionGrowth, inherited: set[int]) -> None:
         """Session ids and inherited flags of the rows that hang on messages, new ones and earlier ones."""
         session, next_seq = before.id, before.n_messages
         rows: list[Turn | Step] = [*growth.turns, *growth.steps]
         begins = {row.first_seq for row in rows} | {call.seq for call in growth.calls}
         earlier = [seq for seq in begins if seq < next_seq]
         sql = 'SELECT "seq" FROM "message" WHERE "session"=? AND "inherited"<>0 AND "seq" IN ({})'
-        taken = inherited.union(seq for (seq,) in in_lists(self.driver.all, sql, earlier, (session,)))
+        taken = inherited.union(seq for (seq,) in query_in_lists(self.driver.all, sql, earlier, (session,)))
         for row in rows:
             row.session, row.inherited = session, int(row.first_seq in taken)
         for call in growth.calls:
@@ -205,7 +205,7 @@ class Derived:
         for artifact in growth.artifacts:
             artifact.session = session
 
-    def _write_rows(self, session: int, growth: Growth) -> None:
+    def _write_rows(self, session: int, growth: SessionGrowth) -> None:
         many = self.driver.many
         many(MESSAGES.insert, map(astuple, growth.messages))
         many(TURNS.upsert, map(astuple, growth.turns))
@@ -215,10 +215,10 @@ class Derived:
             many('DELETE FROM "call" WHERE "session"=? AND "seq"=? AND "idx"=?', gone)
         many(CALLS.upsert, map(astuple, growth.calls))
         many(ARTIFACTS.upsert, map(astuple, growth.artifacts))
-        many(_STATE_LINK, [_link(session, row) for row in growth.links])
+        many(_STATE_LINK, [_link_key(session, row) for row in growth.links])
         many(_RECOUNT_TURN, [(session, idx) for idx in growth.stale_turns])
 
-    def _update_session(self, before: Session, growth: Growth, counted: Count) -> None:
+    def _update_session(self, before: Session, growth: SessionGrowth, counted: CounterChange) -> None:
         times = [at for at in (before.started, growth.started) if at is not None]
         ends = [at for at in (before.ended, growth.ended) if at is not None]
         changes = counted.after(before)
@@ -229,9 +229,9 @@ class Derived:
         self.set_session(before.id, **changes)
 
 
-def _link(session: int, row: LinkRow) -> tuple[int, str, str, str, int]:
+def _link_key(session: int, row: LinkRow) -> tuple[int, str, str, str, int]:
     return session, row.relation, row.native_id, row.call_id, row.hint
 
 
-def _own_text(row: SessionText) -> str:
+def _session_index_text(row: SessionText) -> str:
     return f"{row.title}\n{row.summary}".strip()

@@ -57,22 +57,22 @@ class Driver(Protocol):
         """Let go of the database. May be called twice."""
 
 
-def marks(n: int) -> str:
+def parameter_marks(n: int) -> str:
     """`?,?,?` for a list of n values."""
     return ",".join("?" * n)
 
 
-def contains(text: str) -> str:
+def substring_pattern(text: str) -> str:
     r"""The pattern for `LOWER(x) LIKE LOWER(?) ESCAPE '\'`: `text` anywhere, its own wildcards taken literally."""
     return f"%{_literal(text)}%"
 
 
-def begins(text: str) -> str:
+def prefix_pattern(text: str) -> str:
     r"""The pattern for `x LIKE ? ESCAPE '\'`: `text` at the start."""
     return f"{_literal(text)}%"
 
 
-def in_lists(
+def query_in_lists(
     ask: Callable[[str, Sequence[Any]], list[Row]], sql: str, values: Sequence[Any], before: Sequence[Any] = ()
 ) -> Iterator[Row]:
     """Ask with `{}` in `sql` standing for a list of values, as many at a time as one statement may hold."""
@@ -81,7 +81,7 @@ def in_lists(
         # Rounded up to a power of two, so that few different statements are ever prepared.
         room = 1 << (len(some) - 1).bit_length()
         padded = [*some, *[some[-1]] * (room - len(some))]
-        yield from ask(sql.format(marks(room)), [*before, *padded])
+        yield from ask(sql.format(parameter_marks(room)), [*before, *padded])
 
 
 def _literal(text: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from everturn.store.derived import Derived
-from everturn.store.items import Items
-from everturn.store.raw import Raw
+from everturn.store.derived import DerivedStore
+from everturn.store.items import ListStore
+from everturn.store.raw import RawStore
 
 
-class Erasing(Raw, Derived, Items):
+class ErasureStore(RawStore, DerivedStore, ListStore):
     """The erasing part of a store over a driver."""
 
     def delete_file(self, source: int) -> None:

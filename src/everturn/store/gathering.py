@@ -16,10 +16,10 @@ from heapq import nlargest
 
 from msgspec.structs import replace
 
-from everturn.store import Candidates, Entry, Query
+from everturn.store import IndexCandidates, IndexEntry, IndexQuery
 from everturn.store.driver import Driver
-from everturn.store.index import Index, Looking, Phrase, Range, rareness
-from everturn.store.scope import Scope
+from everturn.store.index import Index, IndexLook, Phrase, Range, rareness
+from everturn.store.scope import IndexScope
 
 SAMPLE = 9000
 #: Entries that are walked through for a query of one word, twice over; each word more makes it more work.
@@ -30,46 +30,50 @@ CHEAP = 15_000  # the same for a phrase that is only welcome
 #: With fewer entries than this found, the next common word is taken too.
 FEW = 100
 #: Fields that are looked into first where a word is common: a word counts most in them.
-SAID = ("prompt", "summary", "answer")
+SPOKEN_FIELDS = ("prompt", "summary", "answer")
 #: Sessions that are looked at as a whole where not everything was.
 BEST = 4
 
 
-def gather(driver: Driver, index: Index, query: Query, scope: Scope, most: int) -> Candidates:
+def gather_candidates(driver: Driver, index: Index, query: IndexQuery, scope: IndexScope, most: int) -> IndexCandidates:
     """The entries for a query whose phrases hold terms only."""
     demanded = list(dict.fromkeys(phrase for group in query.groups for phrase in group))
     weights = dict.fromkeys(demanded, 1.0)
     for number, phrase in enumerate(query.optional):
         weights.setdefault(phrase, query.weights[number] if number < len(query.weights) else 1.0)
     phrases = tuple(weights)
-    counting = _Counting(driver, index, query.fields)
+    counting = _PhraseCounter(driver, index, query.fields)
     counts = {phrase: counting.estimate(phrase) for phrase in demanded}
     for phrase, weight in weights.items():
         if phrase not in counts:
-            counts[phrase] = -1.0 if _is_pair(phrase, weight, weights) else counting.cheap_estimate(phrase)
+            counts[phrase] = -1.0 if _is_uncounted_pair(phrase, weight, weights) else counting.cheap_estimate(phrase)
     # What stands nowhere is not looked for in every entry. Its place stays, so that numbers are those of `phrases`.
     reported = tuple(phrase if counts[phrase] else () for phrase in phrases)
     total = index.total()
-    worth = tuple(weights[phrase] * rareness(_at_least(phrase, counts), total) for phrase in phrases)
-    looking = Looking(
+    worth = tuple(weights[phrase] * rareness(_least_count(phrase, counts), total) for phrase in phrases)
+    looking = IndexLook(
         query.groups, reported, query.without, query.fields, scope.ranges, scope.sessions, scope.messages, worth=worth
     )
     drivers = [phrase for phrase in dict.fromkeys(query.optional) if counts[phrase] > 0]
-    entries, complete = _Gathering(index, counting, counts, looking, most).entries(query, drivers)
-    return Candidates(phrases, tuple(weights.values()), _counted(phrases, counts, entries), total, entries, complete)
+    entries, complete = _CandidateGatherer(index, counting, counts, looking, most).entries(query, drivers)
+    return IndexCandidates(
+        phrases, tuple(weights.values()), _final_counts(phrases, counts, entries), total, entries, complete
+    )
 
 
-def _is_pair(phrase: Phrase, weight: float, weights: dict[Phrase, float]) -> bool:
+def _is_uncounted_pair(phrase: Phrase, weight: float, weights: dict[Phrase, float]) -> bool:
     """Two words that are looked for themselves, and which together only add a little: they are not counted before."""
     return len(phrase) == 2 and weight < 0.5 and all((term,) in weights for term in phrase)
 
 
-def _at_least(phrase: Phrase, counts: dict[Phrase, float]) -> float:
+def _least_count(phrase: Phrase, counts: dict[Phrase, float]) -> float:
     """How many entries hold a phrase; of a pair that was not counted, those that hold its rarer word."""
     return counts[phrase] if counts[phrase] >= 0 else min(counts[(term,)] for term in phrase)
 
 
-def _counted(phrases: Sequence[Phrase], counts: dict[Phrase, float], entries: Sequence[Entry]) -> tuple[float, ...]:
+def _final_counts(
+    phrases: Sequence[Phrase], counts: dict[Phrase, float], entries: Sequence[IndexEntry]
+) -> tuple[float, ...]:
     """The counts, with what is only known from the entries at hand."""
     seen = [0] * len(phrases)
     for entry in entries:
@@ -78,12 +82,12 @@ def _counted(phrases: Sequence[Phrase], counts: dict[Phrase, float], entries: Se
     return tuple(counts[phrase] if counts[phrase] >= 0 else float(n) for phrase, n in zip(phrases, seen, strict=True))
 
 
-def _is_open(groups: tuple[tuple[Phrase, ...], ...]) -> bool:
+def _has_open_end(groups: tuple[tuple[Phrase, ...], ...]) -> bool:
     """Whether a word is open at its end: then all words with its beginning are put together for every look."""
     return any(phrase[-1].endswith("*") for group in groups for phrase in group)
 
 
-class _Counting:
+class _PhraseCounter:
     """How many entries hold a phrase, and since which session there are so many."""
 
     def __init__(self, driver: Driver, index: Index, fields: Sequence[str]) -> None:
@@ -99,23 +103,23 @@ class _Counting:
             if len(phrase) == 1:
                 self._known[phrase] = self._index.estimate(phrase, self._fields, SAMPLE, 0, self._newest)
             else:
-                self._known[phrase] = self._of_several(phrase)
+                self._known[phrase] = self._estimate_phrase(phrase)
         return self._known[phrase]
 
-    def _of_several(self, phrase: Phrase) -> float:
+    def _estimate_phrase(self, phrase: Phrase) -> float:
         """Found by walking through the entries with its rarest word: the newest of them, and more if it is not there."""
         count = 0.0
-        for since in dict.fromkeys(self.since(self.of_rarest(phrase), reach) for reach in (CHEAP, REACH)):
+        for since in dict.fromkeys(self.since(self.rarest_term_count(phrase), reach) for reach in (CHEAP, REACH)):
             count = count or self._index.estimate(phrase, self._fields, SAMPLE // 4, since, self._newest)
         return count
 
     def cheap_estimate(self, phrase: Phrase) -> float:
         """The same for what is only welcome: a phrase of nothing but common words is taken for one that is not there."""
-        if len(phrase) > 1 and self.of_rarest(phrase) > CHEAP:
+        if len(phrase) > 1 and self.rarest_term_count(phrase) > CHEAP:
             return 0.0
         return self.estimate(phrase)
 
-    def of_rarest(self, phrase: Phrase) -> float:
+    def rarest_term_count(self, phrase: Phrase) -> float:
         """Of the rarest term of a phrase: so many entries are walked through to find it."""
         return min(self.estimate((term,)) for term in phrase)
 
@@ -124,9 +128,9 @@ class _Counting:
         return 0 if count <= most else int(self._newest * (1 - most / count))
 
 
-class _Gathering:
+class _CandidateGatherer:
     def __init__(
-        self, index: Index, counting: _Counting, counts: dict[Phrase, float], looking: Looking, most: int
+        self, index: Index, counting: _PhraseCounter, counts: dict[Phrase, float], looking: IndexLook, most: int
     ) -> None:
         self._index = index
         self._counting = counting
@@ -135,40 +139,40 @@ class _Gathering:
         self._most = most
         words = sum(len(phrase) == 1 for phrase in looking.phrases)
         self._walk = max(WALK // (1 + words), most) if index.chooses else most
-        self._found: dict[tuple[int, int], Entry] = {}
+        self._found: dict[tuple[int, int], IndexEntry] = {}
         self._walked = True  # whether every entry that fits was looked at, if not taken
 
-    def entries(self, query: Query, drivers: Sequence[Phrase]) -> tuple[list[Entry], bool]:
+    def entries(self, query: IndexQuery, drivers: Sequence[Phrase]) -> tuple[list[IndexEntry], bool]:
         """What was gathered, and whether it is everything."""
-        there = sorted(drivers, key=self._order)
+        there = sorted(drivers, key=self._count_order)
         if query.groups:
-            complete = self._demanded(query)
+            complete = self._gather_demanded(query)
         elif not there:
             complete = True
         elif not self._most or self._looking.ranges is not None:
             complete = self._look((tuple(there),), self._most)
         else:
-            complete = self._rarest_first(there)
+            complete = self._gather_rarest_first(there)
         groups = query.groups or (tuple(there),)
-        if not self._walked and self._looking.ranges is None and not _is_open(groups):
+        if not self._walked and self._looking.ranges is None and not _has_open_end(groups):
             self._best_sessions(groups)
         return list(self._found.values()), complete
 
-    def _order(self, phrase: Phrase) -> tuple[float, Phrase]:
+    def _count_order(self, phrase: Phrase) -> tuple[float, Phrase]:
         return self._counts[phrase], phrase
 
-    def _demanded(self, query: Query) -> bool:
+    def _gather_demanded(self, query: IndexQuery) -> bool:
         count = min(sum(self._counts[phrase] for phrase in group) for group in query.groups)
-        rarest = min(sum(map(self._counting.of_rarest, group)) for group in query.groups)
+        rarest = min(sum(map(self._counting.rarest_term_count, group)) for group in query.groups)
         since = self._counting.since(rarest, REACH) if self._most and count > self._most else 0
-        walk = self._walk // 2 if _is_open(query.groups) else 0
+        walk = self._walk // 2 if _has_open_end(query.groups) else 0
         complete = self._look(query.groups, self._most, since, walk=walk)
         if since and len(self._found) < FEW:
             self._walked = True
             complete = self._look(query.groups, self._most, walk=walk)
         return complete
 
-    def _rarest_first(self, phrases: list[Phrase]) -> bool:
+    def _gather_rarest_first(self, phrases: list[Phrase]) -> bool:
         taken, expected = 0, 0.0
         while taken < len(phrases) and expected + self._counts[phrases[taken]] <= self._walk:
             expected += self._counts[phrases[taken]]
@@ -177,13 +181,13 @@ class _Gathering:
         common = phrases[taken:]
         self._walked = self._walked and not common
         if common and expected < self._most:
-            self._common(common, self._walk - int(expected))
+            self._gather_common(common, self._walk - int(expected))
         elif common and not self._looking.fields:
             # A word hardly more common than those: what was said with it, so that it is not left out altogether.
             self._said(common[0], self._most // 4, self._walk // 6)
         return complete and not common
 
-    def _common(self, phrases: list[Phrase], walk: int) -> None:
+    def _gather_common(self, phrases: list[Phrase], walk: int) -> None:
         """Of words that are all common: what people said, entries with several of them, then the newest."""
         room = max(self._most - len(self._found), self._most // 2)
         words = [phrase for phrase in phrases if len(phrase) == 1]
@@ -201,7 +205,7 @@ class _Gathering:
                 self._look(((phrase,),), left, walk=left)
 
     def _said(self, phrase: Phrase, most: int, walk: int) -> None:
-        self._look(((phrase,),), most, first_in=SAID, walk=walk)
+        self._look(((phrase,),), most, first_in=SPOKEN_FIELDS, walk=walk)
 
     def _best_sessions(self, groups: tuple[tuple[Phrase, ...], ...]) -> None:
         """All of the sessions that look best so far."""
@@ -232,7 +236,7 @@ class _Gathering:
         self._walked = self._walked and walked and is_whole
         return complete and is_whole
 
-    def _take(self, looking: Looking) -> tuple[bool, bool]:
+    def _take(self, looking: IndexLook) -> tuple[bool, bool]:
         """Whether all that matches was looked at, and whether it was taken."""
         found, walked, complete = self._index.look(looking)
         self._found.update(((entry.session, entry.seq), entry) for entry in found)

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import astuple
 
-from everturn.model.hooked import Hooked
+from everturn.model.hooked import HookEvent
 from everturn.store.conditions import Conditions
 from everturn.store.driver import Driver
 from everturn.store.tables import Table
 
-_HOOKED = Table("hooked", Hooked, ("session", "ref", "event"))
+_HOOKED = Table("hooked", HookEvent, ("session", "ref", "event"))
 _ADD = f'{_HOOKED.insert} ON CONFLICT ("session","ref","event") DO NOTHING'
 #: Of the session or of one of its subagents, whose ids begin with it and `/`; `0` is what comes after `/`.
 _FIND = """
@@ -39,16 +39,16 @@ _ALONE = """
 """
 
 
-class HookedEvents:
+class HookEventStore:
     """The part of a store over a driver that keeps what hooks have heard. Whoever writes does so inside `write()`."""
 
     driver: Driver
 
-    def add_hooked(self, rows: Iterable[Hooked]) -> int:
+    def add_hooked(self, rows: Iterable[HookEvent]) -> int:
         """Add what is not there yet; how many that were."""
         return sum(self.driver.run(_ADD, astuple(row)) for row in rows)
 
-    def hooked(self, session: str = "") -> list[Hooked]:
+    def hooked(self, session: str = "") -> list[HookEvent]:
         """In order of time: of one session by its native id, or all."""
         conditions = Conditions()
         if session:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 
-def identity(url: str) -> tuple[int, int] | None:
+def archive_identity(url: str) -> tuple[int, int] | None:
     """The same as long as it is the same file; None when it is not a file, or not there."""
     try:
         found = os.stat(url)

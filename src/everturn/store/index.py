@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from everturn.model.archive import IndexRow
 from everturn.model.words import FIELDS
-from everturn.store import Entry
+from everturn.store import IndexEntry
 
 Phrase = tuple[str, ...]
 
@@ -50,7 +50,7 @@ class Range(NamedTuple):
     last: int = LAST_SEQ
 
 
-class Looking(Struct, frozen=True):
+class IndexLook(Struct, frozen=True):
     """Which entries to look at, and for what. The newest are looked at first: by session, then by seq, both downwards."""
 
     groups: tuple[tuple[Phrase, ...], ...]  # each must match, by any one of its phrases
@@ -67,10 +67,10 @@ class Looking(Struct, frozen=True):
     worth: tuple[float, ...] = ()  # of each of `phrases`, to tell which hold most
 
 
-class Looked(NamedTuple):
+class IndexMatches(NamedTuple):
     """The entries that match, each once."""
 
-    entries: list[Entry]
+    entries: list[IndexEntry]
     walked: bool  # every entry that matches was looked at
     complete: bool  # and is given
 
@@ -102,7 +102,7 @@ class Index(Protocol):
         Only sessions from `since` on are looked at; of those not looked at, up to session `newest`, as many hold it.
         """
 
-    def look(self, looking: Looking) -> Looked:
+    def look(self, looking: IndexLook) -> IndexMatches:
         """What matches, within the bounds."""
 
     def opened(self, beginning: str) -> list[str]:
@@ -125,7 +125,7 @@ def length_factor(length: int) -> float:
     return 1 - LENGTH_MATTERS + LENGTH_MATTERS * length / USUAL_LENGTH
 
 
-def held(seen: float, factor: float, terms: int) -> float:
+def phrase_share(seen: float, factor: float, terms: int) -> float:
     """How much of a phrase of so many terms an entry holds, from how often it was seen there, counted by field.
 
     A word may stand in a long text by chance, two side by side hardly, more of them never: then length says nothing.

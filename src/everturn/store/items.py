@@ -14,11 +14,11 @@ from msgspec.structs import astuple
 
 from everturn.errors import Conflict
 from everturn.store.conditions import Conditions
-from everturn.store.driver import Driver, in_lists
+from everturn.store.driver import Driver, query_in_lists
 from everturn.store.tables import Table
 
 
-class Item(Struct, frozen=True):
+class ListItem(Struct, frozen=True):
     """One thing of a list. `key` may be empty; `n` is given out when it is added."""
 
     family: str
@@ -40,12 +40,12 @@ class ItemOwner(Struct, frozen=True):
     at: int  # owners are listed by it, newest first
 
 
-_ITEMS = Table("item", Item, ("owner", "family", "n"))
+_ITEMS = Table("item", ListItem, ("owner", "family", "n"))
 _OWNERS = Table("item_owner", ItemOwner, ("owner", "family"))
 _LIST = 'WHERE "owner"=? AND "family"=?'
 
 
-class Items:
+class ListStore:
     """The part of a store over a driver that keeps lists. Whoever writes does so inside `write()`."""
 
     driver: Driver
@@ -69,7 +69,7 @@ class Items:
 
     def items(
         self, family: str, owner: str, last: int | None = None, after: int = 0, until: int | None = None
-    ) -> list[Item]:
+    ) -> list[ListItem]:
         """In order: those after one number, until another, of these the last so many."""
         sql, given = f'{_ITEMS.select} {_LIST} AND "n">?', [owner, family, after]
         if until is not None:
@@ -78,10 +78,10 @@ class Items:
             return _ITEMS.read(self.driver.all(f'{sql} ORDER BY "n"', given))
         return _ITEMS.read(reversed(self.driver.all(f'{sql} ORDER BY "n" DESC LIMIT {max(last, 0)}', given)))
 
-    def items_by_key(self, family: str, owner: str, keys: Sequence[str]) -> dict[str, Item]:
+    def items_by_key(self, family: str, owner: str, keys: Sequence[str]) -> dict[str, ListItem]:
         """Those of the keys that are there."""
         sql = f"""{_ITEMS.select} {_LIST} AND "key" <> '' AND "key" IN ({{}})"""
-        rows = in_lists(self.driver.all, sql, keys, [owner, family])
+        rows = query_in_lists(self.driver.all, sql, keys, [owner, family])
         return {item.key: item for item in _ITEMS.read(rows)}
 
     def last_item(self, family: str, owner: str) -> int:
@@ -114,13 +114,13 @@ class Items:
     def set_item_owner(self, row: ItemOwner, expected: str | None = None) -> None:
         """Insert or replace it. With `expected`, raises Conflict unless that is its revision now ("" = there is none)."""
         if expected is not None:
-            self._check(row.family, row.owner, expected)
+            self._check_revision(row.family, row.owner, expected)
         self.driver.run(_OWNERS.upsert, astuple(row))
 
     def delete_item_owner(self, family: str, owner: str, expected: str | None = None) -> None:
         """The row, not its items. With `expected`, raises Conflict unless that is its revision now."""
         if expected is not None:
-            self._check(family, owner, expected)
+            self._check_revision(family, owner, expected)
         self.driver.run(f'DELETE FROM "item_owner" {_LIST}', (owner, family))
 
     def drop_lists(self, owner: str) -> None:
@@ -128,7 +128,7 @@ class Items:
         for table in (_ITEMS.name, _OWNERS.name):
             self.driver.run(f'DELETE FROM "{table}" WHERE "owner"=?', (owner,))
 
-    def _check(self, family: str, owner: str, expected: str) -> None:
+    def _check_revision(self, family: str, owner: str, expected: str) -> None:
         now = self.item_owner(family, owner)
         if (now.revision if now else "") != expected:
             raise Conflict(f"{family} {owner}")

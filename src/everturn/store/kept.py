@@ -6,22 +6,22 @@ from collections.abc import Sequence
 
 from msgspec.structs import astuple
 
-from everturn.model.archive import Kept, Tombstone
+from everturn.model.archive import KeptRow, Tombstone
 from everturn.store.conditions import Conditions
 from everturn.store.driver import Driver
 from everturn.store.tables import KEPT, TOMBSTONES
 
 
-class KeptThings:
+class KeptStore:
     """The kept part of a store over a driver."""
 
     driver: Driver
 
-    def keep(self, row: Kept) -> None:
+    def keep(self, row: KeptRow) -> None:
         """Insert or replace by (kind, agent, subject, key)."""
         self.driver.run(KEPT.upsert, astuple(row))
 
-    def kept(self, kind: str = "", subject: str | None = None) -> list[Kept]:
+    def kept(self, kind: str = "", subject: str | None = None) -> list[KeptRow]:
         """What is kept of a kind ("" = every kind), or about one subject."""
         conditions = Conditions()
         if kind:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from everturn.model.archive import MessageRow, Session
 from everturn.model.descent import HANDED_OVER
-from everturn.store.driver import MANY, Driver, in_lists
+from everturn.store.driver import MANY, Driver, query_in_lists
 from everturn.store.index import Index
 
 #: (session, owner) → how many messages the session has inherited from the owner, as a difference.
@@ -44,7 +44,7 @@ _SHARE = """
 """
 
 
-class Holder(NamedTuple):
+class MessageHolder(NamedTuple):
     """A message that has a certain fingerprint."""
 
     fingerprint: int
@@ -53,7 +53,7 @@ class Holder(NamedTuple):
     inherited: int
 
 
-class Ownership:
+class OwnershipStore:
     """Keeps the `inherited` flags, what hangs on them, and the `forked_from` links."""
 
     def __init__(self, driver: Driver, index: Index) -> None:
@@ -63,7 +63,7 @@ class Ownership:
     def claim(self, session: Session, messages: Sequence[MessageRow]) -> None:
         """Mark which of these new messages are inherited. Later sessions that had them first hand them over."""
         prints = list({message.fingerprint for message in messages if message.fingerprint is not None})
-        found = in_lists(self._driver.all, _OWNERS, prints, (*_domain(session), session.id))
+        found = query_in_lists(self._driver.all, _OWNERS, prints, (*_sharing_domain(session), session.id))
         owners: dict[int | None, int] = dict(found)
         if not owners:
             return
@@ -77,7 +77,7 @@ class Ownership:
                 message.inherited = 1
                 shares[session.id, owner] += 1
             else:
-                first_here.append(Holder(message.fingerprint or 0, session.id, message.seq, 0))
+                first_here.append(MessageHolder(message.fingerprint or 0, session.id, message.seq, 0))
         self._take_over(session, first_here)
         self._share(shares)
 
@@ -95,16 +95,18 @@ class Ownership:
                 sql = 'UPDATE "version" SET "parser"=0 WHERE "id"=(SELECT "version" FROM "session" WHERE "id"=?)'
                 self._driver.run(sql, (heir,))
 
-    def _take_over(self, session: Session, new: list[Holder]) -> None:
+    def _take_over(self, session: Session, new: list[MessageHolder]) -> None:
         if not new:
             return
         before = self._holders(session, list({holder.fingerprint for holder in new}))
         self._settle(before, before + new)
 
-    def _holders(self, session: Session, prints: Sequence[int]) -> list[Holder]:
-        return [Holder(*row) for row in in_lists(self._driver.all, _HOLDERS, prints, _domain(session))]
+    def _holders(self, session: Session, prints: Sequence[int]) -> list[MessageHolder]:
+        return [
+            MessageHolder(*row) for row in query_in_lists(self._driver.all, _HOLDERS, prints, _sharing_domain(session))
+        ]
 
-    def _settle(self, before: Sequence[Holder], after: Sequence[Holder]) -> set[int]:
+    def _settle(self, before: Sequence[MessageHolder], after: Sequence[MessageHolder]) -> set[int]:
         """Bring flags and links from one set of holders to another; returns the sessions that own more than before."""
         owners = _owners(after)
         changed: dict[tuple[int, int], list[int]] = defaultdict(list)
@@ -113,19 +115,19 @@ class Ownership:
             if holder.inherited not in (inherited, HANDED_OVER):
                 changed[holder.session, inherited].append(holder.seq)
         for (session, inherited), seqs in sorted(changed.items()):
-            self._flip(session, seqs, inherited)
-        shares = _shares(after)
-        shares.subtract(_shares(before))
+            self._set_inherited_flag(session, seqs, inherited)
+        shares = _count_shares(after)
+        shares.subtract(_count_shares(before))
         self._share(shares)
         return {session for session, inherited in changed if not inherited}
 
-    def _flip(self, session: int, seqs: list[int], inherited: int) -> None:
+    def _set_inherited_flag(self, session: int, seqs: list[int], inherited: int) -> None:
         """Set the flag of messages and of the turns, steps and calls that begin with them; count again."""
         run = self._driver
         if inherited:
             self._index.remove(session, seqs)
         rows = [(inherited, session, seq) for seq in seqs]
-        turns = in_lists(
+        turns = query_in_lists(
             run.all, 'SELECT "turn","seq" FROM "message" WHERE "session"=? AND "seq" IN ({})', seqs, (session,)
         )
         tokens = self._tokens(session, seqs)
@@ -148,7 +150,7 @@ class Ownership:
             'SELECT "idx","tokens_in","tokens_out","tokens_cache_read","tokens_cache_write" FROM "step"'
             ' WHERE "session"=? AND "first_seq" IN ({})'
         )
-        steps = {row[0]: row[1:] for row in in_lists(self._driver.all, sql, seqs, (session,))}
+        steps = {row[0]: row[1:] for row in query_in_lists(self._driver.all, sql, seqs, (session,))}
         return [sum(column) for column in zip(*steps.values(), strict=True)] or [0, 0, 0, 0]
 
     def _share(self, shares: Shares) -> None:
@@ -158,7 +160,7 @@ class Ownership:
             return
         ids = sorted({session for pair in changed for session in pair})
         names: dict[int, str] = dict(
-            in_lists(self._driver.all, 'SELECT "id","native_id" FROM "session" WHERE "id" IN ({})', ids)
+            query_in_lists(self._driver.all, 'SELECT "id","native_id" FROM "session" WHERE "id" IN ({})', ids)
         )
         rows = [(session, names[owner], n) for (session, owner), n in sorted(changed.items())]
         rows = [row for row in rows if row[1] != names[row[0]]]
@@ -169,18 +171,18 @@ class Ownership:
         )
 
 
-def _domain(session: Session) -> tuple[str, int]:
+def _sharing_domain(session: Session) -> tuple[str, int]:
     return session.agent, int(session.mode == "structure")
 
 
-def _owners(holders: Iterable[Holder]) -> dict[int, int]:
+def _owners(holders: Iterable[MessageHolder]) -> dict[int, int]:
     owners: dict[int, int] = {}
     for holder in holders:
         owners[holder.fingerprint] = min(holder.session, owners.get(holder.fingerprint, holder.session))
     return owners
 
 
-def _shares(holders: Sequence[Holder]) -> Shares:
+def _count_shares(holders: Sequence[MessageHolder]) -> Shares:
     owners = _owners(holders)
     pairs = ((holder.session, owners[holder.fingerprint]) for holder in holders)
     return Counter(pair for pair in pairs if pair[0] != pair[1])

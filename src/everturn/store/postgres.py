@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from everturn.clock import Clock, now
-from everturn.errors import EverturnError, NoArchive, NotAnArchive, OlderArchive, Usage
-from everturn.store import Health, migrations
+from everturn.errors import EverturnError, NoArchive, NotAnArchive, OlderArchive, UsageError
+from everturn.store import StoreHealth, migrations
 from everturn.store.sql import SqlStore
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ OLDEST = 15
 SCHEMA = "everturn"
 
 
-class Address(NamedTuple):
+class PostgresAddress(NamedTuple):
     """A URL taken apart."""
 
     conninfo: str  # what libpq understands
@@ -56,7 +56,7 @@ def open_postgres(
         raise EverturnError(
             "an archive in PostgreSQL needs the driver psycopg, which is not installed; run: pip install 'everturn[postgres]'"
         ) from error
-    driver = connect(*address(url))
+    driver = connect(*parse_address(url))
     try:
         _check_server(driver)
         _bring_up_to_date(driver, create, clock, upgrade)
@@ -73,20 +73,20 @@ class PostgresStore(SqlStore):
 
     driver: PostgresDriver
 
-    def check(self, quick: bool = False) -> Health:
+    def check(self, quick: bool = False) -> StoreHealth:
         """Is every table and index there and usable, and every chunk of bytes?"""
-        applied = _applied(self.driver)
-        undone = migrations.pending(self.url, migrations.known("postgres"), applied)
+        applied = _applied_migrations(self.driver)
+        undone = migrations.pending_migrations(self.url, migrations.known_migrations("postgres"), applied)
         problems = [f"schema step {step.number} ({step.name}) is missing" for step in undone]
         problems += [f"index {name} is not valid" for (name,) in self.driver.all(_INVALID, [self.driver.schema])]
         if not quick:
             problems += [f"chunk {digest.hex()[:16]} is missing" for (digest,) in self.driver.all(_MISSING)]
-        return Health("postgres", max((number for number, _, _ in applied), default=0), problems)
+        return StoreHealth("postgres", max((number for number, _, _ in applied), default=0), problems)
 
     def backup(self, path: str) -> None:
         """Not offered: the server has a better way."""
         command = f"pg_dump --format=custom --schema={self.driver.schema} --file={path} URL"
-        raise Usage(f"an archive in PostgreSQL is backed up by its own tools; run: {command}")
+        raise UsageError(f"an archive in PostgreSQL is backed up by its own tools; run: {command}")
 
     def sizes(self) -> dict[str, int]:
         """Bytes by part."""
@@ -114,7 +114,7 @@ _MISSING = """
 """
 
 
-def address(url: str) -> Address:
+def parse_address(url: str) -> PostgresAddress:
     """Split off what is ours (`schema=`), hide what is secret."""
     base, _, query = url.partition("?")
     pairs = [pair for pair in query.split("&") if pair]
@@ -123,14 +123,16 @@ def address(url: str) -> Address:
     shown = [pair for pair in pairs if not pair.startswith(("password=", "sslpassword="))]
     schema = named[-1] if named else SCHEMA
     if not _NAME.fullmatch(schema):
-        raise Usage(f"{schema!r} cannot be the schema of an archive; use letters, digits and _, at most 63 of them")
-    return Address(_joined(base, rest), _joined(_without_password(base), shown), schema)
+        raise UsageError(
+            f"{schema!r} cannot be the schema of an archive; use letters, digits and _, at most 63 of them"
+        )
+    return PostgresAddress(_join_parameters(base, rest), _join_parameters(_without_password(base), shown), schema)
 
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 
 
-def _joined(base: str, pairs: list[str]) -> str:
+def _join_parameters(base: str, pairs: list[str]) -> str:
     return f"{base}?{'&'.join(pairs)}" if pairs else base
 
 
@@ -159,7 +161,9 @@ def _bring_up_to_date(driver: PostgresDriver, create: bool, clock: Clock, upgrad
     if not _undone(driver, _applied_so_far(driver), create, upgrade):
         return
     with driver.write():
-        for step in _undone(driver, _applied(driver), create, upgrade):  # another process may have been faster
+        for step in _undone(
+            driver, _applied_migrations(driver), create, upgrade
+        ):  # another process may have been faster
             driver.run(f'CREATE SCHEMA IF NOT EXISTS "{driver.schema}"')
             driver.run(_NOTES)
             driver.script(step.sql)
@@ -170,7 +174,7 @@ def _undone(
     driver: PostgresDriver, applied: migrations.Applied, create: bool, upgrade: bool
 ) -> list[migrations.Migration]:
     """The steps to apply. Raises when the caller does not want them applied."""
-    undone = migrations.pending(driver.url, migrations.known("postgres"), applied)
+    undone = migrations.pending_migrations(driver.url, migrations.known_migrations("postgres"), applied)
     if not applied and not create:
         raise NoArchive(f"{driver.url} (schema {driver.schema})")
     if applied and undone and not upgrade:
@@ -179,20 +183,20 @@ def _undone(
 
 
 def _applied_so_far(driver: PostgresDriver) -> migrations.Applied:
-    """What `_applied` says, read without the lock of the writers unless another process creates the archive right now.
+    """What `_applied_migrations` says, read without the lock of the writers unless another process creates the archive right now.
 
     A commit makes rows visible first and tells other connections to drop their caches a moment later. In between
     `pg_tables` lists a new table, but a connection that has looked for its schema before still takes it as missing. The
     lock is released after both.
     """
     try:
-        return _applied(driver)
+        return _applied_migrations(driver)
     except NotAnArchive:
         with driver.write():
-            return _applied(driver)
+            return _applied_migrations(driver)
 
 
-def _applied(driver: PostgresDriver) -> migrations.Applied:
+def _applied_migrations(driver: PostgresDriver) -> migrations.Applied:
     sql = "SELECT 1 FROM pg_tables WHERE schemaname=? AND tablename='schema_migrations'"
     if driver.one(sql, [driver.schema]) is None:
         return []

@@ -136,7 +136,7 @@ class PostgresDriver:
         try:
             yield
         except psycopg.Error as error:
-            raise (said(self.url, error) or error) from error
+            raise (translate_error(self.url, error) or error) from error
 
     def _execute(self, sql: str, params: Sequence[Any]) -> psycopg.Cursor[Row]:
         return self.connection.execute(dollars(sql), params, binary=True)
@@ -156,9 +156,9 @@ def connect(conninfo: str, shown: str, schema: str) -> PostgresDriver:
         )
     except psycopg.Error as error:
         raise EverturnError(
-            f"cannot open {shown}: {_line(error)}; check the address and that the server runs"
+            f"cannot open {shown}: {_error_line(error)}; check the address and that the server runs"
         ) from error
-    _our_values(connection)
+    _register_adapters(connection)
     driver = PostgresDriver(connection, shown, schema)
     with driver.sentences():
         # Ours first: the schema has a `lower` of its own.
@@ -169,15 +169,15 @@ def connect(conninfo: str, shown: str, schema: str) -> PostgresDriver:
     return driver
 
 
-def said(url: str, error: psycopg.Error) -> EverturnError | None:
+def translate_error(url: str, error: psycopg.Error) -> EverturnError | None:
     """The error of ours for one of the server's, or None when it is a mistake in our own SQL."""
-    for kinds, ours in _SAID:
+    for kinds, ours in _ERRORS_BY_CLASS:
         if isinstance(error, kinds):
-            return ours(url, _line(error))
+            return ours(url, _error_line(error))
     return None
 
 
-_SAID: tuple[tuple[tuple[type[psycopg.Error], ...], Callable[[str, str], EverturnError]], ...] = (
+_ERRORS_BY_CLASS: tuple[tuple[tuple[type[psycopg.Error], ...], Callable[[str, str], EverturnError]], ...] = (
     ((errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure), lambda url, _: Busy(url)),
     ((errors.DiskFull,), lambda url, _: NoSpace(url)),
     (
@@ -214,14 +214,14 @@ def dollars(statement: str) -> str:
     return "".join(f"{piece}${number}" for number, piece in enumerate(pieces[:-1], 1)) + pieces[-1]
 
 
-def _line(error: psycopg.Error) -> str:
+def _error_line(error: psycopg.Error) -> str:
     if error.diag.message_primary:  # what follows it points into our SQL
         return error.diag.message_primary
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[-1].strip().removeprefix("FATAL:").removeprefix("ERROR:").strip()
 
 
-class _Text(StrDumperUnknown):
+class _TextDumper(StrDumperUnknown):
     """Text of any kind; what the server cannot hold is replaced."""
 
     def dump(self, obj: str) -> Buffer | None:
@@ -234,31 +234,31 @@ class _Text(StrDumperUnknown):
             return obj.encode("utf-8", "surrogatepass").decode("utf-8", "replace").encode()
 
 
-class _Whole(NumericLoader):
+class _WholeNumberLoader(NumericLoader):
     """`sum(bigint)` is a numeric: back to a number of ours."""
 
     def load(self, data: Buffer) -> Any:
         """An int where it is one."""
-        return _number(super().load(data))
+        return _int_or_float(super().load(data))
 
 
-class _WholeBinary(NumericBinaryLoader):
+class _WholeNumberBinaryLoader(NumericBinaryLoader):
     """The same for binary results."""
 
     def load(self, data: Buffer) -> Any:
         """An int where it is one."""
-        return _number(super().load(data))
+        return _int_or_float(super().load(data))
 
 
-def _number(value: Any) -> int | float:
+def _int_or_float(value: Any) -> int | float:
     return int(value) if value == value.to_integral_value() else float(value)
 
 
-def _our_values(connection: psycopg.Connection[Row]) -> None:
+def _register_adapters(connection: psycopg.Connection[Row]) -> None:
     adapters = connection.adapters
-    adapters.register_dumper(str, _Text)
+    adapters.register_dumper(str, _TextDumper)
     # Always 64 bits: by default the type follows the value, and every mix of values would be prepared anew.
     adapters.register_dumper(int, Int8Dumper)
     adapters.register_dumper(int, Int8BinaryDumper)
-    adapters.register_loader("numeric", _Whole)
-    adapters.register_loader("numeric", _WholeBinary)
+    adapters.register_loader("numeric", _WholeNumberLoader)
+    adapters.register_loader("numeric", _WholeNumberBinaryLoader)

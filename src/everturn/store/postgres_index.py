@@ -19,11 +19,20 @@ from typing import Any
 from everturn.derive.analysis import terms
 from everturn.model.archive import IndexRow
 from everturn.model.words import FIELDS
-from everturn.store import Entry
-from everturn.store.index import BY_FIELD, WITHOUT_PIECES, Looked, Looking, Phrase, Range, held, length_factor
+from everturn.store import IndexEntry
+from everturn.store.index import (
+    BY_FIELD,
+    WITHOUT_PIECES,
+    IndexLook,
+    IndexMatches,
+    Phrase,
+    Range,
+    length_factor,
+    phrase_share,
+)
 from everturn.store.postgres_driver import PostgresDriver
-from everturn.store.stemming import stem
-from everturn.store.tsvectors import LONGEST, OVERLAP, vectors
+from everturn.store.stemming import stem_word
+from everturn.store.tsvectors import LONGEST, OVERLAP, tsvector_literals
 
 _TARGET = '"search_row" ("session","seq","field","part","tsv","size")'
 _SUMMARY = FIELDS.index("summary")
@@ -36,7 +45,7 @@ _COUNT = """
 """
 _TOTAL = """SELECT SUM("n_messages"-"n_inherited") FROM "session" WHERE "mode"<>'structure'"""
 #: All words in one look at the index: it is a few hundred of them, and nearly none stands anywhere.
-_KNOWN = """
+_KNOWN_WORDS = """
     SELECT u.lexeme, COUNT(*) FROM (SELECT "tsv" FROM "search_row" WHERE "tsv" @@ ?::tsquery LIMIT ?) s,
     UNNEST(s."tsv") AS u WHERE u.lexeme=ANY(?) GROUP BY u.lexeme
 """
@@ -56,12 +65,12 @@ class PostgresIndex:
     # in and out ---------------------------------------------------------------------------------------------------
     def add(self, session: int, rows: Sequence[IndexRow]) -> None:
         """Enter the text of messages."""
-        self.driver.copy(_TARGET, _entries(session, rows))
+        self.driver.copy(_TARGET, _index_rows(session, rows))
 
     def add_session(self, session: int, text: str) -> None:
         """Replace the session's own entry."""
         self.remove(session, [-1])
-        self.driver.copy(_TARGET, ((session, -1, _SUMMARY, *row) for row in vectors(text, pieces=True)))
+        self.driver.copy(_TARGET, ((session, -1, _SUMMARY, *row) for row in tsvector_literals(text, pieces=True)))
 
     def remove(self, session: int, seqs: Sequence[int]) -> None:
         """Take entries of messages out."""
@@ -70,7 +79,7 @@ class PostgresIndex:
     def remove_session(self, session: int) -> None:
         """Take out every entry of a session."""
         self.driver.run('DELETE FROM "search_row" WHERE "session"=?', [session])
-        if self._has_old() and self.driver.one(_STILL_OLD) is None:
+        if self._has_old_rows() and self.driver.one(_STILL_OLD) is None:
             self.driver.run("""DELETE FROM "setting" WHERE "key"='old index'""")
 
     # questions ----------------------------------------------------------------------------------------------------
@@ -81,18 +90,18 @@ class PostgresIndex:
 
     def estimate(self, phrase: Phrase, fields: Sequence[str], sample: int, since: int, newest: int) -> float:
         """From the oldest rows that hold it, from session `since` on."""
-        self._by_index()
+        self._force_index_scan()
         only, numbers = _field_filter(fields)
-        row = self.driver.one(_COUNT.format(only), [self._any_of([phrase]), since, *numbers, sample])
+        row = self.driver.one(_COUNT.format(only), [self._any_of_tsquery([phrase]), since, *numbers, sample])
         n, last = row or (0, 0)
         reach = (last - since + 1) if n == sample else (newest - since + 1)
         return float(n) * max(newest / max(reach, 1), 1.0) if n == sample or since else float(n)
 
-    def look(self, looking: Looking) -> Looked:
+    def look(self, looking: IndexLook) -> IndexMatches:
         """What matches; of more than are wanted the newest."""
-        self._by_index()
+        self._force_index_scan()
         numbered = [(number, phrase) for number, phrase in enumerate(looking.phrases) if phrase]
-        queries = [self._any_of([phrase]) for _, phrase in numbered]
+        queries = [self._any_of_tsquery([phrase]) for _, phrase in numbered]
         hits, params = self._hits(looking)
         only, numbers = _field_filter(looking.fields)
         # The inner SELECT unpacks each vector once; OFFSET 0 keeps the planner from undoing that.
@@ -104,9 +113,9 @@ class PostgresIndex:
         """
         rows = self.driver.all(sql, [*params, *[query for query in queries for _ in range(2)], *numbers])
         by_place = groupby(rows, key=itemgetter(0, 1))
-        found = [Entry(session, seq, _held(list(some), numbered)) for (session, seq), some in by_place]
+        found = [IndexEntry(session, seq, _held_phrases(list(some), numbered)) for (session, seq), some in by_place]
         complete = not 0 <= looking.most <= len(found)
-        return Looked(found, complete, complete)
+        return IndexMatches(found, complete, complete)
 
     def opened(self, beginning: str) -> list[str]:
         """What begins so, and the word itself, whose stem may not."""
@@ -117,11 +126,13 @@ class PostgresIndex:
         if not words:
             return {}
         with self.driver.reading():
-            self._by_index()
-            given = [self._any_of([(word,) for word in words]), 2 * most]
-            terms_of = {word: {stem(word)[:LONGEST], *([word[:LONGEST]] if self._has_old() else [])} for word in words}
+            self._force_index_scan()
+            given = [self._any_of_tsquery([(word,) for word in words]), 2 * most]
+            terms_of = {
+                word: {stem_word(word)[:LONGEST], *([word[:LONGEST]] if self._has_old_rows() else [])} for word in words
+            }
             every = sorted({term for made in terms_of.values() for term in made})
-            counts = {term: n for term, n in self.driver.all(_KNOWN, [*given, every])}  # noqa: C416 -- rows are untyped
+            counts = {term: n for term, n in self.driver.all(_KNOWN_WORDS, [*given, every])}  # noqa: C416 -- rows are untyped
         found = {word: sum(counts.get(term, 0) for term in made) for word, made in terms_of.items()}
         return {word: min(n, most) for word, n in found.items() if n}
 
@@ -130,19 +141,19 @@ class PostgresIndex:
         return []
 
     # helpers ------------------------------------------------------------------------------------------------------
-    def _by_index(self) -> None:
+    def _force_index_scan(self) -> None:
         """Until the end of the transaction: where few rows are wanted the server would rather read through the table,
         which for a word that stands nowhere is all of it."""
         self.driver.run("SET LOCAL enable_seqscan TO off")
 
-    def _has_old(self) -> bool:
+    def _has_old_rows(self) -> bool:
         return self.driver.one(_HAS_OLD) is not None
 
-    def _hits(self, looking: Looking) -> tuple[str, list[Any]]:
+    def _hits(self, looking: IndexLook) -> tuple[str, list[Any]]:
         """A SELECT of session and seq of what matches, each once, the newest first."""
         only, numbers = _field_filter(looking.fields)
         matching = f'SELECT "session","seq" FROM "search_row" WHERE "tsv" @@ ?::tsquery{only}'
-        first, *others = [[self._any_of(group), *numbers] for group in looking.groups]
+        first, *others = [[self._any_of_tsquery(group), *numbers] for group in looking.groups]
         where, params = f'r."tsv" @@ ?::tsquery{only} AND r."session">=?', [*first, looking.from_session]
         if looking.first_in:
             where += ' AND r."field"=ANY(?)'
@@ -152,47 +163,49 @@ class PostgresIndex:
             params += group
         if looking.without:
             where += f' AND (r."session",r."seq") NOT IN ({matching})'
-            params += [self._any_of(looking.without), *numbers]
-        for condition, given in _limits(looking):
+            params += [self._any_of_tsquery(looking.without), *numbers]
+        for condition, given in _limit_conditions(looking):
             where += f" AND {condition}"
             params += given
         order = 'ORDER BY r."session" DESC, r."seq" DESC LIMIT ?'
         params.append(looking.most if looking.most >= 0 else None)
         return f'SELECT DISTINCT r."session",r."seq" FROM "search_row" r WHERE {where} {order}', params
 
-    def _any_of(self, phrases: Sequence[Phrase]) -> str:
+    def _any_of_tsquery(self, phrases: Sequence[Phrase]) -> str:
         """A `tsquery` literal that any one of the phrases satisfies; nothing satisfies the empty one."""
-        wanted = [_side_by_side(phrase, stemmed=True) for phrase in phrases]
-        if self._has_old():
-            wanted += [_side_by_side(phrase, stemmed=False) for phrase in phrases]
+        wanted = [_phrase_tsquery(phrase, stemmed=True) for phrase in phrases]
+        if self._has_old_rows():
+            wanted += [_phrase_tsquery(phrase, stemmed=False) for phrase in phrases]
         return " | ".join(f"({literal})" for literal in dict.fromkeys(wanted) if literal)
 
 
-def _entries(session: int, rows: Sequence[IndexRow]) -> Iterator[tuple[Any, ...]]:
+def _index_rows(session: int, rows: Sequence[IndexRow]) -> Iterator[tuple[Any, ...]]:
     for row in rows:
         for field, text in enumerate(row.texts):
-            for made in vectors(text, FIELDS[field] not in WITHOUT_PIECES) if text else ():
+            for made in tsvector_literals(text, FIELDS[field] not in WITHOUT_PIECES) if text else ():
                 yield session, row.seq, field, *made
 
 
-def _held(rows: Sequence[tuple[Any, ...]], numbered: Sequence[tuple[int, Phrase]]) -> tuple[tuple[int, float], ...]:
+def _held_phrases(
+    rows: Sequence[tuple[Any, ...]], numbered: Sequence[tuple[int, Phrase]]
+) -> tuple[tuple[int, float], ...]:
     factor = length_factor(sum(row[3] for row in rows))
     found = []
     for column, (number, phrase) in enumerate(numbered, 4):
-        seen = sum(BY_FIELD[row[2]] * _times(row[column], phrase) for row in rows if row[column])
+        seen = sum(BY_FIELD[row[2]] * _phrase_count(row[column], phrase) for row in rows if row[column])
         if seen:
-            found.append((number, held(seen, factor, len(phrase))))
+            found.append((number, phrase_share(seen, factor, len(phrase))))
     return tuple(found)
 
 
-def _times(rank: float, phrase: Phrase) -> int:
+def _phrase_count(rank: float, phrase: Phrase) -> int:
     """How often the phrase stands in a row; more than once is only known of single words."""
     return bisect_left(_RANKS, rank - 1e-6) + 1 if len(phrase) == 1 else 1
 
 
-def _limits(looking: Looking) -> Iterator[tuple[str, Sequence[Any]]]:
+def _limit_conditions(looking: IndexLook) -> Iterator[tuple[str, Sequence[Any]]]:
     if looking.ranges is not None:
-        yield _within(looking.ranges)
+        yield _within_ranges_sql(looking.ranges)
     if looking.sessions is not None:
         yield f'r."session" IN ({looking.sessions[0]})', looking.sessions[1]
     if looking.messages is not None:
@@ -200,7 +213,7 @@ def _limits(looking: Looking) -> Iterator[tuple[str, Sequence[Any]]]:
         yield f'EXISTS (SELECT 1 FROM "message" m WHERE {of_row} AND {looking.messages[0]})', looking.messages[1]
 
 
-def _within(ranges: Sequence[Range]) -> tuple[str, list[Any]]:
+def _within_ranges_sql(ranges: Sequence[Range]) -> tuple[str, list[Any]]:
     """A join with the ranges would read all of them; each is a look at the primary key."""
     sql = 'EXISTS (SELECT 1 FROM UNNEST(?::bigint[],?::bigint[],?::bigint[]) AS g(s,a,b) WHERE g.s=r."session" AND r."seq" BETWEEN g.a AND g.b)'
     sessions = sorted({part.session for part in ranges})
@@ -214,10 +227,10 @@ def _field_filter(fields: Sequence[str]) -> tuple[str, list[Any]]:
     return ' AND "field"=ANY(?)', [[FIELDS.index(field) for field in fields if field in FIELDS]]
 
 
-def _side_by_side(phrase: Sequence[str], stemmed: bool) -> str:
+def _phrase_tsquery(phrase: Sequence[str], stemmed: bool) -> str:
     # Analysed once more, which changes no term and leaves nothing that could be syntax.
     words = [word for term in phrase for word in terms(term)]
-    literals = [f"'{(stem(word) if stemmed else word)[:LONGEST]}'" for word in words]
+    literals = [f"'{(stem_word(word) if stemmed else word)[:LONGEST]}'" for word in words]
     if literals and phrase[-1].endswith("*"):
         literals[-1] = f"'{words[-1][:LONGEST]}':*"  # a beginning is no word and has no stem
     return " <-> ".join(literals[: OVERLAP + 1])

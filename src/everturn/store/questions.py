@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from everturn.errors import UnknownSession, Usage
+from everturn.errors import UnknownSession, UsageError
 from everturn.model.archive import (
     Artifact,
     Call,
@@ -19,7 +19,7 @@ from everturn.model.archive import (
 )
 from everturn.store import SessionFilter
 from everturn.store.conditions import ENDED, Conditions, add_sessions
-from everturn.store.driver import Driver, Row, begins
+from everturn.store.driver import Driver, Row, prefix_pattern
 from everturn.store.tables import ARTIFACTS, CALLS, CENSUS, LINKS, MESSAGES, PROBLEMS, SESSIONS, STEPS, TEXTS, TURNS
 
 _PAGE = 1000
@@ -37,7 +37,7 @@ _CURRENT_CENSUS = """
 """
 
 
-class Questions:
+class SessionQueries:
     """The asking part of a store over a driver."""
 
     driver: Driver
@@ -54,7 +54,7 @@ class Questions:
             at, last = _read_cursor(after)
             conditions.add(f'{ended}<=? AND ({ended}<? OR s."id"<?)', at, at, last)
         sql = f'{_SESSIONS_AND_TEXTS}{conditions.where()} ORDER BY {ended} DESC, s."id" DESC LIMIT ?'
-        found = [_pair(row) for row in self.driver.all(sql, [*conditions.params, limit + 1])]
+        found = [_session_and_text(row) for row in self.driver.all(sql, [*conditions.params, limit + 1])]
         if len(found) <= limit:
             return found, ""
         last_shown = found[limit - 1][0] if limit else Session(ended=_LAST)
@@ -73,11 +73,11 @@ class Questions:
         row = self.driver.one(f'{_SESSIONS_AND_TEXTS} WHERE s."id"=?', (session,))
         if row is None:
             raise UnknownSession(str(session))
-        return _pair(row)
+        return _session_and_text(row)
 
     def sessions_like(self, prefix: str, limit: int = 20) -> list[Session]:
         """Sessions whose native id, or the part of it after the last `/`, starts with this. All states, newest first."""
-        start = begins(prefix)
+        start = prefix_pattern(prefix)
         sql = f"""{SESSIONS.select} WHERE "native_id" LIKE ? ESCAPE '\\' OR "native_id" LIKE ? ESCAPE '\\' ORDER BY "id" DESC"""
         # LIKE does not say the same about capitals everywhere, nor which `/` is the last one: looked at again here.
         found: list[Session] = []
@@ -170,7 +170,7 @@ class Questions:
         return CENSUS.read(self.driver.all(sql, (version,)))
 
 
-def _pair(row: Row) -> tuple[Session, SessionText]:
+def _session_and_text(row: Row) -> tuple[Session, SessionText]:
     width = len(SESSIONS.columns)
     session = Session(*row[:width])
     return session, SessionText(session.id) if row[width] is None else SessionText(*row[width:])
@@ -181,4 +181,4 @@ def _read_cursor(after: str) -> tuple[int, int]:
     try:
         return int(ended), int(last)
     except ValueError:
-        raise Usage(f"{after!r} is not a place in the list of sessions; start again from the first page") from None
+        raise UsageError(f"{after!r} is not a place in the list of sessions; start again from the first page") from None

@@ -33,7 +33,7 @@ _SHIFT = 0x10F000 - 0xD800
 _RELEASE = 'DELETE FROM "blob" WHERE "digest"=? AND NOT EXISTS (SELECT 1 FROM "chunk" WHERE "digest"=?)'
 
 
-class Raw:
+class RawStore:
     """The raw part of a store over a driver."""
 
     driver: Driver
@@ -44,24 +44,28 @@ class Raw:
     def files(self, machine: str = "") -> list[tuple[SourceFile, Version]]:
         """Every source file with its current version."""
         where, params = (' WHERE f."machine"=?', (machine,)) if machine else ("", ())
-        return [_pair(row) for row in self.driver.all(f'{_FILES_AND_VERSIONS}{where} ORDER BY f."id"', params)]
+        return [
+            _file_and_version(row) for row in self.driver.all(f'{_FILES_AND_VERSIONS}{where} ORDER BY f."id"', params)
+        ]
 
     def file(self, machine: str, path: str) -> tuple[SourceFile, Version] | None:
         """A source file by its place."""
-        row = self.driver.one(f'{_FILES_AND_VERSIONS} WHERE f."machine"=? AND f."path"=?', (machine, _storable(path)))
-        return None if row is None else _pair(row)
+        row = self.driver.one(
+            f'{_FILES_AND_VERSIONS} WHERE f."machine"=? AND f."path"=?', (machine, _storable_path(path))
+        )
+        return None if row is None else _file_and_version(row)
 
     def file_by_id(self, source: int) -> tuple[SourceFile, Version]:
         """A source file by its id."""
         row = self.driver.one(f'{_FILES_AND_VERSIONS} WHERE f."id"=?', (source,))
         if row is None:
             raise NothingFound(f"no source file {source} in the archive; `everturn sources` lists them")
-        return _pair(row)
+        return _file_and_version(row)
 
     def add_file(self, row: SourceFile) -> int:
         """Enter a source file. Raises Conflict when its place is taken: another process found it too."""
         sql = f'{FILES.insert} ON CONFLICT ("machine","path") DO NOTHING RETURNING "id"'
-        made = self.driver.one(sql, FILES.values(replace(row, path=_storable(row.path))))
+        made = self.driver.one(sql, FILES.values(replace(row, path=_storable_path(row.path))))
         if made is None:
             raise Conflict(row.path)
         return int(made[0])
@@ -69,7 +73,7 @@ class Raw:
     def set_file(self, source: int, **changes: Any) -> None:
         """Change columns of a source file."""
         if "path" in changes:
-            changes["path"] = _storable(changes["path"])
+            changes["path"] = _storable_path(changes["path"])
         self.driver.run(f'{FILES.update(changes)} WHERE "id"=?', (*changes.values(), source))
 
     def versions(self, source: int) -> list[Version]:
@@ -112,7 +116,7 @@ class Raw:
         rest = memoryview(data)
         if last is not None and last.size < SEALED and rest:
             taken = rest[: CHUNK - last.size]
-            self._replace(last, self._unpacked(last.digest) + taken)
+            self._replace(last, self._read_recent_chunk(last.digest) + taken)
             at, rest = at + len(taken), rest[len(taken) :]
         for first in range(0, len(rest), CHUNK):
             piece = rest[first : first + CHUNK]
@@ -144,7 +148,7 @@ class Raw:
             'SELECT "start","digest" FROM "chunk" WHERE "version"=? AND "start">=? AND "start"<? ORDER BY "start"',
             (version, first[0], start + size),
         )
-        pieces = [self._unpacked(digest)[max(start - at, 0) : start + size - at] for at, digest in rows]
+        pieces = [self._read_recent_chunk(digest)[max(start - at, 0) : start + size - at] for at, digest in rows]
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def chunks(self, version: int) -> list[Chunk]:
@@ -196,36 +200,36 @@ class Raw:
         self.driver.run(sql, (len(data), digest, old.version, old.start))
         if digest != old.digest:
             self._release([old.digest])
-        self._remember(digest, bytes(data))  # what grows is likely to grow again
+        self._remember_chunk(digest, bytes(data))  # what grows is likely to grow again
 
     def _release(self, digests: Iterable[bytes]) -> None:
         for digest in digests:
             self._recent.pop(digest, None)
             self.driver.run(_RELEASE, (digest, digest))
 
-    def _unpacked(self, digest: bytes) -> bytes:
+    def _read_recent_chunk(self, digest: bytes) -> bytes:
         """As `read_chunk`, from memory when it was read a moment ago: messages are read one after another."""
         data = self._recent.get(digest)
         if data is None:
-            data = self._remember(digest, self.read_chunk(digest))
+            data = self._remember_chunk(digest, self.read_chunk(digest))
         else:
             self._recent.move_to_end(digest)
         return data
 
-    def _remember(self, digest: bytes, data: bytes) -> bytes:
+    def _remember_chunk(self, digest: bytes, data: bytes) -> bytes:
         self._recent[digest] = data
         if len(self._recent) > _RECENT:
             self._recent.popitem(last=False)
         return data
 
 
-def _pair(row: Row) -> tuple[SourceFile, Version]:
+def _file_and_version(row: Row) -> tuple[SourceFile, Version]:
     width = len(FILES.columns)
     file = SourceFile(*row[:width])
     file.path = _STAND_IN.sub(lambda found: chr(ord(found[0]) - _SHIFT), file.path)
     return file, Version(source=file.id) if row[width] is None else Version(*row[width:])
 
 
-def _storable(path: str) -> str:
+def _storable_path(path: str) -> str:
     """Names of files that are not UTF-8 have lone surrogates, which no database takes: private characters stand in."""
     return _LONE.sub(lambda found: chr(ord(found[0]) + _SHIFT), path)

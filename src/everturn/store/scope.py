@@ -13,9 +13,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from everturn.store import Entry, Query
+from everturn.store import IndexEntry, IndexQuery
 from everturn.store.conditions import Conditions, add_messages, add_sessions
-from everturn.store.driver import Driver, in_lists
+from everturn.store.driver import Driver, query_in_lists
 from everturn.store.index import LAST_SEQ, Range
 
 Place = tuple[int, int]  # session, seq
@@ -43,7 +43,7 @@ _CURRENT = """
 """
 
 
-class Scope(Struct, frozen=True):
+class IndexScope(Struct, frozen=True):
     """Where to look, and where to report what is found."""
 
     ranges: tuple[Range, ...] | None
@@ -54,44 +54,46 @@ class Scope(Struct, frozen=True):
     has_older: bool = False
 
 
-def resolve(driver: Driver, query: Query) -> Scope:
+def resolve_scope(driver: Driver, query: IndexQuery) -> IndexScope:
     """The filters of a query."""
-    named = _named(query)
+    named = _named_sessions(query)
     conditions = Conditions()
     add_messages(conditions, query, turns=named is None)
     messages = (conditions.together(), tuple(conditions.params)) if conditions else None
     if named is None:
         has_older = driver.one("""SELECT 1 FROM "session" WHERE "state"='superseded' LIMIT 1""") is not None
-        return Scope(None, _sessions(query, has_older), messages, None, has_older=has_older)
-    ids = _fitting(driver, query, named)
-    ranges = [part for session in ids if (part := _within_turns(driver, query, session))]
-    moves = _moves(driver, ranges, set(ids))
+        return IndexScope(None, _sessions_sql(query, has_older), messages, None, has_older=has_older)
+    ids = _sessions_that_fit(driver, query, named)
+    ranges = [part for session in ids if (part := _turn_range(driver, query, session))]
+    moves = _inherited_places(driver, ranges, set(ids))
     by_owner: dict[int, list[int]] = defaultdict(list)
     for owner, seq in moves:
         by_owner[owner].append(seq)
     ranges += [Range(owner, min(seqs), max(seqs)) for owner, seqs in by_owner.items()]
-    return Scope(tuple(ranges), None, messages, moves, frozenset(ids))
+    return IndexScope(tuple(ranges), None, messages, moves, frozenset(ids))
 
 
-def report(driver: Driver, query: Query, scope: Scope, entries: Iterable[Entry]) -> list[Entry]:
+def report_hits(
+    driver: Driver, query: IndexQuery, scope: IndexScope, entries: Iterable[IndexEntry]
+) -> list[IndexEntry]:
     """The entries where the asker expects them; those that turn out to be outside are left out."""
     if scope.moves is not None:
         placed = ((scope.moves.get((e.session, e.seq)), e) for e in entries)
         moved = [(to or (e.session, e.seq), e) for to, e in placed if to or e.session in scope.named]
     elif scope.has_older:
-        moved = _to_current(driver, query, list(entries))
+        moved = _move_to_current(driver, query, list(entries))
     else:
         return list(entries)
-    return [Entry(*place, entry.held) for place, entry in dict(moved).items()]
+    return [IndexEntry(*place, entry.held) for place, entry in dict(moved).items()]
 
 
-def _named(query: Query) -> list[int] | None:
+def _named_sessions(query: IndexQuery) -> list[int] | None:
     if query.session is None:
         return sorted(set(query.within)) if query.within else None
     return [query.session] if not query.within or query.session in query.within else []
 
 
-def _sessions(query: Query, has_older: bool) -> tuple[str, tuple[Any, ...]] | None:
+def _sessions_sql(query: IndexQuery, has_older: bool) -> tuple[str, tuple[Any, ...]] | None:
     if query.sessions is None:
         return None
     conditions, older = Conditions(), Conditions()
@@ -104,7 +106,7 @@ def _sessions(query: Query, has_older: bool) -> tuple[str, tuple[Any, ...]] | No
     return sql, params
 
 
-def _fitting(driver: Driver, query: Query, ids: Sequence[int]) -> list[int]:
+def _sessions_that_fit(driver: Driver, query: IndexQuery, ids: Sequence[int]) -> list[int]:
     """Those of the sessions that fit the filter."""
     if query.sessions is None:
         return list(ids)
@@ -112,10 +114,10 @@ def _fitting(driver: Driver, query: Query, ids: Sequence[int]) -> list[int]:
     add_sessions(conditions, query.sessions, s="t")
     conditions.add('t."id" IN ({})')
     sql = _IDS + conditions.where()
-    return [row[0] for row in in_lists(driver.all, sql, ids, conditions.params)]
+    return [row[0] for row in query_in_lists(driver.all, sql, ids, conditions.params)]
 
 
-def _within_turns(driver: Driver, query: Query, session: int) -> Range | None:
+def _turn_range(driver: Driver, query: IndexQuery, session: int) -> Range | None:
     if query.turns is None:
         return Range(session)
     sql = 'SELECT MIN("first_seq"), MAX("last_seq") FROM "turn" WHERE "session"=? AND "idx" BETWEEN ? AND ?'
@@ -123,7 +125,7 @@ def _within_turns(driver: Driver, query: Query, session: int) -> Range | None:
     return Range(session, row[0], row[1]) if row and row[0] is not None else None
 
 
-def _moves(driver: Driver, ranges: Sequence[Range], named: set[int]) -> dict[Place, Place]:
+def _inherited_places(driver: Driver, ranges: Sequence[Range], named: set[int]) -> dict[Place, Place]:
     """What these sessions inherited from others, by where it is indexed."""
     moves: dict[Place, Place] = {}
     for session, first, last in ranges:
@@ -134,9 +136,9 @@ def _moves(driver: Driver, ranges: Sequence[Range], named: set[int]) -> dict[Pla
     return moves
 
 
-def _to_current(driver: Driver, query: Query, entries: list[Entry]) -> list[tuple[Place, Entry]]:
+def _move_to_current(driver: Driver, query: IndexQuery, entries: list[IndexEntry]) -> list[tuple[Place, IndexEntry]]:
     sql = """SELECT "id" FROM "session" WHERE "state"='superseded' AND "id" IN ({})"""
-    older: set[int] = {row[0] for row in in_lists(driver.all, sql, list({entry.session for entry in entries}))}
+    older: set[int] = {row[0] for row in query_in_lists(driver.all, sql, list({entry.session for entry in entries}))}
     seqs: dict[int, list[int]] = defaultdict(list)
     for entry in entries:
         if entry.session in older and entry.seq >= 0:
@@ -144,8 +146,8 @@ def _to_current(driver: Driver, query: Query, entries: list[Entry]) -> list[tupl
     moves = {
         (row[0], row[1]): (row[2], row[3])
         for session, of_session in seqs.items()
-        for row in in_lists(driver.all, _CURRENT, of_session, (session,))
+        for row in query_in_lists(driver.all, _CURRENT, of_session, (session,))
     }
-    staying = set(_fitting(driver, query, sorted(older)))
+    staying = set(_sessions_that_fit(driver, query, sorted(older)))
     placed = ((moves.get((e.session, e.seq)), e) for e in entries)
     return [(to or (e.session, e.seq), e) for to, e in placed if to or e.session not in older or e.session in staying]

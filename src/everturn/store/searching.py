@@ -11,49 +11,49 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from everturn.derive.analysis import terms
-from everturn.errors import Usage
+from everturn.errors import UsageError
 from everturn.model.words import FIELDS
-from everturn.store import Candidates, Entry, Hit, Query
-from everturn.store.driver import Driver, in_lists
-from everturn.store.gathering import gather
+from everturn.store import IndexCandidates, IndexEntry, IndexHit, IndexQuery
+from everturn.store.driver import Driver, query_in_lists
+from everturn.store.gathering import gather_candidates
 from everturn.store.index import Index, Phrase, rareness
-from everturn.store.scope import report, resolve
+from everturn.store.scope import report_hits, resolve_scope
 from everturn.store.stemming import completions
 
 _KNOWN = 100  # a word in more entries than this is not counted further
-_NOTHING = Candidates((), (), (), 0, [], True)
+_NOTHING = IndexCandidates((), (), (), 0, [], True)
 
 
-class Searching:
+class IndexSearch:
     """The full-text part of a store over a driver and an index."""
 
     driver: Driver
     index: Index
 
-    def search(self, query: Query) -> list[Hit]:
+    def search(self, query: IndexQuery) -> list[IndexHit]:
         """Every entry that fits, best first, a page of it: what tests compare with."""
         found = self.candidates(query)
         rarity = [
             rareness(count, found.total) * weight for count, weight in zip(found.counts, found.weights, strict=True)
         ]
-        hits = [Hit(entry.session, entry.seq, _score(entry, rarity)) for entry in found.entries]
+        hits = [IndexHit(entry.session, entry.seq, _entry_score(entry, rarity)) for entry in found.entries]
         hits.sort(key=lambda hit: (-hit.score, -hit.session, hit.seq))
         return hits[query.offset : query.offset + query.limit]
 
-    def candidates(self, query: Query, most: int = 0) -> Candidates:
+    def candidates(self, query: IndexQuery, most: int = 0) -> IndexCandidates:
         """What is worth ranking."""
         unknown = [name for name in query.fields if name not in FIELDS]
         if unknown:
-            raise Usage(f"no field {', '.join(unknown)} to search in; there are {', '.join(FIELDS)}")
-        analysed = _analysed(query, self.index)
+            raise UsageError(f"no field {', '.join(unknown)} to search in; there are {', '.join(FIELDS)}")
+        analysed = _analyse_query(query, self.index)
         if analysed is None:
             return _NOTHING
         with self.driver.reading():
-            scope = resolve(self.driver, analysed)
+            scope = resolve_scope(self.driver, analysed)
             if scope.ranges == ():
                 return _NOTHING
-            found = gather(self.driver, self.index, analysed, scope, most)
-            return replace(found, entries=report(self.driver, analysed, scope, found.entries))
+            found = gather_candidates(self.driver, self.index, analysed, scope, most)
+            return replace(found, entries=report_hits(self.driver, analysed, scope, found.entries))
 
     def known(self, words: Sequence[str]) -> dict[str, int]:
         """Those of the words that stand in the archive."""
@@ -62,38 +62,40 @@ class Searching:
     def times(self, sessions: Sequence[int]) -> dict[int, tuple[int | None, int | None]]:
         """When sessions started and ended."""
         sql = 'SELECT "id","started","ended" FROM "session" WHERE "id" IN ({})'
-        return {row[0]: (row[1], row[2]) for row in in_lists(self.driver.all, sql, sessions)}
+        return {row[0]: (row[1], row[2]) for row in query_in_lists(self.driver.all, sql, sessions)}
 
     def vocabulary(self, beginning: str, most: int) -> list[str]:
         """Indexed terms with this beginning."""
         return self.index.vocabulary(beginning, most)
 
 
-def _score(entry: Entry, rarity: Sequence[float]) -> float:
+def _entry_score(entry: IndexEntry, rarity: Sequence[float]) -> float:
     return sum(rarity[number] * held for number, held in entry.held)
 
 
-def _analysed(query: Query, index: Index) -> Query | None:
+def _analyse_query(query: IndexQuery, index: Index) -> IndexQuery | None:
     """The query with nothing but terms in it; None when nothing can match."""
-    groups = tuple(tuple(_completed(filter(None, map(_terms, group)), index)) for group in query.groups)
+    groups = tuple(tuple(_complete_phrases(filter(None, map(_analyse_phrase, group)), index)) for group in query.groups)
     if not all(groups):
         return None
     weights = query.weights + (1.0,) * len(query.optional)
     optional = [
-        (phrase, weight) for phrase, weight in zip(map(_terms, query.optional), weights, strict=False) if phrase
+        (phrase, weight)
+        for phrase, weight in zip(map(_analyse_phrase, query.optional), weights, strict=False)
+        if phrase
     ]
     if not groups and not optional:
         return None
     return replace(
         query,
         groups=groups,
-        without=tuple(filter(None, map(_terms, query.without))),
+        without=tuple(filter(None, map(_analyse_phrase, query.without))),
         optional=tuple(phrase for phrase, _ in optional),
         weights=tuple(weight for _, weight in optional),
     )
 
 
-def _terms(phrase: Phrase) -> Phrase:
+def _analyse_phrase(phrase: Phrase) -> Phrase:
     """Analysed once more, which changes no term and leaves nothing that could be syntax of an engine."""
     found = [term for word in phrase for term in terms(word)]
     if found and phrase[-1].endswith("*"):
@@ -101,7 +103,7 @@ def _terms(phrase: Phrase) -> Phrase:
     return tuple(found)
 
 
-def _completed(phrases: Iterable[Phrase], index: Index) -> Iterator[Phrase]:
+def _complete_phrases(phrases: Iterable[Phrase], index: Index) -> Iterator[Phrase]:
     """With what a phrase that is open at its end means: the index holds stems, and these may be shorter."""
     for phrase in phrases:
         *before, last = phrase

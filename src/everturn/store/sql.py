@@ -8,28 +8,28 @@ from __future__ import annotations
 from collections import OrderedDict
 from contextlib import AbstractContextManager
 
-from everturn.store.analytics import Analytics, Plane
-from everturn.store.checkpoints import Checkpoints
+from everturn.store.analytics import AnalyticsPlane, AnalyticsStore
+from everturn.store.checkpoints import CheckpointStore
 from everturn.store.driver import Driver
-from everturn.store.erasing import Erasing
-from everturn.store.hooked import HookedEvents
+from everturn.store.erasing import ErasureStore
+from everturn.store.hooked import HookEventStore
 from everturn.store.index import Index
-from everturn.store.kept import KeptThings
-from everturn.store.ownership import Ownership
+from everturn.store.kept import KeptStore
+from everturn.store.ownership import OwnershipStore
 from everturn.store.packing import Packer
-from everturn.store.questions import Questions
-from everturn.store.searching import Searching
+from everturn.store.questions import SessionQueries
+from everturn.store.searching import IndexSearch
 
 
-class SqlStore(Erasing, Questions, Searching, KeptThings, Checkpoints, Analytics, HookedEvents):
+class SqlStore(ErasureStore, SessionQueries, IndexSearch, KeptStore, CheckpointStore, AnalyticsStore, HookEventStore):
     """One archive in one SQL database. Not shared between threads."""
 
     def __init__(self, url: str, driver: Driver, index: Index) -> None:
         self.url = url
         self.driver = driver
         self.index = index
-        self.ownership = Ownership(driver, index)
-        self.plane = Plane(driver)
+        self.ownership = OwnershipStore(driver, index)
+        self.plane = AnalyticsPlane(driver)
         self.packer = Packer()
         self._recent = OrderedDict()
 

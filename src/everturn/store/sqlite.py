@@ -13,14 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from everturn.clock import Clock, now
-from everturn.errors import Busy, EverturnError, NotAnArchive, Usage
-from everturn.store import Health
+from everturn.errors import Busy, EverturnError, NotAnArchive, UsageError
+from everturn.store import StoreHealth
 from everturn.store.sql import SqlStore
 from everturn.store.sqlite_driver import SqliteDriver
 from everturn.store.sqlite_index import SqliteIndex
-from everturn.store.sqlite_opening import copies, copy_into, open_file, open_memory
+from everturn.store.sqlite_opening import copy_into, migration_copies, open_file, open_memory
 
-_SHOWN = 20  # problems of a damaged database that are listed
+_MOST_PROBLEMS = 20  # problems of a damaged database that are listed
 
 
 def open_sqlite(
@@ -43,23 +43,25 @@ class SqliteStore(SqlStore):
         super().__init__(url, driver, SqliteIndex(driver))
         self._path = path
 
-    def check(self, quick: bool = False) -> Health:
+    def check(self, quick: bool = False) -> StoreHealth:
         """Ask SQLite whether the database is whole: pages, indexes, full text, references."""
         kind = "quick_check" if quick else "integrity_check"
         problems: list[str] = []
         try:
-            problems += [str(row[0]) for row in self.driver.all(f"PRAGMA {kind}({_SHOWN})") if row[0] != "ok"]
+            problems += [str(row[0]) for row in self.driver.all(f"PRAGMA {kind}({_MOST_PROBLEMS})") if row[0] != "ok"]
             broken = self.driver.all("PRAGMA foreign_key_check")
-            problems += [f"a row of {row[0]} names a row of {row[2]} that is not there" for row in broken[:_SHOWN]]
+            problems += [
+                f"a row of {row[0]} names a row of {row[2]} that is not there" for row in broken[:_MOST_PROBLEMS]
+            ]
         except NotAnArchive as failure:
             problems.append(str(failure))
-        return Health("sqlite", self._schema(), problems)
+        return StoreHealth("sqlite", self._schema_number(), problems)
 
     def backup(self, path: str) -> None:
         """Copy the whole archive into a new file while others go on writing."""
         place = Path(path)
         if place.exists():
-            raise Usage(f"{path} exists already; name a file that does not")
+            raise UsageError(f"{path} exists already; name a file that does not")
         copy_into(self.driver, place)
 
     def sizes(self) -> dict[str, int]:
@@ -82,10 +84,10 @@ class SqliteStore(SqlStore):
             raise Busy(self.url)
         if self._number("PRAGMA freelist_count"):
             raise EverturnError(f"{self.url} still has free pages with old content; run it again")
-        for copy in copies(self._path):
+        for copy in migration_copies(self._path):
             copy.unlink(missing_ok=True)
 
-    def _schema(self) -> int:
+    def _schema_number(self) -> int:
         with suppress(EverturnError):
             return self._number("PRAGMA user_version")
         return 0

@@ -36,7 +36,7 @@ class SqliteDriver:
         self.connection = connection
         self.url = url
         self.unusable = ""  # why, once it is
-        self.sentences = _Sentences(self)
+        self.sentences = _ErrorTranslation(self)
         self._writing = False
         self._reading = False
 
@@ -136,7 +136,7 @@ class SqliteDriver:
             self.unusable = self.unusable or "a failed write could not be undone"
 
 
-class _Sentences:
+class _ErrorTranslation:
     """`with` this, what SQLite raises becomes our errors. One object, entered for every statement, so it is cheap."""
 
     def __init__(self, driver: SqliteDriver) -> None:
@@ -151,17 +151,17 @@ class _Sentences:
     ) -> None:
         if isinstance(failure, apsw.Error):
             driver = self._driver
-            ours = explain(failure, driver.url, driver.connection)
+            ours = explain_sqlite_error(failure, driver.url, driver.connection)
             if isinstance(failure, apsw.IOError):
                 driver.unusable = "reading or writing it failed"
             raise ours from failure
 
 
-def explain(failure: apsw.Error, url: str, connection: apsw.Connection | None = None) -> EverturnError:
+def explain_sqlite_error(failure: apsw.Error, url: str, connection: apsw.Connection | None = None) -> EverturnError:
     """One sentence for what SQLite says."""
     if isinstance(failure, apsw.BusyError | apsw.LockedError):
         return Busy(url)
-    if isinstance(failure, apsw.FullError) or (isinstance(failure, apsw.IOError) and _no_space(connection)):
+    if isinstance(failure, apsw.FullError) or (isinstance(failure, apsw.IOError) and _is_no_space(connection)):
         return NoSpace(url)
     if isinstance(failure, apsw.NotADBError):
         return NotAnArchive(url, "it is not a database")
@@ -173,7 +173,7 @@ def explain(failure: apsw.Error, url: str, connection: apsw.Connection | None = 
     return EverturnError(f"{url}: the database refused ({failure}); run `everturn doctor`")
 
 
-def _no_space(connection: apsw.Connection | None) -> bool:
+def _is_no_space(connection: apsw.Connection | None) -> bool:
     return connection is not None and connection.system_errno in (errno.ENOSPC, errno.EDQUOT)
 
 

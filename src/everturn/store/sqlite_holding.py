@@ -15,15 +15,15 @@ from heapq import nlargest
 import apsw
 from msgspec import Struct
 
-from everturn.store import Entry
-from everturn.store.driver import in_lists
-from everturn.store.index import ENOUGH, LENGTH_MATTERS, USUAL_LENGTH, held, length_factor
+from everturn.store import IndexEntry
+from everturn.store.driver import query_in_lists
+from everturn.store.index import ENOUGH, LENGTH_MATTERS, USUAL_LENGTH, length_factor, phrase_share
 from everturn.store.sqlite_driver import SqliteDriver
-from everturn.store.sqlite_rows import Shelf
+from everturn.store.sqlite_rows import EntryShelf
 
 Places = dict[tuple[int, int], list[int]]  # by number of the phrase and column
 #: About what an entry is worth, its row, its phrases and how often, and where, if pairs are looked for.
-Seen = tuple[float, int, list[tuple[int, float]], Places | None]
+SeenEntry = tuple[float, int, list[tuple[int, float]], Places | None]
 
 #: A text goes on behind the last word that was found in it.
 _BEYOND = 1.3
@@ -33,7 +33,7 @@ _LEAST = ENOUGH * (1 - LENGTH_MATTERS)
 _PER_TERM = ENOUGH * LENGTH_MATTERS * _BEYOND / USUAL_LENGTH
 
 
-class Reported(Struct, frozen=True):
+class PhraseReport(Struct, frozen=True):
     """What is reported of an entry: phrases by number, with their number in the expression; pairs of these."""
 
     phrases: list[tuple[int, int]]
@@ -43,16 +43,16 @@ class Reported(Struct, frozen=True):
     most: int  # entries that are wanted; -1: all
 
 
-class Holding:
+class PhraseCounter:
     """What was seen since `begin`. One of a connection, as its function is."""
 
     def __init__(self, driver: SqliteDriver) -> None:
         self._driver = driver
-        self._seen: list[Seen] = []
+        self._seen: list[SeenEntry] = []
         with driver.sentences:
             driver.connection.register_fts5_function("held", self._held)
 
-    def begin(self, reported: Reported, shelf: Shelf) -> None:
+    def begin(self, reported: PhraseReport, shelf: EntryShelf) -> None:
         """Forget what was seen; from now on it is this that is looked for, here."""
         self._reported, self._shelf = reported, shelf
         self._constants = reported.phrases, shelf.weights, reported.worth, bool(reported.pairs)
@@ -63,17 +63,17 @@ class Holding:
         """Entries seen."""
         return len(self._seen)
 
-    def entries(self) -> Iterator[tuple[float, Entry]]:
+    def entries(self) -> Iterator[tuple[float, IndexEntry]]:
         """The best that were seen, each with about what it is worth."""
         chosen = self._chosen() if 0 <= self._reported.most < len(self._seen) else self._seen
-        lengths = self._lengths([row for _, row, _, _ in chosen])
+        lengths = self._entry_lengths([row for _, row, _, _ in chosen])
         terms, place = self._reported.terms, self._shelf.place
         for score, row, seen, places in chosen:
             factor = length_factor(lengths[row])
-            much = [(number, held(often, factor, terms[number])) for number, often in seen]
+            much = [(number, phrase_share(often, factor, terms[number])) for number, often in seen]
             if places:
-                much += [(number, held(often, factor, 2)) for number, often in self._side_by_side(places)]
-            yield score, Entry(*place(row), tuple(much))
+                much += [(number, phrase_share(often, factor, 2)) for number, often in self._count_pairs(places)]
+            yield score, IndexEntry(*place(row), tuple(much))
 
     def _held(self, api: apsw.FTS5ExtensionApi, /, *_: object) -> None:
         """Called so often that every look-up counts."""
@@ -98,7 +98,7 @@ class Holding:
             score += worth[number] * often / (often + room)
         self._seen.append((score, api.rowid, seen, places if len(seen) > 1 else None))
 
-    def _side_by_side(self, places: Places) -> Iterator[tuple[int, float]]:
+    def _count_pairs(self, places: Places) -> Iterator[tuple[int, float]]:
         """Pairs of words, and how often the one stands right before the other, counted by field."""
         _, weights, _, _ = self._constants
         for number, first, second in self._reported.pairs:
@@ -110,7 +110,7 @@ class Holding:
             if often:
                 yield number, often
 
-    def _chosen(self) -> list[Seen]:
+    def _chosen(self) -> list[SeenEntry]:
         """The best, and all else of their sessions as far as there is room: a hit is worth more among others."""
         scores = {row: score for score, row, _, _ in self._seen}
         of = scores.get
@@ -130,12 +130,12 @@ class Holding:
         alone = set(best)
         return [one for one in self._seen if one[1] >> bits in whole or one[1] in alone]
 
-    def _lengths(self, rows: Sequence[int]) -> dict[int, int]:
+    def _entry_lengths(self, rows: Sequence[int]) -> dict[int, int]:
         sql = f"SELECT id, sz FROM {self._shelf.table}_docsize WHERE id IN ({{}})"
-        return {row: _sum(sizes) for row, sizes in in_lists(self._driver.all, sql, rows)}
+        return {row: _sum_varints(sizes) for row, sizes in query_in_lists(self._driver.all, sql, rows)}
 
 
-def _sum(sizes: bytes) -> int:
+def _sum_varints(sizes: bytes) -> int:
     """Of the numbers of terms by column, each a variable-length integer of SQLite."""
     if sizes.isascii():
         return sum(sizes)

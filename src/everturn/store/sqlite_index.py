@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from heapq import nlargest
 from operator import itemgetter
 
-from everturn.derive.analysis import fold, indexed
+from everturn.derive.analysis import fold, index_text
 from everturn.model.archive import IndexRow
 from everturn.model.words import FIELDS
-from everturn.store import Entry
-from everturn.store.index import LAST_SEQ, WITHOUT_PIECES, Looked, Looking, Phrase, Range
+from everturn.store import IndexEntry
+from everturn.store.index import LAST_SEQ, WITHOUT_PIECES, IndexLook, IndexMatches, Phrase, Range
 from everturn.store.sqlite_driver import SqliteDriver
-from everturn.store.sqlite_holding import Holding, Reported
-from everturn.store.sqlite_rows import COLUMNS, LONG, SHORT, TABLE, Shelf, older
-from everturn.store.stemming import stem, word_for
+from everturn.store.sqlite_holding import PhraseCounter, PhraseReport
+from everturn.store.sqlite_rows import COLUMNS, LONG, SHORT, TABLE, EntryShelf, older_shelf
+from everturn.store.stemming import stem_word, word_with_stem
 
 _ADD = f"INSERT INTO {TABLE} (rowid, {', '.join(COLUMNS)}) VALUES ({','.join('?' * (len(COLUMNS) + 1))})"
-_ANALYSED = tuple((FIELDS.index(name), fold if name in WITHOUT_PIECES else indexed) for name in COLUMNS)
+_ANALYSED = tuple((FIELDS.index(name), fold if name in WITHOUT_PIECES else index_text) for name in COLUMNS)
 _COUNT = """
     SELECT COUNT(*), MIN(r) FROM
     (SELECT rowid AS r FROM {0} WHERE {0} MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?)
@@ -40,7 +40,7 @@ class SqliteIndex:
 
     def __init__(self, driver: SqliteDriver) -> None:
         self._driver = driver
-        self._holding = Holding(driver)
+        self._holding = PhraseCounter(driver)
 
     # in and out ---------------------------------------------------------------------------------------------------
     def add(self, session: int, rows: Sequence[IndexRow]) -> None:
@@ -62,7 +62,7 @@ class SqliteIndex:
         """Replace the session's own entry."""
         self.remove(session, [-1])
         if text:
-            given = (SHORT.row(session, -1), indexed(text))
+            given = (SHORT.row(session, -1), index_text(text))
             self._driver.run(f"INSERT INTO {TABLE} (rowid, summary) VALUES (?,?)", given)
 
     def remove(self, session: int, seqs: Sequence[int]) -> None:
@@ -87,16 +87,16 @@ class SqliteIndex:
     # questions ----------------------------------------------------------------------------------------------------
     def total(self) -> int:
         """From the averages that FTS5 keeps: the first number of their record."""
-        return sum(self._entries_in(table) for table in (TABLE, *self._old()))
+        return sum(self._entries_in(table) for table in (TABLE, *self._old_tables()))
 
     def estimate(self, phrase: Phrase, fields: Sequence[str], sample: int, since: int, newest: int) -> float:
         """From the newest entries that hold it."""
         wanted = expression([(phrase,)], (), fields)
         return sum(self._estimate(shelf, wanted, sample, since, newest) for shelf in self._shelves())
 
-    def look(self, looking: Looking) -> Looked:
+    def look(self, looking: IndexLook) -> IndexMatches:
         """What matches; of more than are wanted the best."""
-        found: list[tuple[float, Entry]] = []
+        found: list[tuple[float, IndexEntry]] = []
         walked = complete = True
         for shelf in self._shelves():
             self._walk(shelf, looking)
@@ -105,21 +105,21 @@ class SqliteIndex:
             found += self._holding.entries()
         if 0 <= looking.most < len(found):
             found, complete = nlargest(looking.most, found, key=itemgetter(0)), False
-        return Looked([entry for _, entry in found], walked, walked and complete)
+        return IndexMatches([entry for _, entry in found], walked, walked and complete)
 
     def opened(self, beginning: str) -> list[str]:
         """FTS5 would take the beginning for a word and look for all that its stem begins: then terms are named one by one."""
-        if stem(beginning) == beginning:
+        if stem_word(beginning) == beginning:
             return [f"{beginning}*"]
-        return [beginning, *filter(None, map(word_for, self.vocabulary(beginning, _OPENED)))]
+        return [beginning, *filter(None, map(word_with_stem, self.vocabulary(beginning, _OPENED)))]
 
     def known(self, words: Sequence[str], most: int) -> dict[str, int]:
         """Counted one by one: a word that is not there costs a look at the index."""
         counts = dict.fromkeys(words, 0)
-        for table in (TABLE, *self._old()):
+        for table in (TABLE, *self._old_tables()):
             sql = f"SELECT COUNT(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"
             for word in words:
-                counts[word] += self._driver.all(sql, (_phrase((word,)), most))[0][0]
+                counts[word] += self._driver.all(sql, (_phrase_fts((word,)), most))[0][0]
         return {word: n for word, n in counts.items() if n}
 
     def vocabulary(self, beginning: str, most: int) -> list[str]:
@@ -129,18 +129,18 @@ class SqliteIndex:
         return [row[0] for row in self._driver.all(sql, (beginning, beginning + "\U0010ffff", most))]
 
     # helpers ------------------------------------------------------------------------------------------------------
-    def _old(self) -> list[str]:
+    def _old_tables(self) -> list[str]:
         """Tables of earlier versions that still hold something."""
         row = self._driver.one(_OLD)
         return row[0].split() if row else []
 
-    def _shelves(self) -> list[Shelf]:
+    def _shelves(self) -> list[EntryShelf]:
         newest = self._driver.one(f"SELECT MAX(id) FROM {TABLE}_docsize")
         has_long = newest is not None and newest[0] is not None and newest[0] >= LONG.base
-        return [SHORT, *[LONG] * has_long, *map(older, self._old())]
+        return [SHORT, *[LONG] * has_long, *map(older_shelf, self._old_tables())]
 
     def _drop_empty(self) -> None:
-        old = self._old()
+        old = self._old_tables()
         if not old:
             return
         left = [table for table in old if self._entries_in(table)]
@@ -154,16 +154,16 @@ class SqliteIndex:
 
     def _entries_in(self, table: str) -> int:
         row = self._driver.one(f"SELECT block FROM {table}_data WHERE id=1")
-        return _first_number(row[0]) if row and row[0] else 0
+        return _read_varint(row[0]) if row and row[0] else 0
 
-    def _estimate(self, shelf: Shelf, wanted: str, sample: int, since: int, newest: int) -> float:
+    def _estimate(self, shelf: EntryShelf, wanted: str, sample: int, since: int, newest: int) -> float:
         given = (wanted, shelf.base | since << shelf.bits, shelf.end, sample)
         n, last = self._driver.all(_COUNT.format(shelf.table), given)[0]
         first = shelf.place(last)[0] if n == sample else since
         return float(n) * max(newest / max(newest - first + 1, 1), 1.0) if first else float(n)
 
-    def _walk(self, shelf: Shelf, looking: Looking) -> None:
-        wanted, reported = _wanted_and_reported(looking)
+    def _walk(self, shelf: EntryShelf, looking: IndexLook) -> None:
+        wanted, reported = _match_expression(looking)
         table = shelf.table
         sql = f"SELECT held({table}) FROM {table}"
         where, params = f"{table} MATCH ?", [wanted]
@@ -177,12 +177,12 @@ class SqliteIndex:
             params += looking.messages[1]
         sql += f" WHERE {where} AND {table}.rowid BETWEEN ? AND ? ORDER BY {table}.rowid DESC LIMIT ?"
         self._holding.begin(reported, shelf)
-        for first, last in _spans(looking, shelf):
+        for first, last in _row_spans(looking, shelf):
             left = looking.walk - self._holding.count if looking.walk >= 0 else -1
             self._driver.all(sql, [*params, first, last, left])
 
 
-def _spans(looking: Looking, shelf: Shelf) -> list[tuple[int, int]]:
+def _row_spans(looking: IndexLook, shelf: EntryShelf) -> list[tuple[int, int]]:
     lowest = shelf.base | looking.from_session << shelf.bits
     if looking.ranges is None:
         return [(lowest, shelf.end)]
@@ -190,14 +190,14 @@ def _spans(looking: Looking, shelf: Shelf) -> list[tuple[int, int]]:
     return [(max(first, lowest), last) for first, last in spans if last >= lowest]
 
 
-def _wanted_and_reported(looking: Looking) -> tuple[str, Reported]:
+def _match_expression(looking: IndexLook) -> tuple[str, PhraseReport]:
     """The words as FTS5 wants them, and which of its numbered phrases are to be reported.
 
     What is reported but not demanded stands behind `AND (this OR that OR what was demanded)`, which is always true: FTS5
     then has the places at hand, and finds them by jumping to the entries at hand rather than by walking.
     """
     demanded = [phrase for group in looking.groups for phrase in group]
-    pairs = _pairs(looking)
+    pairs = _reported_pairs(looking)
     paired = {looking.phrases[number] for number, _, _ in pairs}
     others = [phrase for phrase in looking.phrases if phrase and phrase not in demanded and phrase not in paired]
     groups = [*looking.groups]
@@ -206,11 +206,11 @@ def _wanted_and_reported(looking: Looking) -> tuple[str, Reported]:
     order = [*demanded, *others]
     phrases = [(number, order.index(phrase)) for number, phrase in enumerate(looking.phrases) if phrase in order]
     worth = list(looking.worth) or [1.0] * len(looking.phrases)
-    reported = Reported(phrases, pairs, [len(phrase) for phrase in looking.phrases], worth, looking.most)
+    reported = PhraseReport(phrases, pairs, [len(phrase) for phrase in looking.phrases], worth, looking.most)
     return expression(groups, looking.without, looking.fields, looking.first_in), reported
 
 
-def _pairs(looking: Looking) -> list[tuple[int, int, int]]:
+def _reported_pairs(looking: IndexLook) -> list[tuple[int, int, int]]:
     """Two words side by side, both of which are reported: numbers of the phrase and of the words.
 
     As a phrase of the expression each would be walked through from one end of the archive to the other.
@@ -231,29 +231,29 @@ def expression(
     first_in: Sequence[str] = (),
 ) -> str:
     """Every term is quoted, so no syntax of FTS5 can come from outside."""
-    first, *others = map(_any_of, groups)
-    wanted = " AND ".join([_within(first_in, first), *others])
+    first, *others = map(_any_of_fts, groups)
+    wanted = " AND ".join([_limit_to_fields(first_in, first), *others])
     if without:
-        wanted = f"({wanted}) NOT {_any_of(without)}"
-    return _within(fields, wanted if not fields else f"({wanted})")
+        wanted = f"({wanted}) NOT {_any_of_fts(without)}"
+    return _limit_to_fields(fields, wanted if not fields else f"({wanted})")
 
 
-def _within(fields: Sequence[str], wanted: str) -> str:
+def _limit_to_fields(fields: Sequence[str], wanted: str) -> str:
     return f"{{{' '.join(name for name in FIELDS if name in fields)}}} : {wanted}" if fields else wanted
 
 
-def _any_of(phrases: Sequence[Phrase]) -> str:
-    return "(" + " OR ".join(map(_phrase, phrases)) + ")"
+def _any_of_fts(phrases: Sequence[Phrase]) -> str:
+    return "(" + " OR ".join(map(_phrase_fts, phrases)) + ")"
 
 
-def _phrase(terms: Phrase) -> str:
+def _phrase_fts(terms: Phrase) -> str:
     words = " ".join(terms)
     by_prefix = words.endswith("*")
     quoted = words.rstrip("*").replace('"', '""')
     return f'"{quoted}"{" *" if by_prefix else ""}'
 
 
-def _first_number(record: bytes) -> int:
+def _read_varint(record: bytes) -> int:
     """SQLite's variable-length integer."""
     value = 0
     for byte in record[:8]:

@@ -16,7 +16,7 @@ from everturn.clock import Clock
 from everturn.errors import EverturnError, NoArchive, NoSpace, NotAnArchive, OlderArchive
 from everturn.store import migrations
 from everturn.store.migrations import Applied, Migration
-from everturn.store.sqlite_driver import SqliteDriver, explain
+from everturn.store.sqlite_driver import SqliteDriver, explain_sqlite_error
 
 APPLICATION_ID = 0x45564552  # "EVER"
 BUSY_MS = 10_000
@@ -42,8 +42,8 @@ def open_file(path: Path, url: str, create: bool, clock: Clock, durable: bool, u
     driver = SqliteDriver(_connect(str(path), url, apsw.SQLITE_OPEN_READWRITE), url)
     try:
         if size:
-            _inspect(driver, has_log, upgrade)
-        _prepare(driver, durable)
+            _inspect_archive(driver, has_log, upgrade)
+        _prepare_connection(driver, durable)
         _migrate(driver, clock, path)
     except BaseException:
         driver.close()
@@ -54,7 +54,7 @@ def open_file(path: Path, url: str, create: bool, clock: Clock, durable: bool, u
 def open_memory(url: str, clock: Clock) -> SqliteDriver:
     """An archive that lives as long as the connection."""
     driver = SqliteDriver(_connect(":memory:", url, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE), url)
-    _prepare(driver, durable=False)
+    _prepare_connection(driver, durable=False)
     _migrate(driver, clock, None)
     return driver
 
@@ -76,7 +76,7 @@ def copy_into(driver: SqliteDriver, path: Path) -> None:
         raise
 
 
-def copies(path: Path) -> list[Path]:
+def migration_copies(path: Path) -> list[Path]:
     """The copies made before migrations."""
     return sorted(path.parent.glob(f"{_literal(path.name)}.before-*"))
 
@@ -104,12 +104,12 @@ def _connect(name: str, url: str, flags: int) -> apsw.Connection:
     try:
         connection = apsw.Connection(name, flags=flags, statementcachesize=256)
     except apsw.Error as failure:
-        raise explain(failure, url) from failure
+        raise explain_sqlite_error(failure, url) from failure
     connection.set_busy_timeout(BUSY_MS)
     return connection
 
 
-def _inspect(driver: SqliteDriver, has_log: bool, upgrade: bool) -> None:
+def _inspect_archive(driver: SqliteDriver, has_log: bool, upgrade: bool) -> None:
     """Is this an archive we can use? Raises before anything is changed.
 
     The last connection that closes copies the log into the database; not if the database turns out to be a stranger's.
@@ -118,14 +118,14 @@ def _inspect(driver: SqliteDriver, has_log: bool, upgrade: bool) -> None:
         driver.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(has_log))
     if driver.one("PRAGMA application_id") != (APPLICATION_ID,):
         raise NotAnArchive(driver.url, "it is a database of another program")
-    applied = _applied(driver)
-    if migrations.pending(driver.url, migrations.known("sqlite"), applied) and not upgrade:
+    applied = _applied_migrations(driver)
+    if migrations.pending_migrations(driver.url, migrations.known_migrations("sqlite"), applied) and not upgrade:
         raise OlderArchive(driver.url) if applied else NoArchive(driver.url)
     with driver.sentences:
         driver.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
 
 
-def _prepare(driver: SqliteDriver, durable: bool) -> None:
+def _prepare_connection(driver: SqliteDriver, durable: bool) -> None:
     """Settings of the connection, and of a database that has none yet."""
     if driver.one("PRAGMA application_id") == (0,):
         # Before anything else: a file that we began and did not finish must be known as ours.
@@ -143,26 +143,26 @@ def _prepare(driver: SqliteDriver, durable: bool) -> None:
         driver.one(f"PRAGMA {setting}")
     with driver.sentences:
         # SQLite itself knows capitals of ASCII only.
-        driver.connection.create_scalar_function("lower", _lower, 1, deterministic=True)
+        driver.connection.create_scalar_function("lower", _lower_text, 1, deterministic=True)
 
 
-def _lower(*values: Any) -> Any:
+def _lower_text(*values: Any) -> Any:
     return values[0].lower() if isinstance(values[0], str) else values[0]
 
 
-def _applied(driver: SqliteDriver) -> Applied:
+def _applied_migrations(driver: SqliteDriver) -> Applied:
     if driver.one("SELECT 1 FROM sqlite_schema WHERE name='schema_migrations'") is None:
         return []
     return [(int(number), str(name), str(checksum)) for number, name, checksum in driver.all(migrations.NOTED)]
 
 
 def _migrate(driver: SqliteDriver, clock: Clock, path: Path | None) -> None:
-    steps, applied = migrations.known("sqlite"), _applied(driver)
+    steps, applied = migrations.known_migrations("sqlite"), _applied_migrations(driver)
     to_copy = path if applied else None
-    for step in migrations.pending(driver.url, steps, applied):
+    for step in migrations.pending_migrations(driver.url, steps, applied):
         with driver.write(), driver.sentences:
             driver.connection.execute(_NOTES)
-            if step not in migrations.pending(driver.url, steps, _applied(driver)):
+            if step not in migrations.pending_migrations(driver.url, steps, _applied_migrations(driver)):
                 continue  # another process was faster
             if to_copy is not None:
                 _copy_aside(to_copy, driver.url, step)

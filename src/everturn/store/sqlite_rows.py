@@ -22,7 +22,7 @@ COLUMNS = ("tool_output", "tool_input", "meta", "answer", "thinking", "prompt", 
 _HIGHEST = (1 << 63) - 1
 
 
-class Shelf(NamedTuple):
+class EntryShelf(NamedTuple):
     """Some rows of a table, all numbered alike."""
 
     table: str
@@ -61,10 +61,10 @@ class Shelf(NamedTuple):
 
 
 #: The first messages of every session, and the rest of long ones.
-SHORT = Shelf(TABLE, COLUMNS, 12, 0, -1, (1 << 12) - 2, (1 << 62) - 1)
-LONG = Shelf(TABLE, COLUMNS, 24, 1 << 62, SHORT.last + 1, LAST_SEQ)
+SHORT = EntryShelf(TABLE, COLUMNS, 12, 0, -1, (1 << 12) - 2, (1 << 62) - 1)
+LONG = EntryShelf(TABLE, COLUMNS, 24, 1 << 62, SHORT.last + 1, LAST_SEQ)
 
 
-def older(table: str) -> Shelf:
+def older_shelf(table: str) -> EntryShelf:
     """A table from before the numbers were short."""
-    return Shelf(table, FIELDS, 24, 0, -1, LAST_SEQ)
+    return EntryShelf(table, FIELDS, 24, 0, -1, LAST_SEQ)

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 TOKENIZER = ("porter", "unicode61", "remove_diacritics", "0")
 
 
-def stems(folded: str) -> list[str]:
+def stem_words(folded: str) -> list[str]:
     """The stems of the terms of a folded text, in order."""
     return _tokenize()(folded.encode("utf-8", "replace"))
 
 
-def stem(term: str) -> str:
+def stem_word(term: str) -> str:
     """Of one term; what is no term stays as it is."""
-    found = stems(term)
+    found = stem_words(term)
     return found[0] if len(found) == 1 else term
 
 
@@ -69,9 +69,9 @@ _ENDINGS = (
 _SHORTEST = 3
 
 
-def word_for(term: str) -> str:
+def word_with_stem(term: str) -> str:
     """A word whose stem is this one: a stem may have another stem of its own. "" when there seems to be none."""
-    return next((word for ending in ("", "ing", "e", "ed", *_ENDINGS) if stem(word := term + ending) == term), "")
+    return next((word for ending in ("", "ing", "e", "ed", *_ENDINGS) if stem_word(word := term + ending) == term), "")
 
 
 def completions(beginning: str) -> list[str]:
@@ -82,8 +82,8 @@ def completions(beginning: str) -> list[str]:
         for ending in _ENDINGS if len(begun) > 1 or begun in "eis" else ():
             if ending.startswith(begun):
                 word = beginning[:length] + ending
-                found.setdefault(stem(word), word)
+                found.setdefault(stem_word(word), word)
     for ending in ("ing", "ed"):  # runn, for running
-        found.setdefault(stem(beginning + ending), beginning + ending)
-    root = stem(beginning)
+        found.setdefault(stem_word(beginning + ending), beginning + ending)
+    root = stem_word(beginning)
     return [word for made, word in found.items() if not made.startswith(root)]

@@ -17,7 +17,7 @@ from everturn.model.archive import (
     Call,
     CensusRow,
     Chunk,
-    Kept,
+    KeptRow,
     LinkRow,
     MessageRow,
     ProblemRow,
@@ -43,12 +43,12 @@ class Table(Generic[T]):
         self.columns: tuple[str, ...] = struct.__struct_fields__
         self.given = self.columns[1:] if numbered else self.columns
         self.select = f'SELECT {self.fields()} FROM "{name}"'
-        self.insert = f'INSERT INTO "{name}" ({quoted(self.given)}) VALUES ({",".join("?" * len(self.given))})'
-        self.upsert = f"{self.insert} ON CONFLICT ({quoted(key)}) {self._replace()}"
+        self.insert = f'INSERT INTO "{name}" ({quote_name(self.given)}) VALUES ({",".join("?" * len(self.given))})'
+        self.upsert = f"{self.insert} ON CONFLICT ({quote_name(key)}) {self._replace()}"
 
     def fields(self, alias: str = "") -> str:
         """All columns for a SELECT, each with the alias of the table."""
-        return quoted(self.columns, alias)
+        return quote_name(self.columns, alias)
 
     def read(self, rows: Iterable[Sequence[Any]]) -> list[T]:
         """Rows of `select` as structs."""
@@ -75,7 +75,7 @@ class Table(Generic[T]):
         return "DO UPDATE SET " + ",".join(f'"{name}"=excluded."{name}"' for name in rest)
 
 
-def quoted(names: Iterable[str], alias: str = "") -> str:
+def quote_name(names: Iterable[str], alias: str = "") -> str:
     """`a."x",a."y"`."""
     prefix = f"{alias}." if alias else ""
     return ",".join(f'{prefix}"{name}"' for name in names)
@@ -95,7 +95,7 @@ LINKS = Table("link", LinkRow, ("session", "relation", "native_id", "call_id", "
 PROBLEMS = Table("problem", ProblemRow, ())
 CENSUS = Table("census", CensusRow, ("version", "type", "client", "disposition"))
 TOMBSTONES = Table("tombstone", Tombstone, ("kind", "agent", "key"))
-KEPT = Table("kept", Kept, ("kind", "agent", "subject", "key"))
+KEPT = Table("kept", KeptRow, ("kind", "agent", "subject", "key"))
 
 #: What belongs to a session and goes with it.
 OF_SESSION: tuple[Table[Any], ...] = (ARTIFACTS, CALLS, LINKS, MESSAGES, STEPS, TEXTS, TURNS)

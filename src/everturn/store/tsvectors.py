@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import count, islice
 
-from everturn.derive.analysis import fold, indexed
-from everturn.store.stemming import stems
+from everturn.derive.analysis import fold, index_text
+from everturn.store.stemming import stem_words
 
 PART = 8_000  # terms in a row at most
 OVERLAP = 64
@@ -25,18 +25,18 @@ _AT_ONCE = 1_000_000  # characters whose terms are held in memory
 _NUMBERS = tuple(map(str, range(1, PART + 1)))
 
 
-def vectors(text: str, pieces: bool = False) -> Iterator[tuple[int, str, int]]:
+def tsvector_literals(text: str, pieces: bool = False) -> Iterator[tuple[int, str, int]]:
     """Number, literal and number of terms of the rows that together hold a text; with the pieces of its names."""
     numbers = count()
-    cut = (term[:LONGEST] for term in _stems(indexed(text) if pieces else fold(text)))
+    cut = (term[:LONGEST] for term in _stems_of_text(index_text(text) if pieces else fold(text)))
     part = list(islice(cut, PART))
     while part:
-        yield from ((next(numbers), literal, size) for literal, size in _literals(part))
+        yield from ((next(numbers), literal, size) for literal, size in _vector_literals(part))
         fresh = list(islice(cut, PART - OVERLAP))
         part = part[-OVERLAP:] + fresh if fresh else []
 
 
-def _stems(folded: str) -> Iterator[str]:
+def _stems_of_text(folded: str) -> Iterator[str]:
     """One by one, from texts whose list of terms would not fit into memory too."""
     start = 0
     while start < len(folded):
@@ -45,17 +45,17 @@ def _stems(folded: str) -> Iterator[str]:
             # Between two words, if there are any.
             end = max(folded.rfind(" ", start, end), folded.rfind("\n", start, end), start) + 1
             end = end if end > start + 1 else start + _AT_ONCE
-        yield from stems(folded[start:end])
+        yield from stem_words(folded[start:end])
         start = end
 
 
-def _literals(part: list[str]) -> Iterator[tuple[str, int]]:
+def _vector_literals(part: list[str]) -> Iterator[tuple[str, int]]:
     places: dict[str, list[str]] = defaultdict(list)
     for term, number in zip(part, _NUMBERS, strict=False):
         places[term].append(number)
     if max(map(len, places.values())) > REPEATS or sum(map(len, places)) > CHARACTERS:
         half = len(part) // 2
-        yield from _literals(part[:half])
-        yield from _literals(part[half - OVERLAP :])
+        yield from _vector_literals(part[:half])
+        yield from _vector_literals(part[half - OVERLAP :])
     else:
         yield " ".join([f"{term}:{','.join(numbers)}" for term, numbers in places.items()]), len(part)

@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 
 from everturn.errors import BadVectors, NotAnArchive
-from everturn.store.driver import in_lists
+from everturn.store.driver import query_in_lists
 from everturn.store.sqlite_driver import SqliteDriver
 
 ENDING = ".vectors.db"
@@ -51,7 +51,7 @@ class VectorFile:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         self.path = path
         try:
-            self._driver = _opened(path, create)
+            self._driver = _open_driver(path, create)
         except NotAnArchive as error:
             raise BadVectors(str(path)) from error
 
@@ -64,7 +64,7 @@ class VectorFile:
         if not seqs or self._known(session)[0] != generation:
             return {}
         sql = "SELECT seq, data FROM vector WHERE session=? AND seq IN ({})"
-        return dict(in_lists(self._driver.all, sql, list(seqs), [session]))
+        return dict(query_in_lists(self._driver.all, sql, list(seqs), [session]))
 
     def upto(self, session: int, generation: str) -> int:
         """How many messages of the session were looked at."""
@@ -101,14 +101,14 @@ class VectorFile:
     def _seqs(self, session: int, seqs: Sequence[int]) -> list[int]:
         """Those that have a vector."""
         sql = "SELECT seq FROM vector WHERE session=? AND seq IN ({})"
-        return [seq for (seq,) in in_lists(self._driver.all, sql, seqs, [session])]
+        return [seq for (seq,) in query_in_lists(self._driver.all, sql, seqs, [session])]
 
     def _known(self, session: int) -> tuple[str, int, int]:
         row = self._driver.one("SELECT generation, upto, made FROM embedded WHERE session=?", (session,))
         return (str(row[0]), int(row[1]), int(row[2])) if row else ("", 0, 0)
 
 
-def _opened(path: Path, create: bool) -> SqliteDriver:
+def _open_driver(path: Path, create: bool) -> SqliteDriver:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     driver = SqliteDriver(connection, str(path))
     try:
@@ -118,14 +118,14 @@ def _opened(path: Path, create: bool) -> SqliteDriver:
             connection.execute("PRAGMA secure_delete=ON; PRAGMA journal_mode=TRUNCATE; PRAGMA synchronous=NORMAL")
             if create:
                 connection.execute(_SCHEMA)
-            _check(connection, path)
+            _check_tables(connection, path)
     except BaseException:
         connection.close(True)
         raise
     return driver
 
 
-def _check(connection: apsw.Connection, path: Path) -> None:
+def _check_tables(connection: apsw.Connection, path: Path) -> None:
     try:
         connection.execute(_LOOK)
     except apsw.SQLError as error:  # tables of something else

@@ -11,13 +11,13 @@ from textual.app import App
 from textual.screen import Screen
 
 from everturn.errors import EverturnError
-from everturn.tui.archive import Archive
+from everturn.tui.archive import ScreenArchive
 from everturn.tui.deeds import Write
-from everturn.tui.frame import Frame
+from everturn.tui.frame import BrowserScreen
 from everturn.tui.sessions import SessionsScreen
 
 if TYPE_CHECKING:
-    from everturn.tui.items import Spot
+    from everturn.tui.items import StartSpot
 
 _DEEPEST = 50  # screens one upon another: sessions may lead to each other in circles
 
@@ -29,7 +29,7 @@ class Browser(App[int]):
     TITLE = "everturn"
     CSS = "Screen { background: ansi_default; color: ansi_default; }"
 
-    def __init__(self, archive: Archive, write: Write, typed: str = "", session: int | None = None) -> None:
+    def __init__(self, archive: ScreenArchive, write: Write, typed: str = "", session: int | None = None) -> None:
         super().__init__(ansi_color=True)  # the sixteen colours of the terminal, whether it is light or dark
         self.theme = "ansi-dark"
         self.archive, self.write = archive, write
@@ -45,12 +45,12 @@ class Browser(App[int]):
         if self._session is not None:
             self.open_session(self._session)
 
-    def open_session(self, session: int, spot: Spot | None = None) -> None:
+    def open_session(self, session: int, spot: StartSpot | None = None) -> None:
         """Show a session, from a message on when one is given."""
-        from everturn.tui.turns import TurnsScreen
+        from everturn.tui.turns import SessionScreen
 
         if len(self.screen_stack) < _DEEPEST:
-            self.push_screen(TurnsScreen(self.archive, session, spot))
+            self.push_screen(SessionScreen(self.archive, session, spot))
 
     def open_search(self, typed: str = "") -> None:
         """Show the search."""
@@ -59,7 +59,7 @@ class Browser(App[int]):
         if len(self.screen_stack) < _DEEPEST:
             self.push_screen(SearchScreen(self.archive, typed))
 
-    def show_help(self, of: Frame) -> None:
+    def show_help(self, of: BrowserScreen) -> None:
         """Every key of a screen."""
         from everturn.tui.reading import help_screen
 
@@ -71,7 +71,7 @@ class Browser(App[int]):
         self.exit(0)
 
 
-def run(archive: Archive, write: Write, typed: str = "", session: int | None = None) -> str:
+def run(archive: ScreenArchive, write: Write, typed: str = "", session: int | None = None) -> str:
     """Show the archive until the user leaves; what to print then."""
     browser = Browser(archive, write, typed, session)
     browser.run()

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: Asks a character to be drawn as a picture or as text; terminals do not agree how wide it is then.
-_VARIATION = dict.fromkeys((0xFE0E, 0xFE0F))
+_VARIATION_SELECTORS = dict.fromkeys((0xFE0E, 0xFE0F))
 
 
-class Archive:
+class ScreenArchive:
     """One archive, and how its words are shown."""
 
     def __init__(self, open_it: Callable[[], Store], reveal: bool = False, clock: Clock = now) -> None:
         self._open_it, self._reveal = open_it, reveal
         self._thread = ThreadPoolExecutor(1, "archive")
         self.clock = clock
-        self.clean: Callable[[str], str] = _as_it_is
+        self.clean: Callable[[str], str] = _same_text
 
     @property
     def sources(self) -> Sources:
@@ -64,18 +64,18 @@ class Archive:
 
     def text(self, value: str, keep: str = "\n\t") -> str:
         """Words of the archive, fit to be shown."""
-        return steady(printable(self.clean(value), keep))
+        return steady_text(printable(self.clean(value), keep))
 
     def line(self, value: str, width: int) -> str:
         """The beginning of some words on one line, fit to be shown. A secret is known by its whole: cut comes last."""
-        return steady(one_line(self.clean(value), width))
+        return steady_text(one_line(self.clean(value), width))
 
     def _open(self) -> None:
         self._store = self._open_it()
         if not self._reveal:
-            from everturn.recall.secrets import cleaner
+            from everturn.recall.secrets import archive_cleaner
 
-            self.clean = cleaner(self._store)
+            self.clean = archive_cleaner(self._store)
 
     def _run(self, job: Callable[[Store], T]) -> T:
         with self._store.reading():
@@ -86,10 +86,10 @@ class Archive:
             return job(store)
 
 
-def steady(text: str) -> str:
+def steady_text(text: str) -> str:
     """The text without what makes the width of a character doubtful."""
-    return text if text.isascii() else text.translate(_VARIATION)
+    return text if text.isascii() else text.translate(_VARIATION_SELECTORS)
 
 
-def _as_it_is(text: str) -> str:
+def _same_text(text: str) -> str:
     return text

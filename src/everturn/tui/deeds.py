@@ -14,14 +14,14 @@ from textual.binding import Binding
 from everturn.model.archive import Session
 from everturn.recall.sessions import short_ids
 from everturn.store import Store
-from everturn.tui.archive import Archive
-from everturn.tui.frame import Frame
+from everturn.tui.archive import ScreenArchive
+from everturn.tui.frame import BrowserScreen
 
 #: Writes a file as a whole or not at all, where there is none yet; how many bytes it has. Raises where it cannot.
 Write = Callable[[str, Iterable[bytes]], int]
 
 
-class Deeds(Frame):
+class SessionActions(BrowserScreen):
     """A screen on which a session can be pointed at."""
 
     DEEDS = (
@@ -46,7 +46,7 @@ class Deeds(Frame):
         row, text = await self.archive.ask(lambda store: store.session(session))
         command = resume_command(self.archive, row, text.workspace)
         apart = ["--"] if row.native_id.startswith("-") else []  # an id is never an option
-        ours = _typed(["everturn", "resume", *apart, row.native_id], text.workspace)
+        ours = _command_line(["everturn", "resume", *apart, row.native_id], text.workspace)
         if not command and not ours:
             self.say("its id cannot be typed; d tells what happened in it", "warn")
             return
@@ -59,13 +59,13 @@ class Deeds(Frame):
             self.do(self._document(session))
 
     async def _document(self, session: int) -> None:
-        from everturn.tui.reading import Reading
+        from everturn.tui.reading import TextScreen
 
         self.say("reading the session …", "dim")
-        text = await self.archive.aside(lambda store: document(self.archive, store, session))
+        text = await self.archive.aside(lambda store: document_text(self.archive, store, session))
         name = await self.archive.ask(lambda store: file_name(store, session, "restored.md"))
         self.show_keys()
-        self.app.push_screen(Reading(self.archive, "restored", text, save_as=name))
+        self.app.push_screen(TextScreen(self.archive, "restored", text, save_as=name))
 
     def action_export(self) -> None:
         """Write it out as Markdown, where the user says."""
@@ -77,7 +77,7 @@ class Deeds(Frame):
         name = await self.archive.ask(lambda store: file_name(store, session, "md"))
 
         async def write(target: str) -> None:
-            await self.write(target, lambda store: markdown(self.archive, store, session))
+            await self.write(target, lambda store: session_markdown(self.archive, store, session))
 
         self.ask("write as Markdown to", name, write)
 
@@ -87,15 +87,15 @@ class Deeds(Frame):
         self.say(f"wrote {size:,} bytes to {target}", "ok")
 
 
-def resume_command(archive: Archive, session: Session, workspace: str) -> str:
+def resume_command(archive: ScreenArchive, session: Session, workspace: str) -> str:
     """The words that go on with a session in its agent; nothing when the agent has none for it."""
     source = archive.sources.get(session.agent)
     if source is None or source.resume_command is None or session.kind != "main":
         return ""
-    return _typed(source.resume_command(session.native_id), workspace)
+    return _command_line(source.resume_command(session.native_id), workspace)
 
 
-def _typed(words: Sequence[str], workspace: str) -> str:
+def _command_line(words: Sequence[str], workspace: str) -> str:
     """A command as it is typed, in its folder; nothing when it cannot be."""
     command = shlex.join(words)
     told = f"cd {shlex.quote(workspace)} && {command}" if workspace else command
@@ -103,15 +103,15 @@ def _typed(words: Sequence[str], workspace: str) -> str:
     return told if told.isprintable() else ""
 
 
-def document(archive: Archive, store: Store, session: int) -> str:
+def document_text(archive: ScreenArchive, store: Store, session: int) -> str:
     """What happened in a session, without a model."""
-    from everturn.restore.document import mechanical
-    from everturn.restore.writing import markdown as written
+    from everturn.restore.document import build_document
+    from everturn.restore.writing import document_markdown as written
 
-    return archive.text(written(mechanical(store, archive.sources, store.session(session)[0]), archive.clean))
+    return archive.text(written(build_document(store, archive.sources, store.session(session)[0]), archive.clean))
 
 
-def markdown(archive: Archive, store: Store, session: int) -> Iterable[bytes]:
+def session_markdown(archive: ScreenArchive, store: Store, session: int) -> Iterable[bytes]:
     """A session as a page."""
     from everturn.export.markdown import as_markdown
 

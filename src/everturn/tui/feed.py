@@ -17,7 +17,7 @@ from everturn.tui.lines import Line
 MOST = 8
 
 
-class Item(Protocol):
+class FeedItem(Protocol):
     """One thing that can be pointed at."""
 
     @property
@@ -28,18 +28,18 @@ class Item(Protocol):
         """How it is drawn; each line fits into so many cells."""
 
 
-class Page(Struct, frozen=True):
+class FeedPage(Struct, frozen=True):
     """Some neighbouring items. `last` when there are none behind them."""
 
     number: int
-    items: list[Item]
+    items: list[FeedItem]
     last: bool = False
 
 
 class Feed(Protocol):
     """Where the pages come from. Page 0 is the first; a page is asked for beside one that was given, or is the first asked."""
 
-    def page(self, store: Store, number: int) -> Page:
+    def page(self, store: Store, number: int) -> FeedPage:
         """Read a page."""
 
 
@@ -47,7 +47,7 @@ class Window(Struct):
     """The pages that are held, in order and without gaps."""
 
     most: int = MOST
-    pages: list[Page] = []
+    pages: list[FeedPage] = []
 
     @property
     def before(self) -> int | None:
@@ -59,12 +59,12 @@ class Window(Struct):
         """The number of the page behind them, if there is one."""
         return self.pages[-1].number + 1 if self.pages and not self.pages[-1].last else None
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[FeedItem]:
         """Everything held, in order."""
         for page in self.pages:
             yield from page.items
 
-    def add(self, page: Page) -> None:
+    def add(self, page: FeedPage) -> None:
         """Take in a neighbour; one that is no neighbour takes the place of all."""
         if page.number == self.after:
             self.pages.append(page)
@@ -86,7 +86,7 @@ class Window(Struct):
             high -= 1
         self.pages = self.pages[low:high]
 
-    def replace(self, item: Item) -> None:
+    def replace(self, item: FeedItem) -> None:
         """Exchange what has the same key."""
         for page in self.pages:
             for number, one in enumerate(page.items):

@@ -17,9 +17,9 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from everturn.errors import EverturnError
-from everturn.tui.archive import Archive
+from everturn.tui.archive import ScreenArchive
 from everturn.tui.lines import STYLES, Line, Span, cut, segments, width_of
-from everturn.tui.pages import Pages
+from everturn.tui.pages import FeedWidget
 
 if TYPE_CHECKING:
     from everturn.tui.app import Browser
@@ -29,10 +29,10 @@ _KEYS = {"enter": "↵", "backspace": "⌫", "escape": "esc", "question_mark": "
          "right_square_bracket": "]", "pagedown": "pgdn", "pageup": "pgup", "colon": ":"}  # fmt: skip
 
 
-_ALWAYS = (Binding("question_mark", "help", "help"), Binding("q", "leave", "quit"))
+_COMMON_KEYS = (Binding("question_mark", "help", "help"), Binding("q", "leave", "quit"))
 
 
-class Bar(Widget):
+class StatusBar(Widget):
     """One line of ours."""
 
     DEFAULT_CSS = "Bar { height: 1; }"
@@ -49,7 +49,7 @@ class Bar(Widget):
         return Strip(segments(cut(self.line, self.size.width))).adjust_cell_length(self.size.width, STYLES[""])
 
 
-class Typing(Input):
+class InputLine(Input):
     """A line to type into."""
 
     DEFAULT_CSS = """
@@ -62,7 +62,7 @@ class Typing(Input):
         super().__init__(value, placeholder=placeholder, compact=True, select_on_focus=False)
 
 
-class Frame(Screen[None]):
+class BrowserScreen(Screen[None]):
     """A screen of the browser."""
 
     by_item = False
@@ -72,17 +72,17 @@ class Frame(Screen[None]):
     BINDINGS = [
         Binding("g,home", "first", "to the start", show=False),
         Binding("G,end", "last", "to the end", show=False),
-        *_ALWAYS,
+        *_COMMON_KEYS,
         Binding("ctrl+c,ctrl+q", "leave", "quit", show=False, priority=True),
         Binding("escape,backspace", "back", "back", show=False),
     ]
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: ScreenArchive) -> None:
         super().__init__()
         self.archive = archive
-        self.pages = Pages(archive, self.by_item, self.empty)
-        self.top_bar, self.bottom_bar = Bar(), Bar()
-        self._asking: Typing | None = None
+        self.pages = FeedWidget(archive, self.by_item, self.empty)
+        self.top_bar, self.bottom_bar = StatusBar(), StatusBar()
+        self._asking: InputLine | None = None
         self._answer: Answer | None = None
 
     def compose(self) -> ComposeResult:
@@ -112,9 +112,9 @@ class Frame(Screen[None]):
 
     def do(self, work: Awaitable[Any]) -> None:
         """Begin some work; an error that is meant for people is said on the screen."""
-        self.run_worker(self._tried(work))
+        self.run_worker(self._run_reporting(work))
 
-    async def _tried(self, work: Awaitable[Any]) -> None:
+    async def _run_reporting(self, work: Awaitable[Any]) -> None:
         try:
             await work
         except EverturnError as error:
@@ -124,7 +124,7 @@ class Frame(Screen[None]):
         """Let a line be typed below; enter answers, escape does not."""
         if self._asking is not None:
             return
-        self._asking, self._answer = Typing(label, value), answer
+        self._asking, self._answer = InputLine(label, value), answer
         self.mount(self._asking, before=self.bottom_bar)
         self._asking.focus()
         self.bottom_bar.put(((f" {label}: ", "bold"), ("enter accepts, esc does not", "dim")))
@@ -157,21 +157,21 @@ class Frame(Screen[None]):
         if self._asking is None:
             self.show_keys()
 
-    def on_pages_moved(self, event: Pages.Moved) -> None:
+    def on_pages_moved(self, event: FeedWidget.Moved) -> None:
         """Where one is may be part of the line on top."""
         self.top_bar.put(self.title_line())
 
-    def on_pages_failed(self, event: Pages.Failed) -> None:
+    def on_pages_failed(self, event: FeedWidget.Failed) -> None:
         """What could not be read is said."""
         self.say(event.why, "error")
 
     def show_keys(self) -> None:
         """The line of keys: as many as there is room for, help and quit always; while typing, how to get out of it."""
-        if isinstance(self.focused, Typing):
+        if isinstance(self.focused, InputLine):
             self.bottom_bar.put(((" ↵ ↓", "bold"), (" into the list  ", "dim"), ("esc", "bold"), (" out", "dim")))
             return
         shown = [one for one in self.all_keys() if one.show]
-        own, shared = shown[: -len(_ALWAYS)], shown[-len(_ALWAYS) :]
+        own, shared = shown[: -len(_COMMON_KEYS)], shown[-len(_COMMON_KEYS) :]
         while own and width_of(_keys_line([*own, *shared])) > self.size.width:
             own.pop()
         self.bottom_bar.put(_keys_line([*own, *shared]))
@@ -188,7 +188,7 @@ class Frame(Screen[None]):
 
     def all_keys(self) -> list[Binding]:
         """Every key of this screen, its own first."""
-        bases = [base for base in type(self).__mro__ if issubclass(base, Frame)]
+        bases = [base for base in type(self).__mro__ if issubclass(base, BrowserScreen)]
         return [one for base in bases for one in vars(base).get("BINDINGS", ()) if isinstance(one, Binding)]
 
     def action_first(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import NamedTuple
 
 from everturn.derive.diffs import diff_of
-from everturn.derive.numbers import counted
+from everturn.derive.numbers import plural
 from everturn.derive.times import duration, iso
 from everturn.export.facts import turn_ms
 from everturn.model.archive import Call, Session, SessionText, Turn
@@ -17,10 +17,10 @@ from everturn.recall.lineage import Lineage, Relative
 from everturn.recall.reading import Records, has_words
 from everturn.recall.transcript import Passage, input_text, is_quiet
 from everturn.store import Store
-from everturn.tui.archive import Archive
-from everturn.tui.feed import Item
+from everturn.tui.archive import ScreenArchive
+from everturn.tui.feed import FeedItem
 from everturn.tui.lines import Span
-from everturn.tui.told import Folded, Heading, Link, Part, Words, excerpt
+from everturn.tui.told import FoldedItem, FoldedPart, HeadingItem, LinkItem, WordsItem, excerpt
 
 PROSE = 80  # lines of words
 OPENED = 60  # lines of what was folded away
@@ -41,7 +41,7 @@ _RELATIONS = {
 Key = tuple[str, int, int]
 
 
-class Spot(NamedTuple):
+class StartSpot(NamedTuple):
     """A message to begin at, in which field, and the words that were looked for."""
 
     seq: int
@@ -49,10 +49,12 @@ class Spot(NamedTuple):
     marks: tuple[str, ...] = ()
 
 
-class Items:
+class ItemBuilder:
     """Makes items of passages, and knows which of them are open."""
 
-    def __init__(self, archive: Archive, session: Session, relatives: Lineage, marks: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, archive: ScreenArchive, session: Session, relatives: Lineage, marks: tuple[str, ...] = ()
+    ) -> None:
         self._archive, self._session, self._marks = archive, session, marks
         self.context = False  # whether what clients put in by themselves is shown
         self.opened: set[Hashable] = set()
@@ -62,102 +64,102 @@ class Items:
             if one.call is not None:
                 self._children.setdefault((one.call.seq, one.call.idx), []).append(one)
 
-    def of(self, store: Store, passage: Passage, number: int, most: int | None = None) -> Iterator[Item]:
+    def of(self, store: Store, passage: Passage, number: int, most: int | None = None) -> Iterator[FeedItem]:
         """The items of a passage, the `number`-th of its message; `most` lines of each, 0 is all."""
         key: Key = ("said", passage.row.seq if passage.row else -1, number)
         if passage.kind in ("call", "result"):
             yield from self._call(store, passage, OPENED if most is None else most)
         elif passage.kind in _MARKS:
-            yield Heading(key, ((_MARKS[passage.kind], "warn"),))
+            yield HeadingItem(key, ((_MARKS[passage.kind], "warn"),))
         elif passage.kind == "problem":
             text = self._archive.line(passage.text, _WIDEST)
-            yield Heading(("problem", passage.text), ((f"⚠ could not be read: {text}", "error"),))
+            yield HeadingItem(("problem", passage.text), ((f"⚠ could not be read: {text}", "error"),))
         elif passage.text and (passage.kind == "thinking" or is_quiet(passage)):
             if passage.kind == "thinking" or self.context or key == self.target:
-                yield self._folded(passage, key, OPENED if most is None else most)
+                yield self._folded_item(passage, key, OPENED if most is None else most)
         elif passage.text:
-            yield self._words(passage, key, PROSE if most is None else most)
+            yield self._words_item(passage, key, PROSE if most is None else most)
 
-    def aim(self, store: Store, spot: Spot, calls: list[Call], told: Iterable[tuple[int, Passage]]) -> Key:
+    def aim(self, store: Store, spot: StartSpot, calls: list[Call], told: Iterable[tuple[int, Passage]]) -> Key:
         """The item in which a match stands; it will be open."""
         here = [call for call in calls if spot.seq in (call.seq, call.result_seq)]
         if spot.field == "tool_output":
             here = [call for call in here if call.result_seq == spot.seq] or here
         if here and spot.field in ("tool_input", "tool_output"):
-            self.target = self._best_call(store, here, spot)
+            self.target = self._find_call_key(store, here, spot)
         else:
-            self.target = self._best_words(told, spot)
+            self.target = self._find_words_key(told, spot)
         self.opened.add(self.target)
         return self.target
 
     # words ----------------------------------------------------------------------------------------------------------
-    def _words(self, passage: Passage, key: Key, most: int) -> Words:
+    def _words_item(self, passage: Passage, key: Key, most: int) -> WordsItem:
         marks = self._marks_of(key)
         said = excerpt(self._archive.text(passage.text), most, marks)
         if passage.kind == "prompt":
-            return Words(key, said, "❯ ", "bold", "head", marks=marks)
+            return WordsItem(key, said, "❯ ", "bold", "head", marks=marks)
         if passage.kind == "answer":
-            return Words(key, said, marks=marks)
+            return WordsItem(key, said, marks=marks)
         style = "error" if passage.kind == "notice" else "dim"
-        return Words(key, said, style=style, label=_LABELS.get(passage.kind, passage.kind), marks=marks)
+        return WordsItem(key, said, style=style, label=_LABELS.get(passage.kind, passage.kind), marks=marks)
 
-    def _folded(self, passage: Passage, key: Key, most: int) -> Folded:
+    def _folded_item(self, passage: Passage, key: Key, most: int) -> FoldedItem:
         text = self._archive.text(passage.text).strip("\n")
-        label = f"{_LABELS.get(passage.kind, passage.kind)} · {counted(text.count(chr(10)) + 1, 'line')}"
+        label = f"{_LABELS.get(passage.kind, passage.kind)} · {plural(text.count(chr(10)) + 1, 'line')}"
         marks = self._marks_of(key)
-        parts = (Part(excerpt(text, most, marks), "  ┆ "),) if key in self.opened else None
-        return Folded(key, ((label, "dim"),), parts, marks=marks)
+        parts = (FoldedPart(excerpt(text, most, marks), "  ┆ "),) if key in self.opened else None
+        return FoldedItem(key, ((label, "dim"),), parts, marks=marks)
 
-    def _best_words(self, told: Iterable[tuple[int, Passage]], spot: Spot) -> Key:
+    def _find_words_key(self, told: Iterable[tuple[int, Passage]], spot: StartSpot) -> Key:
         found: list[Key] = []
         for number, passage in told:
             if passage.row is not None and passage.text and passage.kind not in ("call", "result"):
                 key: Key = ("said", spot.seq, number)
-                if _holds(self._archive.text(passage.text), spot.marks):
+                if _has_mark(self._archive.text(passage.text), spot.marks):
                     return key
                 found.append(key)
         return found[0] if found else ("said", spot.seq, 0)
 
     # calls ----------------------------------------------------------------------------------------------------------
-    def _call(self, store: Store, passage: Passage, most: int) -> Iterator[Item]:
+    def _call(self, store: Store, passage: Passage, most: int) -> Iterator[FeedItem]:
         call = passage.call
         seq, idx = (call.seq, call.idx) if call else (passage.row.seq if passage.row else -1, -1)
         is_parallel = passage.batch > 1
         if is_parallel and call is not None and call.batch == 0:
-            yield Heading(("batch", seq, idx), ((f"⇉ {passage.batch} calls in parallel", "dim"),))
+            yield HeadingItem(("batch", seq, idx), ((f"⇉ {passage.batch} calls in parallel", "dim"),))
         key: Key = ("call", seq, idx)
         marks, margin = self._marks_of(key), "  " if is_parallel else ""
-        parts = tuple(self._parts(store, passage, most, marks)) if key in self.opened else None
-        yield Folded(key, (*self._how(passage),), parts, margin, marks)
+        parts = tuple(self._call_parts(store, passage, most, marks)) if key in self.opened else None
+        yield FoldedItem(key, (*self._call_spans(passage),), parts, margin, marks)
         for one in self._children.get((seq, idx), ()):
-            yield link(self._archive, one, _CHILDREN.get(one.relation, one.relation), margin + "  ")
+            yield relative_link(self._archive, one, _CHILDREN.get(one.relation, one.relation), margin + "  ")
 
-    def _how(self, passage: Passage) -> Iterator[Span]:
+    def _call_spans(self, passage: Passage) -> Iterator[Span]:
         """How a call went, on one line."""
         call, start, line = passage.call, passage.start, self._archive.line
         sign, style = _SIGNS[call.status if call else "open"]
         name = start.name if start else (call.name if call else "") or "result without a call"
         yield f"{sign} ", style
         yield line(name, 60), "bold"
-        if went := _went(call):
+        if went := _failure_text(call):
             yield f"  {went}", "error"
         if call is not None and call.duration_ms is not None:
             yield f"  {duration(call.duration_ms)}", "dim"
         if start is not None and (about := start.command or start.path or start.prompt or input_text(start)):
             yield f"  {line(about, _WIDEST)}", ""
 
-    def _parts(self, store: Store, passage: Passage, most: int, marks: tuple[str, ...]) -> Iterator[Part]:
+    def _call_parts(self, store: Store, passage: Passage, most: int, marks: tuple[str, ...]) -> Iterator[FoldedPart]:
         """What went into a tool and what came out."""
         start, call, text = passage.start, passage.call, self._archive.text
         if start is not None:
             diff = diff_of(start)
             given = "\n".join(diff) if diff else input_text(start)
             if given:
-                yield Part(excerpt(text(given), most, marks), "    " if diff else "  > ", is_diff=bool(diff))
+                yield FoldedPart(excerpt(text(given), most, marks), "    " if diff else "  > ", is_diff=bool(diff))
         output = passage.text if passage.kind == "result" else self._output(store, call)
         if output:
             failed = call is not None and call.status == "error"
-            yield Part(excerpt(text(output), most, marks), "  │ ", "error" if failed else "dim")
+            yield FoldedPart(excerpt(text(output), most, marks), "  │ ", "error" if failed else "dim")
 
     def _output(self, store: Store, call: Call | None) -> str:
         if call is None or not has_words(self._session):
@@ -165,53 +167,53 @@ class Items:
         block = Records(store, self._archive.sources, self._session, until=0).result(call)
         return block.text if block is not None else ""
 
-    def _best_call(self, store: Store, here: list[Call], spot: Spot) -> Key:
+    def _find_call_key(self, store: Store, here: list[Call], spot: StartSpot) -> Key:
         if len(here) > 1 and spot.field == "tool_output":
-            here = [one for one in here if _holds(self._archive.text(self._output(store, one)), spot.marks)] or here
+            here = [one for one in here if _has_mark(self._archive.text(self._output(store, one)), spot.marks)] or here
         return "call", here[0].seq, here[0].idx
 
     def _marks_of(self, key: Key) -> tuple[str, ...]:
         return self._marks if key == self.target else ()
 
 
-def head_of(archive: Archive, session: Session, text: SessionText, relatives: Lineage) -> Iterator[Item]:
+def head_of(archive: ScreenArchive, session: Session, text: SessionText, relatives: Lineage) -> Iterator[FeedItem]:
     """What stands above the first turn: facts about the session, and the ways to its relatives."""
     facts = (
         f"{session.native_id}",
         " · ".join(filter(None, (session.agent, session.client, session.model))),
         " ".join(filter(None, (text.workspace, text.branch and f"({text.branch})"))),
         " to ".join(minute(at) for at in (session.started, session.ended) if at is not None),
-        f"{counted(session.n_turns, 'turn')}, {counted(session.n_calls, 'call')}, {counted(session.n_errors, 'error')}",
+        f"{plural(session.n_turns, 'turn')}, {plural(session.n_calls, 'call')}, {plural(session.n_errors, 'error')}",
     )
     for number, fact in enumerate(filter(None, facts)):
-        yield Heading(("fact", number), ((archive.line(fact, _WIDEST), "dim"),))
+        yield HeadingItem(("fact", number), ((archive.line(fact, _WIDEST), "dim"),))
     if session.state != "current":
-        yield Heading(("fact", -1), (("an older edition: its file was rewritten since", "warn"),))
+        yield HeadingItem(("fact", -1), (("an older edition: its file was rewritten since", "warn"),))
     if not has_words(session):
-        yield Heading(("fact", -2), (("only the structure of this session was kept: there are no words", "warn"),))
+        yield HeadingItem(("fact", -2), (("only the structure of this session was kept: there are no words", "warn"),))
     for one in (*relatives.ancestors, *relatives.forks, *relatives.others):
         elder = one in relatives.ancestors
-        yield link(archive, one, _RELATIONS.get((one.relation, elder), one.relation.replace("_", " ")))
+        yield relative_link(archive, one, _RELATIONS.get((one.relation, elder), one.relation.replace("_", " ")))
     for one in relatives.children:
         if one.call is None:
-            yield link(archive, one, _CHILDREN.get(one.relation, one.relation))
+            yield relative_link(archive, one, _CHILDREN.get(one.relation, one.relation))
 
 
-def link(archive: Archive, one: Relative, label: str, margin: str = "") -> Link:
+def relative_link(archive: ScreenArchive, one: Relative, label: str, margin: str = "") -> LinkItem:
     """The way to a relative."""
     name = one.native_id.rpartition("/")[2] or one.native_id
     number = one.session.id if one.session else None
-    return Link(("link", one.native_id, one.relation), f"{label} {archive.line(name, 60)}", number, margin)
+    return LinkItem(("link", one.native_id, one.relation), f"{label} {archive.line(name, 60)}", number, margin)
 
 
-def turn_heading(turn: Turn) -> Heading:
+def turn_heading(turn: Turn) -> HeadingItem:
     """The head of a turn."""
     parts = [f"Turn {turn.idx + 1}", minute(turn.started), duration(turn_ms(turn) or None)]
-    parts += [counted(turn.n_calls, "call")] * bool(turn.n_calls) + ["inherited"] * bool(turn.inherited)
+    parts += [plural(turn.n_calls, "call")] * bool(turn.n_calls) + ["inherited"] * bool(turn.inherited)
     spans: list[Span] = [(f"── {' · '.join(filter(None, parts))}", "head")]
     if turn.n_errors:
-        spans.append((f" · {counted(turn.n_errors, 'error')}", "error"))
-    return Heading(("turn", turn.idx), (*spans, (" ──", "head")), turn.idx, blank=True)
+        spans.append((f" · {plural(turn.n_errors, 'error')}", "error"))
+    return HeadingItem(("turn", turn.idx), (*spans, (" ──", "head")), turn.idx, blank=True)
 
 
 def minute(at: int | None) -> str:
@@ -219,7 +221,7 @@ def minute(at: int | None) -> str:
     return iso(at)[:16].replace("T", " ")
 
 
-def _went(call: Call | None) -> str:
+def _failure_text(call: Call | None) -> str:
     """Why a call failed, in a word."""
     if call is None or call.status not in ("error", "orphan"):
         return ""
@@ -228,6 +230,6 @@ def _went(call: Call | None) -> str:
     return "" if call.error_class in ("", "other", "exit_status") else call.error_class.replace("_", " ")
 
 
-def _holds(text: str, marks: tuple[str, ...]) -> bool:
+def _has_mark(text: str, marks: tuple[str, ...]) -> bool:
     lower = text.lower()
     return any(mark.lower() in lower for mark in marks)

@@ -34,7 +34,7 @@ _SELECTED_MATCH = Style(reverse=True, bold=True, underline=True)
 _LONGEST = 20_000  # characters of one line that are drawn: beyond is data
 
 
-def plain(text: str, style: str = "") -> Line:
+def plain_line(text: str, style: str = "") -> Line:
     """A line in one style."""
     return ((text, style),)
 
@@ -50,7 +50,7 @@ def cut(line: Line, width: int) -> Line:
         return line
     kept, left = list[Span](), width - 1
     for text, style in line:
-        end = _fitting(text, 0, left)
+        end = _fitting_end(text, 0, left)
         kept.append((text[:end], style))
         left -= cell_len(text[:end])
         if end < len(text):
@@ -58,21 +58,21 @@ def cut(line: Line, width: int) -> Line:
     return (*kept, ("…", "dim")) if width > 0 else ()
 
 
-def padded(text: str, width: int, right: bool = False) -> str:
+def pad_line(text: str, width: int, right: bool = False) -> str:
     """The text in exactly so many cells."""
-    fitting = "".join(part for part, _ in cut(plain(text), width))
+    fitting = "".join(part for part, _ in cut(plain_line(text), width))
     gap = " " * (width - cell_len(fitting))
     return gap + fitting if right else fitting + gap
 
 
-def broken(text: str, width: int) -> Iterator[str]:
+def break_lines(text: str, width: int) -> Iterator[str]:
     """One line of text as lines of at most `width` cells, between words where that can be."""
     text = text.expandtabs(4)
     if len(text) > _LONGEST:
         text = f"{text[:_LONGEST]}… ({len(text) - _LONGEST:,} more characters)"
     start = 0
     while True:
-        end = _fitting(text, start, max(width, 2))
+        end = _fitting_end(text, start, max(width, 2))
         if end >= len(text):
             yield text[start:]
             return
@@ -88,14 +88,14 @@ def broken(text: str, width: int) -> Iterator[str]:
 def block(text: str, width: int, margin: str = "", style: str = "", beside: str = "") -> list[Line]:
     """A text as lines, each with a margin before it, which may have a style of its own."""
     room = width - cell_len(margin)
-    return [((margin, beside or style), (part, style)) for line in text.split("\n") for part in broken(line, room)]
+    return [((margin, beside or style), (part, style)) for line in text.split("\n") for part in break_lines(line, room)]
 
 
-def marked(line: Line, words: Iterable[str]) -> Line:
+def mark_spans(line: Line, words: Iterable[str]) -> Line:
     """The line with these words standing out, in any case."""
     spans = list(line)
     for word in filter(None, words):
-        spans = [piece for span in spans for piece in _marked(span, word.lower())]
+        spans = [piece for span in spans for piece in _mark_word(span, word.lower())]
     return tuple(spans)
 
 
@@ -106,7 +106,7 @@ def segments(line: Line, selected: bool = False) -> list[Segment]:
     return [Segment(text, STYLES[style]) for text, style in line]
 
 
-def _marked(span: Span, word: str) -> Iterator[Span]:
+def _mark_word(span: Span, word: str) -> Iterator[Span]:
     text, style = span
     lower = text.lower()
     if style == "match" or len(lower) != len(text):  # a few letters change their length with their case
@@ -122,7 +122,7 @@ def _marked(span: Span, word: str) -> Iterator[Span]:
         yield text[start:], style
 
 
-def _fitting(text: str, start: int, width: int) -> int:
+def _fitting_end(text: str, start: int, width: int) -> int:
     """Where the part that begins at `start` and fits into `width` cells ends; at least one character when there is room."""
     ahead = text[start : start + width + 1]
     if ahead.isascii():

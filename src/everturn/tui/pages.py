@@ -16,8 +16,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from everturn.errors import EverturnError
-from everturn.tui.archive import Archive
-from everturn.tui.feed import Feed, Item, Window
+from everturn.tui.archive import ScreenArchive
+from everturn.tui.feed import Feed, FeedItem, Window
 from everturn.tui.lines import SELECTED, STYLES, Line, segments
 
 _WHEEL = 3  # lines
@@ -31,7 +31,7 @@ class _Anchor(NamedTuple):
     row: int
 
 
-class Pages(Widget, can_focus=True):
+class FeedWidget(Widget, can_focus=True):
     """Shows a feed. Posts `Moved` when the cursor has moved or the pages have changed, `Chosen` for enter or a double click."""
 
     DEFAULT_CSS = "Pages { height: 1fr; }"
@@ -49,7 +49,7 @@ class Pages(Widget, can_focus=True):
     class Chosen(Message):
         """An item was picked."""
 
-        def __init__(self, item: Item) -> None:
+        def __init__(self, item: FeedItem) -> None:
             super().__init__()
             self.item = item
 
@@ -60,13 +60,13 @@ class Pages(Widget, can_focus=True):
             super().__init__()
             self.why = why
 
-    def __init__(self, archive: Archive, by_item: bool = False, empty: str = "") -> None:
+    def __init__(self, archive: ScreenArchive, by_item: bool = False, empty: str = "") -> None:
         super().__init__()
         self._archive, self._by_item, self.empty = archive, by_item, empty
         self.feed: Feed | None = None
         self.window = Window()
         self.cursor = self.top = 0
-        self._items: list[Item] = []
+        self._items: list[FeedItem] = []
         self._drawn: list[tuple[Line, int]] = []  # each line with the number of its item
         self._starts: list[int] = []  # the first line of each item
         self._loading = False
@@ -81,7 +81,7 @@ class Pages(Widget, can_focus=True):
         if key is not None and self.go_to(key):
             self.cursor = self._first_match(self.cursor)
             self.top = max(0, self.cursor - self.size.height // 3)
-        self._settle()
+        self._clamp_cursor()
         await self._fill()
 
     async def again(self) -> None:
@@ -95,19 +95,19 @@ class Pages(Widget, can_focus=True):
             self.window.pages = pages
             self._draw(anchor)
 
-    def exchange(self, item: Item) -> None:
+    def exchange(self, item: FeedItem) -> None:
         """Draw an item anew that has changed."""
         anchor = self._anchor()
         self.window.replace(item)
         self._draw(anchor)
 
     @property
-    def current(self) -> Item | None:
+    def current(self) -> FeedItem | None:
         """The item under the cursor."""
         return self._items[self._drawn[self.cursor][1]] if self._drawn else None
 
     @property
-    def items(self) -> list[Item]:
+    def items(self) -> list[FeedItem]:
         """All that is held."""
         return self._items
 
@@ -120,23 +120,23 @@ class Pages(Widget, can_focus=True):
         """Put the cursor on a line of an item, if it is held."""
         found = next((n for n, item in enumerate(self._items) if item.key == key), None)
         if found is not None:
-            self._place(self._starts[found] + line)
+            self._move_cursor(self._starts[found] + line)
         return found is not None
 
     # moving ---------------------------------------------------------------------------------------------------------
     def action_move(self, by: int) -> None:
         """Go on by so many lines, or items in a list."""
         if not self._by_item or not self._drawn:
-            self._place(self.cursor + by)
+            self._move_cursor(self.cursor + by)
             return
         wanted = self._drawn[self.cursor][1] + by
-        self._place(self._starts[max(0, min(wanted, len(self._starts) - 1))])
+        self._move_cursor(self._starts[max(0, min(wanted, len(self._starts) - 1))])
 
     def action_turn_page(self, by: int) -> None:
         """Go on by a screen."""
         step = max(1, self.size.height - 2) * by
         self.top = max(0, min(self.top + step, self._end() - self.size.height + 1))
-        self._place(self.cursor + step)
+        self._move_cursor(self.cursor + step)
 
     def action_choose(self) -> None:
         """Pick what is under the cursor."""
@@ -145,15 +145,15 @@ class Pages(Widget, can_focus=True):
 
     def to_start(self) -> None:
         """The first line that is held."""
-        self._place(0)
+        self._move_cursor(0)
 
     def to_end(self) -> None:
         """The last line that is held."""
-        self._place(self._end())
+        self._move_cursor(self._end())
 
     def on_click(self, event: events.Click) -> None:
         """Go there; a second click picks it."""
-        self._place(self.top + event.y)
+        self._move_cursor(self.top + event.y)
         if event.chain > 1:
             self.action_choose()
 
@@ -170,14 +170,14 @@ class Pages(Widget, can_focus=True):
         """One row of the screen."""
         number, width = self.top + y, self.size.width
         if not self._drawn and y == 0 and self.feed is not None:
-            return _strip(((f" {self.empty}", "dim"),), width)
+            return _draw_strip(((f" {self.empty}", "dim"),), width)
         if number >= len(self._drawn):
             return Strip.blank(width, STYLES[""])
         line, item = self._drawn[number]
         is_current = item == self._drawn[self.cursor][1]
         selected = is_current and self._by_item and self.has_focus
         mark = "▌" if number == self.cursor or (is_current and self._by_item) else "▏" if is_current else " "
-        return _strip(((mark, "head" if mark == "▌" else "dim"), *line), width, selected)
+        return _draw_strip(((mark, "head" if mark == "▌" else "dim"), *line), width, selected)
 
     def on_resize(self, event: events.Resize) -> None:
         """Draw for the new width; look at the same as before."""
@@ -193,7 +193,7 @@ class Pages(Widget, can_focus=True):
             self._drawn += [(line, number) for line in item.lines(width)]
         if anchor is not None:
             self._restore(anchor)
-        self._settle()
+        self._clamp_cursor()
 
     def _anchor(self) -> _Anchor | None:
         if not self._drawn:
@@ -209,17 +209,17 @@ class Pages(Widget, can_focus=True):
                 self.top = self.cursor - anchor.row
                 return
 
-    def _place(self, line: int) -> None:
+    def _move_cursor(self, line: int) -> None:
         self.cursor = line
-        self._settle()
+        self._clamp_cursor()
         self._fill_later()
 
     def _scroll(self, by: int) -> None:
         height = self.size.height
         self.top = max(0, min(self.top + by, max(0, len(self._drawn) - height)))
-        self._place(max(self.top, min(self.cursor, self.top + height - 1)))
+        self._move_cursor(max(self.top, min(self.cursor, self.top + height - 1)))
 
-    def _settle(self) -> None:
+    def _clamp_cursor(self) -> None:
         """Cursor and view within what there is, the cursor in view, and a list's cursor on the first line of its item."""
         self.cursor = max(0, min(self.cursor, self._end()))
         height = max(1, self.size.height)
@@ -248,7 +248,7 @@ class Pages(Widget, can_focus=True):
 
     # more pages -----------------------------------------------------------------------------------------------------
     def _fill_later(self) -> None:
-        if self.feed is not None and not self._loading and self._wanted() is not None:
+        if self.feed is not None and not self._loading and self._next_page() is not None:
             self.run_worker(self._fill(), group="pages")
 
     async def _fill(self) -> None:
@@ -257,16 +257,16 @@ class Pages(Widget, can_focus=True):
             return
         self._loading = True
         try:
-            await self._read_on()
+            await self._read_pages()
         except EverturnError as error:
             self.post_message(self.Failed(str(error)))
         finally:
             self._loading = False
 
-    async def _read_on(self) -> None:
-        while (number := self._wanted()) is not None and (feed := self.feed) is not None:
+    async def _read_pages(self) -> None:
+        while (number := self._next_page()) is not None and (feed := self.feed) is not None:
             page = await self._archive.ask(lambda store, n=number: feed.page(store, n))  # type: ignore[misc]
-            if feed is self.feed and number == self._wanted():
+            if feed is self.feed and number == self._next_page():
                 anchor = self._anchor()
                 self.window.add(page)
                 self._draw(anchor)
@@ -283,7 +283,7 @@ class Pages(Widget, can_focus=True):
             self.window.trim(ends, self.top - 3 * height, self.top + 4 * height)
             self._draw(anchor)
 
-    def _wanted(self) -> int | None:
+    def _next_page(self) -> int | None:
         """The page to read next."""
         height = max(1, self.size.height)
         if len(self._drawn) - self.top < 2 * height and self.window.after is not None:
@@ -291,6 +291,6 @@ class Pages(Widget, can_focus=True):
         return self.window.before if self.top < height else None
 
 
-def _strip(line: Line, width: int, selected: bool = False) -> Strip:
+def _draw_strip(line: Line, width: int, selected: bool = False) -> Strip:
     drawn = Strip(segments(line[:1]) + segments(line[1:], selected))
     return drawn.adjust_cell_length(width, SELECTED if selected else STYLES[""])

@@ -8,19 +8,19 @@ from msgspec import Struct
 from textual.binding import Binding
 
 from everturn.store import Store
-from everturn.tui.archive import Archive
-from everturn.tui.deeds import Deeds
-from everturn.tui.feed import Item, Page
-from everturn.tui.frame import Frame, keys_of
-from everturn.tui.lines import Line, broken, plain
-from everturn.tui.pages import Pages
-from everturn.tui.told import Folded, Words
+from everturn.tui.archive import ScreenArchive
+from everturn.tui.deeds import SessionActions
+from everturn.tui.feed import FeedItem, FeedPage
+from everturn.tui.frame import BrowserScreen, keys_of
+from everturn.tui.lines import Line, break_lines, plain_line
+from everturn.tui.pages import FeedWidget
+from everturn.tui.told import FoldedItem, WordsItem
 
 _LINES = 500  # of a page
 _KEYS = 18  # columns for the keys in the help
 
 
-class Row(Struct, frozen=True):
+class TextRow(Struct, frozen=True):
     """A line of a text, broken to the width."""
 
     key: int
@@ -31,11 +31,14 @@ class Row(Struct, frozen=True):
     def lines(self, width: int) -> list[Line]:
         """As many as it takes."""
         indent = self.indent if width >= 3 * self.indent else 0
-        first, *more = broken(self.text[indent:], width - indent)
-        return [plain(self.text[:indent] + first, self.style), *(plain(" " * indent + one, self.style) for one in more)]
+        first, *more = break_lines(self.text[indent:], width - indent)
+        return [
+            plain_line(self.text[:indent] + first, self.style),
+            *(plain_line(" " * indent + one, self.style) for one in more),
+        ]
 
 
-class Text:
+class TextFeed:
     """Pages of a text that is at hand."""
 
     def __init__(self, text: str, indent: int = 0) -> None:
@@ -46,15 +49,17 @@ class Text:
         """The number of the last page."""
         return (len(self._lines) - 1) // _LINES
 
-    def page(self, store: Store, number: int) -> Page:
+    def page(self, store: Store, number: int) -> FeedPage:
         """Some lines; nothing is asked of the archive."""
         first = number * _LINES
         lines = self._lines[first : first + _LINES]
-        items: list[Item] = [Row(first + n, line, _style(line), self._indent) for n, line in enumerate(lines)]
-        return Page(number, items, number >= self.last_page)
+        items: list[FeedItem] = [
+            TextRow(first + n, line, _line_style(line), self._indent) for n, line in enumerate(lines)
+        ]
+        return FeedPage(number, items, number >= self.last_page)
 
 
-class Reading(Deeds):
+class TextScreen(SessionActions):
     """A text."""
 
     BINDINGS = [
@@ -63,11 +68,11 @@ class Reading(Deeds):
     ]
 
     def __init__(
-        self, archive: Archive, title: str, text: str, save_as: str = "", entered: str = "", indent: int = 0
+        self, archive: ScreenArchive, title: str, text: str, save_as: str = "", entered: str = "", indent: int = 0
     ) -> None:
         super().__init__(archive)
         self._title, self._text, self._save_as, self._entered = title, text, save_as, entered
-        self._feed = Text(text, indent)
+        self._feed = TextFeed(text, indent)
 
     def title_line(self) -> Line:
         """What it is."""
@@ -82,7 +87,7 @@ class Reading(Deeds):
         super().on_mount()
         self.do(self.pages.show(self._feed))
 
-    def on_pages_chosen(self, event: Pages.Chosen) -> None:
+    def on_pages_chosen(self, event: FeedWidget.Chosen) -> None:
         """Enter means something on some of these screens."""
         if self._entered:
             self.browser.leave_with(self._entered)
@@ -106,30 +111,30 @@ class Reading(Deeds):
         self.ask("write to", self._save_as, write)
 
 
-def resume_screen(archive: Archive, command: str, ours: str) -> Reading:
+def resume_screen(archive: ScreenArchive, command: str, ours: str) -> TextScreen:
     """How to go on with a session: in its agent, where that has a command for it, and with everturn."""
     told = [f"To go on with this session in its agent:\n\n{command}"] if command else []
     where = "In a chat, or with --in in another agent:" if command else "To go on with this session:"
     told += [f"{where}\n\n{ours}"] if ours else []
     text = "\n\n".join([*told, "Enter leaves and prints the first command; esc goes back."])
-    return Reading(archive, "resume", text, entered=command or ours)
+    return TextScreen(archive, "resume", text, entered=command or ours)
 
 
-def whole_screen(archive: Archive, item: Folded | Words) -> Reading:
+def whole_screen(archive: ScreenArchive, item: FoldedItem | WordsItem) -> TextScreen:
     """The whole of something that is cut where it stands."""
-    return Reading(archive, "whole", "\n".join(_whole(item)), save_as="part.txt")
+    return TextScreen(archive, "whole", "\n".join(_item_texts(item)), save_as="part.txt")
 
 
-def help_screen(archive: Archive, of: Frame) -> Reading:
+def help_screen(archive: ScreenArchive, of: BrowserScreen) -> TextScreen:
     """Every key of a screen."""
-    told = [*of.all_keys(), *(one for one in Pages.BINDINGS if isinstance(one, Binding))]
+    told = [*of.all_keys(), *(one for one in FeedWidget.BINDINGS if isinstance(one, Binding))]
     rows = {one.action: one for one in reversed(told)}
     lines = [f"{keys_of(one):<{_KEYS}} {one.tooltip or one.description}" for one in reversed(rows.values())]
-    return Reading(archive, "help", "\n".join((of.HELP.strip(), "", *lines) if of.HELP else lines), indent=_KEYS + 1)
+    return TextScreen(archive, "help", "\n".join((of.HELP.strip(), "", *lines) if of.HELP else lines), indent=_KEYS + 1)
 
 
-def _whole(item: Folded | Words) -> Iterator[str]:
-    if isinstance(item, Words):
+def _item_texts(item: FoldedItem | WordsItem) -> Iterator[str]:
+    if isinstance(item, WordsItem):
         yield item.said.text
         return
     yield "".join(text for text, _ in item.text)
@@ -138,5 +143,5 @@ def _whole(item: Folded | Words) -> Iterator[str]:
         yield part.said.text
 
 
-def _style(line: str) -> str:
+def _line_style(line: str) -> str:
     return "head" if line.startswith("#") else ""

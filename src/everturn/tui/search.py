@@ -9,13 +9,13 @@ from textual.widgets import Input
 
 from everturn.errors import EverturnError
 from everturn.store import Store
-from everturn.tui.archive import Archive
-from everturn.tui.deeds import Deeds
-from everturn.tui.feed import Page
-from everturn.tui.finding import Hit, Hits
-from everturn.tui.frame import Typing
+from everturn.tui.archive import ScreenArchive
+from everturn.tui.deeds import SessionActions
+from everturn.tui.feed import FeedPage
+from everturn.tui.finding import HitFeed, HitItem
+from everturn.tui.frame import InputLine
 from everturn.tui.lines import Line
-from everturn.tui.pages import Pages
+from everturn.tui.pages import FeedWidget
 
 WAIT = 0.25  # seconds after the last key before the archive is asked
 _HELP = """
@@ -24,7 +24,7 @@ Filters among them: agent: session: workspace: branch: role: tool: path: field: 
 """
 
 
-class SearchScreen(Deeds):
+class SearchScreen(SessionActions):
     """Words, and what they find."""
 
     by_item = True
@@ -35,16 +35,16 @@ class SearchScreen(Deeds):
         Binding("enter", "open", "go there", tooltip="read the session from this match on"),
         Binding("backspace,escape", "back", "back", tooltip="to where you came from"),
         Binding("slash", "type", "words", tooltip="type other words"),
-        *Deeds.DEEDS,
+        *SessionActions.DEEDS,
         Binding("down", "into_list", "into the list", show=False),
     ]
 
-    def __init__(self, archive: Archive, typed: str = "") -> None:
+    def __init__(self, archive: ScreenArchive, typed: str = "") -> None:
         super().__init__(archive)
-        self.typing = Typing('search: words "a phrase" -not agent: tool: path: since: error:yes', typed)
+        self.typing = InputLine('search: words "a phrase" -not agent: tool: path: since: error:yes', typed)
         self._timer: Timer | None = None
         self._serial = 0
-        self._found: Hits | None = None
+        self._found: HitFeed | None = None
         self._given = typed.strip()
 
     def above(self) -> ComposeResult:
@@ -59,7 +59,7 @@ class SearchScreen(Deeds):
     def chosen_session(self) -> int | None:
         """That of the match under the cursor."""
         item = self.pages.current
-        return item.session if isinstance(item, Hit) else None
+        return item.session if isinstance(item, HitItem) else None
 
     # searching ------------------------------------------------------------------------------------------------------
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -75,7 +75,7 @@ class SearchScreen(Deeds):
         asked = self.typing.value.strip()
         if len(asked) < 2 or asked == self._given:  # a place to look in, and no words yet
             return
-        hits = _Latest(self, Hits(self.archive, asked), serial)
+        hits = _LatestHits(self, HitFeed(self.archive, asked), serial)
         try:
             await self.pages.show(hits)
         except EverturnError as error:
@@ -92,9 +92,9 @@ class SearchScreen(Deeds):
         return serial == self._serial
 
     # keys -----------------------------------------------------------------------------------------------------------
-    def on_pages_chosen(self, event: Pages.Chosen) -> None:
+    def on_pages_chosen(self, event: FeedWidget.Chosen) -> None:
         """Go to where it stands."""
-        if isinstance(event.item, Hit):
+        if isinstance(event.item, HitItem):
             self.browser.open_session(event.item.session, event.item.spot)
 
     def action_open(self) -> None:
@@ -110,14 +110,14 @@ class SearchScreen(Deeds):
         self.set_focus(self.pages)
 
 
-class _Latest:
+class _LatestHits:
     """A request that is not even begun when it has been overtaken."""
 
-    def __init__(self, screen: SearchScreen, hits: Hits, serial: int) -> None:
+    def __init__(self, screen: SearchScreen, hits: HitFeed, serial: int) -> None:
         self._screen, self.hits, self._serial = screen, hits, serial
 
-    def page(self, store: Store, number: int) -> Page:
+    def page(self, store: Store, number: int) -> FeedPage:
         """A page of the hits; of an overtaken request nothing."""
         if number == 0 and not self._screen.is_latest(self._serial):
-            return Page(0, [], last=True)
+            return FeedPage(0, [], last=True)
         return self.hits.page(store, number)

@@ -8,18 +8,18 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from everturn.errors import EverturnError
-from everturn.tui.archive import Archive
-from everturn.tui.deeds import Deeds
-from everturn.tui.feed import Item
-from everturn.tui.frame import Typing
+from everturn.tui.archive import ScreenArchive
+from everturn.tui.deeds import SessionActions
+from everturn.tui.feed import FeedItem
+from everturn.tui.frame import InputLine
 from everturn.tui.lines import Line
-from everturn.tui.listing import Listed, Sessions, filter_of
-from everturn.tui.pages import Pages
+from everturn.tui.listing import SessionFeed, SessionItem, filter_of
+from everturn.tui.pages import FeedWidget
 
 WAIT = 0.15  # seconds after the last key before the archive is asked
 
 
-class SessionsScreen(Deeds):
+class SessionsScreen(SessionActions):
     """The list."""
 
     by_item = True
@@ -32,15 +32,15 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
         Binding("enter", "open", "open", tooltip="read the session"),
         Binding("f", "filter", "filter", tooltip="type into the filter; enter goes back to the list, esc clears it"),
         Binding("slash", "search", "search", tooltip="look for words inside all sessions"),
-        *Deeds.DEEDS,
+        *SessionActions.DEEDS,
         Binding("a", "everything", "also subagents and older editions", show=False),
         Binding("ctrl+r,f5", "reload", "read the list again", show=False),
         Binding("down", "into_list", "into the list", show=False),
     ]
 
-    def __init__(self, archive: Archive, typed: str = "") -> None:
+    def __init__(self, archive: ScreenArchive, typed: str = "") -> None:
         super().__init__(archive)
-        self.typing = Typing("filter: words, agent: workspace: branch: since:", typed)
+        self.typing = InputLine("filter: words, agent: workspace: branch: since:", typed)
         self.everything = False
         self.total: int | None = None
         self._timer: Timer | None = None
@@ -55,7 +55,7 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
         sort = "sessions of every kind" if self.everything else "sessions"
         count = f"{self.total:,} " if self.total is not None else ""
         item = self.pages.current
-        short = item.short if isinstance(item, Listed) else ""
+        short = item.short if isinstance(item, SessionItem) else ""
         return ((" everturn", "head"), (f"  {count}{sort}", "bold"), (f"  {short}", "dim"))
 
     def on_mount(self) -> None:
@@ -71,7 +71,7 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
         except EverturnError as error:
             self.say(str(error), "error")
             return
-        await self.pages.show(Sessions(self.archive, wanted))
+        await self.pages.show(SessionFeed(self.archive, wanted))
         total = await self.archive.ask(lambda store: store.count_sessions(wanted))
         if serial == self._serial:
             self.total = total
@@ -80,7 +80,7 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
     def chosen_session(self) -> int | None:
         """The session under the cursor."""
         item = self.pages.current
-        return item.session if isinstance(item, Listed) else None
+        return item.session if isinstance(item, SessionItem) else None
 
     # keys -----------------------------------------------------------------------------------------------------------
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -91,7 +91,7 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
             self._timer.stop()
         self._timer = self.set_timer(WAIT, lambda: self.do(self._load()))
 
-    def on_pages_chosen(self, event: Pages.Chosen) -> None:
+    def on_pages_chosen(self, event: FeedWidget.Chosen) -> None:
         """Open it."""
         self._open(event.item)
 
@@ -100,8 +100,8 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
         if self.pages.current is not None:
             self._open(self.pages.current)
 
-    def _open(self, item: Item) -> None:
-        if isinstance(item, Listed):
+    def _open(self, item: FeedItem) -> None:
+        if isinstance(item, SessionItem):
             self.browser.open_session(item.session)
 
     def action_filter(self) -> None:

@@ -17,26 +17,26 @@ from everturn.recall.reading import TurnView, has_words
 from everturn.recall.sessions import short_ids
 from everturn.recall.transcript import Passage, passages
 from everturn.store import Store
-from everturn.tui.archive import Archive
-from everturn.tui.feed import Item, Page
-from everturn.tui.items import Items, Spot, head_of, turn_heading
-from everturn.tui.told import Folded, Words
+from everturn.tui.archive import ScreenArchive
+from everturn.tui.feed import FeedItem, FeedPage
+from everturn.tui.items import ItemBuilder, StartSpot, head_of, turn_heading
+from everturn.tui.told import FoldedItem, WordsItem
 
 MESSAGES = 100  # of a page
-_TURNS_AT_HAND = 8
+_CACHED_TURNS = 8
 
 Structure = tuple[Turn, list[Step], list[Call]]
 
 
-class Told:
+class TranscriptFeed:
     """Pages of one session."""
 
-    def __init__(self, archive: Archive, store: Store, session: int, spot: Spot | None = None) -> None:
+    def __init__(self, archive: ScreenArchive, store: Store, session: int, spot: StartSpot | None = None) -> None:
         self._archive, self._spot = archive, spot
         self.session, self.text = store.session(session)
         self.short = archive.line(short_ids([self.session], store)[self.session.id], 40)
         self.relatives = lineage(store, self.session)
-        self.items = Items(archive, self.session, self.relatives, spot.marks if spot else ())
+        self.items = ItemBuilder(archive, self.session, self.relatives, spot.marks if spot else ())
         self._structures: dict[int, Structure] = {}
 
     @property
@@ -44,14 +44,16 @@ class Told:
         """The number of the last page."""
         return max(0, self.session.n_messages - 1) // MESSAGES
 
-    def page(self, store: Store, number: int) -> Page:
+    def page(self, store: Store, number: int) -> FeedPage:
         """Read a page."""
         first = number * MESSAGES
         rows = list(store.messages(self.session.id, first, first + MESSAGES - 1))
-        found: list[Item] = list(head_of(self._archive, self.session, self.text, self.relatives)) if number == 0 else []
+        found: list[FeedItem] = (
+            list(head_of(self._archive, self.session, self.text, self.relatives)) if number == 0 else []
+        )
         for turn, piece in groupby(rows, key=lambda row: row.turn):
-            found += self._turn(store, self._structure(store, turn), list(piece))
-        return Page(number, found, number >= self.last_page)
+            found += self._turn_items(store, self._turn_structure(store, turn), list(piece))
+        return FeedPage(number, found, number >= self.last_page)
 
     def aim(self, store: Store) -> tuple[int, Hashable]:
         """Where the spot is: the page and the item, which will be open."""
@@ -59,57 +61,59 @@ class Told:
         row = next(store.messages(self.session.id, spot.seq, spot.seq), None) if spot else None
         if spot is None or row is None:
             return 0, None
-        structure = self._structure(store, row.turn)
-        key = self.items.aim(store, spot, structure[2], self._numbered(store, structure, [row]))
+        structure = self._turn_structure(store, row.turn)
+        key = self.items.aim(store, spot, structure[2], self._numbered_passages(store, structure, [row]))
         return key[1] // MESSAGES, key
 
     def page_of_turn(self, store: Store, turn: int) -> tuple[int, Hashable]:
         """Where a turn begins."""
-        first = self._structure(store, max(0, min(turn, self.session.n_turns - 1)))[0]
+        first = self._turn_structure(store, max(0, min(turn, self.session.n_turns - 1)))[0]
         return first.first_seq // MESSAGES, ("turn", first.idx)
 
-    def toggled(self, store: Store, item: Folded) -> Folded | Words:
+    def toggled(self, store: Store, item: FoldedItem) -> FoldedItem | WordsItem:
         """The item opened, or closed."""
         self.items.opened ^= {item.key}
-        return self._again(store, item.key) or item
+        return self._read_item(store, item.key) or item
 
-    def whole(self, store: Store, item: Folded | Words) -> Folded | Words:
+    def whole(self, store: Store, item: FoldedItem | WordsItem) -> FoldedItem | WordsItem:
         """The item with all its words."""
         before = set(self.items.opened)
         self.items.opened.add(item.key)
         try:
-            return self._again(store, item.key, 0) or item
+            return self._read_item(store, item.key, 0) or item
         finally:
             self.items.opened = before
 
-    def _again(self, store: Store, key: Hashable, most: int | None = None) -> Folded | Words | None:
+    def _read_item(self, store: Store, key: Hashable, most: int | None = None) -> FoldedItem | WordsItem | None:
         """An item read once more."""
         assert isinstance(key, tuple)
         row = next(store.messages(self.session.id, key[1], key[1]), None)
-        told = self._numbered(store, self._structure(store, row.turn), [row]) if row else ()
+        told = self._numbered_passages(store, self._turn_structure(store, row.turn), [row]) if row else ()
         for number, passage in told:
             for item in self.items.of(store, passage, number, most):
-                if item.key == key and isinstance(item, Folded | Words):
+                if item.key == key and isinstance(item, FoldedItem | WordsItem):
                     return item
         return None
 
-    def _structure(self, store: Store, turn: int) -> Structure:
+    def _turn_structure(self, store: Store, turn: int) -> Structure:
         if turn not in self._structures:
-            if len(self._structures) >= _TURNS_AT_HAND:
+            if len(self._structures) >= _CACHED_TURNS:
                 self._structures.clear()
             found = store.turns(self.session.id, turn, turn)
             one = found[0] if found else Turn(self.session.id, turn)
             self._structures[turn] = one, store.steps(self.session.id, turn), store.calls(self.session.id, turn)
         return self._structures[turn]
 
-    def _turn(self, store: Store, structure: Structure, rows: list[MessageRow]) -> Iterator[Item]:
+    def _turn_items(self, store: Store, structure: Structure, rows: list[MessageRow]) -> Iterator[FeedItem]:
         turn = structure[0]
         if rows[0].seq <= turn.first_seq:
             yield turn_heading(turn)
-        for number, passage in self._numbered(store, structure, rows):
+        for number, passage in self._numbered_passages(store, structure, rows):
             yield from self.items.of(store, passage, number)
 
-    def _numbered(self, store: Store, structure: Structure, rows: list[MessageRow]) -> Iterator[tuple[int, Passage]]:
+    def _numbered_passages(
+        self, store: Store, structure: Structure, rows: list[MessageRow]
+    ) -> Iterator[tuple[int, Passage]]:
         """The passages of some messages of a turn, each with its number within its message."""
         turn, steps, calls = structure
         if not has_words(self.session):

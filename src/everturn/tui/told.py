@@ -12,12 +12,12 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from everturn.derive.diffs import style_of
-from everturn.tui.lines import Line, block, cut, marked
+from everturn.tui.lines import Line, block, cut, mark_spans
 
-_BEFORE = 3  # lines before a match that are shown with it
+_LINES_BEFORE = 3  # lines before a match that are shown with it
 
 
-class Excerpt(NamedTuple):
+class ExcerptItem(NamedTuple):
     """Some lines of a text, and how many there are around them."""
 
     text: str
@@ -35,22 +35,22 @@ class Excerpt(NamedTuple):
         return drawn
 
 
-def excerpt(text: str, most: int, marks: tuple[str, ...] = ()) -> Excerpt:
+def excerpt(text: str, most: int, marks: tuple[str, ...] = ()) -> ExcerptItem:
     """The first lines of a text, or those around the first mark in it; 0 is all of them."""
     text = text.strip("\n")
     if not most:
-        return Excerpt(text)
+        return ExcerptItem(text)
     at, lower = 0, text.lower() if marks else ""
     places = [place for mark in marks if (place := lower.find(mark.lower())) >= 0]
     if places:
-        at = _line_before(text, min(places), _BEFORE)
+        at = _line_before(text, min(places), _LINES_BEFORE)
     end = at
     for _ in range(most):
         end = text.find("\n", end) + 1
         if end == 0:
             break
     stop = end - 1 if end else len(text)
-    return Excerpt(text[at:stop], text.count("\n", 0, at), text.count("\n", stop))
+    return ExcerptItem(text[at:stop], text.count("\n", 0, at), text.count("\n", stop))
 
 
 def _line_before(text: str, place: int, lines: int) -> int:
@@ -62,7 +62,7 @@ def _line_before(text: str, place: int, lines: int) -> int:
     return place + 1
 
 
-class Heading(Struct, frozen=True):
+class HeadingItem(Struct, frozen=True):
     """The head of the session, of a turn, or a mark between words."""
 
     key: Hashable
@@ -75,11 +75,11 @@ class Heading(Struct, frozen=True):
         return [*([()] if self.blank else []), cut(self.text, width)]
 
 
-class Words(Struct, frozen=True):
+class WordsItem(Struct, frozen=True):
     """What somebody said."""
 
     key: Hashable
-    said: Excerpt
+    said: ExcerptItem
     margin: str = "  "
     style: str = ""
     beside: str = ""
@@ -94,13 +94,13 @@ class Words(Struct, frozen=True):
             drawn[0] = ((first, self.beside or self.style), *drawn[0][1:])
         if self.label:
             drawn.insert(0, ((f"[{self.label}]", "dim"),))
-        return [marked(line, self.marks) for line in drawn]
+        return [mark_spans(line, self.marks) for line in drawn]
 
 
-class Part(Struct, frozen=True):
+class FoldedPart(Struct, frozen=True):
     """Something that was folded away: a diff, or words with a margin."""
 
-    said: Excerpt
+    said: ExcerptItem
     margin: str
     beside: str = "dim"
     is_diff: bool = False
@@ -114,15 +114,15 @@ class Part(Struct, frozen=True):
             for text in self.said.text.split("\n")
             for line in block(text, width, self.margin, style_of(text), self.beside)
         ]
-        return [*drawn, *Excerpt("", 0, self.said.beyond).lines(width, self.margin)[1:]]
+        return [*drawn, *ExcerptItem("", 0, self.said.beyond).lines(width, self.margin)[1:]]
 
 
-class Folded(Struct, frozen=True):
+class FoldedItem(Struct, frozen=True):
     """One line, and what is below it once it is opened. `parts` is None while it is closed."""
 
     key: Hashable
     text: Line
-    parts: tuple[Part, ...] | None = None
+    parts: tuple[FoldedPart, ...] | None = None
     margin: str = ""
     marks: tuple[str, ...] = ()
 
@@ -131,13 +131,13 @@ class Folded(Struct, frozen=True):
         sign = "▸ " if self.parts is None else "▾ "
         drawn = [cut(((self.margin + sign, "dim"), *self.text), width)]
         for part in self.parts or ():
-            drawn += [marked(line, self.marks) for line in part.lines(width)]
+            drawn += [mark_spans(line, self.marks) for line in part.lines(width)]
         if self.parts == ():
             drawn.append(((f"{self.margin}    (nothing)", "dim"),))
         return drawn
 
 
-class Link(Struct, frozen=True):
+class LinkItem(Struct, frozen=True):
     """The way to another session; None when it is not in the archive."""
 
     key: Hashable

@@ -13,9 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from typing import TypeVar
 
-from everturn.errors import EverturnError, NothingFound, Usage
+from everturn.errors import EverturnError, NothingFound, UsageError
 from everturn.store import Store, open_store
-from everturn.store.identity import identity
+from everturn.store.identity import archive_identity
 
 T = TypeVar("T")
 
@@ -23,12 +23,12 @@ T = TypeVar("T")
 THREADS = 4
 
 
-class Archive:
+class WebArchive:
     """One archive and the threads that ask it."""
 
     def __init__(self, url: str, opened: Callable[[str], Store] | None = None) -> None:
         self.url = url
-        self._open_it = opened or _opened
+        self._open_it = opened or _open_existing
         self._threads = ThreadPoolExecutor(THREADS, "everturn-web")
         self._own = threading.local()
         self._all: list[Store] = []
@@ -47,7 +47,7 @@ class Archive:
         was_open = getattr(self._own, "store", None) is not None
         try:
             return self._run(job, one_view)
-        except (NothingFound, Usage):
+        except (NothingFound, UsageError):
             raise
         except EverturnError:
             self._close_own()
@@ -67,13 +67,13 @@ class Archive:
             store.close()
 
     def _run(self, job: Callable[[Store], T], one_view: bool) -> T:
-        store = self._store()
+        store = self._own_store()
         with store.reading() if one_view else nullcontext():
             return job(store)
 
-    def _store(self) -> Store:
+    def _own_store(self) -> Store:
         own = self._own
-        now = identity(self.url)
+        now = archive_identity(self.url)
         if getattr(own, "store", None) is not None and now != own.identity:
             self._close_own()  # another file lies in its place, or none
         if getattr(own, "store", None) is None:
@@ -91,5 +91,5 @@ class Archive:
             store.close()
 
 
-def _opened(url: str) -> Store:
+def _open_existing(url: str) -> Store:
     return open_store(url, create=False)

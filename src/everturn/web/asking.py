@@ -1,6 +1,6 @@
 """What a page or an operation is given, and what it gives back. Nothing here knows of the web server.
 
-`Asked` reads parameters strictly: what cannot be meant is a Usage error with a sentence, never a guess. Its `text` and
+`WebRequest` reads parameters strictly: what cannot be meant is a Usage error with a sentence, never a guess. Its `text` and
 `line` are the way of every word of the archive into a page: secrets taken out, nothing invisible or reordering left; the
 templates escape them.
 """
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from everturn.derive.printable import one_line, printable
 from everturn.derive.times import parse_when
-from everturn.errors import NothingFound, Usage
+from everturn.errors import NothingFound, UsageError
 from everturn.model.archive import Session, SessionText
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from everturn.store import Store
     from everturn.web.site import Site
 
-_LONGEST = 2000  # characters of a parameter
+_LONGEST_PARAMETER = 2000  # characters of a parameter
 
 
-class Page(Struct, frozen=True):
+class PageReply(Struct, frozen=True):
     """A page to be drawn: the template, its values, the heading of the window."""
 
     template: str
@@ -42,13 +42,13 @@ class Bytes(Struct, frozen=True):
     data: bytes
 
 
-class Moved(Struct, frozen=True):
+class RedirectReply(Struct, frozen=True):
     """What was asked for is at another address."""
 
     to: str
 
 
-class Asked(Struct):
+class WebRequest(Struct):
     """One request."""
 
     store: Store
@@ -74,8 +74,8 @@ class Asked(Struct):
     def word(self, name: str) -> str:
         """A parameter as it was typed, "" when there is none."""
         value = self.given.get(name, "").strip()
-        if len(value) > _LONGEST:
-            raise Usage(f"{name} is too long; {_LONGEST} characters are the most")
+        if len(value) > _LONGEST_PARAMETER:
+            raise UsageError(f"{name} is too long; {_LONGEST_PARAMETER} characters are the most")
         return value.replace("\0", "")
 
     def number(self, name: str, default: int, least: int = 0, most: int = 1 << 40) -> int:
@@ -84,14 +84,14 @@ class Asked(Struct):
         if not value:
             return default
         if not value.isascii() or not value.isdigit() or len(value) > 15 or not least <= int(value) <= most:
-            raise Usage(f"{name}={value[:40]!r} is not a number from {least} to {most}")
+            raise UsageError(f"{name}={value[:40]!r} is not a number from {least} to {most}")
         return int(value)
 
     def choice(self, name: str, allowed: tuple[str, ...]) -> str:
         """One of some words, or ""."""
         value = self.word(name)
         if value and value not in allowed:
-            raise Usage(f"{name}={value[:40]!r} means nothing here; it is one of {', '.join(allowed)}")
+            raise UsageError(f"{name}={value[:40]!r} means nothing here; it is one of {', '.join(allowed)}")
         return value
 
     def choices(self, name: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ class Asked(Struct):
         values = tuple(value for key, value in self.pairs if key == name and value)
         for value in values:
             if value not in allowed:
-                raise Usage(f"{name}={value[:40]!r} means nothing here; it is one of {', '.join(allowed)}")
+                raise UsageError(f"{name}={value[:40]!r} means nothing here; it is one of {', '.join(allowed)}")
         return tuple(dict.fromkeys(values))
 
     def when(self, name: str) -> int | None:
@@ -125,5 +125,5 @@ class Asked(Struct):
 
 
 #: What draws a page, and what answers a program.
-Draw = Callable[[Asked], "Page | Moved | Bytes"]
-Answer = Callable[[Asked], Any]
+Draw = Callable[[WebRequest], "PageReply | RedirectReply | Bytes"]
+Answer = Callable[[WebRequest], Any]

@@ -13,9 +13,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from everturn import __version__
-from everturn.derive.numbers import counted
+from everturn.derive.numbers import plural
 from everturn.derive.times import ago, duration, iso
-from everturn.web.asking import Page
+from everturn.web.asking import PageReply
 from everturn.web.site import Site
 
 #: The pages of the bar at the top: address, name, key after `g`.
@@ -29,7 +29,7 @@ BAR = (
 )
 
 
-def draw(site: Site, page: Page, path: str, now: int, part: bool) -> str:
+def render_page(site: Site, page: PageReply, path: str, now: int, part: bool) -> str:
     """The page, or only the part of it that changes."""
     name = f"parts/{page.template}.html" if part else f"{page.template}.html"
     return (
@@ -50,12 +50,19 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters |= {"iso": iso, "duration": duration, "number": _number, "size": size, "moment": moment, "day": _day}
-    made.globals |= {"ago": ago, "counted": counted}
+    made.filters |= {
+        "iso": iso,
+        "duration": duration,
+        "number": _number_text,
+        "size": size_text,
+        "moment": time_html,
+        "day": _minute_text,
+    }
+    made.globals |= {"ago": ago, "counted": plural}
     return made
 
 
-def size(n: float) -> str:
+def size_text(n: float) -> str:
     """Bytes as people read them."""
     for unit in ("bytes", "kB", "MB"):
         if n < 1000:
@@ -64,16 +71,16 @@ def size(n: float) -> str:
     return f"{n:,.1f} GB"
 
 
-def moment(ms: int | None, now: int) -> Markup:
+def time_html(ms: int | None, now: int) -> Markup:
     """A time as a distance, with the exact one to be seen on pointing at it."""
     if ms is None:
         return Markup("")
     return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(iso(ms), ago(ms, now))
 
 
-def _number(value: Any) -> str:
+def _number_text(value: Any) -> str:
     return f"{value:,}"
 
 
-def _day(ms: int | None) -> str:
+def _minute_text(ms: int | None) -> str:
     return iso(ms)[:16].replace("T", " ")

@@ -17,7 +17,7 @@ def to_json(value: Any, clean: Callable[[str], str] | None = None) -> bytes:
     """The value, whose strings go through `clean`."""
     plain = msgspec.to_builtins(value)
     if clean is not None:
-        plain = _each(plain, clean)
+        plain = _clean_strings(plain, clean)
     try:
         text = msgspec.json.encode(plain).decode()
     except UnicodeEncodeError:  # half of a surrogate pair, as transcripts do have them
@@ -25,9 +25,9 @@ def to_json(value: Any, clean: Callable[[str], str] | None = None) -> bytes:
     return _ACTIVE.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
 
 
-def _each(value: Any, clean: Callable[[str], str]) -> Any:
+def _clean_strings(value: Any, clean: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
-        return {key: _each(one, clean) for key, one in value.items()}
-    return [_each(one, clean) for one in value] if isinstance(value, list) else value
+        return {key: _clean_strings(one, clean) for key, one in value.items()}
+    return [_clean_strings(one, clean) for one in value] if isinstance(value, list) else value

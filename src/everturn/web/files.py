@@ -9,7 +9,7 @@ from importlib import resources
 
 from msgspec import Struct
 
-_KINDS = {
+_MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
@@ -17,7 +17,7 @@ _KINDS = {
 }
 
 
-class File(Struct, frozen=True):
+class StaticFile(Struct, frozen=True):
     """A file as it goes out."""
 
     kind: str
@@ -26,19 +26,19 @@ class File(Struct, frozen=True):
 
 
 @cache
-def files() -> Mapping[str, File]:
+def static_files() -> Mapping[str, StaticFile]:
     """Every file by its name."""
     found = {}
     for entry in (resources.files("everturn.web") / "static").iterdir():
         ending = entry.name[entry.name.rfind(".") :]
-        if ending in _KINDS:
-            found[entry.name] = _file(_KINDS[ending], entry.read_bytes())
-    found["page.css"] = _file(_KINDS[".css"], _page_style().encode())
+        if ending in _MEDIA_TYPES:
+            found[entry.name] = _make_file(_MEDIA_TYPES[ending], entry.read_bytes())
+    found["page.css"] = _make_file(_MEDIA_TYPES[".css"], _page_style().encode())
     return found
 
 
-def _file(kind: str, data: bytes) -> File:
-    return File(kind, data, f'"{blake2b(data, digest_size=8).hexdigest()}"')
+def _make_file(kind: str, data: bytes) -> StaticFile:
+    return StaticFile(kind, data, f'"{blake2b(data, digest_size=8).hexdigest()}"')
 
 
 def _page_style() -> str:

@@ -14,16 +14,16 @@ from typing import Any
 from msgspec import Struct
 
 from everturn.clock import new_id
-from everturn.errors import EverturnError, NothingFound, Usage
+from everturn.errors import EverturnError, NothingFound, UsageError
 
-_HELD = 20
-_WAITING = 8
+_MOST_JOBS = 20
+_MOST_WAITING = 8
 
 #: Called with (done, total).
 Step = Callable[[int, int], None]
 
 
-class Job(Struct):
+class WebJob(Struct):
     """How far a piece of work is."""
 
     id: str
@@ -36,44 +36,44 @@ class Job(Struct):
     result: Any = None
 
 
-class Stopped(EverturnError):
+class JobsStopped(EverturnError):
     """The server ends."""
 
 
-class Jobs:
+class WebJobs:
     """The work of one run, in a thread of its own."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "everturn-job")
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, WebJob] = {}
         self._lock = threading.Lock()
         self._ending = False
 
-    def start(self, name: str, subject: str, work: Callable[[Step], Any]) -> Job:
+    def start(self, name: str, subject: str, work: Callable[[Step], Any]) -> WebJob:
         """Begin it, or give the one that is at it already. Raises Usage when too much is waiting."""
         with self._lock:
             going = [job for job in self._jobs.values() if job.state in ("waiting", "running")]
             same = next((job for job in going if (job.name, job.subject) == (name, subject)), None)
             if same is not None:
                 return same
-            if len(going) >= _WAITING:
-                raise Usage(f"{len(going)} jobs are waiting already; let one of them end first")
-            job = Job(new_id(), name, subject)
+            if len(going) >= _MOST_WAITING:
+                raise UsageError(f"{len(going)} jobs are waiting already; let one of them end first")
+            job = WebJob(new_id(), name, subject)
             self._jobs[job.id] = job
-            for old in list(self._jobs)[:-_HELD]:
+            for old in list(self._jobs)[:-_MOST_JOBS]:
                 if self._jobs[old].state in ("done", "failed"):
                     del self._jobs[old]
         self._thread.submit(self._run, job, work)
         return job
 
-    def get(self, number: str) -> Job:
+    def get(self, number: str) -> WebJob:
         """The job of an id. Raises NothingFound."""
         job = self._jobs.get(number)
         if job is None:
             raise NothingFound("there is no such job any more; start it again")
         return job
 
-    def last(self, name: str, subject: str) -> Job | None:
+    def last(self, name: str, subject: str) -> WebJob | None:
         """The newest job of a kind about something."""
         found = [job for job in list(self._jobs.values()) if (job.name, job.subject) == (name, subject)]
         return found[-1] if found else None
@@ -83,10 +83,10 @@ class Jobs:
         self._ending = True
         self._thread.shutdown(wait=True, cancel_futures=True)
 
-    def _run(self, job: Job, work: Callable[[Step], Any]) -> None:
+    def _run(self, job: WebJob, work: Callable[[Step], Any]) -> None:
         def step(done: int, total: int) -> None:
             if self._ending:
-                raise Stopped("the server ends")
+                raise JobsStopped("the server ends")
             job.done, job.total = done, total
 
         job.state = "running"

@@ -9,13 +9,13 @@ from msgspec import Struct
 from everturn.model.archive import Session, SessionText
 from everturn.recall.marks import NONE, Marks, marks_by_session
 from everturn.recall.sessions import short_ids
-from everturn.web.asking import Asked
+from everturn.web.asking import WebRequest
 
-_LIVE = 5 * 60_000
+_LIVE_MS = 5 * 60_000
 _PREPARED = 160
 
 
-class Line(Struct, frozen=True):
+class SessionLine(Struct, frozen=True):
     """One session, fit to be shown."""
 
     number: int
@@ -36,25 +36,27 @@ class Line(Struct, frozen=True):
     live: bool = False  # something was written a moment ago
 
 
-def lines(asked: Asked, pairs: Sequence[tuple[Session, SessionText]]) -> list[Line]:
+def session_lines(asked: WebRequest, pairs: Sequence[tuple[Session, SessionText]]) -> list[SessionLine]:
     """The sessions of a page."""
     shorts = short_ids((session for session, _ in pairs), asked.store)
     marked = marks_by_session(asked.store)
     return [
-        line(asked, session, text, marked.get((session.agent, session.native_id), NONE), shorts[session.id])
+        session_line(asked, session, text, marked.get((session.agent, session.native_id), NONE), shorts[session.id])
         for session, text in pairs
     ]
 
 
-def line(asked: Asked, session: Session, text: SessionText, marks: Marks = NONE, short: str = "") -> Line:
+def session_line(
+    asked: WebRequest, session: Session, text: SessionText, marks: Marks = NONE, short: str = ""
+) -> SessionLine:
     """One session."""
     workspace = asked.line(text.workspace, 400)
-    return Line(
+    return SessionLine(
         number=session.id,
         short=asked.line(short or session.native_id, 40),
         title=title_of(asked, session, text, marks),
         agent=asked.line(asked.site.titles.get(session.agent, session.agent), 40),
-        folder=folder(workspace),
+        folder=short_folder(workspace),
         workspace=workspace,
         started=session.started,
         ended=session.ended,
@@ -65,11 +67,11 @@ def line(asked: Asked, session: Session, text: SessionText, marks: Marks = NONE,
         sort=sort_of(session),
         star=marks.star,
         note=asked.line(marks.note, 200),
-        live=session.ended is not None and 0 <= asked.now - session.ended < _LIVE,
+        live=session.ended is not None and 0 <= asked.now - session.ended < _LIVE_MS,
     )
 
 
-def title_of(asked: Asked, session: Session, text: SessionText, marks: Marks = NONE) -> str:
+def title_of(asked: WebRequest, session: Session, text: SessionText, marks: Marks = NONE) -> str:
     """What people know a session by."""
     about = marks.title or text.title or text.first_prompt or text.summary
     if not about:
@@ -83,12 +85,12 @@ def sort_of(session: Session) -> str:
     return ", ".join((*words, *(["older edition"] if session.state != "current" else [])))
 
 
-def folder(workspace: str) -> str:
+def short_folder(workspace: str) -> str:
     """The last two parts of a path, which is what people know their projects by."""
     return "/".join([part for part in workspace.replace("\\", "/").split("/") if part][-2:])
 
 
-def agents_there(asked: Asked, names: Iterable[str]) -> list[tuple[str, str]]:
+def archived_agents(asked: WebRequest, names: Iterable[str]) -> list[tuple[str, str]]:
     """Those agents that have sessions in the archive, with what people call them. Looked up once in a while."""
     from everturn.model.words import SESSION_KINDS
     from everturn.store import SessionFilter

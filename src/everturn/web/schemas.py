@@ -13,11 +13,11 @@ from msgspec import UNSET, Struct, UnsetType
 T = TypeVar("T")
 
 
-class Strict(Struct, forbid_unknown_fields=True):
+class StrictJson(Struct, forbid_unknown_fields=True):
     """A struct that knows all its fields."""
 
 
-class Items(Strict, Generic[T]):
+class ItemsJson(StrictJson, Generic[T]):
     """The frame of every answer that is a list: `next` is the cursor of the next page."""
 
     schema: str
@@ -25,7 +25,7 @@ class Items(Strict, Generic[T]):
     next: str | None
 
 
-class Counts(Strict):
+class CountsJson(StrictJson):
     """How much there is in a session."""
 
     turns: int
@@ -37,7 +37,7 @@ class Counts(Strict):
     errors: int
 
 
-class Tokens(Strict):
+class TokensJson(StrictJson):
     """Tokens as the provider reported them."""
 
     input: int
@@ -46,7 +46,7 @@ class Tokens(Strict):
     cache_write: int
 
 
-class SessionFacts(Strict):
+class SessionFactsJson(StrictJson):
     """What is known about a session as a whole."""
 
     id: str
@@ -69,17 +69,17 @@ class SessionFacts(Strict):
     model: str | None
     started: str | None
     ended: str | None
-    counts: Counts
-    tokens: Tokens
+    counts: CountsJson
+    tokens: TokensJson
 
 
-class SessionItem(SessionFacts):
+class SessionJson(SessionFactsJson):
     """A session in a list, with enough of its id to tell it from the others."""
 
     short: str
 
 
-class Source(Strict):
+class SourceJson(StrictJson):
     """Where the bytes of a session come from."""
 
     path: str
@@ -93,14 +93,14 @@ class Source(Strict):
     parser: int
 
 
-class Touched(Strict):
+class ArtifactJson(StrictJson):
     """A file a call touched."""
 
     action: str
     path: str
 
 
-class Call(Strict):
+class CallJson(StrictJson):
     """A tool call; parallel ones share their position."""
 
     id: str | None
@@ -122,11 +122,11 @@ class Call(Strict):
     input_size: int
     output_size: int
     inherited: bool
-    artifacts: list[Touched]
+    artifacts: list[ArtifactJson]
     parallel: bool | UnsetType = UNSET
 
 
-class Relative(Strict):
+class RelativeJson(StrictJson):
     """Another session and how it is related."""
 
     relation: str
@@ -134,19 +134,19 @@ class Relative(Strict):
     archived: bool
     kind: str | None
     shared_messages: int | None
-    call: Call | None
+    call: CallJson | None
 
 
-class Lineage(Strict):
+class LineageJson(StrictJson):
     """What a session hangs together with."""
 
-    ancestors: list[Relative]
-    forks: list[Relative]
-    children: list[Relative]
-    others: list[Relative]
+    ancestors: list[RelativeJson]
+    forks: list[RelativeJson]
+    children: list[RelativeJson]
+    others: list[RelativeJson]
 
 
-class Passage(Strict):
+class PassageJson(StrictJson):
     """Some words of a turn and what they are."""
 
     kind: str
@@ -154,7 +154,7 @@ class Passage(Strict):
     at: str | UnsetType | None = UNSET
     origin: str | UnsetType = UNSET
     text: str | UnsetType = UNSET
-    call: Call | UnsetType = UNSET
+    call: CallJson | UnsetType = UNSET
     started: list[str] | UnsetType = UNSET
     tool: str | UnsetType = UNSET
     path: str | UnsetType = UNSET
@@ -162,7 +162,7 @@ class Passage(Strict):
     result: str | UnsetType = UNSET
 
 
-class Turn(Strict):
+class TurnJson(StrictJson):
     """One request and all that followed until the next."""
 
     number: int
@@ -178,18 +178,18 @@ class Turn(Strict):
     compacted: bool
     interrupted: bool
     inherited: bool
-    passages: list[Passage]
+    passages: list[PassageJson]
 
 
-class Show(Items[Turn]):
+class ShowJson(ItemsJson[TurnJson]):
     """Turns of a session, with what is known about it."""
 
-    session: SessionFacts
-    source: Source
-    lineage: Lineage
+    session: SessionFactsJson
+    source: SourceJson
+    lineage: LineageJson
 
 
-class Record(Strict):
+class RecordJson(StrictJson):
     """A message as it was captured, and the bytes it stands in."""
 
     message: int
@@ -198,7 +198,7 @@ class Record(Strict):
     record: str
 
 
-class Beside(Strict):
+class NeighbourTurnJson(StrictJson):
     """The first words of a turn before or after a match."""
 
     turn: int
@@ -206,7 +206,7 @@ class Beside(Strict):
     text: str
 
 
-class Found(Strict):
+class HitJson(StrictJson):
     """A message that matches; without a turn when the session's own title or summary does."""
 
     session: str
@@ -224,11 +224,11 @@ class Found(Strict):
     score: float
     snippet: str
     spans: list[tuple[int, int]]
-    before: list[Beside]
-    after: list[Beside]
+    before: list[NeighbourTurnJson]
+    after: list[NeighbourTurnJson]
 
 
-class Search(Items[Found]):
+class SearchJson(ItemsJson[HitJson]):
     """Matches, best first, and what was done to find them."""
 
     note: str | None
@@ -236,7 +236,7 @@ class Search(Items[Found]):
     scope: str | None
 
 
-class Check(Strict):
+class CheckJson(StrictJson):
     """One thing that was looked at."""
 
     name: str
@@ -245,14 +245,14 @@ class Check(Strict):
     advice: str
 
 
-class Doctor(Items[Check]):
+class DoctorJson(ItemsJson[CheckJson]):
     """How the archive is."""
 
     worst: str
     sizes: dict[str, int]
 
 
-class MarksItem(Strict):
+class MarksJson(StrictJson):
     """What people put on a session."""
 
     session: str
@@ -262,7 +262,7 @@ class MarksItem(Strict):
     note: str
 
 
-class MarksChange(Strict):
+class MarksChangeJson(StrictJson):
     """What to change of it; what is missing stays."""
 
     title: str | None = None
@@ -270,7 +270,7 @@ class MarksChange(Strict):
     note: str | None = None
 
 
-class Wanted(Strict):
+class RestoreOptionsJson(StrictJson):
     """How to restore a session."""
 
     model: str = ""
@@ -278,11 +278,11 @@ class Wanted(Strict):
     max_turns: int | None = None
 
 
-class Nothing(Strict):
+class NothingJson(StrictJson):
     """No choice to make."""
 
 
-class Job(Strict):
+class JobJson(StrictJson):
     """How far a piece of work is: waiting, running, done or failed."""
 
     schema: str
@@ -294,7 +294,7 @@ class Job(Strict):
     error: str
 
 
-class Node(Strict):
+class NodeJson(StrictJson):
     """A session in the graph of a lineage."""
 
     id: str
@@ -307,7 +307,7 @@ class Node(Strict):
     compacted: int
 
 
-class Edge(Strict):
+class EdgeJson(StrictJson):
     """How the younger session hangs on the elder."""
 
     younger: str
@@ -316,14 +316,14 @@ class Edge(Strict):
     turn: int | None
 
 
-class Graph(Items[Node]):
+class GraphJson(ItemsJson[NodeJson]):
     """Sessions that hang together."""
 
     session: str
-    edges: list[Edge]
+    edges: list[EdgeJson]
 
 
-class Summary(Strict):
+class SummaryJson(StrictJson):
     """A restored session: see the document's own fields; statements and their evidence stand in the same order."""
 
     schema: str
@@ -352,7 +352,7 @@ class Summary(Strict):
     header: dict[str, str] | UnsetType = UNSET
 
 
-class Problem(Strict):
+class ProblemJson(StrictJson):
     """Why there is no answer."""
 
     schema: str

@@ -27,7 +27,7 @@ NAMES = ("127.0.0.1", "localhost")
 TOKEN_HEADER = "x-everturn-token"  # noqa: S105 -- the name of the header
 KEY_HEADER = "x-everturn-key"
 KEY = "key"  # in the address
-_SAFE = ("GET", "HEAD")
+_SAFE_METHODS = ("GET", "HEAD")
 _LONGEST_BODY = 64 * 1024
 
 CSP = (
@@ -45,7 +45,7 @@ HEADERS = {
     "x-frame-options": "DENY",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
-_RAW = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+_RAW_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
 
 class Guard:
@@ -63,8 +63,8 @@ class Guard:
             return
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         refused = self.refusal(scope["method"], headers)
-        if refused is None and not self._knows(headers):
-            moved = self._let_in(scope)
+        if refused is None and not self._has_key(headers):
+            moved = self._key_redirect(scope)
             if moved is not None:
                 await _answer(_with_headers(send), 303, b"", moved)
                 return
@@ -82,7 +82,7 @@ class Guard:
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in self._origins:
             return 403, "requests of other sites are not answered"
-        if method in _SAFE:
+        if method in _SAFE_METHODS:
             return None
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return 403, "requests of other sites are not answered"
@@ -93,7 +93,7 @@ class Guard:
             return 413, "the request is too long"
         return None
 
-    def _knows(self, headers: dict[str, str]) -> bool:
+    def _has_key(self, headers: dict[str, str]) -> bool:
         """Whether who asks has shown the key before, or shows it in a header. Without a key everybody may read."""
         if not self._key:
             return True
@@ -106,10 +106,12 @@ class Guard:
     def _is_key(self, shown: str) -> bool:
         return compare_digest(shown.encode(), self._key.encode())
 
-    def _let_in(self, scope: Scope) -> list[tuple[bytes, bytes]] | None:
+    def _key_redirect(self, scope: Scope) -> list[tuple[bytes, bytes]] | None:
         """For an address with the key: the cookie, and the same address without it."""
         given = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        if scope["method"] not in _SAFE or not any(name == KEY and self._is_key(value) for name, value in given):
+        if scope["method"] not in _SAFE_METHODS or not any(
+            name == KEY and self._is_key(value) for name, value in given
+        ):
             return None
         rest = urlencode([pair for pair in given if pair[0] != KEY])
         to = f"/{quote(scope['path'].lstrip('/'))}" + (f"?{rest}" if rest else "")
@@ -120,7 +122,7 @@ class Guard:
 def _with_headers(send: Send) -> Send:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = [*message.get("headers", ()), *_RAW]
+            message["headers"] = [*message.get("headers", ()), *_RAW_HEADERS]
         await send(message)
 
     return sent

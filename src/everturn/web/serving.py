@@ -11,16 +11,16 @@ from everturn.web.site import Site
 
 HOST = "127.0.0.1"
 PORT = 8760
-_TRIED = 20  # ports from the usual one on, when none was named
+_PORTS_TRIED = 20  # ports from the usual one on, when none was named
 
 
-def serve(site: Site, port: int | None, ready: Callable[[str], None]) -> None:
+def serve_site(site: Site, port: int | None, ready: Callable[[str], None]) -> None:
     """Serve until interrupted; `ready` is told the address. Raises EverturnError when no port can be had."""
     import uvicorn
 
     from everturn.web.app import application
 
-    listener = listening(port)
+    listener = open_listener(port)
     bound = listener.getsockname()[1]
     config = uvicorn.Config(
         application(site, bound), log_level="critical", access_log=False, lifespan="off", server_header=False,
@@ -34,19 +34,19 @@ def serve(site: Site, port: int | None, ready: Callable[[str], None]) -> None:
         site.close()
 
 
-def listening(port: int | None) -> socket.socket:
+def open_listener(port: int | None) -> socket.socket:
     """A socket on that port; on the usual one, or the next that is free, when none was named."""
     if port is not None:
-        return _bound(port)
-    for number in range(PORT, PORT + _TRIED):
+        return _bind_port(port)
+    for number in range(PORT, PORT + _PORTS_TRIED):
         try:
-            return _bound(number)
+            return _bind_port(number)
         except EverturnError:
             continue
-    return _bound(0)
+    return _bind_port(0)
 
 
-def _bound(port: int) -> socket.socket:
+def _bind_port(port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from everturn.clock import Clock, new_id, now
-from everturn.web.archive import Archive
-from everturn.web.jobs import Jobs
+from everturn.web.archive import WebArchive
+from everturn.web.jobs import WebJobs
 
 if TYPE_CHECKING:
     from everturn.llm.asking import Asker
     from everturn.model.archive import Session
     from everturn.recall.reading import Sources
-    from everturn.sources import Places
+    from everturn.sources import SearchPlaces
     from everturn.store import Store
 
 T = TypeVar("T")
 
-_HELD = 300  # answers
+_MOST_CACHED = 300  # answers
 
 #: Opens a model of the config for a session, with a limit on how often it is asked.
 OpenModel = Callable[["Store", "Session", str], "Asker"]
@@ -34,8 +34,8 @@ def _say_nothing(text: str) -> None:
 class Site:
     """One run. Whoever starts it passes in what only a surface may know."""
 
-    archive: Archive
-    places: Places
+    archive: WebArchive
+    places: SearchPlaces
     machine: str = ""
     folder: Path | None = None  # where the archive lies, if it is a file
     models: tuple[str, ...] = ()  # names in the config
@@ -45,7 +45,7 @@ class Site:
     warn: Callable[[str], None] = _say_nothing  # where a defect is told
     token: str = field(default_factory=new_id)
     key: str = ""  # who does not know it may not even read; empty: everybody on this machine may
-    jobs: Jobs = field(default_factory=Jobs)
+    jobs: WebJobs = field(default_factory=WebJobs)
     _held: dict[str, tuple[int, Any]] = field(default_factory=dict)  # answers that are the same for a while
 
     @property
@@ -64,7 +64,7 @@ class Site:
         """What was found out less than a minute ago, else what is found out now."""
         at, value = self._held.get(name, (0, None))
         if value is None or not 0 <= self.clock() - at < most:
-            value = self._hold(name, self.clock(), look())
+            value = self._cache_value(name, self.clock(), look())
         found: T = value
         return found
 
@@ -73,7 +73,7 @@ class Site:
         key = f"{name} {session.id}"
         size, value = self._held.get(key, (-1, None))
         if size != session.n_messages:
-            value = self._hold(key, session.n_messages, look())
+            value = self._cache_value(key, session.n_messages, look())
         found: T = value
         return found
 
@@ -82,10 +82,10 @@ class Site:
         for name in names or tuple(self._held):
             self._held.pop(name, None)
 
-    def _hold(self, key: str, stamp: int, value: Any) -> Any:
+    def _cache_value(self, key: str, stamp: int, value: Any) -> Any:
         self._held.pop(key, None)
         self._held[key] = stamp, value
-        for old in list(self._held)[:-_HELD]:
+        for old in list(self._held)[:-_MOST_CACHED]:
             self._held.pop(old, None)
         return value
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.derive.growth import grow
-from everturn.model.archive import Tail
-from everturn.sources import Found, Places
+from everturn.derive.growth import grow_session
+from everturn.model.archive import JournalTail
+from everturn.sources import SearchPlaces, SourceCandidate
 from everturn.sources.aider import SOURCE
 from tests.sources.goldens import (
     Whole,
@@ -35,13 +35,13 @@ FIRST, SECOND = "2025-03-01_09-00-00", "2025-03-01_09-00-00-2"
 
 def sample(name: str) -> tuple[bytes, Whole]:
     path = Path(__file__).parent / "samples" / f"{name}.md"
-    ((_, data, whole),) = readings(SOURCE, path, Found(path))
+    ((_, data, whole),) = readings(SOURCE, path, SourceCandidate(path))
     return data, whole
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_a_sample_reads_as_expected(path: Path) -> None:
-    ((_, data, whole),) = readings(SOURCE, path, Found(path))
+    ((_, data, whole),) = readings(SOURCE, path, SourceCandidate(path))
     assert_keeps_promises(SOURCE, data, whole, lines=False)
     assert_golden(path, shown(whole))
 
@@ -65,29 +65,29 @@ def test_headings_and_quotations_of_the_model_are_its_own() -> None:
 
 def test_each_edit_is_paired_with_what_became_of_it() -> None:
     _, whole = sample("sessions")
-    growth, _ = grow(Tail(), whole.messages[FIRST])
+    growth, _ = grow_session(JournalTail(), whole.messages[FIRST])
     assert [(call.kind, call.status, call.error_class, call.turn) for call in growth.calls] == [
         ("edit", "ok", "", 0), ("create", "ok", "", 0), ("edit", "error", "not_found", 1), ("edit", "ok", "", 1),
     ]  # fmt: skip
     touched = [(artifact.action, artifact.path) for artifact in growth.artifacts]
     assert touched == [("edited", "till.py"), ("created", "tests/test_till.py"), ("edited", "till.py")]
-    whole_file, _ = grow(Tail(), whole.messages[SECOND])
+    whole_file, _ = grow_session(JournalTail(), whole.messages[SECOND])
     assert [(a.action, a.path) for a in whole_file.artifacts] == [("edited", "README.md")]
-    older, _ = grow(Tail(), sample("older")[1].messages["2023-06-10_10-00-00"])
+    older, _ = grow_session(JournalTail(), sample("older")[1].messages["2023-06-10_10-00-00"])
     assert [call.status for call in older.calls] == ["ok", "ok"]
 
 
 def test_an_edit_that_was_never_applied_does_not_take_the_result_of_a_later_one() -> None:
     block = "a.py\n```\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n```\n"
     text = f"# aider chat started at 2025-01-01 00:00:00\n\n> Aider v1  \n\n#### one  \n\n{block}\n#### two  \n\n{block}\n> Applied edit to src/a.py  \n"
-    whole = read(SOURCE, Found(Path("x")), text.encode())
-    growth, _ = grow(Tail(), whole.all())
+    whole = read(SOURCE, SourceCandidate(Path("x")), text.encode())
+    growth, _ = grow_session(JournalTail(), whole.all())
     assert [(call.turn, call.status) for call in growth.calls] == [(0, "open"), (1, "ok")]
 
 
 def test_tokens_are_those_of_the_response_before() -> None:
     _, whole = sample("sessions")
-    growth, _ = grow(Tail(), whole.messages[FIRST])
+    growth, _ = grow_session(JournalTail(), whole.messages[FIRST])
     first = growth.steps[0]
     assert (first.tokens_in, first.tokens_out, first.tokens_cache_read) == (3300, 123, 1250)
     assert {step.model for step in growth.steps} == {"anthropic/claude-3-7-sonnet"}
@@ -108,7 +108,7 @@ def test_an_interrupt_and_an_error_in_the_models_place_are_what_they_are() -> No
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=60)
 def test_a_sample_reads_the_same_in_any_pieces(path: Path, seed: int) -> None:
-    assert_same_in_pieces(SOURCE, Found(path), path.read_bytes(), seed, stopping=False)
+    assert_same_in_pieces(SOURCE, SourceCandidate(path), path.read_bytes(), seed, stopping=False)
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
@@ -117,7 +117,10 @@ def test_a_sample_reads_the_same_in_any_pieces(path: Path, seed: int) -> None:
 def test_a_file_that_grows_gives_the_same_turns_and_words(path: Path, seed: int) -> None:
     data, dice = path.read_bytes(), random.Random(seed)
     cuts = sorted(dice.sample(range(len(data)), 6))
-    grown, whole = read(SOURCE, Found(path), data, cuts, [True] * 6), read(SOURCE, Found(path), data)
+    grown, whole = (
+        read(SOURCE, SourceCandidate(path), data, cuts, [True] * 6),
+        read(SOURCE, SourceCandidate(path), data),
+    )
     assert list(grown.messages)[-1] == list(whole.messages)[-1]
     for field in ("prompt", "answer"):
         assert "".join("".join(grown.texts(field)).split()) == "".join("".join(whole.texts(field)).split())
@@ -125,10 +128,10 @@ def test_a_file_that_grows_gives_the_same_turns_and_words(path: Path, seed: int)
 
 def test_half_a_line_waits_for_the_rest() -> None:
     data = b"# aider chat started at 2025-01-01 00:00:00\n\n> Aider v1  \n\n#### do"
-    whole = read(SOURCE, Found(Path("x")), data)
+    whole = read(SOURCE, SourceCandidate(Path("x")), data)
     assert whole.consumed == data.rfind(b"\n") + 1
     assert [(p.kind, p.provisional) for p in whole.tail] == [("torn_tail", True)]
-    again = read(SOURCE, Found(Path("x")), data + b" it  \n", [len(data)], [True])
+    again = read(SOURCE, SourceCandidate(Path("x")), data + b" it  \n", [len(data)], [True])
     assert again.texts("prompt") == ["do it"]
 
 
@@ -137,9 +140,9 @@ def test_half_a_line_waits_for_the_rest() -> None:
 def test_no_damage_stops_the_reader(seed: int) -> None:
     dice = random.Random(seed)
     data = damaged(PIECES, dice, most=40)
-    assert_survives(SOURCE, Found(Path("x.md")), data, lines=False)
+    assert_survives(SOURCE, SourceCandidate(Path("x.md")), data, lines=False)
     if data:
-        assert_same_in_pieces(SOURCE, Found(Path("x.md")), data, seed, stopping=False)
+        assert_same_in_pieces(SOURCE, SourceCandidate(Path("x.md")), data, seed, stopping=False)
 
 
 def test_history_files_are_found_below_named_folders_and_at_home(tmp_path: Path) -> None:
@@ -148,22 +151,22 @@ def test_history_files_are_found_below_named_folders_and_at_home(tmp_path: Path)
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / name).write_bytes(SAMPLES[0].read_bytes())
     (tmp_path / "code/link").symlink_to(tmp_path / "home")
-    places = Places(tmp_path / "home", {}, "linux", {"aider": (tmp_path / "code",)})
+    places = SearchPlaces(tmp_path / "home", {}, "linux", {"aider": (tmp_path / "code",)})
     roots = SOURCE.roots(places)
     assert roots == [tmp_path / "code", tmp_path / "home" / name]
     found = [one.path for root in roots for one in SOURCE.find(root)]
     assert found == [tmp_path / "code/shop" / name, tmp_path / "home" / name]
-    named = Places(tmp_path, {"AIDER_CHAT_HISTORY_FILE": "~/code/shop/" + name}, "linux")
+    named = SearchPlaces(tmp_path, {"AIDER_CHAT_HISTORY_FILE": "~/code/shop/" + name}, "linux")
     assert SOURCE.roots(named) == [tmp_path / "code/shop" / name]
 
 
 def test_a_history_is_known_by_its_content() -> None:
     path = Path("/x/notes.md")
-    assert SOURCE.sniff(path, b"\n# aider chat started at 2025-03-01 09:00:00\n\n") == Found(path)
+    assert SOURCE.sniff(path, b"\n# aider chat started at 2025-03-01 09:00:00\n\n") == SourceCandidate(path)
     for other in (b"", b"# Notes\n\n# aider chat started at x\n", b"#### heading\n", b"{}"):
         assert SOURCE.sniff(path, other) is None
     usual = Path("/x/.aider.chat.history.md")
-    assert SOURCE.sniff(usual, b"#### a prompt\n") == Found(usual)
+    assert SOURCE.sniff(usual, b"#### a prompt\n") == SourceCandidate(usual)
 
 
 def test_a_history_is_searched_in_the_archive(tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.derive.growth import grow
+from everturn.derive.growth import grow_session
 from everturn.derive.times import iso
-from everturn.model.archive import Tail
-from everturn.model.conversation import Block, CallStart, Facts, Link, Message, Part, Usage
-from everturn.sources import Found, Places, abilities
+from everturn.model.archive import JournalTail
+from everturn.model.conversation import Block, CallStart, Link, Message, SessionFacts, SessionPart, TokenUsage
+from everturn.sources import SearchPlaces, SourceCandidate, abilities
 from everturn.sources.chat_markdown import SOURCE
-from everturn.sources.chat_markdown.layout import guarded, unguarded
+from everturn.sources.chat_markdown.layout import guard_words, unguard_words
 from everturn.sources.chat_markdown.reader import summary_of
 from tests.sources.goldens import (
     Whole,
@@ -42,7 +42,7 @@ def sample(name: str) -> Whole:
     return whole
 
 
-def part_of(text: str) -> Part:
+def part_of(text: str) -> SessionPart:
     data = text.encode()
     found = SOURCE.sniff(Path("x.md"), data)
     assert found is not None
@@ -50,7 +50,7 @@ def part_of(text: str) -> Part:
     return part
 
 
-def written(part: Part) -> str:
+def written(part: SessionPart) -> str:
     assert SOURCE.write is not None
     return SOURCE.write(part)
 
@@ -64,7 +64,7 @@ def test_a_sample_reads_as_expected(path: Path) -> None:
 
 def test_a_query_is_a_turn_and_a_restoration_is_none() -> None:
     whole = sample("restored")
-    growth, _ = grow(Tail(), whole.messages["session_3"])
+    growth, _ = grow_session(JournalTail(), whole.messages["session_3"])
     assert [turn.starter for turn in growth.turns] == ["none", "human", "human"]
     assert growth.n_prompts == 2
     assert [(step.tokens_in, step.tokens_out) for step in growth.steps] == [(89, 67), (123, 222), (0, 0)]
@@ -149,9 +149,9 @@ def test_whatever_is_said_is_read_again_from_what_is_written(
         block = Block("text", prompt, "prompt")
         messages.append(Message("user", "human", "text", at, "s", blocks=(block,), starts_turn=True))
         blocks = (Block("text", answer, "answer"),)
-        messages.append(Message("assistant", "model", blocks=blocks, usage=Usage(number, 7), reported_ms=1500))
-    facts = Facts(workspace="/home/ann/till", agent_name="Bot", summary=summary)
-    part = Part("s-1", facts, messages, [Link("continues", "s-0")])
+        messages.append(Message("assistant", "model", blocks=blocks, usage=TokenUsage(number, 7), reported_ms=1500))
+    facts = SessionFacts(workspace="/home/ann/till", agent_name="Bot", summary=summary)
+    part = SessionPart("s-1", facts, messages, [Link("continues", "s-0")])
     again = part_of(written(part))
     spoken = [message for message in again.messages if message.kind == "text"]
     assert [(m.role, m.blocks[0].text, m.usage, m.reported_ms) for m in spoken] == [
@@ -166,14 +166,14 @@ def test_whatever_is_said_is_read_again_from_what_is_written(
 @given(text=WORDS)
 @settings(max_examples=100)
 def test_a_guard_can_always_be_taken_off(text: str) -> None:
-    assert unguarded(guarded(text, "Bot")) == text
+    assert unguard_words(guard_words(text, "Bot")) == text
 
 
 def test_the_session_of_another_agent_is_written_with_its_calls_as_lines() -> None:
     call = CallStart("c", "Read", "read", "till.py")
-    part = Part(
+    part = SessionPart(
         "other",
-        Facts(),
+        SessionFacts(),
         [
             Message("user", "human", blocks=(Block("text", "look", "prompt"),), starts_turn=True),
             Message("user", "human", blocks=(Block("text", "please", "prompt"),), starts_turn=True),
@@ -222,9 +222,9 @@ def test_an_answer_that_is_still_written_is_read_on() -> None:
 @settings(max_examples=300)
 def test_no_damage_stops_the_reader(seed: int) -> None:
     data = damaged(PIECES, random.Random(seed), most=40)
-    assert_survives(SOURCE, Found(Path("x.md"), native_id="x"), data, lines=False)
+    assert_survives(SOURCE, SourceCandidate(Path("x.md"), native_id="x"), data, lines=False)
     if data:
-        assert_same_in_pieces(SOURCE, Found(Path("x.md"), native_id="x"), data, seed, stopping=False)
+        assert_same_in_pieces(SOURCE, SourceCandidate(Path("x.md"), native_id="x"), data, seed, stopping=False)
 
 
 def test_conversations_are_found_at_home_and_in_named_folders(tmp_path: Path) -> None:
@@ -233,11 +233,11 @@ def test_conversations_are_found_at_home_and_in_named_folders(tmp_path: Path) ->
         folder.mkdir()
         (folder / "a.md").write_bytes((FOLDER / "twice.md").read_bytes())
         (folder / "b.md").write_text("# Notes of a Conversation\n")
-    roots = SOURCE.roots(Places(tmp_path, {}, "linux", {"chat_markdown": (named, usual)}))
+    roots = SOURCE.roots(SearchPlaces(tmp_path, {}, "linux", {"chat_markdown": (named, usual)}))
     assert roots == [named, usual]
     assert [one for root in roots for one in SOURCE.find(root)] == [
-        Found(named / "a.md", "main", "twice"),
-        Found(usual / "a.md", "main", "twice"),
+        SourceCandidate(named / "a.md", "main", "twice"),
+        SourceCandidate(usual / "a.md", "main", "twice"),
     ]
     assert SOURCE.workspace((FOLDER / "restored.md").read_bytes()) == "/home/ann/agents/simple_sally"
     assert SOURCE.workspace((FOLDER / "plain.md").read_bytes()) == "C:\\agents\\till"

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Sync, add
-from everturn.derive.growth import grow
-from everturn.model.archive import Tail
-from everturn.sources import Found, Places
+from everturn.capture.sync import SyncJob, add_paths
+from everturn.derive.growth import grow_session
+from everturn.model.archive import JournalTail
+from everturn.sources import SearchPlaces, SourceCandidate
 from everturn.sources.chatgpt import SOURCE
 from everturn.store import open_store
 from tests.sources.goldens import (
@@ -38,7 +38,9 @@ from tests.sources.goldens import (
 
 SAMPLE = Path(__file__).parent / "samples" / "export.json"
 NAME = "6590-loaves"
-LINES = [line for _, data in unpacked(SOURCE, Found(SAMPLE, "container"), SAMPLE) for line in data.splitlines(True)]
+LINES = [
+    line for _, data in unpacked(SOURCE, SourceCandidate(SAMPLE, "container"), SAMPLE) for line in data.splitlines(True)
+]
 
 
 def sample() -> dict[str, Whole]:
@@ -62,7 +64,7 @@ def test_the_live_path_is_the_session_and_other_branches_are_their_own() -> None
 
 
 def test_what_goes_to_a_tool_is_a_call_and_the_next_answer_of_a_tool_its_result() -> None:
-    growth, _ = grow(Tail(), sample()[NAME].messages[NAME])
+    growth, _ = grow_session(JournalTail(), sample()[NAME].messages[NAME])
     assert [(call.name, call.kind, call.status, call.error_class) for call in growth.calls] == [
         ("python", "other", "ok", ""),
         ("web.search", "search", "error", "timeout"),
@@ -104,13 +106,13 @@ def test_a_zip_is_read_like_the_file_in_it(tmp_path: Path) -> None:
     with ZipFile(path, "w") as archive:
         archive.writestr("chat.html", "<html>")
         archive.writestr("conversations.json", SAMPLE.read_bytes())
-    assert SOURCE.sniff(path, path.read_bytes()[:65536]) == Found(path, "container")
+    assert SOURCE.sniff(path, path.read_bytes()[:65536]) == SourceCandidate(path, "container")
     assert _lines(path) == _lines(SAMPLE)
     with ingest("chatgpt", path) as taken:
         assert taken.hits("loaves fit") == [NAME]
         assert taken.hits("are you sure") == [f"{NAME}/branch-1"]
     assert [found.path for found in SOURCE.find(tmp_path)] == [path]
-    assert SOURCE.roots(Places(tmp_path, {}, "linux", {"chatgpt": (tmp_path,)})) == [tmp_path]
+    assert SOURCE.roots(SearchPlaces(tmp_path, {}, "linux", {"chatgpt": (tmp_path,)})) == [tmp_path]
 
 
 def test_other_zips_and_broken_ones_are_not_ours(tmp_path: Path) -> None:
@@ -139,10 +141,10 @@ def test_an_export_that_is_taken_in_twice_adds_nothing(tmp_path: Path) -> None:
     first.write_bytes(SAMPLE.read_bytes())
     second.write_bytes(SAMPLE.read_bytes())
     store = open_store("memory:")
-    places = Places(Path("/nowhere"), {}, "linux")
-    job = Sync(store, {"chatgpt": SOURCE}, places, Policy(), "box", "ann", lambda: 1_772_000_000_000)
-    add(job, [first])
-    add(job, [second])
+    places = SearchPlaces(Path("/nowhere"), {}, "linux")
+    job = SyncJob(store, {"chatgpt": SOURCE}, places, Policy(), "box", "ann", lambda: 1_772_000_000_000)
+    add_paths(job, [first])
+    add_paths(job, [second])
     one, other = sorted(store.sessions_of("chatgpt", NAME), key=lambda session: session.id)
     assert (one.n_inherited, other.n_inherited) == (0, other.n_messages)
     store.close()
@@ -159,7 +161,7 @@ def test_lines_read_the_same_in_any_pieces(seed: int) -> None:
 @settings(max_examples=300)
 def test_no_damage_to_the_lines_stops_the_reader(seed: int) -> None:
     data = damaged(LINES, random.Random(seed))
-    assert_survives(SOURCE, Found(Path("x#y"), native_id="y", parent="x"), data, seed)
+    assert_survives(SOURCE, SourceCandidate(Path("x#y"), native_id="y", parent="x"), data, seed)
 
 
 @given(seed=st.integers(0, 2**64), value=st.sampled_from(ODD_VALUES))
@@ -167,7 +169,7 @@ def test_no_damage_to_the_lines_stops_the_reader(seed: int) -> None:
 def test_no_odd_value_stops_the_reader(seed: int, value: Any) -> None:
     dice = random.Random(seed)
     record = with_odd_value(json.loads(dice.choice(LINES)), value, dice)
-    assert_survives(SOURCE, Found(Path("x#y"), native_id="y"), json.dumps(record).encode() + b"\n", seed)
+    assert_survives(SOURCE, SourceCandidate(Path("x#y"), native_id="y"), json.dumps(record).encode() + b"\n", seed)
 
 
 @given(seed=st.integers(0, 2**64), value=st.sampled_from(ODD_VALUES))
@@ -180,7 +182,7 @@ def test_no_odd_export_stops_the_unpacking(tmp_path_factory: pytest.TempPathFact
         path.write_bytes(damaged([SAMPLE.read_bytes()], dice, most=1))
     else:
         path.write_text(json.dumps(with_odd_value(json.loads(SAMPLE.read_text()), value, dice)))
-    for found, data, _ in readings(SOURCE, path, Found(path, "container")):
+    for found, data, _ in readings(SOURCE, path, SourceCandidate(path, "container")):
         assert_survives(SOURCE, found, data, seed)
 
 
@@ -198,4 +200,4 @@ def test_only_exports_are_taken_for_exports() -> None:
 
 
 def _lines(path: Path) -> list[tuple[str, bytes]]:
-    return [(found.native_id, data) for found, data in unpacked(SOURCE, Found(path, "container"), path)]
+    return [(found.native_id, data) for found, data in unpacked(SOURCE, SourceCandidate(path, "container"), path)]

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.derive.growth import grow
-from everturn.model.archive import Tail
-from everturn.sources import Found, Places
+from everturn.derive.growth import grow_session
+from everturn.model.archive import JournalTail
+from everturn.sources import SearchPlaces, SourceCandidate
 from everturn.sources.claude_ai import SOURCE
 from tests.sources.goldens import (
     ODD_VALUES,
@@ -33,7 +33,9 @@ from tests.sources.goldens import (
 )
 
 SAMPLE = Path(__file__).parent / "samples" / "export.json"
-LINES = [line for _, data in unpacked(SOURCE, Found(SAMPLE, "container"), SAMPLE) for line in data.splitlines(True)]
+LINES = [
+    line for _, data in unpacked(SOURCE, SourceCandidate(SAMPLE, "container"), SAMPLE) for line in data.splitlines(True)
+]
 
 
 def sample() -> dict[str, Whole]:
@@ -47,7 +49,7 @@ def test_a_sample_reads_as_expected() -> None:
 
 
 def test_results_without_ids_are_of_the_calls_before_them() -> None:
-    growth, _ = grow(Tail(), sample()["c-1"].messages["c-1"])
+    growth, _ = grow_session(JournalTail(), sample()["c-1"].messages["c-1"])
     assert [(call.call_id, call.name, call.kind, call.status, call.error_class) for call in growth.calls] == [
         ("m-2/1", "web_search", "search", "ok", ""),
         ("m-2/2", "bash_tool", "shell", "error", "not_found"),
@@ -91,12 +93,12 @@ def test_a_zip_and_a_single_conversation_are_read_too(tmp_path: Path) -> None:
         archive.writestr("data/conversations.json", SAMPLE.read_bytes())
     single.write_text(json.dumps(json.loads(SAMPLE.read_text())[0]))
     (tmp_path / "conversations-other.json").write_text("[]")
-    assert [found.native_id for found, _ in unpacked(SOURCE, Found(single, "container"), single)] == [
+    assert [found.native_id for found, _ in unpacked(SOURCE, SourceCandidate(single, "container"), single)] == [
         "c-1",
         "c-1/branch-1",
     ]
     assert [found.path for found in SOURCE.find(tmp_path)] == [path, single]
-    assert SOURCE.roots(Places(tmp_path, {}, "linux", {"claude_ai": (tmp_path,)})) == [tmp_path]
+    assert SOURCE.roots(SearchPlaces(tmp_path, {}, "linux", {"claude_ai": (tmp_path,)})) == [tmp_path]
     with ingest("claude_ai", path) as taken:
         assert taken.hits("long does it bake") == ["c-1"]
         assert taken.hits("and rye") == ["c-1/branch-1"]
@@ -105,7 +107,7 @@ def test_a_zip_and_a_single_conversation_are_read_too(tmp_path: Path) -> None:
 def test_an_export_is_known_by_its_content() -> None:
     path = Path("/x/conversations.json")
     head = b'[{"uuid":"c","name":"","chat_messages":[{"uuid":"m","text":"hi","sender":"human"'
-    assert SOURCE.sniff(path, head) == Found(path, "container")
+    assert SOURCE.sniff(path, head) == SourceCandidate(path, "container")
     for other in (
         b"",
         b"[]",
@@ -127,7 +129,7 @@ def test_lines_read_the_same_in_any_pieces(seed: int) -> None:
 @settings(max_examples=300)
 def test_no_damage_to_the_lines_stops_the_reader(seed: int) -> None:
     data = damaged(LINES, random.Random(seed))
-    assert_survives(SOURCE, Found(Path("x#y"), native_id="y", parent="x"), data, seed)
+    assert_survives(SOURCE, SourceCandidate(Path("x#y"), native_id="y", parent="x"), data, seed)
 
 
 @given(seed=st.integers(0, 2**64), value=st.sampled_from(ODD_VALUES))
@@ -139,7 +141,7 @@ def test_no_odd_export_stops_the_unpacking(tmp_path_factory: pytest.TempPathFact
         path.write_bytes(damaged([SAMPLE.read_bytes()], dice, most=1))
     else:
         path.write_text(json.dumps(with_odd_value(json.loads(SAMPLE.read_text()), value, dice)))
-    for found, data, _ in readings(SOURCE, path, Found(path, "container")):
+    for found, data, _ in readings(SOURCE, path, SourceCandidate(path, "container")):
         assert_survives(SOURCE, found, data, seed)
 
 

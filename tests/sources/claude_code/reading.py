@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from everturn.model.conversation import Facts, Link, Message, Problem, Reading
-from everturn.sources import Found
+from everturn.model.conversation import Link, Message, Problem, ReadResult, SessionFacts
+from everturn.sources import SourceCandidate
 from everturn.sources.claude_code import SOURCE
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -28,9 +28,9 @@ def corpus() -> list[Path]:
     return sorted(path for folder in folders for path in folder.rglob("*.jsonl"))
 
 
-def found_for(path: Path, data: bytes) -> Found:
+def found_for(path: Path, data: bytes) -> SourceCandidate:
     """What `add` would make of a file; a damaged head does not matter here."""
-    return SOURCE.sniff(path, data[:65536]) or Found(path, "main", path.stem)
+    return SOURCE.sniff(path, data[:65536]) or SourceCandidate(path, "main", path.stem)
 
 
 class Whole(msgspec.Struct):
@@ -46,7 +46,7 @@ class Whole(msgspec.Struct):
     glued: int = 0
     consumed: int = 0
 
-    def add(self, reading: Reading) -> None:
+    def add(self, reading: ReadResult) -> None:
         """Take in the next reading."""
         for part in reading.parts:
             self.facts.setdefault(part.native_id, {}).update(_said(part.facts))
@@ -60,7 +60,7 @@ class Whole(msgspec.Struct):
         self.consumed += reading.consumed
 
 
-def read(found: Found, data: bytes, cuts: Iterable[int] = (), stops: Sequence[bool] = ()) -> Whole:
+def read(found: SourceCandidate, data: bytes, cuts: Iterable[int] = (), stops: Sequence[bool] = ()) -> Whole:
     """Read a file in pieces that end at `cuts`; where `stops` says so, by a new reader after an end of file."""
     whole, state = Whole(), b""
     reader = SOURCE.reader(found, state)
@@ -107,5 +107,5 @@ def _pruned(value: Any) -> Any:
     return [_pruned(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _said(facts: Facts) -> dict[str, Any]:
+def _said(facts: SessionFacts) -> dict[str, Any]:
     return {name: value for name, value in msgspec.structs.asdict(facts).items() if value}

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everturn.model import words
-from everturn.sources import Found
+from everturn.sources import SourceCandidate
 from everturn.sources.claude_code import SOURCE
 from tests.sources.claude_code.reading import read, samples
 
@@ -22,7 +22,7 @@ RECORDS = [
     if path.stem not in ("broken-lines", "glued", "nul", "torn")
     for line in path.read_bytes().splitlines()
 ]
-FOUND = Found(Path("s.jsonl"), "main", "s")
+FOUND = SourceCandidate(Path("s.jsonl"), "main", "s")
 
 anything = st.recursive(
     st.none()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.sources import Found, Places, all_sources
+from everturn.sources import SearchPlaces, SourceCandidate, all_sources
 from everturn.sources.claude_code import SOURCE
 from everturn.sources.claude_code.housekeeping import retention
 from tests.sources.claude_code.reading import CORPUS, SAMPLES, samples
@@ -22,8 +22,8 @@ def put(path: Path, data: bytes = b"{}\n") -> Path:
     return path
 
 
-def places(home: Path, platform: str = "linux", extra: tuple[Path, ...] = (), **env: str) -> Places:
-    return Places(home, env, platform, {"claude_code": extra} if extra else {})
+def places(home: Path, platform: str = "linux", extra: tuple[Path, ...] = (), **env: str) -> SearchPlaces:
+    return SearchPlaces(home, env, platform, {"claude_code": extra} if extra else {})
 
 
 def listing(root: Path) -> dict[str, tuple[str, str, str]]:
@@ -140,7 +140,7 @@ def test_a_folder_that_cannot_be_listed_does_not_hide_the_others(
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", guarded)
-    found: list[Found] = []
+    found: list[SourceCandidate] = []
     with pytest.raises(PermissionError) as failure:
         found.extend(SOURCE.find(tmp_path))
     assert failure.value.filename == str(closed)
@@ -150,16 +150,18 @@ def test_a_folder_that_cannot_be_listed_does_not_hide_the_others(
 def test_a_transcript_is_known_by_its_content_wherever_it_lies(tmp_path: Path) -> None:
     sniff = SOURCE.sniff
     head = RECORD % SID.encode()
-    assert sniff(Path("/x/y.jsonl"), head) == Found(Path("/x/y.jsonl"), "main", SID)
-    assert sniff(Path(f"/x/{SID.upper()}.jsonl"), RECORD % b"else") == Found(
+    assert sniff(Path("/x/y.jsonl"), head) == SourceCandidate(Path("/x/y.jsonl"), "main", SID)
+    assert sniff(Path(f"/x/{SID.upper()}.jsonl"), RECORD % b"else") == SourceCandidate(
         Path(f"/x/{SID.upper()}.jsonl"), "main", SID
     )
-    assert sniff(Path("/x/y.jsonl"), RECORD % b"a" + 2 * (RECORD % b"b")) == Found(Path("/x/y.jsonl"), "main", "b")
-    assert sniff(Path("/x/y.jsonl"), b'{"type":"summary","summary":"s","leafUuid":"l"}\n') == Found(
+    assert sniff(Path("/x/y.jsonl"), RECORD % b"a" + 2 * (RECORD % b"b")) == SourceCandidate(
+        Path("/x/y.jsonl"), "main", "b"
+    )
+    assert sniff(Path("/x/y.jsonl"), b'{"type":"summary","summary":"s","leafUuid":"l"}\n') == SourceCandidate(
         Path("/x/y.jsonl"), "main", "y"
     )
     flat = sniff(Path("/x/agent-a1.jsonl"), head)
-    assert flat == Found(Path("/x/agent-a1.jsonl"), "subagent", f"{SID}/agent-a1", SID)
+    assert flat == SourceCandidate(Path("/x/agent-a1.jsonl"), "subagent", f"{SID}/agent-a1", SID)
     for name in ("tool-results/toolu_1.txt", "subagents/agent-a1.meta.json"):
         kept = sniff(Path(f"/x/{SID}/{name}"), b"whatever")
         assert kept is not None
@@ -168,7 +170,7 @@ def test_a_transcript_is_known_by_its_content_wherever_it_lies(tmp_path: Path) -
 
 def test_a_first_line_longer_than_the_head_is_known_too() -> None:
     head = (RECORD % SID.encode())[:-20] + b"A" * 70_000
-    assert SOURCE.sniff(Path("/x/y.jsonl"), head[:65536]) == Found(Path("/x/y.jsonl"), "main", SID)
+    assert SOURCE.sniff(Path("/x/y.jsonl"), head[:65536]) == SourceCandidate(Path("/x/y.jsonl"), "main", SID)
     assert SOURCE.workspace(head[:65536]) == "/home/ada"
 
 

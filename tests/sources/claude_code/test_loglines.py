@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.sources import Found
+from everturn.sources import SourceCandidate
 from everturn.sources.claude_code import SOURCE
 from everturn.sources.claude_code.loglines import form_of
 from tests.sources import goldens
@@ -34,13 +34,13 @@ SHAPES = {
     "spread": json.dumps({"loglines": LOGLINES}, indent=2).encode() + b"\n",
     "more": b"\xef\xbb\xbf" + json.dumps({"loglines": LOGLINES, "session": {"id": "x"}, "n": 1}, indent=1).encode(),
 }
-FOUND = Found(Path("saved.json"), "main", "saved")
+FOUND = SourceCandidate(Path("saved.json"), "main", "saved")
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_it_is_read_like_lines_are(shape: str) -> None:
     data = SHAPES[shape]
-    assert SOURCE.sniff(Path("/x/saved.json"), data) == Found(Path("/x/saved.json"), "main", "saved")
+    assert SOURCE.sniff(Path("/x/saved.json"), data) == SourceCandidate(Path("/x/saved.json"), "main", "saved")
     whole = goldens.read(SOURCE, FOUND, data)
     goldens.assert_keeps_promises(SOURCE, data, whole, lines=False)
     said = [(message.role, message.origin, message.kind) for message in whole.all()]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Message
-from everturn.sources import NewSession, Places
+from everturn.sources import NewSession, SearchPlaces
 from everturn.sources.claude_code.native import place, slug, write
 
 NEW = NewSession("11111111-2222-4333-8444-555555555555", "/home/ann/shop", 1_800_000_000_000, "Till (from Other)", "m")
@@ -26,14 +26,14 @@ def test_a_long_name_is_cut_and_gets_the_hash_that_the_client_gives_it() -> None
 
 def test_it_lies_where_the_client_looks() -> None:
     home = Path("/home/ann")
-    usual = place(Places(home, {}, "linux"), NEW)
-    moved = place(Places(home, {"CLAUDE_CONFIG_DIR": "/elsewhere"}, "linux"), NEW)
+    usual = place(SearchPlaces(home, {}, "linux"), NEW)
+    moved = place(SearchPlaces(home, {"CLAUDE_CONFIG_DIR": "/elsewhere"}, "linux"), NEW)
     assert usual == home / ".claude/projects/-home-ann-shop" / f"{NEW.id}.jsonl"
     assert moved == Path("/elsewhere/projects/-home-ann-shop") / f"{NEW.id}.jsonl"
 
 
 def records(*messages: Message) -> list[dict[str, object]]:
-    found = write(Places(Path("/"), {}, "linux"), NEW, messages)
+    found = write(SearchPlaces(Path("/"), {}, "linux"), NEW, messages)
     return [json.loads(line) for line in found.splitlines()]
 
 

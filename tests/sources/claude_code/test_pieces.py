@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.sources import Found
+from everturn.sources import SourceCandidate
 from everturn.sources.claude_code import SOURCE
 from tests.sources.claude_code.reading import Whole, corpus, found_for, read, samples, shown
 
@@ -73,7 +73,7 @@ def test_the_state_stays_bounded_however_much_there_is_to_remember() -> None:
         )
         lines.append(f'{{"type":"queue-operation","operation":"enqueue","content":"{n} {"word " * 20}"}}')
         lines.append(f'{{"type":"summary","summary":"title {n}","leafUuid":"gone-{n}"}}')
-    reader = SOURCE.reader(Found(Path("s.jsonl"), "main", "s"), b"")
+    reader = SOURCE.reader(SourceCandidate(Path("s.jsonl"), "main", "s"), b"")
     reading = reader.feed("\n".join(lines).encode(), 0, True)
     assert len(reader.state()) < STATE_LIMIT
     queued = [message for part in reading.parts for message in part.messages if message.kind == "queued"]
@@ -81,7 +81,7 @@ def test_the_state_stays_bounded_however_much_there_is_to_remember() -> None:
 
 
 def test_a_state_that_is_not_ours_is_a_fresh_start() -> None:
-    found = Found(Path("s.jsonl"), "main", "s")
+    found = SourceCandidate(Path("s.jsonl"), "main", "s")
     for state in (b"\xff\xfe", b"{}", b"\x93\x01\x02\x03"):
         assert SOURCE.reader(found, state).feed(b'{"type":"mode"}\n', 0, True).consumed == 16
 
@@ -116,7 +116,9 @@ def damaged(dice: random.Random) -> bytes:
 def test_no_damage_stops_the_reader_or_escapes_the_count(seed: int) -> None:
     dice = random.Random(seed)
     data = damaged(dice)
-    found = Found(Path("0b5e7c1a-3f7d-4c55-9a3e-6f1d2b8c9e10.jsonl"), "main", "0b5e7c1a-3f7d-4c55-9a3e-6f1d2b8c9e10")
+    found = SourceCandidate(
+        Path("0b5e7c1a-3f7d-4c55-9a3e-6f1d2b8c9e10.jsonl"), "main", "0b5e7c1a-3f7d-4c55-9a3e-6f1d2b8c9e10"
+    )
     whole = read(found, data)
     assert sum(whole.census.values()) == whole.lines + whole.glued
     assert data.count(b"\n") <= whole.lines <= data.count(b"\n") + 1

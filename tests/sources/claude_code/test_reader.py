@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from everturn.sources import Found
+from everturn.sources import SourceCandidate
 from everturn.sources.claude_code import SOURCE, reader
 from everturn.sources.claude_code.calls import error_class
-from everturn.sources.claude_code.events import Event
+from everturn.sources.claude_code.events import ClaudeRecord
 from everturn.sources.claude_code.queue import Queue, item_of
-from everturn.sources.claude_code.speaker import by_words, speaker, unwrap
+from everturn.sources.claude_code.speaker import guess_speaker, speaker, unwrap
 from everturn.sources.claude_code.times import milliseconds
 from tests.sources.claude_code.reading import read
 
-MAIN = Found(Path("s.jsonl"), "main", "s")
+MAIN = SourceCandidate(Path("s.jsonl"), "main", "s")
 
 
 def lines(*records: dict[str, Any]) -> bytes:
@@ -100,7 +100,7 @@ def test_a_queued_word_that_is_heard_elsewhere_is_not_said_again() -> None:
     for text in ("first", "<task-notification>x", "second"):
         queue.enqueue(item_of(text, 0, 1, None))
     queue.dequeue()  # "first", it seems
-    queue.heard("<task-notification>x")  # but it was the notification
+    queue.note_heard("<task-notification>x")  # but it was the notification
     removed = [queue.remove(None), queue.remove(None), queue.remove(None)]
     assert [item.text for item in removed if item] == ["first", "second"]
     assert queue.repeats("second ")
@@ -119,7 +119,7 @@ def test_a_removal_that_names_its_words_removes_only_those() -> None:
 
 
 def test_a_flat_subagent_file_learns_from_its_records_where_it_belongs() -> None:
-    found = Found(Path("agent-a1.jsonl"), "subagent", "agent-a1", "")
+    found = SourceCandidate(Path("agent-a1.jsonl"), "subagent", "agent-a1", "")
     data = lines({"type": "mode", "mode": "normal"}, prompt("dig", isSidechain=True), prompt("deeper", sessionId="t"))
     whole = read(found, data, cuts=[5, 40], stops=[True, True])
     assert list(whole.messages) == ["s/agent-a1"]
@@ -202,5 +202,5 @@ def test_an_error_nobody_knows_is_other() -> None:
 def test_wrappers_are_told_from_the_words_behind_them() -> None:
     assert unwrap("<ide_a>x</ide_a> <ide_b>y</ide_b>\n\nfix") == ("<ide_a>x</ide_a> <ide_b>y</ide_b>", "fix")
     assert unwrap("plain") == ("", "plain")
-    assert by_words("<ide_a>x</ide_a>").kind == "context"
-    assert speaker(Event(), [], False).starts_turn
+    assert guess_speaker("<ide_a>x</ide_a>").kind == "context"
+    assert speaker(ClaudeRecord(), [], False).starts_turn

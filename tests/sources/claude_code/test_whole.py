@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from everturn.model.conversation import Link
-from everturn.sources import Found
+from everturn.sources import SourceCandidate
 from everturn.sources.claude_code import SOURCE, whole
 from tests.sources.claude_code.reading import read
 
 SID = "0b5e7c1a-3f7d-4c55-9a3e-6f1d2b8c9e10"
-OUTPUT = Found(Path("toolu_01X.txt"), "output", f"{SID}/tool-results/toolu_01X.txt", SID)
-NOTED = Found(Path("agent-a1.meta.json"), "meta", f"{SID}/agent-a1.meta", SID)
+OUTPUT = SourceCandidate(Path("toolu_01X.txt"), "output", f"{SID}/tool-results/toolu_01X.txt", SID)
+NOTED = SourceCandidate(Path("agent-a1.meta.json"), "meta", f"{SID}/agent-a1.meta", SID)
 
 
-def texts(found: Found, data: bytes, cuts: list[int], stops: list[bool]) -> list[str]:
+def texts(found: SourceCandidate, data: bytes, cuts: list[int], stops: list[bool]) -> list[str]:
     result = read(found, data, cuts, stops)
     assert result.consumed == len(data)
     assert sum(result.census.values()) == result.lines
@@ -40,7 +40,7 @@ def test_an_output_is_one_message_that_hangs_on_its_call() -> None:
 
 
 def test_an_output_with_a_short_name_hangs_on_its_session() -> None:
-    found = Found(Path("b7.txt"), "output", f"{SID}/tool-results/b7.txt", SID)
+    found = SourceCandidate(Path("b7.txt"), "output", f"{SID}/tool-results/b7.txt", SID)
     assert read(found, b"x").links[found.native_id] == [Link("output_of", SID, "")]
 
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.model.conversation import Message, Usage
+from everturn.model.conversation import Message, TokenUsage
 from everturn.recall.reading import read_turns
 from everturn.recall.transcript import passages
-from everturn.sources import Found, Places
+from everturn.sources import SearchPlaces, SourceCandidate
 from everturn.sources.cline import SOURCE
 from tests.sources import goldens
 
@@ -149,7 +149,7 @@ def test_native_calls_are_paired_by_their_ids() -> None:
     whole = whole_of(NATIVE, HISTORY)
     answer = whole.all()[2]
     assert [block.kind for block in answer.blocks] == ["thinking", "text", "call", "call"]
-    assert (answer.model, answer.usage) == ("claude-sonnet-4", Usage(100, 20, 900))
+    assert (answer.model, answer.usage) == ("claude-sonnet-4", TokenUsage(100, 20, 900))
     assert results(whole.all()) == {"toolu_1": [(False, "", None)], "toolu_2": [(True, "exit_status", 1)]}
     assert [message.origin for message in whole.all()] == [
         "human", "injected", "model", "tool", "tool", "injected", "model", "model", "human", "model", "injected",
@@ -215,13 +215,13 @@ def test_no_damage_stops_the_reader(seed: int) -> None:
 def test_any_value_may_stand_anywhere(seed: int, odd: Any) -> None:
     dice = random.Random(seed)
     elements = [goldens.with_odd_value(dice.choice(ELEMENTS), odd, dice) for _ in range(4)]
-    found = Found(SAMPLES / "x.json", dice.choice(["main", "meta"]), "x", "y")
+    found = SourceCandidate(SAMPLES / "x.json", dice.choice(["main", "meta"]), "x", "y")
     goldens.assert_survives(SOURCE, found, json.dumps(elements).encode(), seed, lines=False)
 
 
 def test_a_state_that_is_not_ours_is_a_fresh_start() -> None:
     for state in (b"\xff\xfe", b"{}", b"\x93\x01\x02\x03"):
-        assert SOURCE.reader(Found(Path("x.json")), state).feed(b"[]", 0, True).consumed == 2
+        assert SOURCE.reader(SourceCandidate(Path("x.json")), state).feed(b"[]", 0, True).consumed == 2
 
 
 # where they are -------------------------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ def test_tasks_are_found_in_every_editor(tmp_path: Path, platform: str, folder: 
     for name in (HISTORY, PANEL, METADATA):
         (tasks / TASK / name).write_bytes(DOCUMENTS[SAMPLES / TASK / name])
     (tasks / TASK / "focus_chain.md").write_text("# todo")
-    (root,) = SOURCE.roots(Places(tmp_path, {}, platform))
+    (root,) = SOURCE.roots(SearchPlaces(tmp_path, {}, platform))
     assert [(one.path.name, one.kind, one.native_id, one.parent) for one in SOURCE.find(root)] == [
         (HISTORY, "main", TASK, ""),
         (METADATA, "meta", f"{TASK}/task_metadata", TASK),
@@ -251,7 +251,7 @@ def test_tasks_are_found_in_every_editor(tmp_path: Path, platform: str, folder: 
 def test_named_folders_are_looked_at_and_links_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "b").symlink_to(SAMPLES / TASK)
-    (root,) = SOURCE.roots(Places(tmp_path, {}, "linux", {"cline": (tmp_path / "a",)}))
+    (root,) = SOURCE.roots(SearchPlaces(tmp_path, {}, "linux", {"cline": (tmp_path / "a",)}))
     assert list(SOURCE.find(root)) == []
 
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from everturn.sources import Found
+from everturn.sources import SourceCandidate
 from everturn.sources.codex import SOURCE
 from tests.sources import goldens
 
@@ -26,7 +26,7 @@ def done(kind: str, **more: Any) -> dict[str, Any]:
 def read(*records: dict[str, Any]) -> goldens.Whole:
     meta = {"timestamp": AT, "type": "session_meta", "payload": {"id": SID, "cwd": "/w", "cli_version": "0.166.0"}}
     data = b"".join(json.dumps(record).encode() + b"\n" for record in (meta, *records))
-    return goldens.read(SOURCE, Found(Path("rollout.jsonl"), "main", SID), data)
+    return goldens.read(SOURCE, SourceCandidate(Path("rollout.jsonl"), "main", SID), data)
 
 
 def test_what_was_said_twice_is_read_once() -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from everturn.sources import Found, Places, all_sources
+from everturn.sources import SearchPlaces, SourceCandidate, all_sources
 from everturn.sources.codex import SOURCE, compressed
-from everturn.sources.codex.compressed import beginning
+from everturn.sources.codex.compressed import decompress_head
 from tests.sources.goldens import ingest, read, readings
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -28,8 +28,8 @@ def packed(data: bytes) -> bytes:
     return bytes(compressed._zstd().compress(data))
 
 
-def places(home: Path, extra: tuple[Path, ...] = (), **env: str) -> Places:
-    return Places(home, env, "linux", {"codex": extra} if extra else {})
+def places(home: Path, extra: tuple[Path, ...] = (), **env: str) -> SearchPlaces:
+    return SearchPlaces(home, env, "linux", {"codex": extra} if extra else {})
 
 
 def listing(root: Path) -> dict[str, tuple[str, str]]:
@@ -92,7 +92,7 @@ def test_a_folder_that_cannot_be_listed_does_not_hide_the_others(
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", guarded)
-    found: list[Found] = []
+    found: list[SourceCandidate] = []
     with pytest.raises(PermissionError):
         found.extend(SOURCE.find(tmp_path))
     assert [one.path.parent.name for one in found] == ["b"]
@@ -101,12 +101,12 @@ def test_a_folder_that_cannot_be_listed_does_not_hide_the_others(
 def test_a_rollout_is_known_by_its_content_wherever_it_lies() -> None:
     path = Path("/x/y.jsonl")
     meta = b'{"timestamp":"2026-03-01T10:00:00.000Z","type":"session_meta","payload":{"id":"%s","x":"' % SID.encode()
-    assert SOURCE.sniff(path, meta + b"long" * 20_000) == Found(path, "main", SID)
-    assert SOURCE.sniff(path, b'{"id":"%s","timestamp":"t","instructions":null}\n' % SID.encode()) == Found(
+    assert SOURCE.sniff(path, meta + b"long" * 20_000) == SourceCandidate(path, "main", SID)
+    assert SOURCE.sniff(path, b'{"id":"%s","timestamp":"t","instructions":null}\n' % SID.encode()) == SourceCandidate(
         path, "main", SID
     )
     cut = b'{"timestamp":"t","type":"event_msg","payload":{"type":"task_started"}}\n'
-    assert SOURCE.sniff(Path(f"/x/{NAME}"), cut) == Found(Path(f"/x/{NAME}"), "main", SID)
+    assert SOURCE.sniff(Path(f"/x/{NAME}"), cut) == SourceCandidate(Path(f"/x/{NAME}"), "main", SID)
     for other in (
         b"", b"text\n", b"[1]\n", b'{"type":"session_meta"}\n', b'{"type":"message","role":"user","content":"x"}\n',
         b'{"id":"1","timestamp":"t","instructions":"","more":1}\n', b'{"role":"user","content":"x"}\n',
@@ -149,9 +149,9 @@ def test_a_compressed_file_that_gives_nothing_is_said_to_be_damaged(tmp_path: Pa
     assert SOURCE.sniff(path, path.read_bytes()) is None
     assert SOURCE.unpack is not None
     with pytest.raises(OSError, match="damaged"):
-        list(SOURCE.unpack(Found(path, "container", SID), path))
+        list(SOURCE.unpack(SourceCandidate(path, "container", SID), path))
 
 
 def test_compressed_files_of_others_are_not_ours(tmp_path: Path) -> None:
     assert SOURCE.sniff(tmp_path / "x.zst", packed(b"just some text")) is None
-    assert beginning(b"no zstd") == b""
+    assert decompress_head(b"no zstd") == b""

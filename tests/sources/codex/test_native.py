@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Message
-from everturn.sources import NewSession, Places
+from everturn.sources import NewSession, SearchPlaces
 from everturn.sources.codex.native import name, place, write
 
 AT = 1_800_000_000_000
@@ -17,7 +17,7 @@ NEW = NewSession(name(RANDOM, AT), "/home/ann/shop", AT, "Till", "m")
 
 
 def records(*messages: Message) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in write(Places(Path("/"), {}, "linux"), NEW, messages).splitlines()]
+    return [json.loads(line) for line in write(SearchPlaces(Path("/"), {}, "linux"), NEW, messages).splitlines()]
 
 
 def test_its_id_begins_with_the_time() -> None:
@@ -27,8 +27,8 @@ def test_its_id_begins_with_the_time() -> None:
 
 def test_it_lies_in_the_folder_of_the_day() -> None:
     file = f"2027/01/15/rollout-2027-01-15T08-00-00-{NEW.id}.jsonl"
-    assert place(Places(Path("/home/ann"), {}, "linux"), NEW) == Path("/home/ann/.codex/sessions") / file
-    assert place(Places(Path("/"), {"CODEX_HOME": "/c"}, "linux"), NEW) == Path("/c/sessions") / file
+    assert place(SearchPlaces(Path("/home/ann"), {}, "linux"), NEW) == Path("/home/ann/.codex/sessions") / file
+    assert place(SearchPlaces(Path("/"), {"CODEX_HOME": "/c"}, "linux"), NEW) == Path("/c/sessions") / file
 
 
 def test_what_is_said_is_an_item_for_the_model_and_an_event_for_the_screen() -> None:

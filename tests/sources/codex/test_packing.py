@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Report, Sync, add, sync
+from everturn.capture.sync import SyncJob, SyncReport, add_paths, sync_all
 from everturn.model.archive import Session
-from everturn.sources import Places
+from everturn.sources import SearchPlaces
 from everturn.sources.codex import SOURCE
 from everturn.store import Store, open_store
 from tests.sources.codex.test_find import NAME, SID, packed
@@ -26,9 +26,11 @@ def store() -> Iterator[Store]:
     opened.close()
 
 
-def take(store: Store, home: Path, *paths: Path) -> Report:
-    job = Sync(store, {"codex": SOURCE}, Places(home, {}, "linux"), Policy(), "box", "ann", lambda: 1_772_000_000_000)
-    report = add(job, paths) if paths else sync(job)
+def take(store: Store, home: Path, *paths: Path) -> SyncReport:
+    job = SyncJob(
+        store, {"codex": SOURCE}, SearchPlaces(home, {}, "linux"), Policy(), "box", "ann", lambda: 1_772_000_000_000
+    )
+    report = add_paths(job, paths) if paths else sync_all(job)
     assert report.failed == []
     return report
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.sources import Found
+from everturn.sources import SourceCandidate
 from everturn.sources.codex import SOURCE
 from tests.sources.goldens import (
     ODD_VALUES,
@@ -28,8 +28,8 @@ FILES = sorted((Path(__file__).parent / "samples").glob("*.jsonl"))
 LINES = {path.stem: path.read_bytes().splitlines(keepends=True) for path in FILES}
 PIECES = [line for name, lines in LINES.items() for line in lines if name != "screen-log"]
 RECORDS = [json.loads(line) for name, lines in LINES.items() for line in lines if name != "broken"]
-FOUND = Found(Path("rollout.jsonl"), "main", "01999c1a-0000-7000-8000-0000000000a1")
-LOG = Found(Path("session.jsonl"), "main", "01999c1a-0000-7000-8000-0000000000a1/screen-log")
+FOUND = SourceCandidate(Path("rollout.jsonl"), "main", "01999c1a-0000-7000-8000-0000000000a1")
+LOG = SourceCandidate(Path("session.jsonl"), "main", "01999c1a-0000-7000-8000-0000000000a1/screen-log")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

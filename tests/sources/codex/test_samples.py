@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.model.conversation import CallEnd, Link, Message, Usage, fingerprint
+from everturn.model.conversation import CallEnd, Link, Message, TokenUsage, fingerprint
 from everturn.sources.codex import SOURCE
 from tests.sources.goldens import (
     Whole,
@@ -76,8 +76,8 @@ def test_a_repeating_event_counts_when_its_item_was_never_written() -> None:
 
 def test_growing_counters_become_the_tokens_of_each_response_whether_written_before_or_after_it() -> None:
     for name, usages in (
-        ("new-era", {"#1": Usage(800, 50, 200), "#2": Usage(500, 40, 1000), "#3": Usage(100, 30, 1400)}),
-        ("tokens-first", {"#1": Usage(100, 10), "#2": Usage(50, 15, 100), "#3": Usage(50, 5, 100)}),
+        ("new-era", {"#1": TokenUsage(800, 50, 200), "#2": TokenUsage(500, 40, 1000), "#3": TokenUsage(100, 30, 1400)}),
+        ("tokens-first", {"#1": TokenUsage(100, 10), "#2": TokenUsage(50, 15, 100), "#3": TokenUsage(50, 5, 100)}),
     ):
         found = {m.provider_id: m.usage for m in whole_of(name).all() if m.usage is not None}
         assert found == usages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from everturn.sources import Found, Places, all_sources
+from everturn.sources import SearchPlaces, SourceCandidate, all_sources
 from everturn.sources.copilot_cli import SOURCE
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -19,8 +19,8 @@ def put(path: Path, data: bytes = b"{}\n") -> Path:
     return path
 
 
-def places(home: Path, extra: tuple[Path, ...] = (), **env: str) -> Places:
-    return Places(home, env, "linux", {"copilot_cli": extra} if extra else {})
+def places(home: Path, extra: tuple[Path, ...] = (), **env: str) -> SearchPlaces:
+    return SearchPlaces(home, env, "linux", {"copilot_cli": extra} if extra else {})
 
 
 def listing(root: Path) -> dict[str, str]:
@@ -57,11 +57,13 @@ def test_both_layouts_are_found_and_the_agents_own_files_are_not(tmp_path: Path)
 
 def test_a_session_is_known_by_its_content_wherever_it_lies() -> None:
     path = Path("/x/y.jsonl")
-    assert SOURCE.sniff(path, START % SID.encode()) == Found(path, "main", SID)
+    assert SOURCE.sniff(path, START % SID.encode()) == SourceCandidate(path, "main", SID)
     long = b'{"type":"session.start","data":{"sessionId":"%s","x":"' % SID.encode() + b"y" * 70_000
-    assert SOURCE.sniff(path, long) == Found(path, "main", SID)
+    assert SOURCE.sniff(path, long) == SourceCandidate(path, "main", SID)
     cut = b'{"type":"hook.start","data":{},"id":"1","timestamp":"t","parentId":"0"}\n'
-    assert SOURCE.sniff(Path(f"/x/{SID}/events.jsonl"), cut) == Found(Path(f"/x/{SID}/events.jsonl"), "main", SID)
+    assert SOURCE.sniff(Path(f"/x/{SID}/events.jsonl"), cut) == SourceCandidate(
+        Path(f"/x/{SID}/events.jsonl"), "main", SID
+    )
     for other in (b"", b"text", b"[]", b'{"type":"user","data":{}}\n', b'{"type":"user.message","data":{}}\n'):
         assert SOURCE.sniff(path, other) is None
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.model.conversation import CallEnd, Link, Usage
+from everturn.model.conversation import CallEnd, Link, TokenUsage
 from everturn.sources.copilot_cli import SOURCE
 from tests.sources.goldens import (
     Whole,
@@ -82,10 +82,10 @@ def test_results_say_how_a_call_went() -> None:
 def test_tokens_are_those_of_each_response() -> None:
     used = [(m.provider_id, m.usage) for m in whole_of("turn").all() if m.usage is not None]
     assert used == [
-        ("m1", Usage(output=40)),
-        ("m2", Usage(output=30)),
-        ("m2", Usage(300, 30, 600, 100)),
-        ("m3", Usage(output=5)),
+        ("m1", TokenUsage(output=40)),
+        ("m2", TokenUsage(output=30)),
+        ("m2", TokenUsage(300, 30, 600, 100)),
+        ("m3", TokenUsage(output=5)),
     ]
 
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.model.conversation import Usage
-from everturn.sources import Found, Places
+from everturn.model.conversation import TokenUsage
+from everturn.sources import SearchPlaces, SourceCandidate
 from everturn.sources.cursor import SOURCE
 from everturn.sources.cursor.export import moment
 from tests.sources import goldens
@@ -22,7 +22,7 @@ SAMPLES = Path(__file__).parent / "samples"
 NAME = "0c1d2e3f-1111-4222-8333-444455556666"
 LINES, EXPORT = SAMPLES / f"{NAME}.jsonl", SAMPLES / "export.md"
 PIECES = LINES.read_bytes().splitlines(keepends=True)
-FOUND = Found(LINES, "main", NAME)
+FOUND = SourceCandidate(LINES, "main", NAME)
 COMPOSER, CHAT, NEWER, CHILD = "composer-old", "chat-tab", "composer-new", "composer-child"
 
 
@@ -89,7 +89,7 @@ def put(connection: sqlite3.Connection, table: str, key: str, value: Any) -> Non
     connection.execute(f"INSERT INTO {table}(key, value) VALUES (?, ?)", (key, json.dumps(value)))
 
 
-def in_database(path: Path) -> dict[str, tuple[Found, bytes, goldens.Whole]]:
+def in_database(path: Path) -> dict[str, tuple[SourceCandidate, bytes, goldens.Whole]]:
     return {found.native_id: (found, lines, whole) for found, lines, whole in goldens.readings(SOURCE, path)}
 
 
@@ -155,7 +155,7 @@ def test_bubbles_hold_thoughts_calls_results_and_tokens(tmp_path: Path) -> None:
     ]  # fmt: skip
     by_id = {message.native_id: message for message in whole.all()}
     assert {by_id[name].provider_id for name in ("b3", "b4", "b5", "b6")} == {"model-1"}
-    assert (by_id["b7"].usage, by_id["b7"].model, by_id["b2"].model) == (Usage(70, 5), "sonnet", "opus")
+    assert (by_id["b7"].usage, by_id["b7"].model, by_id["b2"].model) == (TokenUsage(70, 5), "sonnet", "opus")
     assert whole.texts("answer") == ["Three.", "print(3)"]
     assert (by_id["b8"].kind, by_id["b9"].kind) == ("notice", "unknown")
     assert whole.census["bubble/7", "", "unknown"] == 1
@@ -235,7 +235,7 @@ def test_an_export_reads_as_expected() -> None:
 @settings(max_examples=60)
 def test_an_export_reads_the_same_in_any_pieces(seed: int) -> None:
     data = EXPORT.read_bytes()
-    goldens.assert_same_in_pieces(SOURCE, Found(EXPORT, "main", "export"), data, seed, stopping=False)
+    goldens.assert_same_in_pieces(SOURCE, SourceCandidate(EXPORT, "main", "export"), data, seed, stopping=False)
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_no_damage_stops_the_reader_of_lines(seed: int) -> None:
 @settings(max_examples=300)
 def test_no_damage_stops_the_reader_of_exports(seed: int) -> None:
     data = goldens.damaged([EXPORT.read_bytes()], random.Random(seed), most=2)
-    goldens.assert_survives(SOURCE, Found(EXPORT, "main", "export"), data, seed, lines=False)
+    goldens.assert_survives(SOURCE, SourceCandidate(EXPORT, "main", "export"), data, seed, lines=False)
 
 
 @given(seed=st.integers(0, 2**64), odd=st.sampled_from(goldens.ODD_VALUES))
@@ -302,7 +302,7 @@ def test_transcripts_and_databases_are_found(tmp_path: Path, platform: str, fold
     (transcripts / LINES.name).write_bytes(LINES.read_bytes())
     (transcripts / "subagents" / "kid.jsonl").write_bytes(LINES.read_bytes())
     (tmp_path / ".cursor" / "projects" / "home-ann-zoo" / "other.jsonl").write_bytes(LINES.read_bytes())
-    first, second = SOURCE.roots(Places(tmp_path, {}, platform))
+    first, second = SOURCE.roots(SearchPlaces(tmp_path, {}, platform))
     assert [(one.kind, one.native_id, one.parent) for one in SOURCE.find(first)] == [
         ("main", NAME, ""), ("subagent", "kid", NAME),
     ]  # fmt: skip

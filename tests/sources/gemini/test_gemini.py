@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Sync, add
-from everturn.model.conversation import Message, Usage
+from everturn.capture.sync import SyncJob, add_paths
+from everturn.model.conversation import Message, TokenUsage
 from everturn.recall.reading import read_turns
 from everturn.recall.transcript import passages
-from everturn.sources import Found, Places
+from everturn.sources import SearchPlaces, SourceCandidate
 from everturn.sources.gemini import SOURCE
 from tests.sources import goldens
 
@@ -24,7 +24,7 @@ SAMPLES = Path(__file__).parent / "samples"
 PARENT = "6e1c0c5e-77f5-4bb1-9f0e-2a6d0a4b7c11"
 PATHS = sorted(path for path in SAMPLES.rglob("*.json*") if not path.name.endswith(".expected.json"))
 LINES = SAMPLES / "lines.jsonl"
-FOUND = Found(LINES, "main", PARENT)
+FOUND = SourceCandidate(LINES, "main", PARENT)
 
 
 def whole_of(name: str) -> goldens.Whole:
@@ -71,7 +71,7 @@ def test_calls_of_one_response_are_a_batch_with_their_results() -> None:
         ("read_1", False, ""),
         ("read_2", True, "not_found"),
     ]
-    assert message.usage == Usage(200, 65, 1000)
+    assert message.usage == TokenUsage(200, 65, 1000)
     assert message.provider_id == "m-a"
 
 
@@ -107,7 +107,7 @@ def test_a_message_written_again_gives_only_what_is_new() -> None:
     data, whole = LINES.read_bytes(), whole_of("lines.jsonl")
     said, tokens, first, rest = by_id(whole)["g1"]
     assert [block.kind for block in said.blocks] == ["thinking", "text"]
-    assert (tokens.blocks, tokens.usage) == ((), Usage(400, 25, 100))
+    assert (tokens.blocks, tokens.usage) == ((), TokenUsage(400, 25, 100))
     assert [block.call.call_id for block in first.blocks if block.call] == ["grep_1"]
     assert [block.call.call_id for block in rest.blocks if block.call] == ["ag_1", "ls_1"]
     assert {message.provider_id for message in (said, tokens, first, rest)} == {"g1"}
@@ -175,12 +175,12 @@ def test_a_subagent_and_the_call_that_started_it_know_each_other() -> None:
 def test_a_file_whose_name_does_not_tell_its_form_is_read_by_its_content(tmp_path: Path) -> None:
     for name in ("document.json", "lines.jsonl"):
         data = (SAMPLES / name).read_bytes()
-        expected = goldens.read(SOURCE, Found(SAMPLES / name, "main", PARENT), data)
-        goldens.assert_same(goldens.read(SOURCE, Found(tmp_path / "x", "main", PARENT), data), expected)
+        expected = goldens.read(SOURCE, SourceCandidate(SAMPLES / name, "main", PARENT), data)
+        goldens.assert_same(goldens.read(SOURCE, SourceCandidate(tmp_path / "x", "main", PARENT), data), expected)
     one_line = json.dumps(json.loads((SAMPLES / "document.json").read_text())).encode()
-    whole = goldens.read(SOURCE, Found(tmp_path / "x", "main", PARENT), one_line)
+    whole = goldens.read(SOURCE, SourceCandidate(tmp_path / "x", "main", PARENT), one_line)
     assert len(whole.all()) == len(whole_of("document.json").all())
-    assert goldens.read(SOURCE, Found(tmp_path / "x"), b'{"sess').tail[0].kind == "torn_tail"
+    assert goldens.read(SOURCE, SourceCandidate(tmp_path / "x"), b'{"sess').tail[0].kind == "torn_tail"
 
 
 # damage -----------------------------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ def test_no_damage_stops_the_reader_of_lines(seed: int) -> None:
 @settings(max_examples=300)
 def test_no_damage_stops_the_reader_of_documents(seed: int) -> None:
     data = goldens.damaged([DOCUMENT], random.Random(seed), most=1)
-    goldens.assert_survives(SOURCE, Found(SAMPLES / "document.json", "main", PARENT), data, seed, lines=False)
+    goldens.assert_survives(SOURCE, SourceCandidate(SAMPLES / "document.json", "main", PARENT), data, seed, lines=False)
 
 
 @given(seed=st.integers(0, 2**64), odd=st.sampled_from(goldens.ODD_VALUES))
@@ -231,7 +231,7 @@ def test_sessions_are_found_where_the_client_keeps_them(tmp_path: Path) -> None:
     (chats / "session-2026-03-02T09-01-6e1c0c5e.jsonl").write_bytes(LINES.read_bytes())
     (chats / PARENT / "sub-1.jsonl").write_bytes((SAMPLES / "chats" / PARENT / "sub-1.jsonl").read_bytes())
     (chats.parent / "logs.json").write_text('[{"sessionId":"x","messageId":0,"type":"user","message":"hi"}]')
-    places = Places(tmp_path, {}, "linux")
+    places = SearchPlaces(tmp_path, {}, "linux")
     (root,) = SOURCE.roots(places)
     found = [(one.path.name[:25], one.kind, one.native_id, one.parent) for one in SOURCE.find(root)]
     assert found == [
@@ -245,7 +245,9 @@ def test_sessions_are_found_where_the_client_keeps_them(tmp_path: Path) -> None:
 def test_other_places_are_looked_at_when_named(tmp_path: Path) -> None:
     (tmp_path / "moved" / ".gemini").mkdir(parents=True)
     (tmp_path / "given").mkdir()
-    places = Places(tmp_path, {"GEMINI_CLI_HOME": str(tmp_path / "moved")}, "linux", {"gemini": (tmp_path / "given",)})
+    places = SearchPlaces(
+        tmp_path, {"GEMINI_CLI_HOME": str(tmp_path / "moved")}, "linux", {"gemini": (tmp_path / "given",)}
+    )
     assert SOURCE.roots(places) == [tmp_path / "given", tmp_path / "moved" / ".gemini"]
 
 
@@ -302,8 +304,10 @@ def test_a_document_that_was_rewritten_with_more_is_found_with_all_of_it(tmp_pat
     with goldens.ingest("gemini", path) as taken:
         assert taken.hits("src missing py") == []
         path.write_bytes(DOCUMENT)
-        job = Sync(taken.store, {"gemini": SOURCE}, Places(tmp_path, {}, "linux"), Policy(), "box", "ann", lambda: 1)
-        assert add(job, [path]).rewritten == 1
+        job = SyncJob(
+            taken.store, {"gemini": SOURCE}, SearchPlaces(tmp_path, {}, "linux"), Policy(), "box", "ann", lambda: 1
+        )
+        assert add_paths(job, [path]).rewritten == 1
         assert taken.hits("src missing py") == taken.hits("make test") == [PARENT]
         old, new = sorted(taken.store.sessions_of("gemini", PARENT), key=lambda session: session.id)
         assert (old.state, new.state) == ("superseded", "current")

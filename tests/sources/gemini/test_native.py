@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Message
-from everturn.sources import NewSession, Places
+from everturn.sources import NewSession, SearchPlaces
 from everturn.sources.gemini.native import marks, place, write
 
 NEW = NewSession("11111111-2222-4333-8444-555555555555", "/home/ann/My Shop", 1_800_000_000_000, "Till", "m")
 
 
 def folder(home: Path) -> str:
-    return place(Places(home, {}, "linux"), NEW).parents[1].name
+    return place(SearchPlaces(home, {}, "linux"), NEW).parents[1].name
 
 
 def registry(home: Path, name: str) -> None:
@@ -24,7 +24,7 @@ def registry(home: Path, name: str) -> None:
 
 def test_a_workspace_that_the_client_knows_has_its_folder(tmp_path: Path) -> None:
     registry(tmp_path, "shop-3")
-    path = place(Places(tmp_path, {}, "linux"), NEW)
+    path = place(SearchPlaces(tmp_path, {}, "linux"), NEW)
     assert path == tmp_path / ".gemini/tmp/shop-3/chats/session-2027-01-15T08-00-11111111.jsonl"
 
 
@@ -37,7 +37,7 @@ def test_a_folder_is_known_by_its_mark(tmp_path: Path) -> None:
 def test_a_workspace_that_is_new_gets_a_folder_with_a_mark(tmp_path: Path) -> None:
     assert folder(tmp_path) == "my-shop"
     mark = tmp_path / ".gemini/tmp/my-shop/.project_root"
-    assert dict(marks(Places(tmp_path, {}, "linux"), NEW)) == {mark: NEW.workspace.encode()}
+    assert dict(marks(SearchPlaces(tmp_path, {}, "linux"), NEW)) == {mark: NEW.workspace.encode()}
 
 
 def test_the_folder_of_another_workspace_is_left_to_it(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_calls_stand_in_the_answer_with_what_they_gave_back() -> None:
         Message("tool", "tool", "result", blocks=results),
     )
     found: list[dict[str, Any]] = list(
-        map(json.loads, write(Places(Path("/"), {}, "linux"), NEW, messages).splitlines())
+        map(json.loads, write(SearchPlaces(Path("/"), {}, "linux"), NEW, messages).splitlines())
     )
     assert [one.get("type") for one in found] == [None, "user", "gemini"]
     assert [call["result"][0]["functionResponse"]["response"] for call in found[2]["toolCalls"]] == [

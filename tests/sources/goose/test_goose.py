@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.sources import Found, Places
+from everturn.sources import SearchPlaces, SourceCandidate
 from everturn.sources.goose import SOURCE
 from tests.sources import goldens
 
@@ -21,7 +21,7 @@ NAME = "20250801_130000"
 LINES = SAMPLES / f"{NAME}.jsonl"
 PIECES = LINES.read_bytes().splitlines(keepends=True)
 RECORDS: list[dict[str, Any]] = [json.loads(line) for line in PIECES]
-FOUND = Found(LINES, "main", NAME)
+FOUND = SourceCandidate(LINES, "main", NAME)
 
 
 def whole_of(path: Path) -> goldens.Whole:
@@ -186,7 +186,7 @@ def test_a_database_of_another_shape_has_no_sessions(tmp_path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE sessions (name TEXT)")
     connection.close()
-    assert goldens.unpacked(SOURCE, Found(path, "container"), path) == []
+    assert goldens.unpacked(SOURCE, SourceCandidate(path, "container"), path) == []
     assert SOURCE.sniff(path, path.read_bytes()) is None
 
 
@@ -229,7 +229,7 @@ def test_sessions_are_found_where_the_agent_keeps_them(
     (sessions / "other.jsonl").write_text("{}\n")
     database(sessions / "sessions.db").close()
     moved = {name: str(tmp_path / value) for name, value in env.items()}
-    (root,) = SOURCE.roots(Places(tmp_path, moved, platform))
+    (root,) = SOURCE.roots(SearchPlaces(tmp_path, moved, platform))
     found = list(SOURCE.find(root))
     assert [(one.path.name, one.kind, one.native_id) for one in found] == [
         (LINES.name, "main", NAME), ("sessions.db", "container", ""),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.sources import Found
+from everturn.sources import SourceCandidate
 from everturn.sources.journal import SOURCE
 from tests.sources.goldens import (
     ODD_VALUES,
@@ -24,7 +24,7 @@ from tests.sources.goldens import (
 FILES = sorted((Path(__file__).parent / "samples").glob("*.jsonl"))
 PIECES = [line for path in FILES for line in path.read_bytes().splitlines(keepends=True)]
 RECORDS = [json.loads(line) for line in PIECES if line.endswith(b"\n")]
-FOUND = Found(Path("session.jsonl"), "main", "5e55-0001")
+FOUND = SourceCandidate(Path("session.jsonl"), "main", "5e55-0001")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

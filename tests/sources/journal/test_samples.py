@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from everturn.model.conversation import Link
-from everturn.resume.records import OUTCOMES, parse
-from everturn.sources import Found, all_sources
+from everturn.resume.records import OUTCOMES, parse_record
+from everturn.sources import SourceCandidate, all_sources
 from everturn.sources.journal import SOURCE
 from everturn.sources.journal.records import is_known, view
 from tests.sources.goldens import (
@@ -55,7 +55,7 @@ def test_of_the_real_files_of_others_none_is_claimed() -> None:
 def test_every_type_of_record_that_is_written_is_known_and_shown_once() -> None:
     types = set()
     for line in EVERY.read_bytes().splitlines()[:-1]:
-        record = parse(line, SID)
+        record = parse_record(line, SID)
         types.add(type(record).__struct_config__.tag)
     from everturn.resume.records import Record
 
@@ -94,7 +94,7 @@ def test_exported_journals_are_found_below_a_folder(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "a.jsonl").write_bytes(EVERY.read_bytes())
     (tmp_path / "b.jsonl").write_bytes(b'{"type":"session","id":"x"}\n')
-    assert list(SOURCE.find(tmp_path)) == [Found(tmp_path / "deep" / "a.jsonl", "main", SID, "5e55-0000")]
+    assert list(SOURCE.find(tmp_path)) == [SourceCandidate(tmp_path / "deep" / "a.jsonl", "main", SID, "5e55-0000")]
     assert SOURCE.workspace(EVERY.read_bytes()) == "/home/ada/harbour"
     for other in (b"", b"text", b'{"journal":', b'{"journal":true,"type":"note"}', b'{"journal":"1","type":"session"}'):
         assert SOURCE.sniff(tmp_path / "c.jsonl", other) is None

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Sync, add
-from everturn.derive.growth import grow
-from everturn.model.archive import Growth, Tail
-from everturn.sources import Found, Places, all_sources
+from everturn.capture.sync import SyncJob, add_paths
+from everturn.derive.growth import grow_session
+from everturn.model.archive import JournalTail, SessionGrowth
+from everturn.sources import SearchPlaces, SourceCandidate, all_sources
 from everturn.sources.messages import SOURCE
 from everturn.store import open_store
 from tests.sources.goldens import (
@@ -50,9 +50,9 @@ def sample(name: str) -> Whole:
     return whole
 
 
-def rows(whole: Whole) -> Growth:
+def rows(whole: Whole) -> SessionGrowth:
     (messages,) = whole.messages.values()
-    return grow(Tail(), messages)[0]
+    return grow_session(JournalTail(), messages)[0]
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
@@ -112,7 +112,7 @@ def test_a_conversation_that_is_one_text_is_taken_apart() -> None:
     assert [block.text for message in shown_as_text for block in message.blocks] == [
         'Hi, one "thing"', "", '{"a": "x\\\\nuser: y"}', "Here: é", "bye",
     ]  # fmt: skip
-    growth, _ = grow(Tail(), shown_as_text)
+    growth, _ = grow_session(JournalTail(), shown_as_text)
     assert [call.status for call in growth.calls] == ["ok"]
     assert {message.fidelity for message in shown_as_text} == {"partial"}
 
@@ -144,7 +144,7 @@ def test_a_list_that_is_still_written_is_read_on() -> None:
 @settings(max_examples=300)
 def test_no_damage_to_lines_stops_the_reader(seed: int) -> None:
     data = b'{"role":"user","content":"x"}\n' + damaged(LINES, random.Random(seed))
-    assert_survives(SOURCE, Found(Path("x.jsonl"), native_id="x"), data, seed)
+    assert_survives(SOURCE, SourceCandidate(Path("x.jsonl"), native_id="x"), data, seed)
 
 
 @given(seed=st.integers(0, 2**64))
@@ -152,7 +152,7 @@ def test_no_damage_to_lines_stops_the_reader(seed: int) -> None:
 def test_no_damage_to_a_document_stops_the_reader(seed: int) -> None:
     dice = random.Random(seed)
     data = damaged([dice.choice(SAMPLES).read_bytes()], dice, most=1)
-    assert_survives(SOURCE, Found(Path("x.json"), native_id="x"), data, seed, lines=False)
+    assert_survives(SOURCE, SourceCandidate(Path("x.json"), native_id="x"), data, seed, lines=False)
 
 
 @given(seed=st.integers(0, 2**64), value=st.sampled_from(ODD_VALUES))
@@ -161,7 +161,7 @@ def test_no_odd_value_stops_the_reader(seed: int, value: Any) -> None:
     dice = random.Random(seed)
     path = dice.choice([path for path in SAMPLES if path not in LINED])
     data = json.dumps(with_odd_value(json.loads(path.read_text()), value, dice), indent=dice.choice([None, 1])).encode()
-    assert_survives(SOURCE, Found(Path("x.json"), native_id="x"), data, seed, lines=False)
+    assert_survives(SOURCE, SourceCandidate(Path("x.json"), native_id="x"), data, seed, lines=False)
 
 
 def test_only_clear_lists_of_messages_are_known() -> None:
@@ -171,7 +171,7 @@ def test_only_clear_lists_of_messages_are_known() -> None:
         message, message + b"\n" + message, b"[" + message + b"]", b'{"messages":[' + message, b'[{"traj":[' + message + b"]}]",
         b'[\n {\n  "role": "system",\n  "content": "' + b"x" * 70_000,
     ):  # fmt: skip
-        assert SOURCE.sniff(path, ours) == Found(path, "main", "y@x")
+        assert SOURCE.sniff(path, ours) == SourceCandidate(path, "main", "y@x")
     for other in (
         b"", b"[]", b"{}", b"[1]", b'{"role":"user"}', b'{"role":"poet","content":""}', b'{"messages":[]}', b'{"messages":[1]}',
         b'{"type":"user","message":{"role":"user","content":""}}', b'{"messages":[{"info":{"role":"user"}}]}', b"text",
@@ -182,7 +182,7 @@ def test_only_clear_lists_of_messages_are_known() -> None:
 
 def test_it_is_the_last_resort() -> None:
     assert SOURCE.rank < min(source.rank for name, source in all_sources().items() if name != "messages")
-    assert (SOURCE.roots(Places(Path("/"), {}, "linux")), list(SOURCE.find(FOLDER))) == ([], [])
+    assert (SOURCE.roots(SearchPlaces(Path("/"), {}, "linux")), list(SOURCE.find(FOLDER))) == ([], [])
 
 
 def test_a_file_that_another_source_claims_is_that_ones(tmp_path: Path) -> None:
@@ -193,8 +193,10 @@ def test_a_file_that_another_source_claims_is_that_ones(tmp_path: Path) -> None:
     other = replace(SOURCE, name="other", rank=0)
     store = open_store("memory:")
     sources = {"messages": SOURCE, "other": other}
-    job = Sync(store, sources, Places(Path("/nowhere"), {}, "linux"), Policy(), "box", "ann", lambda: 1_772_000_000_000)
-    assert add(job, [path]).sessions == 1
+    job = SyncJob(
+        store, sources, SearchPlaces(Path("/nowhere"), {}, "linux"), Policy(), "box", "ann", lambda: 1_772_000_000_000
+    )
+    assert add_paths(job, [path]).sessions == 1
     assert [file.format for file, _ in store.files()] == ["other"]
     store.close()
 
@@ -205,7 +207,7 @@ def test_a_real_list_is_read_whole(path: Path) -> None:
     assert_keeps_promises(SOURCE, data, whole, lines=path.suffix == ".jsonl")
     assert_same_in_pieces(SOURCE, found, data, 7, stopping=False)
     assert whole.problems == []
-    growths = [grow(Tail(), messages)[0] for messages in whole.messages.values()]
+    growths = [grow_session(JournalTail(), messages)[0] for messages in whole.messages.values()]
     calls = [call for growth in growths for call in growth.calls]
     assert sum(call.status == "open" for call in calls) <= 1, "only the last action of a run has no result"
     with ingest("messages", path) as taken:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from everturn.capture.policy import Policy
-from everturn.capture.sync import Report, Sync, sync
-from everturn.capture.verify import verify
-from everturn.sources import Found, Places
+from everturn.capture.sync import SyncJob, SyncReport, sync_all
+from everturn.capture.verify import verify_archive
+from everturn.sources import SearchPlaces, SourceCandidate
 from everturn.sources.opencode import SOURCE
 from everturn.store import Store, open_store
 from tests.sources import goldens
@@ -55,14 +55,14 @@ def store() -> Iterator[Store]:
     opened.close()
 
 
-def run(store: Store, folder: Path) -> Report:
-    places = Places(folder, {}, "linux", {"opencode": (folder,)})
-    report = sync(Sync(store, {"opencode": SOURCE}, places, Policy(), "box", "ann", lambda: BEGAN))
+def run(store: Store, folder: Path) -> SyncReport:
+    places = SearchPlaces(folder, {}, "linux", {"opencode": (folder,)})
+    report = sync_all(SyncJob(store, {"opencode": SOURCE}, places, Policy(), "box", "ann", lambda: BEGAN))
     assert report.failed == report.skipped == []
     return report
 
 
-def wholes(path: Path, found: Found | None = None) -> dict[str, goldens.Whole]:
+def wholes(path: Path, found: SourceCandidate | None = None) -> dict[str, goldens.Whole]:
     """The reading of each session in a container."""
     read = goldens.readings(SOURCE, path, found)
     for one, data, whole in read:
@@ -161,7 +161,7 @@ def test_what_is_added_is_added_and_nothing_is_read_again(
     assert (report.messages, report.grown) == (2, 1)
     (session,) = store.sessions_of("opencode", CHILD)
     assert (session.n_messages, session.n_turns, session.n_inherited) == (4, 2, 0)
-    assert verify(store, "box", lambda *n: None).wrong == []
+    assert verify_archive(store, "box", lambda *n: None).wrong == []
 
 
 def test_a_message_that_was_caught_half_written_is_read_again(

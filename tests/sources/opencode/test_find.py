@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from everturn.sources import Places
+from everturn.sources import SearchPlaces
 from everturn.sources.opencode import SOURCE
 from tests.sources.opencode.building import CHILD, PARENT, SESSIONS, database, export, lines, storage
 
 
-def places(home: Path, platform: str = "linux", **env: str) -> Places:
-    return Places(home, env, platform)
+def places(home: Path, platform: str = "linux", **env: str) -> SearchPlaces:
+    return SearchPlaces(home, env, platform)
 
 
 def sniffed(path: Path) -> tuple[str, str] | None:

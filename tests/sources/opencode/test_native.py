@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Message
-from everturn.sources import NewSession, Places
+from everturn.sources import NewSession, SearchPlaces
 from everturn.sources.opencode.native import name, take_in, write
 
 AT = 1_794_742_811_895
@@ -17,7 +17,7 @@ NEW = NewSession(name("0" * 32, AT), "/home/ann/shop", AT, "Till", "gpt-5")
 
 
 def written(home: Path, *messages: Message, new: NewSession = NEW) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(write(Places(home, {}, "linux"), new, messages))
+    found: dict[str, Any] = json.loads(write(SearchPlaces(home, {}, "linux"), new, messages))
     return found
 
 

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everturn.model.conversation import Message
-from everturn.sources import Found
+from everturn.sources import SourceCandidate
 from everturn.sources.opencode import SOURCE
 from everturn.sources.opencode.created import created_at
 from tests.sources import goldens
 from tests.sources.opencode.building import BEGAN, PARENT
 
 HEAD = f"# Hunt\n\n**Session ID:** {PARENT}\n**Created:** 1/20/2026, 9:06:40 AM\n**Updated:** x\n\n---\n\n"
-FOUND = Found(Path("talk.md"), "main", PARENT)
+FOUND = SourceCandidate(Path("talk.md"), "main", PARENT)
 
 
 def user(words: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.sources import Found
+from everturn.sources import SourceCandidate
 from everturn.sources.opencode import SOURCE
 from everturn.sources.opencode.shapes import shape_of
 from tests.sources import goldens
@@ -45,7 +45,7 @@ def test_damage_does_not_stop_a_reader(seed: int) -> None:
     whole = path.read_bytes()
     lines = path.suffix == ".jsonl"
     data = goldens.damaged(whole.splitlines(keepends=True) if lines else [whole], dice, 6 if lines else 1)
-    goldens.assert_survives(SOURCE, Found(path, "main", PARENT), data, seed, lines=shape_of(data) == "lines")
+    goldens.assert_survives(SOURCE, SourceCandidate(path, "main", PARENT), data, seed, lines=shape_of(data) == "lines")
 
 
 @given(seed=st.integers(0, 2**32))
@@ -55,7 +55,7 @@ def test_any_value_may_stand_anywhere(seed: int) -> None:
     records = [json.loads(line) for line in (SAMPLES / "lines.jsonl").read_text().splitlines()]
     odd = goldens.with_odd_value(dice.choice(records), dice.choice(goldens.ODD_VALUES), dice)
     data = b"".join(json.dumps(record).encode() + b"\n" for record in [records[0], odd, records[-1]])
-    goldens.assert_survives(SOURCE, Found(Path("x.jsonl"), "main", PARENT), data, seed)
+    goldens.assert_survives(SOURCE, SourceCandidate(Path("x.jsonl"), "main", PARENT), data, seed)
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from everturn.sources import Found, Places, all_sources
+from everturn.sources import SearchPlaces, SourceCandidate, all_sources
 from everturn.sources.pi import SOURCE
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -29,12 +29,12 @@ def test_the_source_is_found_by_its_folder() -> None:
 
 
 def test_roots_are_the_usual_folder_and_what_is_named_each_once(tmp_path: Path) -> None:
-    assert SOURCE.roots(Places(tmp_path, {}, "linux")) == []
+    assert SOURCE.roots(SearchPlaces(tmp_path, {}, "linux")) == []
     usual, named = tmp_path / ".pi" / "agent", tmp_path / "named"
     usual.mkdir(parents=True)
     named.mkdir()
-    assert SOURCE.roots(Places(tmp_path, {}, "darwin")) == [usual]
-    given = Places(tmp_path, {"PI_CODING_AGENT_DIR": "~/named"}, "linux", {"pi": (usual,)})
+    assert SOURCE.roots(SearchPlaces(tmp_path, {}, "darwin")) == [usual]
+    given = SearchPlaces(tmp_path, {"PI_CODING_AGENT_DIR": "~/named"}, "linux", {"pi": (usual,)})
     assert SOURCE.roots(given) == [usual, named]
 
 
@@ -54,7 +54,7 @@ def test_sessions_are_found_by_name_where_they_belong_and_by_content_elsewhere(t
 
 def test_a_session_is_known_by_its_first_line() -> None:
     path = Path("/x/y.jsonl")
-    assert SOURCE.sniff(path, HEADER % SID.encode()) == Found(path, "main", SID)
+    assert SOURCE.sniff(path, HEADER % SID.encode()) == SourceCandidate(path, "main", SID)
     assert SOURCE.workspace(HEADER % SID.encode()) == "/x"
     for other in (b"", b"text", b"[]", b'{"type":"session","id":"x"}\n', b'{"type":"message","message":{}}\n'):
         assert SOURCE.sniff(path, other) is None

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.derive.growth import grow
-from everturn.model.archive import Tail
-from everturn.sources import Found, Places
+from everturn.derive.growth import grow_session
+from everturn.model.archive import JournalTail
+from everturn.sources import SearchPlaces, SourceCandidate
 from everturn.sources.stream_json import SOURCE
 from tests.sources.goldens import (
     ODD_VALUES,
@@ -57,7 +57,7 @@ def test_a_subagent_is_a_session_of_its_own() -> None:
     ]
     assert [(link.relation, link.native_id) for link in whole.links[CHILD]] == [("subagent_of", "aaaa-1")]
     assert [message.origin for message in whole.messages[CHILD]] == ["agent", "model", "tool"]
-    main, child = (grow(Tail(), whole.messages[name])[0] for name in ("aaaa-1", CHILD))
+    main, child = (grow_session(JournalTail(), whole.messages[name])[0] for name in ("aaaa-1", CHILD))
     assert [(call.kind, call.status) for call in main.calls + child.calls] == [("task", "ok"), ("read", "ok")]
     assert [(step.tokens_in, step.tokens_out) for step in main.steps] == [(3, 9), (30, 6)]
 
@@ -67,7 +67,7 @@ def test_the_end_of_a_run_is_not_the_answer_again() -> None:
     assert whole.texts("answer") == ["Looking.", "The total is never set."]
     assert [message.reported_ms for message in whole.all() if message.reported_ms] == [5123]
     data = b'{"type":"result","subtype":"success","duration_ms":1,"result":"Only this.","session_id":"s"}\n'
-    with_only_a_result = SOURCE.reader(Found(Path("x"), native_id="s"), b"").feed(data, 0, True)
+    with_only_a_result = SOURCE.reader(SourceCandidate(Path("x"), native_id="s"), b"").feed(data, 0, True)
     assert with_only_a_result.parts[0].messages[0].blocks[0].field == "answer"
 
 
@@ -82,7 +82,7 @@ def test_only_what_a_human_typed_is_a_prompt() -> None:
 
 
 def test_calls_of_one_response_are_parallel_and_failures_are_told() -> None:
-    growth, _ = grow(Tail(), sample("odd").all())
+    growth, _ = grow_session(JournalTail(), sample("odd").all())
     assert [(call.batch, call.status, call.error_class) for call in growth.calls] == [
         (0, "ok", ""),
         (1, "error", "not_found"),
@@ -105,7 +105,7 @@ def test_a_sample_reads_the_same_in_any_pieces(path: Path, seed: int) -> None:
 @given(seed=st.integers(0, 2**64))
 @settings(max_examples=300)
 def test_no_damage_stops_the_reader(seed: int) -> None:
-    assert_survives(SOURCE, Found(Path("x.jsonl"), native_id="x"), damaged(LINES, random.Random(seed)), seed)
+    assert_survives(SOURCE, SourceCandidate(Path("x.jsonl"), native_id="x"), damaged(LINES, random.Random(seed)), seed)
 
 
 @given(seed=st.integers(0, 2**64), value=st.sampled_from(ODD_VALUES))
@@ -113,16 +113,16 @@ def test_no_damage_stops_the_reader(seed: int) -> None:
 def test_no_odd_value_stops_the_reader(seed: int, value: Any) -> None:
     dice = random.Random(seed)
     record = with_odd_value(json.loads(dice.choice(LINES)), value, dice)
-    assert_survives(SOURCE, Found(Path("x.jsonl"), native_id="x"), json.dumps(record).encode() + b"\n", seed)
+    assert_survives(SOURCE, SourceCandidate(Path("x.jsonl"), native_id="x"), json.dumps(record).encode() + b"\n", seed)
 
 
 def test_captures_are_found_in_named_folders_and_known_by_content(tmp_path: Path) -> None:
     (tmp_path / "ci").mkdir()
     (tmp_path / "ci" / "run.log").write_bytes((FOLDER / "run.jsonl").read_bytes())
     (tmp_path / "ci" / "other.jsonl").write_text('{"type":"user","message":{},"sessionId":"x"}\n')
-    places = Places(tmp_path, {}, "linux", {"stream_json": (tmp_path / "ci",)})
+    places = SearchPlaces(tmp_path, {}, "linux", {"stream_json": (tmp_path / "ci",)})
     assert [one for root in SOURCE.roots(places) for one in SOURCE.find(root)] == [
-        Found(tmp_path / "ci" / "run.log", "main", "aaaa-1")
+        SourceCandidate(tmp_path / "ci" / "run.log", "main", "aaaa-1")
     ]
     assert SOURCE.workspace((FOLDER / "run.jsonl").read_bytes()) == "/home/ann/shop"
     assert SOURCE.resume_command is not None

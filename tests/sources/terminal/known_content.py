@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from everturn.sources.terminal.stitch import transcribe
-from everturn.sources.terminal.transcript import Transcript
+from everturn.sources.terminal.transcript import TerminalTranscript
 from tests.sources.terminal.redrawing import Played, Style
 
 
@@ -28,12 +28,12 @@ def timing(played: Played, delay: float = 0.05) -> bytes:
     return b"".join(b"%.6f %d\n" % (delay, len(write)) for write in played.writes)
 
 
-def read(style: Style, played: Played, timed: bool = False) -> Transcript:
+def read(style: Style, played: Played, timed: bool = False) -> TerminalTranscript:
     """The transcript of a recording of it."""
     return transcribe(typescript(style, played.data), "typescript", timing(played) if timed else None)
 
 
-def text(transcript: Transcript, style: Style) -> list[str]:
+def text(transcript: TerminalTranscript, style: Style) -> list[str]:
     """Lines of the full-screen program; the home screen is a segment of its own and left out."""
     segments = [segment for segment in transcript.segments if segment.alternate][style.home :]
     return [line.text for segment in segments for line in segment.lines if line.text]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from everturn.model import words
 from everturn.sources.terminal.dialects import read_screens
 from everturn.sources.terminal.rounds import TurnParser
-from everturn.sources.terminal.transcript import Line, Run, Segment, Transcript
+from everturn.sources.terminal.transcript import Run, TerminalTranscript, TranscriptLine, TranscriptSegment
 from tests.sources.terminal.reading import whole
 from tests.sources.terminal.screens import Boxes, Panels
 
@@ -26,9 +26,9 @@ texts = st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=4).map(
 colours = st.none() | st.sampled_from([0x5C9CF5, 0x9D7CD8, 0x141414, 0xE06C75, 0x0A0A0A, 0x808080, -1, 1 << 40])
 runs = st.lists(st.builds(Run, st.integers(-2, 9), st.integers(-2, 99), colours), max_size=2).map(tuple)
 moments = st.none() | st.integers(-(2**63), 2**63)
-lines = st.builds(Line, texts, runs, st.integers(0, 99), st.integers(0, 99), moments)
+lines = st.builds(TranscriptLine, texts, runs, st.integers(0, 99), st.integers(0, 99), moments)
 segments = st.builds(
-    Segment,
+    TranscriptSegment,
     st.lists(lines, max_size=14).map(tuple),
     st.booleans(),
     st.booleans(),
@@ -36,21 +36,21 @@ segments = st.builds(
     texts,
 )
 transcripts = st.builds(
-    Transcript, st.lists(segments, max_size=4).map(tuple), st.sampled_from([-1, 0, 1, 7, 80, 121, 140, 219]),
+    TerminalTranscript, st.lists(segments, max_size=4).map(tuple), st.sampled_from([-1, 0, 1, 7, 80, 121, 140, 219]),
     st.integers(0, 60), moments, moments, st.just(""), st.none(), st.none() | st.integers(-5000, 5000),
 )  # fmt: skip
 
 
 @given(transcripts)
 @settings(max_examples=120)
-def test_any_transcript_is_read(transcript: Transcript) -> None:
+def test_any_transcript_is_read(transcript: TerminalTranscript) -> None:
     assert_sound(transcript)
 
 
 @pytest.mark.slow
 @given(transcripts)
 @settings(max_examples=1000)
-def test_any_of_many_transcripts_is_read(transcript: Transcript) -> None:
+def test_any_of_many_transcripts_is_read(transcript: TerminalTranscript) -> None:
     assert_sound(transcript)
 
 
@@ -61,7 +61,9 @@ def test_a_drawn_session_with_rows_torn_out_is_read(data: st.DataObject) -> None
     segment = client.segments[0]
     keep = data.draw(st.lists(st.sampled_from(range(len(segment.lines))), max_size=len(segment.lines)))
     rows = tuple(segment.lines[n] for n in (keep if data.draw(st.booleans()) else sorted(set(keep))))
-    assert_sound(Transcript((Segment(rows, True, data.draw(st.booleans())),), client.columns, client.rows))
+    assert_sound(
+        TerminalTranscript((TranscriptSegment(rows, True, data.draw(st.booleans())),), client.columns, client.rows)
+    )
 
 
 @given(st.text(max_size=300) | st.lists(texts).map("\n".join))
@@ -74,7 +76,7 @@ def test_any_text_has_rounds(text: str) -> None:
     assert not parser.problems
 
 
-def assert_sound(transcript: Transcript) -> None:
+def assert_sound(transcript: TerminalTranscript) -> None:
     """Only words of the archive, only lines that are there."""
     n_lines = sum(len(segment.lines) for segment in transcript.segments)
     for talk in read_screens(transcript):
@@ -93,7 +95,7 @@ def assert_sound(transcript: Transcript) -> None:
                 assert 0 <= call.lines[0] <= call.lines[1] < n_lines
 
 
-def _drawn_boxes() -> Transcript:
+def _drawn_boxes() -> TerminalTranscript:
     client = Boxes(80, 24)
     client.ask("please fix\n\nthe parser")
     client.think("Hm.")
@@ -105,7 +107,7 @@ def _drawn_boxes() -> Transcript:
     return whole(client)
 
 
-def _drawn_panels() -> Transcript:
+def _drawn_panels() -> TerminalTranscript:
     client = Panels(80, 24)
     client.ask("please fix\n\nthe parser")
     client.think("Hm.")

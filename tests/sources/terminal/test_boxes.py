@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from everturn.sources.terminal.dialects import read_screens
-from everturn.sources.terminal.talk import Talk
-from everturn.sources.terminal.transcript import Line, Segment, Transcript
+from everturn.sources.terminal.talk import ScreenTalk
+from everturn.sources.terminal.transcript import TerminalTranscript, TranscriptLine, TranscriptSegment
 from tests.sources.terminal.drawing import BLUE, DARK, MUTED, Block, Row
 from tests.sources.terminal.reading import artifacts, assert_found, calls, segment_of, spoken, whole, written
 from tests.sources.terminal.screens import Boxes
@@ -115,9 +115,9 @@ def test_the_zone_is_worked_out_where_only_one_fits() -> None:
     client = Boxes()
     client.ask("hello", "02:36 PM")
     seen = whole(client)
-    half_an_hour = Transcript(seen.segments, 100, 30, seen.started, (seen.started or 0) + 1_800_000)
+    half_an_hour = TerminalTranscript(seen.segments, 100, 30, seen.started, (seen.started or 0) + 1_800_000)
     assert one(half_an_hour).said[0].at == 1_766_435_760_000
-    three_hours = Transcript(seen.segments, 100, 30, seen.started, (seen.started or 0) + 3 * 3_600_000)
+    three_hours = TerminalTranscript(seen.segments, 100, 30, seen.started, (seen.started or 0) + 3 * 3_600_000)
     assert one(three_hours).said[0].at is None
 
 
@@ -176,7 +176,7 @@ def test_a_queued_message_is_read_once() -> None:
     client.answer("Two.")
     # A stitched transcript may keep the waiting box where it was drawn first.
     rows += [row for block in client.blocks[2:] for row in [*block.visible(), []]]
-    talk = one(Transcript((segment_of(rows),), 100, 30))
+    talk = one(TerminalTranscript((segment_of(rows),), 100, 30))
     assert [(item.text, item.queued) for item in talk.said] == [
         ("first", False),
         ("One.", False),
@@ -263,8 +263,8 @@ def test_a_message_whose_top_was_never_drawn_is_partial() -> None:
     client.ask("\n".join(f"line {n}" for n in range(60)))
     client.answer("Read.")
     seen = whole(client, cut_top=True)
-    cut = Segment(seen.segments[0].lines[40:], True, True)
-    said = one(Transcript((cut,), 100, 30)).said
+    cut = TranscriptSegment(seen.segments[0].lines[40:], True, True)
+    said = one(TerminalTranscript((cut,), 100, 30)).said
     assert said[0].fidelity == "partial"
     assert said[0].text.startswith("line 39\n")
     assert said[1].fidelity == "rendered"
@@ -275,8 +275,8 @@ def test_a_message_whose_end_was_never_drawn_is_partial() -> None:
     client.ask("one")
     client.ask("\n".join(f"line {n}" for n in range(10)))
     seen = whole(client)
-    cut = Segment(seen.segments[0].lines[:-5])
-    said = one(Transcript((cut,), 100, 30)).said
+    cut = TranscriptSegment(seen.segments[0].lines[:-5])
+    said = one(TerminalTranscript((cut,), 100, 30)).said
     assert [(item.role, item.fidelity) for item in said] == [("user", "rendered"), ("user", "partial")]
 
 
@@ -322,7 +322,7 @@ def test_what_is_typed_at_a_password_prompt_is_nowhere() -> None:
     client.call("Shell Install", ["$ sudo apt install x", "[sudo] password for ada: hunter2"])
     client.typed = "[sudo] password for ada: hunter2"
     rows = [row for block in client.blocks for row in block.visible()] + client.footer()
-    talk = one(Transcript((segment_of(rows),), 100, 30))
+    talk = one(TerminalTranscript((segment_of(rows),), 100, 30))
     assert "hunter2" not in repr(talk)
     assert "[sudo] password for ada:" in talk.said[1].calls[0].output
 
@@ -332,7 +332,7 @@ def test_the_input_field_and_the_header_are_no_messages() -> None:
     client.ask("hello")
     client.typed = "half a sente"
     rows = client.header() + [row for block in client.blocks for row in block.visible()] + [[]] + client.footer()[:3]
-    assert [item.text for item in one(Transcript((segment_of(rows),), 100, 30)).said] == ["hello"]
+    assert [item.text for item in one(TerminalTranscript((segment_of(rows),), 100, 30)).said] == ["hello"]
 
 
 def test_an_answer_that_was_cut_off_by_the_end_is_marked() -> None:
@@ -352,7 +352,7 @@ def test_a_conversation_after_new_is_another_one() -> None:
     first.answer("One.")
     second.rename("Writing docs")
     second.ask("two")
-    seen = Transcript((*whole(first).segments, *whole(second).segments), 100, 30)
+    seen = TerminalTranscript((*whole(first).segments, *whole(second).segments), 100, 30)
     talks = read_screens(seen)
     assert [[item.text for item in talk.said] for talk in talks] == [["one", "One."], ["two"]]
     assert [talk.titles for talk in talks] == [("Fixing the parser",), ("Writing docs",)]
@@ -366,7 +366,7 @@ def test_a_title_that_changes_does_not_end_a_conversation() -> None:
     client.rename("Counting")
     client.ask("two")
     after = whole(client, cut_top=True).segments[0]
-    (talk,) = read_screens(Transcript((before, after), 100, 30))
+    (talk,) = read_screens(TerminalTranscript((before, after), 100, 30))
     assert [item.text for item in talk.said] == ["one", "One.", "two"]
     assert talk.titles == ("New session", "Counting")
 
@@ -380,8 +380,8 @@ def test_what_is_seen_again_after_a_menu_is_the_same() -> None:
     before = whole(client).segments[0]
     client.ask("continue")
     after = whole(client).segments[0]
-    cut = Segment(after.lines[6:], True, True)
-    (talk,) = read_screens(Transcript((before, cut), 100, 30))
+    cut = TranscriptSegment(after.lines[6:], True, True)
+    (talk,) = read_screens(TerminalTranscript((before, cut), 100, 30))
     assert [item.text for item in talk.said] == ["one", "One.", "continue", "Two.", "continue"]
 
 
@@ -393,8 +393,8 @@ def test_the_end_of_a_known_message_at_the_top_of_a_screen_is_no_other_message()
     before = whole(client).segments[0]
     client.answer("Two.")
     lines = whole(client).segments[0].lines
-    cut = Segment(lines[next(n for n, line in enumerate(lines) if "second line" in line.text) :], True, True)
-    (talk,) = read_screens(Transcript((before, cut), 100, 30))
+    cut = TranscriptSegment(lines[next(n for n, line in enumerate(lines) if "second line" in line.text) :], True, True)
+    (talk,) = read_screens(TerminalTranscript((before, cut), 100, 30))
     assert [(item.text, item.fidelity) for item in talk.said] == [
         ("one", "rendered"),
         ("One.", "rendered"),
@@ -409,7 +409,7 @@ def test_an_answer_that_went_on_in_the_next_segment_is_one() -> None:
     client.answer("It begins\nhere")
     before = whole(client).segments[0]
     client.blocks[-1].rows[3:3] = [[("     and ends there.", None)]]
-    (talk,) = read_screens(Transcript((before, *whole(client, cut_top=True).segments), 100, 30))
+    (talk,) = read_screens(TerminalTranscript((before, *whole(client, cut_top=True).segments), 100, 30))
     assert [item.text for item in talk.said] == ["one", "It begins\nhere\nand ends there."]
 
 
@@ -422,7 +422,7 @@ def test_going_back_to_an_earlier_session_goes_on_with_it() -> None:
     second.ask("two")
     began = whole(first).segments[0]
     first.ask("three")
-    seen = Transcript((began, *whole(second).segments, *whole(first).segments), 100, 30)
+    seen = TerminalTranscript((began, *whole(second).segments, *whole(first).segments), 100, 30)
     talks = read_screens(seen)
     assert [[item.text for item in talk.said] for talk in talks] == [["one", "One.", "three"], ["two"]]
 
@@ -430,9 +430,9 @@ def test_going_back_to_an_earlier_session_goes_on_with_it() -> None:
 def test_what_a_shell_printed_around_it_stays_with_the_conversation() -> None:
     client = Boxes()
     client.ask("one")
-    before = Segment((Line("$ opencode"),), False)
-    after = Segment((Line("Continue  opencode -s ses_0abc"), Line("$ exit")), False)
-    (talk,) = read_screens(Transcript((before, *whole(client).segments, after), 100, 30))
+    before = TranscriptSegment((TranscriptLine("$ opencode"),), False)
+    after = TranscriptSegment((TranscriptLine("Continue  opencode -s ses_0abc"), TranscriptLine("$ exit")), False)
+    (talk,) = read_screens(TerminalTranscript((before, *whole(client).segments, after), 100, 30))
     assert [(item.kind, item.text) for item in talk.said] == [
         ("output", "$ opencode"),
         ("text", "one"),
@@ -478,16 +478,16 @@ def test_reverted_messages_leave_a_notice() -> None:
     assert [(item.role, item.kind) for item in one(whole(client)).said] == [("user", "text"), ("system", "notice")]
 
 
-def one(transcript: Transcript) -> Talk:
+def one(transcript: TerminalTranscript) -> ScreenTalk:
     """The only conversation."""
     (talk,) = read_screens(transcript)
     return talk
 
 
-def without_colours(transcript: Transcript) -> Transcript:
+def without_colours(transcript: TerminalTranscript) -> TerminalTranscript:
     """As `tmux capture-pane` would give it."""
     segments = (
-        Segment(tuple(Line(line.text) for line in segment.lines), title=segment.title)
+        TranscriptSegment(tuple(TranscriptLine(line.text) for line in segment.lines), title=segment.title)
         for segment in transcript.segments
     )
-    return Transcript(tuple(segments), transcript.columns, transcript.rows)
+    return TerminalTranscript(tuple(segments), transcript.columns, transcript.rows)

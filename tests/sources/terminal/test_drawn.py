@@ -9,7 +9,7 @@ import pytest
 from everturn.sources.terminal.dialects import read_screens
 from everturn.sources.terminal.rounds import TurnParser
 from everturn.sources.terminal.stitch import transcribe
-from everturn.sources.terminal.talk import Talk
+from everturn.sources.terminal.talk import ScreenTalk
 from tests.sources.terminal.drawing import PURPLE
 from tests.sources.terminal.reading import artifacts, assert_found, spoken
 from tests.sources.terminal.screens import Boxes, Panels, Prompts
@@ -23,7 +23,7 @@ def recorded(client: Boxes | Panels | Prompts) -> bytes:
     return head.encode() + client.close() + b'\nScript done on 2025-12-22 14:49:12-06:00 [COMMAND_EXIT_CODE="0"]\n'
 
 
-def read(client: Boxes | Panels | Prompts) -> list[Talk]:
+def read(client: Boxes | Panels | Prompts) -> list[ScreenTalk]:
     """Bytes → transcript → talks."""
     return read_screens(transcribe(recorded(client)))
 

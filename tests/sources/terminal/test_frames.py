@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from everturn.sources.terminal.chunks import Chunk, Recording
-from everturn.sources.terminal.frames import Frame, Frames, Scrolled
+from everturn.sources.terminal.chunks import OutputChunk, TerminalRecording
+from everturn.sources.terminal.frames import Frames, ScreenFrame, ScrolledRow
 
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
 
 
-def recording(*pieces: bytes | tuple[float, bytes], started: int | None = None) -> Recording:
-    def chunks() -> Iterator[Chunk]:
+def recording(*pieces: bytes | tuple[float, bytes], started: int | None = None) -> TerminalRecording:
+    def chunks() -> Iterator[OutputChunk]:
         place = 100
         for piece in pieces:
             elapsed, data = piece if isinstance(piece, tuple) else (None, piece)
-            yield Chunk(data, place, place + len(data), elapsed)
+            yield OutputChunk(data, place, place + len(data), elapsed)
             place += len(data)
 
-    return Recording("raw", 20, 10, chunks, started)
+    return TerminalRecording("raw", 20, 10, chunks, started)
 
 
 def frames(*pieces: bytes | tuple[float, bytes]) -> list[tuple[str, str]]:
@@ -26,7 +26,7 @@ def frames(*pieces: bytes | tuple[float, bytes]) -> list[tuple[str, str]]:
     return [
         (event.why, " ".join(row.text for row in event.rows if row.text))
         for event in Frames(recording(*pieces))
-        if isinstance(event, Frame) and event.alternate
+        if isinstance(event, ScreenFrame) and event.alternate
     ]
 
 
@@ -87,7 +87,7 @@ def test_what_is_cleared_or_left_is_shown_before_it_goes() -> None:
 
 def test_rows_that_did_not_change_are_the_same_objects() -> None:
     events = Frames(recording(ENTER + b"\x1b[5;1Hstays", *map(repaint, (b"one", b"two")), b"\x1b[1;1Hx"))
-    first, second, *_ = [event for event in events if isinstance(event, Frame) and event.why == "jump"][1:]
+    first, second, *_ = [event for event in events if isinstance(event, ScreenFrame) and event.why == "jump"][1:]
     same = [before is after for before, after in zip(first.rows, second.rows, strict=True)]
     assert [row.text for row, unchanged in zip(second.rows, same, strict=True) if not unchanged] == ["two", "two"]
     assert second.rows[4].text == "stays"
@@ -97,7 +97,7 @@ def test_a_frame_knows_its_place_and_time() -> None:
     events = [
         event
         for event in Frames(recording((0.5, b"one\x1b[2J"), (1.5, b"two"), started=1000))
-        if isinstance(event, Frame)
+        if isinstance(event, ScreenFrame)
     ]
     assert [(event.why, event.start, event.end, event.at) for event in events] == [
         ("clear", 0, 103, 1500),
@@ -108,16 +108,16 @@ def test_a_frame_knows_its_place_and_time() -> None:
 
 def test_rows_that_scroll_off_the_main_screen_come_in_their_order() -> None:
     events = Frames(recording(b"".join(b"line %d\r\n" % number for number in range(14)), b"\x1b[2J"))
-    seen = [event.row.text if isinstance(event, Scrolled) else event.why for event in events]
+    seen = [event.row.text if isinstance(event, ScrolledRow) else event.why for event in events]
     assert seen == [f"line {number}" for number in range(5)] + ["clear", "end"]
 
 
 def test_another_size_is_taken_over() -> None:
-    def chunks() -> Iterator[Chunk]:
-        yield Chunk(b"one", 0, 3)
-        yield Chunk(b"", 3, 3, size=(40, 5))
-        yield Chunk(b"\x1b[9;36Htwo", 3, 13)
+    def chunks() -> Iterator[OutputChunk]:
+        yield OutputChunk(b"one", 0, 3)
+        yield OutputChunk(b"", 3, 3, size=(40, 5))
+        yield OutputChunk(b"\x1b[9;36Htwo", 3, 13)
 
-    events = [event for event in Frames(Recording("raw", 20, 10, chunks)) if isinstance(event, Frame)]
+    events = [event for event in Frames(TerminalRecording("raw", 20, 10, chunks)) if isinstance(event, ScreenFrame)]
     assert [(event.why, len(event.rows)) for event in events] == [("resize", 10), ("end", 5)]
     assert [row.text for row in events[-1].rows] == ["one", "", "", "", " " * 35 + "two"]

@@ -6,9 +6,9 @@ from datetime import date
 
 import pytest
 
-from everturn.sources.terminal.moments import clock, dated, milliseconds
-from everturn.sources.terminal.talk import Said
-from everturn.sources.terminal.transcript import Transcript
+from everturn.sources.terminal.moments import clock, date_sayings, milliseconds
+from everturn.sources.terminal.talk import DrawnSaying
+from everturn.sources.terminal.transcript import TerminalTranscript
 
 NOON = 1_766_404_800_000  # 2025-12-22 12:00 UTC
 MINUTE = 60_000
@@ -53,18 +53,22 @@ def test_what_is_no_span_has_no_length(text: str) -> None:
 
 
 def test_a_prompt_drawn_at_a_known_moment_tells_the_zone() -> None:
-    said = [Said("user", time_text="09:20 AM"), Said("user", time_text="05:31 PM"), Said("user", time_text="05:31 PM")]
+    said = [
+        DrawnSaying("user", time_text="09:20 AM"),
+        DrawnSaying("user", time_text="05:31 PM"),
+        DrawnSaying("user", time_text="05:31 PM"),
+    ]
     # India: five and a half hours east. The first was drawn long after it had been sent.
     seen = [NOON, NOON + 60_000, NOON + 90_000]
-    found = dated(said, seen, Transcript((), 80, 24, NOON))
+    found = date_sayings(said, seen, TerminalTranscript((), 80, 24, NOON))
     assert [(item.at or 0) - NOON for item in found] == [(-8 * 60 - 10) * MINUTE, MINUTE, MINUTE]
 
 
 def test_without_a_time_on_the_screen_it_is_the_moment_of_drawing() -> None:
-    (found,) = dated([Said("user")], [NOON + 1], Transcript((), 80, 24))
+    (found,) = date_sayings([DrawnSaying("user")], [NOON + 1], TerminalTranscript((), 80, 24))
     assert (found.at, found.precision) == (NOON + 1, "s")
 
 
 def test_without_any_clock_nothing_is_made_up() -> None:
-    (found,) = dated([Said("user", time_text="05:31 PM")], [None], Transcript((), 80, 24))
+    (found,) = date_sayings([DrawnSaying("user", time_text="05:31 PM")], [None], TerminalTranscript((), 80, 24))
     assert (found.at, found.precision) == (None, "")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from everturn.sources.terminal.dialects import read_screens
-from everturn.sources.terminal.talk import Talk
-from everturn.sources.terminal.transcript import Line, Segment, Transcript
+from everturn.sources.terminal.talk import ScreenTalk
+from everturn.sources.terminal.transcript import TerminalTranscript, TranscriptLine, TranscriptSegment
 from tests.sources.terminal.drawing import BLACK, BLUE, MUTED, PURPLE, RED, TEXT, Block, Row
 from tests.sources.terminal.reading import artifacts, assert_found, calls, segment_of, whole, written
 from tests.sources.terminal.screens import Panels
@@ -186,7 +186,7 @@ def test_a_queued_message_is_read_once() -> None:
     rows = [row for block in client.blocks for row in [*block.visible(), []]]
     client.unqueue(waiting, "second")
     rows += [row for block in client.blocks[2:] for row in [*block.visible(), []]]
-    talk = one(Transcript((segment_of(rows),), 100, 30))
+    talk = one(TerminalTranscript((segment_of(rows),), 100, 30))
     assert [(item.text, item.kind, item.queued) for item in talk.said] == [
         ("first", "text", False),
         ("One.", "text", False),
@@ -223,7 +223,7 @@ def test_the_sidebar_is_cut_off_and_tells_title_and_tokens() -> None:
         [*row, (" " * (98 - sum(len(text) for text, _ in row)), None), (f"  {side[n]}" if n < len(side) else "", TEXT)]
         for n, row in enumerate(rows)
     ]
-    talks = read_screens(Transcript((segment_of(beside),), 140, 32))
+    talks = read_screens(TerminalTranscript((segment_of(beside),), 140, 32))
     assert_found(talks, client.truth)
     assert (talks[0].titles, talks[0].tokens, talks[0].percent) == (("Fixing the parser",), 12_345, 6)
 
@@ -243,7 +243,7 @@ def test_the_input_field_and_the_last_lines_are_no_messages() -> None:
     client.end(ms=36_100)
     client.typed = "half a sente"
     rows = [row for block in client.blocks for row in [*block.visible(), []]] + client.footer()
-    assert_found(read_screens(Transcript((segment_of(rows),), 100, 30)), client.truth)
+    assert_found(read_screens(TerminalTranscript((segment_of(rows),), 100, 30)), client.truth)
 
 
 def test_thoughts_that_are_not_shown_are_noted_as_such() -> None:
@@ -290,7 +290,7 @@ def test_what_stands_below_a_call_belongs_to_it() -> None:
         [('       └ Grep "x"', MUTED)],
         [("     ▣ ", BLUE), (" Build", TEXT), (" · m · 1s", MUTED)],
     ]
-    found = calls(read_screens(Transcript((segment_of(rows),), 100, 30)))
+    found = calls(read_screens(TerminalTranscript((segment_of(rows),), 100, 30)))
     assert [(call.name, call.steps, call.status, call.action) for call in found] == [
         ("task", ("5 toolcalls · 3.1s",), "ok", ""),
         ("read", (), "error", ""),
@@ -314,15 +314,15 @@ def test_the_home_screen_parts_two_sessions_and_says_nothing() -> None:
     first.end(ms=36_100)
     second.ask("one")
     home = ["", "   █▀▀█ █▀▀█ █▀▀█", "   █  █ █  █ █▀▀▀", "   ▀▀▀▀ █▀▀▀ ▀▀▀▀", "", "  ┃  Ask anything…", "  ┃  Build"]
-    logo = Segment(tuple(Line(line) for line in home))
-    before = Segment((Line("$ opencode"),), False)
+    logo = TranscriptSegment(tuple(TranscriptLine(line) for line in home))
+    before = TranscriptSegment((TranscriptLine("$ opencode"),), False)
     segments = (before, logo, *whole(first).segments, logo, *whole(second).segments)
-    talks = read_screens(Transcript(segments, 100, 30))
+    talks = read_screens(TerminalTranscript(segments, 100, 30))
     assert [[item.text for item in talk.said if item.role == "user"] for talk in talks] == [["one"], ["one"]]
     assert all("Ask anything" not in item.text for talk in talks for item in talk.said)
 
 
-def one(transcript: Transcript) -> Talk:
+def one(transcript: TerminalTranscript) -> ScreenTalk:
     """The only conversation."""
     (talk,) = read_screens(transcript)
     return talk

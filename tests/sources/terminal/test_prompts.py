@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 
 from everturn.sources.terminal.dialects import read_screens
-from everturn.sources.terminal.talk import Said, Talk
-from everturn.sources.terminal.transcript import Line, Run, Segment, Transcript
+from everturn.sources.terminal.talk import DrawnSaying, ScreenTalk
+from everturn.sources.terminal.transcript import Run, TerminalTranscript, TranscriptLine, TranscriptSegment
 from tests.sources.terminal.reading import artifacts, calls, spoken, written
 
 RULE = "─" * 80
@@ -155,8 +155,13 @@ def test_a_call_without_a_result_is_open() -> None:
 
 
 def test_a_call_drawn_in_red_failed() -> None:
-    lines = [Line("❯ go"), Line(""), Line("● Update(a.py)", (Run(0, 1, 0xFF6B80),)), Line("  ⎿  String not found")]
-    talk = one(Transcript((Segment(tuple(lines), False),), 80, 24))
+    lines = [
+        TranscriptLine("❯ go"),
+        TranscriptLine(""),
+        TranscriptLine("● Update(a.py)", (Run(0, 1, 0xFF6B80),)),
+        TranscriptLine("  ⎿  String not found"),
+    ]
+    talk = one(TerminalTranscript((TranscriptSegment(tuple(lines), False),), 80, 24))
     assert (calls([talk])[0].status, calls([talk])[0].action) == ("error", "")
 
 
@@ -238,13 +243,13 @@ def test_each_start_of_the_client_is_a_conversation_of_its_own() -> None:
     assert [talk.native_id for talk in talks] == ["003d0896-16f2-4171-8ad4-bbfc18111811", ""]
 
 
-def one(transcript: Transcript) -> Talk:
+def one(transcript: TerminalTranscript) -> ScreenTalk:
     """The only conversation."""
     (talk,) = read_screens(transcript)
     assert spoken(talk)
     return talk
 
 
-def words(item: Said) -> str:
+def words(item: DrawnSaying) -> str:
     """What was said or called."""
     return item.text or item.thinking or (item.calls[0].title if item.calls else "")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.sources.terminal.chunks import PIECE, Recording
-from everturn.sources.terminal.recordings import recognise, take_apart, timing_names
+from everturn.sources.terminal.chunks import PIECE, TerminalRecording
+from everturn.sources.terminal.recordings import read_recording, recognise_recording, timing_names
 from everturn.sources.terminal.stitch import transcribe
 
 HEAD = (
@@ -21,7 +21,7 @@ FOOT = b'\nScript done on 2025-12-22 14:36:37-06:00 [COMMAND_EXIT_CODE="130"]\n'
 STARTED = 1_766_434_752_000
 
 
-def output(recording: Recording) -> bytes:
+def output(recording: TerminalRecording) -> bytes:
     return b"".join(chunk.data for chunk in recording.chunks())
 
 
@@ -32,8 +32,8 @@ def text(data: bytes, timing: bytes | None = None) -> list[str]:
 # typescripts ----------------------------------------------------------------------------------------------------------
 def test_a_typescript_tells_its_size_its_times_and_how_it_ended() -> None:
     data = HEAD + b"hello\r\n" + FOOT
-    recording = take_apart(data)
-    assert recognise(data) == recording.kind == "typescript"
+    recording = read_recording(data)
+    assert recognise_recording(data) == recording.kind == "typescript"
     assert (recording.columns, recording.rows) == (119, 52)
     assert (recording.started, recording.ended) == (STARTED, STARTED + 1_045_000)
     assert (recording.command, recording.exit_status) == ("agent -c", 130)
@@ -52,18 +52,18 @@ def test_a_typescript_tells_its_size_its_times_and_how_it_ended() -> None:
     ],
 )
 def test_a_local_time_without_a_zone_is_not_taken_for_another(head: bytes) -> None:
-    recording = take_apart(head + b"x" * 90 + b"\r\n")
+    recording = read_recording(head + b"x" * 90 + b"\r\n")
     assert recording.kind == "typescript"
     assert recording.started is None
     assert (recording.columns, recording.rows) == (90, 24)
 
 
 def test_a_zone_without_a_colon_is_a_zone() -> None:
-    assert take_apart(b"Script started on 2025-12-22 14:19:12-0600\nx").started == STARTED
+    assert read_recording(b"Script started on 2025-12-22 14:19:12-0600\nx").started == STARTED
 
 
 def test_a_typescript_cut_off_in_the_middle_is_read_as_far_as_it_goes() -> None:
-    recording = take_apart(HEAD + b"hello\r\nwor")
+    recording = read_recording(HEAD + b"hello\r\nwor")
     assert output(recording) == b"hello\r\nwor"
     assert (recording.ended, recording.exit_status) == (None, None)
 
@@ -72,7 +72,7 @@ def test_a_typescript_that_was_appended_to_is_read_in_all_its_parts() -> None:
     second = HEAD.replace(b"119", b"40").replace(b"14:19", b"15:00")
     data = HEAD + b"\x1b[31mfirst\r\n" + FOOT + second + b"second\r\n" + FOOT.replace(b"130", b"0")
     assert text(data) == ["first", "second"]
-    recording = take_apart(data)
+    recording = read_recording(data)
     assert [chunk.size for chunk in recording.chunks() if chunk.size] == [(40, 52)]
     assert recording.exit_status == 0
 
@@ -83,7 +83,7 @@ def test_a_typescript_shown_inside_another_is_part_of_the_text() -> None:
 
 
 def test_the_classic_timing_file_gives_each_piece_its_time() -> None:
-    recording = take_apart(HEAD + b"hello\r\nworld" + FOOT, timing=b"0.5 5\n1.25 7\n")
+    recording = read_recording(HEAD + b"hello\r\nworld" + FOOT, timing=b"0.5 5\n1.25 7\n")
     assert [(chunk.data, chunk.elapsed) for chunk in recording.chunks()] == [(b"hello", 0.5), (b"\r\nworld", 1.75)]
 
 
@@ -92,11 +92,11 @@ def test_the_advanced_timing_file_tells_sizes_and_skips_what_was_typed() -> None
         b"H 0.000000 START_TIME 2025-12-22 14:19:12-06:00\nH 0.000000 COLUMNS 100\nH 0.000000 LINES 30\n"
         b"O 0.1 5\nI 0.2 6\nS 0.3 SIGWINCH ROWS=20 COLS=60\nO 0.4 5\nH 0.0 EXIT_CODE 3\n"
     )
-    both = take_apart(b"Script started on 2025-12-22 14:19:12\nhellosecretworld", timing=timing)
+    both = read_recording(b"Script started on 2025-12-22 14:19:12\nhellosecretworld", timing=timing)
     assert [chunk.data for chunk in both.chunks() if chunk.data] == [b"hello", b"world"]
     assert (both.columns, both.rows, both.started, both.exit_status) == (100, 30, STARTED, 3)
     assert [chunk.size for chunk in both.chunks() if chunk.size] == [(60, 20)]
-    only = take_apart(b"Script started on 2025-12-22 14:19:12\nhelloworld", timing=timing)
+    only = read_recording(b"Script started on 2025-12-22 14:19:12\nhelloworld", timing=timing)
     assert [(chunk.data, chunk.elapsed) for chunk in only.chunks() if chunk.data] == [
         (b"hello", 0.1),
         (b"world", pytest.approx(1.0)),
@@ -104,7 +104,7 @@ def test_the_advanced_timing_file_tells_sizes_and_skips_what_was_typed() -> None
 
 
 def test_output_beyond_the_timing_file_is_not_lost() -> None:
-    recording = take_apart(HEAD + b"hello world", timing=b"0.5 5\nbroken line\n0.x 3\n")
+    recording = read_recording(HEAD + b"hello world", timing=b"0.5 5\nbroken line\n0.x 3\n")
     assert output(recording) == b"hello world"
 
 
@@ -129,8 +129,8 @@ def test_version_2_counts_from_the_start() -> None:
     data = cast(
         header, [0.5, "o", "héllo\r\n"], [0.75, "i", "secret"], [1.5, "r", "80x24"], [2.0, "o", "you"], [3, "m", ""]
     )
-    recording = take_apart(data)
-    assert recognise(data) == recording.kind == "asciicast"
+    recording = read_recording(data)
+    assert recognise_recording(data) == recording.kind == "asciicast"
     assert (recording.columns, recording.rows, recording.started) == (100, 30, STARTED)
     assert recording.command == "agent"
     chunks = list(recording.chunks())
@@ -146,8 +146,8 @@ def test_version_2_counts_from_the_start() -> None:
 def test_version_3_counts_from_the_event_before_and_has_comments() -> None:
     header = {"version": 3, "term": {"cols": 90, "rows": 20, "type": "xterm"}, "timestamp": 1_766_434_752}
     data = cast(header, [0.5, "o", "a"]) + b"# a comment\n" + cast([0.25, "o", "b"], [1.0, "x", "3"])
-    recording = take_apart(data)
-    assert recognise(data) == "asciicast"
+    recording = read_recording(data)
+    assert recognise_recording(data) == "asciicast"
     assert (recording.columns, recording.rows, recording.exit_status) == (90, 20, 3)
     assert [(chunk.data, chunk.elapsed) for chunk in recording.chunks()] == [(b"a", 0.5), (b"b", 0.75)]
 
@@ -156,8 +156,8 @@ def test_version_3_counts_from_the_event_before_and_has_comments() -> None:
 def test_version_1_is_one_object(indent: int | None) -> None:
     whole = {"version": 1, "width": 80, "height": 24, "duration": 3.0, "stdout": [[0.5, "hé"], [1.0, "llo\r\n"]]}
     data = json.dumps(whole, indent=indent).encode()
-    recording = take_apart(data)
-    assert recognise(data) == "asciicast"
+    recording = read_recording(data)
+    assert recognise_recording(data) == "asciicast"
     assert [(chunk.data.decode(), chunk.elapsed) for chunk in recording.chunks()] == [("hé", 0.5), ("llo\r\n", 1.5)]
     assert all(data[chunk.start : chunk.end].startswith(b"[") for chunk in recording.chunks())
 
@@ -173,8 +173,8 @@ CAPTURED = "\n".join(["  ┃", "  ┃  fix the bug", "  ┃", "", "     Done.", 
 
 
 def test_text_a_terminal_has_drawn_is_taken_as_it_stands() -> None:
-    recording = take_apart(CAPTURED.encode())
-    assert recognise(CAPTURED.encode(), "pane.txt") == recording.kind == "captured"
+    recording = read_recording(CAPTURED.encode())
+    assert recognise_recording(CAPTURED.encode(), "pane.txt") == recording.kind == "captured"
     assert text(CAPTURED.encode()) == CAPTURED.split("\n")[:-1]
 
 
@@ -190,18 +190,18 @@ def test_captured_colours_are_kept_and_lines_know_their_bytes() -> None:
 
 def test_the_size_of_raw_output_is_guessed_from_where_it_was_written() -> None:
     painted = b"$ agent\r\n\x1b[?1049h" + b"".join(b"\x1b[%d;1H%s" % (row, b" " * 110) for row in range(1, 33))
-    recording = take_apart(painted)
+    recording = read_recording(painted)
     assert (recording.kind, recording.columns, recording.rows) == ("raw", 110, 32)
-    ruled = take_apart(b"\x1b[?2004h" + "─".encode() * 130 + b"\r\nx\r\n\x1b[40A")
+    ruled = read_recording(b"\x1b[?2004h" + "─".encode() * 130 + b"\r\nx\r\n\x1b[40A")
     assert (ruled.columns, ruled.rows) == (130, 41)
-    assert (take_apart(b"\x1b[?25lhi").columns, take_apart(b"\x1b[?25lhi\x1b[999;999H").rows) == (80, 24)
+    assert (read_recording(b"\x1b[?25lhi").columns, read_recording(b"\x1b[?25lhi\x1b[999;999H").rows) == (80, 24)
 
 
 def test_raw_output_comes_in_pieces_that_make_up_the_file() -> None:
     data = b"\x1b[?25l" + bytes(range(32, 127)) * 2000
-    chunks = list(take_apart(data).chunks())
+    chunks = list(read_recording(data).chunks())
     assert len(chunks) == len(data) // PIECE + 1
-    assert b"".join(data[chunk.start : chunk.end] for chunk in chunks) == output(take_apart(data)) == data
+    assert b"".join(data[chunk.start : chunk.end] for chunk in chunks) == output(read_recording(data)) == data
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_raw_output_comes_in_pieces_that_make_up_the_file() -> None:
     ],
 )
 def test_output_that_drives_a_screen_is_a_recording(raw: bytes) -> None:
-    assert recognise(raw, "pane.log") == "raw"
+    assert recognise_recording(raw, "pane.log") == "raw"
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_output_that_drives_a_screen_is_a_recording(raw: bytes) -> None:
     ],
 )
 def test_ordinary_files_are_not_claimed(name: str, data: bytes) -> None:
-    assert recognise(data, name) is None
+    assert recognise_recording(data, name) is None
 
 
 def test_no_file_of_this_project_is_taken_for_a_recording() -> None:
@@ -246,7 +246,7 @@ def test_no_file_of_this_project_is_taken_for_a_recording() -> None:
         for path in (root / folder).rglob("*")
         if path.is_file()
         and path.suffix in (".py", ".md", ".json", ".jsonl", ".toml")
-        and recognise(path.read_bytes()[:65536], path.name)
+        and recognise_recording(path.read_bytes()[:65536], path.name)
     ]
     assert claimed == []
 
@@ -270,7 +270,7 @@ def test_any_bytes_give_a_transcript_whose_offsets_lie_in_the_file(
     head: bytes, rest: list[bytes], timing: bytes | None
 ) -> None:
     data = head + b"".join(rest)
-    recognise(data, "x")
+    recognise_recording(data, "x")
     for segment in transcribe(data, "x", timing).segments:
         for line in segment.lines:
             assert 0 <= line.first <= line.last <= len(data)

@@ -8,21 +8,21 @@ import pytest
 
 from everturn.sources.terminal.dialects import read_screens
 from everturn.sources.terminal.stitch import transcribe
-from everturn.sources.terminal.talk import Said, Talk
+from everturn.sources.terminal.talk import DrawnSaying, ScreenTalk
 from tests.sources.terminal.reading import artifacts, spoken
 
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus"
 pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real transcripts is not beside the checkout")
 
 
-def read(name: str) -> Talk:
+def read(name: str) -> ScreenTalk:
     """The only conversation of a recording."""
     path = CORPUS / name
     (talk,) = read_screens(transcribe(path.read_bytes(), path.name))
     return talk
 
 
-def told(said: list[Said]) -> list[tuple[str, str]]:
+def told(said: list[DrawnSaying]) -> list[tuple[str, str]]:
     """Who said what."""
     return [(item.role, item.text or (item.calls[0].title if item.calls else "")) for item in said]
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from everturn.sources.terminal.matching import is_telling
-from everturn.sources.terminal.recordings import recognise, take_apart
-from everturn.sources.terminal.screen import Screen
+from everturn.sources.terminal.recordings import read_recording, recognise_recording
+from everturn.sources.terminal.screen import TerminalScreen
 from everturn.sources.terminal.stitch import transcribe
-from everturn.sources.terminal.transcript import Segment
+from everturn.sources.terminal.transcript import TranscriptSegment
 from tests.sources.terminal.tmux import Tmux
 
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus"
@@ -28,7 +28,7 @@ UPDATE_ENDS = re.compile(rb"\x1b\[\?2026l")
 pytestmark = pytest.mark.skipif(not (CORPUS / "terminal").is_dir(), reason="no recordings beside the checkout")
 
 
-def text(segment: Segment) -> list[str]:
+def text(segment: TranscriptSegment) -> list[str]:
     return [line.text for line in segment.lines if line.text]
 
 
@@ -37,19 +37,21 @@ def digest(lines: list[str]) -> str:
 
 
 def output(path: Path) -> tuple[bytes, int, int]:
-    recording = take_apart(path.read_bytes(), path.name)
+    recording = read_recording(path.read_bytes(), path.name)
     return b"".join(chunk.data for chunk in recording.chunks()), recording.columns, recording.rows
 
 
-def full_screen(path: Path) -> list[Segment]:
+def full_screen(path: Path) -> list[TranscriptSegment]:
     return [segment for segment in transcribe(path.read_bytes(), path.name).segments if segment.alternate]
 
 
 def test_all_recordings_at_hand_are_recognised() -> None:
-    kinds = {path.name: recognise(path.read_bytes()[:65536], path.name) for path in (CORPUS / "terminal").iterdir()}
+    kinds = {
+        path.name: recognise_recording(path.read_bytes()[:65536], path.name) for path in (CORPUS / "terminal").iterdir()
+    }
     assert kinds == {MAIN.name: "raw", ALTERNATE.name: "raw", CAST.name: "asciicast"}
     captured = list((CORPUS / "opencode-tui").rglob("*.txt"))
-    assert {recognise(path.read_bytes(), path.name) for path in captured} == {"captured"}
+    assert {recognise_recording(path.read_bytes(), path.name) for path in captured} == {"captured"}
 
 
 def test_no_other_file_at_hand_is_taken_for_a_recording() -> None:
@@ -57,7 +59,9 @@ def test_no_other_file_at_hand_is_taken_for_a_recording() -> None:
     claimed = [
         path
         for path in CORPUS.rglob("*")
-        if path.is_file() and ours.isdisjoint(path.parents) and recognise(path.read_bytes()[:65536], path.name)
+        if path.is_file()
+        and ours.isdisjoint(path.parents)
+        and recognise_recording(path.read_bytes()[:65536], path.name)
     ]
     assert claimed == []
 
@@ -96,7 +100,7 @@ def test_every_screen_and_every_line_is_one_that_tmux_showed(path: Path) -> None
     ends = [match.end() for match in UPDATE_ENDS.finditer(data)]
     assert len(ends) > 100
     seen: set[str] = set()
-    screen, fed = Screen(columns, rows), 0
+    screen, fed = TerminalScreen(columns, rows), 0
     with Tmux() as tmux:
         for end in (*ends[: -1 : 1 + len(ends) // 100], ends[-1]):
             screen.feed(data[fed:end])

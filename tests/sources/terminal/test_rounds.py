@@ -7,7 +7,7 @@ from pathlib import Path
 
 from everturn.sources.terminal import rounds
 from everturn.sources.terminal.rounds import ArtifactAction, TurnParser, TurnRound
-from everturn.sources.terminal.talk import Called
+from everturn.sources.terminal.talk import DrawnCall
 from tests.sources.terminal.drawing import plain
 from tests.sources.terminal.screens import Boxes
 
@@ -83,7 +83,7 @@ def test_lines_that_only_say_that_the_agent_works_are_no_response() -> None:
 
 def test_a_round_that_fails_is_reported_and_the_others_go_on() -> None:
     class Careless(TurnParser):
-        def artifacts(self, call: Called) -> list[ArtifactAction]:
+        def artifacts(self, call: DrawnCall) -> list[ArtifactAction]:
             if call.kind == "edit":
                 raise RuntimeError("no disk")
             return super().artifacts(call)

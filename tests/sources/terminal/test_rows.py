@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.sources.terminal.rows import cut, rejoined, width, without_secret
+from everturn.sources.terminal.rows import cut, rejoin_rows, width, without_secret
 
 
 @pytest.mark.parametrize(
@@ -24,11 +24,11 @@ def test_what_is_typed_at_a_password_prompt_is_cut(row: str, kept: str) -> None:
 
 
 def test_only_lines_that_could_not_have_held_the_next_word_are_joined() -> None:
-    assert rejoined(["one two", "three", "four"], 11) == "one two three\nfour"
-    assert rejoined(["one two", "- three"], 8) == "one two\n- three"
-    assert rejoined(["one two", "", "three"], 8) == "one two\n\nthree"
-    assert rejoined(["https://example.org/a", "b"], 21) == "https://example.org/a\nb"
-    assert rejoined(["one two-", "three"], 8, "-") == "one two-\nthree"
+    assert rejoin_rows(["one two", "three", "four"], 11) == "one two three\nfour"
+    assert rejoin_rows(["one two", "- three"], 8) == "one two\n- three"
+    assert rejoin_rows(["one two", "", "three"], 8) == "one two\n\nthree"
+    assert rejoin_rows(["https://example.org/a", "b"], 21) == "https://example.org/a\nb"
+    assert rejoin_rows(["one two-", "three"], 8, "-") == "one two-\nthree"
 
 
 def test_wide_characters_fill_two_cells() -> None:

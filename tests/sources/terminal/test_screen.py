@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everturn.sources.terminal.colours import PALETTE, UNCHANGED, foreground
-from everturn.sources.terminal.screen import Screen
+from everturn.sources.terminal.screen import TerminalScreen
 from tests.sources.terminal.random_screens import bytes_of, size_of
 
 
-def screen_of(data: bytes | str, columns: int = 20, rows: int = 5) -> Screen:
-    screen = Screen(columns, rows)
+def screen_of(data: bytes | str, columns: int = 20, rows: int = 5) -> TerminalScreen:
+    screen = TerminalScreen(columns, rows)
     screen.feed(data if isinstance(data, bytes) else data.encode())
     screen.close()
     return screen
@@ -122,7 +122,7 @@ def test_the_cursor_goes_where_it_is_sent(sequence: str, place: tuple[int, int])
 
 def test_output_below_the_last_row_scrolls_and_what_leaves_is_told() -> None:
     gone: list[str] = []
-    screen = Screen(10, 2, on_scroll=lambda cells, inks: gone.append(cells.rstrip()))
+    screen = TerminalScreen(10, 2, on_scroll=lambda cells, inks: gone.append(cells.rstrip()))
     screen.feed(b"one\r\ntwo\r\nthree\r\nfour")
     assert gone == ["one", "two"]
     assert screen.lines() == ["three", "four"]
@@ -137,7 +137,7 @@ def test_only_the_scroll_region_scrolls() -> None:
 
 def test_rows_that_leave_a_region_below_the_first_row_are_not_scrollback() -> None:
     gone: list[str] = []
-    screen = Screen(10, 4, on_scroll=lambda cells, inks: gone.append(cells.rstrip()))
+    screen = TerminalScreen(10, 4, on_scroll=lambda cells, inks: gone.append(cells.rstrip()))
     screen.feed(b"a\r\nb\r\nc\r\nd\x1b[2;4r\x1b[S\x1b[1;3r\x1b[S")
     assert gone == ["a"]
 
@@ -190,7 +190,7 @@ def test_the_alternate_screen_is_empty_and_leaves_the_main_one_as_it_was(mode: s
 
 def test_what_scrolls_on_the_alternate_screen_is_not_scrollback() -> None:
     gone: list[str] = []
-    screen = Screen(10, 2, on_scroll=lambda cells, inks: gone.append(cells))
+    screen = TerminalScreen(10, 2, on_scroll=lambda cells, inks: gone.append(cells))
     screen.feed(b"\x1b[?1049ha\r\nb\r\nc\r\nd\x1b[?1049l")
     assert gone == []
 
@@ -213,7 +213,7 @@ def test_the_alignment_test_fills_the_screen() -> None:
 
 def test_a_smaller_screen_keeps_the_lines_at_the_cursor() -> None:
     gone: list[str] = []
-    screen = Screen(10, 4, on_scroll=lambda cells, inks: gone.append(cells.rstrip()))
+    screen = TerminalScreen(10, 4, on_scroll=lambda cells, inks: gone.append(cells.rstrip()))
     screen.feed("a\r\nb\r\n会話会話\r\nd".encode())
     screen.resize(7, 2)
     assert gone == ["a", "b"]
@@ -270,7 +270,7 @@ def test_strings_are_swallowed_and_the_clipboard_is_kept_nowhere(split: int) -> 
         + secret
         + b"\x1b\\e"
     )
-    screen = Screen(20, 3)
+    screen = TerminalScreen(20, 3)
     screen.feed(data[:split])
     screen.feed(data[split:])
     assert screen.lines()[0] == "abcde"
@@ -289,7 +289,7 @@ def test_a_string_that_never_ends_does_not_swallow_everything() -> None:
 def test_titles_are_told_also_when_they_come_in_pieces() -> None:
     titles: list[str] = []
     for size in (1, 3, 100):
-        screen = Screen(20, 3, on_title=titles.append)
+        screen = TerminalScreen(20, 3, on_title=titles.append)
         data = "\x1b]0;fix the bug ✳\x07x\x1b]2;done\x1b\\\x1b]1;icon\x07".encode()
         for start in range(0, len(data), size):
             screen.feed(data[start : start + size])
@@ -305,7 +305,7 @@ def test_control_characters_inside_a_sequence_act_at_once() -> None:
 # marks ----------------------------------------------------------------------------------------------------------------
 def test_the_moments_that_matter_are_told_with_their_places() -> None:
     marks: list[tuple[str, int]] = []
-    screen = Screen(20, 9, on_mark=lambda what, where: marks.append((what, where)))
+    screen = TerminalScreen(20, 9, on_mark=lambda what, where: marks.append((what, where)))
     data = b"\x1b[?1049h\x1b[?25l\x1b[8;1Hx\x1b[2;1Hy\x1b[?25h\x1b[?2026hz\x1b[?2026l\x1b[2J\x1b[3J\x1b[?1049l"
     screen.feed(data[:50])
     screen.feed(data[50:])
@@ -319,7 +319,7 @@ def test_the_moments_that_matter_are_told_with_their_places() -> None:
 
 def test_small_steps_up_are_no_marks() -> None:
     marks: list[str] = []
-    screen = Screen(20, 9, on_mark=lambda what, where: marks.append(what))
+    screen = TerminalScreen(20, 9, on_mark=lambda what, where: marks.append(what))
     screen.feed(b"\x1b[8;1Hx\x1b[2Ay\x1b[5;1Hz\x1b[?25h\x1b[?2026l")
     assert marks == []
 
@@ -355,14 +355,14 @@ SEQUENCES = (
 PIECES = st.one_of(st.binary(max_size=12), st.text(max_size=8).map(str.encode), st.sampled_from(SEQUENCES))
 
 
-def looks(screen: Screen) -> object:
+def looks(screen: TerminalScreen) -> object:
     return screen.lines(), screen.colours(), (screen.x, screen.y), screen.alternate
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(PIECES, max_size=40).map(b"".join), st.lists(st.integers(0, 400), max_size=12))
 def test_any_bytes_in_any_pieces_give_the_same_screen(data: bytes, cuts: list[int]) -> None:
-    whole, pieces = Screen(11, 4), Screen(11, 4)
+    whole, pieces = TerminalScreen(11, 4), TerminalScreen(11, 4)
     whole.feed(data)
     places = [0, *sorted(cut for cut in cuts if cut < len(data)), len(data)]
     for start, end in pairwise(places):
@@ -376,7 +376,7 @@ def test_any_bytes_in_any_pieces_give_the_same_screen(data: bytes, cuts: list[in
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_random_stream_byte_by_byte_gives_the_same_screen(seed: int) -> None:
-    whole, pieces = Screen(*size_of(seed)), Screen(*size_of(seed))
+    whole, pieces = TerminalScreen(*size_of(seed)), TerminalScreen(*size_of(seed))
     whole.feed(bytes_of(seed))
     for byte in bytes_of(seed):
         pieces.feed(bytes([byte]))

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from everturn.sources.terminal.screen import Screen
+from everturn.sources.terminal.screen import TerminalScreen
 from everturn.sources.terminal.widths import FILLER, width_of
 from tests.sources.terminal.random_screens import bytes_of, size_of
 from tests.sources.terminal.tmux import Cell, Tmux, painted, trimmed
@@ -26,7 +26,7 @@ FRESH = range(1_000_000, 1_000_100)
 PARTS = 12
 
 
-class Watched(Screen):
+class Watched(TerminalScreen):
     """Notices when half of a wide character is written over in a way that tmux 3.3a makes a mess of."""
 
     messy = False

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from everturn.sources.terminal.stitch import transcribe
-from everturn.sources.terminal.transcript import Segment
+from everturn.sources.terminal.transcript import TranscriptSegment
 from tests.sources.terminal.known_content import agreement, read, text, timing, typescript
 from tests.sources.terminal.redrawing import Style, played
 
@@ -131,7 +131,9 @@ ROWS = 12
 HEAD = b'Script started on 2025-12-22 14:19:12-06:00 [COLUMNS="60" LINES="%d"]\n' % ROWS
 
 
-def screens(*contents: list[str], footer: tuple[str, ...] = ("", "> input here", "status line")) -> list[Segment]:
+def screens(
+    *contents: list[str], footer: tuple[str, ...] = ("", "> input here", "status line")
+) -> list[TranscriptSegment]:
     """Segments of a program that shows these texts one after the other, each down to its end."""
     height = ROWS - len(footer)
     drawn = []
@@ -146,7 +148,7 @@ def growing(content: list[str], start: int = 1) -> list[list[str]]:
     return [content[:end] for end in range(start, len(content) + 1)]
 
 
-def lines(segment: Segment) -> list[str]:
+def lines(segment: TranscriptSegment) -> list[str]:
     return [line.text for line in segment.lines if line.text]
 
 

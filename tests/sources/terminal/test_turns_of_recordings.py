@@ -15,7 +15,7 @@ import pytest
 
 from everturn.sources.terminal.dialects import read_screens
 from everturn.sources.terminal.stitch import transcribe
-from everturn.sources.terminal.talk import Said
+from everturn.sources.terminal.talk import DrawnSaying
 from tests.sources.terminal.reading import spoken
 from tests.sources.terminal.test_replayed_recordings import ALTERNATE, CAST, CORPUS, MAIN, UPDATE_ENDS, output
 from tests.sources.terminal.tmux import Tmux
@@ -40,10 +40,10 @@ def screens(path: Path, most: int = 100) -> Iterator[list[str]]:
             yield [line.rstrip() for line in tmux.replay(data[:end], columns, rows).split("\n")]
 
 
-def ours(path: Path) -> list[list[Said]]:
+def ours(path: Path) -> list[list[DrawnSaying]]:
     """The turns we read: each begins with what was asked."""
     (talk,) = read_screens(transcribe(path.read_bytes(), path.name))
-    turns: list[list[Said]] = []
+    turns: list[list[DrawnSaying]] = []
     for item in spoken(talk):
         if item.role == "user":
             turns.append([])
@@ -51,7 +51,7 @@ def ours(path: Path) -> list[list[Said]]:
     return turns
 
 
-def told(turn: list[Said]) -> Read:
+def told(turn: list[DrawnSaying]) -> Read:
     """A turn as the lines that stand on the screen."""
     asked, *answers = turn
     drawn = [text for item in answers for text in (*(call.title for call in item.calls), item.text) if text]

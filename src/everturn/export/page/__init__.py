@@ -1,8 +1,8 @@
 """How a conversation looks as HTML: what the self-contained file and the web page have in common.
 
 Pure functions from the model to markup. A turn is the unit: `turn_html` puts one on the page, `head_html` what is known
-of a session, `minimap` a picture of all its turns, `outline` a list of them; `STYLE` and `SCRIPT` are the look and the few
-keys. `markdown`, `diff_html` and `shown` put single texts on a page. `Look` says what is shown, how much of it, and where
+of a session, `draw_minimap` a picture of all its turns, `list_turns` a list of them; `STYLE` and `SCRIPT` are the look and the few
+keys. `markdown_html`, `diff_html` and `show_text` put single texts on a page. `PageLook` says what is shown, how much of it, and where
 links lead. `selfcontained.as_html` makes one file of it all.
 
 Promises: whatever stands in a transcript stays words. No script, style, address or element of it reaches the page; what
@@ -13,29 +13,29 @@ attribute `style` and no handler is ever written, so that a page can forbid both
 from everturn.export.page.assets import SCRIPT, STYLE
 from everturn.export.page.changes import diff_html
 from everturn.export.page.head import head_html
-from everturn.export.page.look import Look, children_of
-from everturn.export.page.markup import Html, element, shown, shown_line, visible
-from everturn.export.page.minimap import Entry, minimap, outline
+from everturn.export.page.look import PageLook, children_of
+from everturn.export.page.markup import Html, element, make_visible, show_line, show_text
+from everturn.export.page.minimap import MinimapEntry, draw_minimap, list_turns
 from everturn.export.page.pictures import pictures_of
-from everturn.export.page.prose import markdown
+from everturn.export.page.prose import markdown_html
 from everturn.export.page.turn import turn_html
 
 __all__ = [
     "SCRIPT",
     "STYLE",
-    "Entry",
     "Html",
-    "Look",
+    "MinimapEntry",
+    "PageLook",
     "children_of",
     "diff_html",
+    "draw_minimap",
     "element",
     "head_html",
-    "markdown",
-    "minimap",
-    "outline",
+    "list_turns",
+    "make_visible",
+    "markdown_html",
     "pictures_of",
-    "shown",
-    "shown_line",
+    "show_line",
+    "show_text",
     "turn_html",
-    "visible",
 ]

@@ -9,16 +9,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from everturn.derive.diffs import diff_of
-from everturn.derive.numbers import counted
+from everturn.derive.numbers import plural
 from everturn.derive.times import duration
-from everturn.derive.turnfacts import complaint
+from everturn.derive.turnfacts import error_line
 from everturn.export.markdown import status
 from everturn.export.page.changes import diff_html
-from everturn.export.page.head import relation_of, way_to
-from everturn.export.page.look import Look
-from everturn.export.page.markup import Html, element, shown, shown_line
+from everturn.export.page.head import relation_of, relative_link
+from everturn.export.page.look import PageLook
+from everturn.export.page.markup import Html, element, show_line, show_text
 from everturn.export.page.pictures import pictures_html
-from everturn.export.page.room import Room
+from everturn.export.page.room import PageRoom
 from everturn.model.archive import Call
 from everturn.model.conversation import CallStart
 from everturn.recall.lineage import Relative
@@ -26,87 +26,89 @@ from everturn.recall.transcript import Passage, input_text
 
 _SIGNS = {"ok": "✓", "error": "✗", "open": "…", "orphan": "?"}
 _ABOUT = 200
-_SEEN_LINES = 24  # a diff of no more lines is open from the beginning
+_OPEN_DIFF_LINES = 24  # a diff of no more lines is open from the beginning
 _DEEPEST = 20  # levels of arguments
 
 
-def call_html(passage: Passage, look: Look, room: Room) -> Iterator[Html]:
+def call_html(passage: Passage, look: PageLook, room: PageRoom) -> Iterator[Html]:
     """A call, or a result whose call was never seen, in pieces; then what it started."""
     call, start = passage.call, passage.start
     seq = call.seq if call else passage.row.seq if passage.row else -1
     back = call.result_seq if call and call.result_seq is not None else seq  # the message with what came back
-    given, is_diff = _given(start, look)
+    given, is_diff = _input_text(start, look)
     output = look.clean(passage.result.text) if passage.result is not None else ""
     state = call.status if call else "open"
-    is_open = is_diff and state != "error" and given.count("\n") < _SEEN_LINES
+    is_open = is_diff and state != "error" and given.count("\n") < _OPEN_DIFF_LINES
     kind = start.kind if start else call.kind if call else "other"
     yield Html(f'<details class="call {escape(state)} {escape(kind)}"{room.name(seq)}{" open" * is_open}>')
     # Who comes for the result sees first what it is the result of.
     result = room.name(back)
     begins = Html(f"<span{result}></span>") if result else Html("")
-    yield element("summary", begins, *_how(passage, state, look), *_wrong(state, output))
+    yield element("summary", begins, *_call_summary(passage, state, look), *_complaint_html(state, output))
     if given:
         yield Html(diff_html(room.cut(given, seq).splitlines())) if is_diff else room.block(given, seq, "input")
     if output and is_diff and state == "ok":  # it says that the file was changed, which can be seen
-        yield folded("output", "Output", output, room.block(output, back, "plain"))
+        yield fold_html("output", "Output", output, room.block(output, back, "plain"))
     elif output:
         yield room.block(output, back, "output")
     for picture in pictures_html(passage.result, look, back):
         yield room.take(picture, back)
-    yield from _records(seq, back, look)
+    yield from _record_links(seq, back, look)
     yield Html("</details>\n")
     for one in look.children.get((call.seq, call.idx), ()) if call else ():
         yield from child_html(one, look)
 
 
-def child_html(one: Relative, look: Look) -> Iterator[Html]:
+def child_html(one: Relative, look: PageLook) -> Iterator[Html]:
     """What a call started: in place where that is wanted, or fetched there once it is opened, else the way to it."""
     label = relation_of(one, is_elder=False)
     if one.session is None or not (look.inside or look.to_inside):
-        yield element("p", Html(f"{shown(label)} {way_to(one, look)}"), class_="child")
+        yield element("p", Html(f"{show_text(label)} {relative_link(one, look)}"), class_="child")
         return
-    counts = [counted(one.session.n_turns, "turn"), counted(one.session.n_calls, "call")]
+    counts = [plural(one.session.n_turns, "turn"), plural(one.session.n_calls, "call")]
     fetched = f' data-inside="{escape(look.to_inside(one))}"' if look.to_inside else ""
     yield Html(f'<details class="child"{fetched}><summary>')
-    yield Html(f'{shown(label)} {way_to(one, look)} <span class="took">{", ".join(counts)}</span></summary>\n')
+    yield Html(
+        f'{show_text(label)} {relative_link(one, look)} <span class="took">{", ".join(counts)}</span></summary>\n'
+    )
     yield from map(Html, look.inside(one) if look.inside else ())
     yield Html("</details>\n")
 
 
-def folded(kind: str, label: str, text: str, body: Html, name: str = "") -> Html:
+def fold_html(kind: str, label: str, text: str, body: Html, name: str = "") -> Html:
     """Something that is folded away, with a glimpse of its words."""
-    summary = element("summary", label, Html(" "), element("span", shown_line(text, 120), class_="glimpse"))
+    summary = element("summary", label, Html(" "), element("span", show_line(text, 120), class_="glimpse"))
     return Html(f'<details class="fold {escape(kind)}"{name}>{summary}{body}</details>\n')
 
 
-def record_html(seq: int, look: Look, words: str = "record") -> Html:
+def record_html(seq: int, look: PageLook, words: str = "record") -> Html:
     """The way to a message as it was captured, where there is one."""
     address = look.to_record(seq) if look.to_record and seq >= 0 else ""
     return element("a", words, href=address, class_="record", title="this message as captured") if address else Html("")
 
 
-def _records(seq: int, back: int, look: Look) -> Iterator[Html]:
+def _record_links(seq: int, back: int, look: PageLook) -> Iterator[Html]:
     if look.to_record is None or seq < 0:
         return
     result = record_html(back, look, "its result as captured") if back != seq else Html("")
     yield element("p", record_html(seq, look, "this call as captured"), Html(" "), result, class_="records")
 
 
-def _how(passage: Passage, state: str, look: Look) -> Iterator[Html]:
+def _call_summary(passage: Passage, state: str, look: PageLook) -> Iterator[Html]:
     call, start = passage.call, passage.start
     name = start.name if start else (call.name if call else "") or "result without a call"
     yield Html(f'<span class="sign" role="img" aria-label="{escape(status(call))}">{_SIGNS.get(state, "?")}</span> ')
-    yield element("b", shown_line(look.clean(name), 80), class_="tool")
-    about = _about(start, look) if start else ""
+    yield element("b", show_line(look.clean(name), 80), class_="tool")
+    about = _call_subject(start, look) if start else ""
     if about:
         yield Html(" ")
-        yield element("code", shown_line(look.clean(about), _ABOUT), class_="about")
-    took = _took(call)
+        yield element("code", show_line(look.clean(about), _ABOUT), class_="about")
+    took = _duration_text(call)
     if took:
         yield Html(f' <span class="took">{escape(took)}</span>')
 
 
-def _took(call: Call | None) -> str:
+def _duration_text(call: Call | None) -> str:
     if call is None or call.status == "open":
         return "no result"
     if call.status == "ok" and not call.exit_status:
@@ -114,24 +116,24 @@ def _took(call: Call | None) -> str:
     return status(call).removeprefix("error, ")
 
 
-def _wrong(state: str, output: str) -> Iterator[Html]:
+def _complaint_html(state: str, output: str) -> Iterator[Html]:
     """What a failed call complained of, to be read without opening it."""
-    words = complaint(output) if state == "error" and output else ""
+    words = error_line(output) if state == "error" and output else ""
     if words:
-        yield element("span", shown_line(words, _ABOUT), class_="complaint")
+        yield element("span", show_line(words, _ABOUT), class_="complaint")
 
 
-def _given(start: CallStart | None, look: Look) -> tuple[str, bool]:
+def _input_text(start: CallStart | None, look: PageLook) -> tuple[str, bool]:
     """What went into a tool, without its secrets, and whether it is a diff."""
     if start is None:
         return "", False
     # A secret of several lines can only be seen before the lines of a diff are marked.
-    start = replace(start, input=_cleaned(start.input, look), command=look.clean(start.command))
-    lines = _without_names(diff_of(start), start.path)
+    start = replace(start, input=_clean_value(start.input, look), command=look.clean(start.command))
+    lines = _strip_file_lines(diff_of(start), start.path)
     return look.clean("\n".join(lines) if lines else input_text(start)), bool(lines)
 
 
-def _without_names(lines: list[str], path: str) -> list[str]:
+def _strip_file_lines(lines: list[str], path: str) -> list[str]:
     """A diff of one file without the lines that name it: the call does."""
     first = 0
     while first < len(lines) and lines[first] in (f"--- {path}", f"+++ {path}", "--- (new)", "@@"):
@@ -139,17 +141,17 @@ def _without_names(lines: list[str], path: str) -> list[str]:
     return lines[first:]
 
 
-def _cleaned(value: Any, look: Look, depth: int = 0) -> Any:
+def _clean_value(value: Any, look: PageLook, depth: int = 0) -> Any:
     if isinstance(value, str):
         return look.clean(value)
     if depth >= _DEEPEST:
         return value
     if isinstance(value, dict):
-        return {name: _cleaned(one, look, depth + 1) for name, one in value.items()}
-    return [_cleaned(one, look, depth + 1) for one in value] if isinstance(value, list) else value
+        return {name: _clean_value(one, look, depth + 1) for name, one in value.items()}
+    return [_clean_value(one, look, depth + 1) for one in value] if isinstance(value, list) else value
 
 
-def _about(start: CallStart, look: Look) -> str:
+def _call_subject(start: CallStart, look: PageLook) -> str:
     """What a call is about, in its own words: a file is named as it is within the workspace."""
     words = _first_words(start)
     path = start.path

@@ -12,17 +12,17 @@ from everturn.recall.lineage import Lineage, Relative
 Children = Mapping[tuple[int, int], list[Relative]]
 
 
-def _as_it_is(text: str) -> str:
+def _same_text(text: str) -> str:
     return text
 
 
-class Look(Struct, frozen=True):
+class PageLook(Struct, frozen=True):
     """Everything that differs between a file to pass on and a page of a running program.
 
     Without an address there is no link: a self-contained file has none but those within it.
     """
 
-    clean: Callable[[str], str] = _as_it_is  # takes secrets out of words
+    clean: Callable[[str], str] = _same_text  # takes secrets out of words
     anchor: str = "t"  # what the anchor of a turn begins with: `#t12`
     longest: int = 40_000  # characters of one text; what is longer is cut in its middle
     most: int = 1_500_000  # characters of a turn; once they are spent tools are shown by their first lines

@@ -13,7 +13,7 @@ from math import log2
 
 from msgspec import Struct
 
-from everturn.derive.numbers import counted
+from everturn.derive.numbers import plural
 from everturn.derive.times import duration, iso, turn_ms
 from everturn.export.page.markup import Html, element
 from everturn.model.archive import Turn
@@ -39,11 +39,11 @@ KINDS = {
     "compacted": "compacted",
     "interrupted": "interrupted",
 }
-_SAME = {"create": "edit", "delete": "edit", "search": "read", "recall": "read"}
+_KIND_GROUPS = {"create": "edit", "delete": "edit", "search": "read", "recall": "read"}
 _EVENTS = ("compacted", "interrupted")
 
 
-class Entry(Struct, frozen=True):
+class MinimapEntry(Struct, frozen=True):
     """A turn in the list: its number from 1, and how what was asked begins; with number 0 the session that follows."""
 
     number: int
@@ -52,7 +52,7 @@ class Entry(Struct, frozen=True):
     address: str = ""  # `#t12` when it is not said
 
 
-class Bar(Struct, frozen=True):
+class MinimapBar(Struct, frozen=True):
     """Some turns in a row, and where their bar stands."""
 
     turns: Sequence[Turn]
@@ -77,7 +77,7 @@ class Bar(Struct, frozen=True):
         return self.width - min(1.5, self.width / 5)
 
 
-def minimap(
+def draw_minimap(
     turns: Sequence[Turn],
     address: Callable[[int], str] | None = None,
     work: Iterable[tuple[int, str, int]] = (),
@@ -89,10 +89,10 @@ def minimap(
     if not turns:
         return Html("")
     lead = address or (lambda number: f"#t{number}")
-    bars = _bars(turns, _by_turn(work))
-    areas = _areas(bars)
+    bars = _make_bars(turns, _count_by_turn(work))
+    areas = _group_areas(bars)
     shown = "".join(f'<path class="{kind}" d="{"".join(areas[kind])}"/>' for kind in KINDS if kind in areas)
-    ways = "".join(_way(bar, lead(bar.turns[0].idx + 1)) for bar in bars)
+    ways = "".join(_turn_link(bar, lead(bar.turns[0].idx + 1)) for bar in bars)
     label = f"All {len(turns):,} turns: the higher a bar the more calls, coloured by kind, red where they failed"
     legend = "".join(f'<span class="{kind}">{words}</span>' for kind, words in KINDS.items() if kind in areas)
     return Html(
@@ -101,12 +101,12 @@ def minimap(
     )
 
 
-def outline(entries: Iterable[Entry]) -> Html:
+def list_turns(entries: Iterable[MinimapEntry]) -> Html:
     """The turns by what was asked, each a link."""
     items = [
         element(
             "li",
-            element("a", _number(one), one.words, href=one.address or f"#t{one.number}"),
+            element("a", _number_html(one), one.words, href=one.address or f"#t{one.number}"),
             class_="failed" if one.failed else "" if one.number else "whole",
         )
         for one in entries
@@ -114,51 +114,51 @@ def outline(entries: Iterable[Entry]) -> Html:
     return element("nav", element("ol", Html("".join(items))), class_="outline", aria_label="Turns")
 
 
-def _number(one: Entry) -> Html:
+def _number_html(one: MinimapEntry) -> Html:
     return element("span", str(one.number), class_="number") if one.number else Html("")
 
 
-def _by_turn(work: Iterable[tuple[int, str, int]]) -> dict[int, Counter[str]]:
+def _count_by_turn(work: Iterable[tuple[int, str, int]]) -> dict[int, Counter[str]]:
     found: dict[int, Counter[str]] = {}
     for turn, kind, n in work:
-        name = _SAME.get(kind, kind)
+        name = _KIND_GROUPS.get(kind, kind)
         found.setdefault(turn, Counter())[name if name in KINDS else "other"] += n
     return found
 
 
-def _bars(turns: Sequence[Turn], work: dict[int, Counter[str]]) -> list[Bar]:
+def _make_bars(turns: Sequence[Turn], work: dict[int, Counter[str]]) -> list[MinimapBar]:
     weights = [1 + log2(1 + turn.n_messages) for turn in turns]
     scale = min(_WIDE / sum(weights), _WIDEST / max(weights))
     full = log2(1 + max(_BUSY, *(turn.n_calls for turn in turns)))
-    count, left, bars = min(len(turns), _BARS), 0.0, list[Bar]()
+    count, left, bars = min(len(turns), _BARS), 0.0, list[MinimapBar]()
     for first, last in pairwise([*(len(turns) * number // count for number in range(count)), len(turns)]):
         some, width = turns[first:last], sum(weights[first:last]) * scale
         calls = sum(turn.n_calls for turn in some) / len(some)
         high = _LOWEST + (_HIGH - _LANE - _LOWEST) * min(1.0, log2(1 + calls) / full)
         kinds = sum((work.get(turn.idx, Counter()) for turn in some), Counter[str]())
-        bars.append(Bar(some, kinds, left, width, high))
+        bars.append(MinimapBar(some, kinds, left, width, high))
         left += width
     return bars
 
 
-def _areas(bars: Sequence[Bar]) -> dict[str, list[str]]:
+def _group_areas(bars: Sequence[MinimapBar]) -> dict[str, list[str]]:
     """For each colour the boxes of that colour: a few shapes however many bars there are."""
     found: dict[str, list[str]] = {}
     for bar in bars:
         top = float(_HIGH)
-        for kind, high in _layers(bar):
+        for kind, high in _bar_layers(bar):
             top -= high
-            found.setdefault(kind, []).append(_box(bar.left, top, bar.solid, high))
+            found.setdefault(kind, []).append(_box_path(bar.left, top, bar.solid, high))
         if bar.errors and bar.calls:
             red = max(3.0, bar.high * min(1.0, bar.errors / bar.calls))
-            found.setdefault("failed", []).append(_box(bar.left, _HIGH - red, bar.solid, red))
+            found.setdefault("failed", []).append(_box_path(bar.left, _HIGH - red, bar.solid, red))
         for name in _EVENTS:
             if any(getattr(turn, name) for turn in bar.turns):
-                found.setdefault(name, []).append(_box(bar.left, 0, min(bar.solid, 6), _LANE - 1))
+                found.setdefault(name, []).append(_box_path(bar.left, 0, min(bar.solid, 6), _LANE - 1))
     return found
 
 
-def _layers(bar: Bar) -> list[tuple[str, float]]:
+def _bar_layers(bar: MinimapBar) -> list[tuple[str, float]]:
     """The colours of a bar from below, each with its height."""
     if all(turn.inherited for turn in bar.turns):
         return [("inherited", bar.high)]
@@ -168,21 +168,21 @@ def _layers(bar: Bar) -> list[tuple[str, float]]:
     return [(kind, bar.high * bar.work[kind] / total) for kind in KINDS if bar.work[kind]]
 
 
-def _box(x: float, y: float, width: float, height: float) -> str:
+def _box_path(x: float, y: float, width: float, height: float) -> str:
     return f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h-{width:.1f}z"
 
 
-def _way(bar: Bar, address: str) -> Html:
+def _turn_link(bar: MinimapBar, address: str) -> Html:
     """The whole height is the way to the turn, not only the bar. Not for the Tab key: it would take hundreds of steps."""
     box = f'<rect x="{bar.left:.1f}" width="{bar.width:.1f}" height="{_HIGH}"/>'
-    return element("a", element("title", _told(bar)), Html(box), href=address, tabindex=-1)
+    return element("a", element("title", _bar_title(bar)), Html(box), href=address, tabindex=-1)
 
 
-def _told(bar: Bar) -> str:
+def _bar_title(bar: MinimapBar) -> str:
     first, last = bar.turns[0], bar.turns[-1]
     numbers = f"Turn {first.idx + 1}" if first is last else f"Turns {first.idx + 1}–{last.idx + 1}"
     facts = [numbers, iso(first.started)[:16].replace("T", " "), duration(turn_ms(first)) if first is last else ""]
-    facts += [counted(bar.calls, "call")] * bool(bar.calls)
+    facts += [plural(bar.calls, "call")] * bool(bar.calls)
     facts += [f"{KINDS[kind]} {n:,}" for kind, n in bar.work.most_common(3)]
     facts += [f"{bar.errors:,} failed"] * bool(bar.errors)
     facts += [name for name in _EVENTS if any(getattr(turn, name) for turn in bar.turns)]

@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from everturn.export.page.look import Look
+from everturn.export.page.look import PageLook
 from everturn.export.page.markup import Html, element
 from everturn.model.conversation import Block
 
@@ -28,7 +28,7 @@ _BEGINNINGS = {"iVBORw0KGgo": "image/png", "/9j/": "image/jpeg", "R0lGOD": "imag
 _NAMES = ("data", "base64", "url", "image_url", "source", "content", "output", "inlineData", "file", "image")
 
 
-class Picture(Struct, frozen=True):
+class PagePicture(Struct, frozen=True):
     """A picture: its kind, and its bytes in base64."""
 
     kind: str
@@ -40,30 +40,30 @@ class Picture(Struct, frozen=True):
         return blake2b(self.data.encode(), digest_size=8).hexdigest()
 
 
-def pictures_html(block: Block | None, look: Look, seq: int) -> Iterator[Html]:
+def pictures_html(block: Block | None, look: PageLook, seq: int) -> Iterator[Html]:
     """The pictures of a block of message `seq`, or of what a tool gave back; in words where they cannot be put here."""
     found = pictures_of(() if block is None else (block,))
     for picture in found:
-        yield _shown(picture, look, seq)
+        yield _picture_html(picture, look, seq)
     if block is not None and block.kind == "image" and not found:
         yield element("p", "[a picture that is not in the record]", class_="beside")
 
 
-def pictures_of(blocks: Iterable[Block]) -> list[Picture]:
+def pictures_of(blocks: Iterable[Block]) -> list[PagePicture]:
     """The pictures of some blocks, as many as a page may have."""
-    found = list[Picture]()
+    found = list[PagePicture]()
     for block in blocks:
         if block.kind != "image" and block.result is None:
             continue
-        for data in _found(block.data):
+        for data in _find_pictures(block.data):
             kind = next(media for beginning, media in _BEGINNINGS.items() if data.startswith(beginning))
-            found.append(Picture(kind, data))
+            found.append(PagePicture(kind, data))
             if len(found) >= _MOST:
                 return found
     return found
 
 
-def _shown(picture: Picture, look: Look, seq: int) -> Html:
+def _picture_html(picture: PagePicture, look: PageLook, seq: int) -> Html:
     address = f"data:{picture.kind};base64,{picture.data}"
     if look.to_picture is not None and seq >= 0:
         address = look.to_picture(seq, picture.name)
@@ -76,10 +76,10 @@ def _shown(picture: Picture, look: Look, seq: int) -> Html:
     return Html(f'<img class="picture" src="{escape(address)}" alt="{alt}" loading="lazy">')
 
 
-def _found(value: Any, depth: int = 0) -> Iterator[str]:
+def _find_pictures(value: Any, depth: int = 0) -> Iterator[str]:
     """The bytes, in base64, of every picture in a value, wherever formats put them."""
     if isinstance(value, str):
-        yield from _bytes_in(value)
+        yield from _find_base64(value)
     elif depth < _DEEPEST:
         inside: list[Any] = []
         if isinstance(value, list):
@@ -87,10 +87,10 @@ def _found(value: Any, depth: int = 0) -> Iterator[str]:
         elif isinstance(value, dict):
             inside = [value[name] for name in _NAMES if name in value]
         for one in inside:
-            yield from _found(one, depth + 1)
+            yield from _find_pictures(one, depth + 1)
 
 
-def _bytes_in(text: str) -> Iterator[str]:
+def _find_base64(text: str) -> Iterator[str]:
     address = _ADDRESS.match(text)
     data = text[address.end() :] if address else text
     if len(data) >= _SMALLEST and data.startswith(tuple(_BEGINNINGS)):

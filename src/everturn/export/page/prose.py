@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from everturn.export.page.markup import Html, marked_breaks, shown_prose, visible, with_breaks
+from everturn.export.page.markup import Html, keep_breaks, make_visible, mark_breaks, show_prose
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -28,40 +28,40 @@ _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
 _MARKS = re.compile(r"[\\`*_~\[\]<>&!|]|^(?:    |[ \t]*(?:[-+#=]|\d{1,9}[.)]|\t))", re.MULTILINE)
 
 
-def markdown(text: str) -> Html:
+def markdown_html(text: str) -> Html:
     """The words of a model as it meant them to look."""
-    return _remembered(text) if len(text) <= _REMEMBERED else _rendered(text)
+    return _render_cached(text) if len(text) <= _REMEMBERED else _render_text(text)
 
 
 @lru_cache(1024)
-def _remembered(text: str) -> Html:
-    return _rendered(text)
+def _render_cached(text: str) -> Html:
+    return _render_text(text)
 
 
-def _rendered(text: str) -> Html:
-    text = visible(text).strip("\n")
+def _render_text(text: str) -> Html:
+    text = make_visible(text).strip("\n")
     if len(text) > LONGEST:
-        return Html(f'<div class="plain">{shown_prose(text)}</div>')
+        return Html(f'<div class="plain">{show_prose(text)}</div>')
     if not _MARKS.search(text):
         parts = _BLANK_LINES.split(text.strip())
-        return Html("".join(f"<p>{shown_prose(part)}</p>" for part in parts if part))
+        return Html("".join(f"<p>{show_prose(part)}</p>" for part in parts if part))
     try:
-        return Html(with_breaks(_parser().render(text)))
+        return Html(keep_breaks(_make_parser().render(text)))
     except (RecursionError, ValueError, IndexError):  # a mistake of the parser must not cost the page
-        return Html(f'<div class="plain">{shown_prose(text)}</div>')
+        return Html(f'<div class="plain">{show_prose(text)}</div>')
 
 
 @cache
-def _parser() -> MarkdownIt:
+def _make_parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False, "breaks": False}).enable(["table", "strikethrough"])
-    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # `_arrange` decides what becomes of it
-    parser.core.ruler.push("arrange", _arrange)
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # `_arrange_tokens` decides what becomes of it
+    parser.core.ruler.push("arrange", _arrange_tokens)
     return parser
 
 
-def _arrange(state: StateCore) -> None:
+def _arrange_tokens(state: StateCore) -> None:
     """Make the tokens fit into a page that has headings, addresses and a width of its own."""
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):
@@ -73,50 +73,50 @@ def _arrange(state: StateCore) -> None:
             if align in ("center", "right"):
                 token.attrs["class"] = align
         elif token.children:
-            token.children = _linked(token.children)
+            token.children = _rewrite_links(token.children)
 
 
-def _linked(tokens: list[Token]) -> list[Token]:
+def _rewrite_links(tokens: list[Token]) -> list[Token]:
     found: list[Token] = []
     opened: Token | None = None
     words = ""
     for token in tokens:
         if token.type == "image":
-            token = _told(token)
+            token = _picture_token(token)
         if token.type == "link_open":
             opened, words = token, ""
-            _lead(token)
+            _restrict_link(token)
         elif token.type == "link_close" and opened is not None:
             token.tag = opened.tag
             found.append(token)
-            found += _destination(opened, words)
+            found += _destination_tokens(opened, words)
             opened = None
             continue
         else:
             words += token.content
-            token.content = marked_breaks(token.content) if token.type == "text" else token.content
+            token.content = mark_breaks(token.content) if token.type == "text" else token.content
         found.append(token)
     return found
 
 
-def _lead(token: Token) -> None:
+def _restrict_link(token: Token) -> None:
     """Let a link lead where it may, and be words about an address otherwise."""
     address = str(token.attrs.get("href", ""))
     if address.lower().startswith(_SCHEMES):
         token.attrs = {"href": address, "rel": "noopener noreferrer nofollow"}
     else:
-        token.tag, token.attrs = "span", {"class": "reference", "title": visible(address)}
+        token.tag, token.attrs = "span", {"class": "reference", "title": make_visible(address)}
 
 
-def _destination(opened: Token, words: str) -> list[Token]:
+def _destination_tokens(opened: Token, words: str) -> list[Token]:
     """Where a link leads, when its own words say another place or none that could be checked."""
-    host = _host(str(opened.attrs.get("href", "")))
+    host = _address_host(str(opened.attrs.get("href", "")))
     if not host or host in words.lower():
         return []
-    return [_text(f" ({host})")]
+    return [_text_token(f" ({host})")]
 
 
-def _host(address: str) -> str:
+def _address_host(address: str) -> str:
     try:
         parts = urlsplit(address)
         return parts.path.rpartition("@")[2].lower() if parts.scheme.lower() == "mailto" else parts.hostname or ""
@@ -124,13 +124,13 @@ def _host(address: str) -> str:
         return ""
 
 
-def _told(token: Token) -> Token:
+def _picture_token(token: Token) -> Token:
     """A picture from elsewhere: nothing is loaded, its address is told."""
     address = str(token.attrs.get("src", ""))
-    return _text(f"[picture: {token.content or 'without words'}] ({address[:200]})")
+    return _text_token(f"[picture: {token.content or 'without words'}] ({address[:200]})")
 
 
-def _text(content: str) -> Token:
+def _text_token(content: str) -> Token:
     from markdown_it.token import Token
 
     return Token("text", "", 0, content=content)

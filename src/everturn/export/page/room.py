@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from html import escape
 
-from everturn.export.page.look import Look
-from everturn.export.page.markup import Html, element, shown, shown_prose
+from everturn.export.page.look import PageLook
+from everturn.export.page.markup import Html, element, show_prose, show_text
 
 _LEAST = 400  # characters of a text that are shown when there is no room left
 _TAIL = 4  # one part in so many is kept from the end
 
 
-class Room:
+class PageRoom:
     """What is left of a turn's share of the page."""
 
-    def __init__(self, look: Look, turn: int) -> None:
+    def __init__(self, look: PageLook, turn: int) -> None:
         self._look, self._turn = look, turn
         self._left = look.most
         self.drawn = 0  # characters of markup
@@ -50,32 +50,34 @@ class Room:
 
     def cut(self, text: str, seq: int) -> str:
         """The text, without its middle when it is too long, and a line that says so."""
-        head, gone, tail = self._parts(text)
+        head, gone, tail = self._split_text(text)
         return f"{head}\n… {gone:,} characters left out …\n{tail}" if gone else text
 
     def block(self, text: str, seq: int, name: str) -> Html:
         """Words as they are, in a block of that class."""
-        put = shown_prose if name == "plain" else shown
-        head, gone, tail = self._parts(text.strip("\n"))
+        put = show_prose if name == "plain" else show_text
+        head, gone, tail = self._split_text(text.strip("\n"))
         shown_head = put(head)
         self._left -= len(shown_head) - len(head)  # markup may be several times as long as what it shows
-        inner = f'{shown_head}</pre>{self._gap(gone, seq)}<pre class="{name}">{put(tail)}' if gone else shown_head
+        inner = f'{shown_head}</pre>{self._gap_html(gone, seq)}<pre class="{name}">{put(tail)}' if gone else shown_head
         return Html(f'<pre class="{name}">{inner}</pre>')
 
     def words(self, text: str, seq: int) -> tuple[str, Html]:
         """The beginning of a text that is to be rendered, and what tells that there is more."""
         longest = self._look.longest
         self._left -= min(len(text), longest)
-        return (text, Html("")) if len(text) <= longest else (text[:longest], self._gap(len(text) - longest, seq))
+        return (text, Html("")) if len(text) <= longest else (text[:longest], self._gap_html(len(text) - longest, seq))
 
     def take(self, markup: Html, seq: int) -> Html:
         """Markup that is shown as a whole or not at all."""
         if len(markup) > self._left:
-            return element("p", "[a picture: no room left for it on this page] ", self._way(seq), class_="beside")
+            return element(
+                "p", "[a picture: no room left for it on this page] ", self._whole_link(seq), class_="beside"
+            )
         self._left -= len(markup)
         return markup
 
-    def _parts(self, text: str) -> tuple[str, int, str]:
+    def _split_text(self, text: str) -> tuple[str, int, str]:
         longest = min(self._look.longest, max(_LEAST, self._left))
         self._left -= min(len(text), longest)
         if len(text) <= longest:
@@ -83,9 +85,9 @@ class Room:
         tail = longest // _TAIL
         return text[: longest - tail], len(text) - longest, text[len(text) - tail :]
 
-    def _gap(self, gone: int, seq: int) -> Html:
-        return element("p", f"… {gone:,} characters left out … ", self._way(seq), class_="gap")
+    def _gap_html(self, gone: int, seq: int) -> Html:
+        return element("p", f"… {gone:,} characters left out … ", self._whole_link(seq), class_="gap")
 
-    def _way(self, seq: int) -> Html:
+    def _whole_link(self, seq: int) -> Html:
         address = self._look.to_whole(seq) if self._look.to_whole and seq >= 0 else ""
         return Html(f'<a href="{escape(address)}">show all</a>') if address else Html("")

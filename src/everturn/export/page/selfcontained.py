@@ -18,9 +18,9 @@ from everturn.derive.printable import one_line
 from everturn.export.page.assets import SCRIPT, STYLE
 from everturn.export.page.calls import child_html
 from everturn.export.page.head import head_html, title_of
-from everturn.export.page.look import Look, children_of
+from everturn.export.page.look import PageLook, children_of
 from everturn.export.page.markup import Html, element
-from everturn.export.page.minimap import Entry, minimap, outline
+from everturn.export.page.minimap import MinimapEntry, draw_minimap, list_turns
 from everturn.export.page.turn import turn_html, words_of
 from everturn.model.archive import Session, SessionText
 from everturn.recall.lineage import Relative, lineage
@@ -42,70 +42,70 @@ def as_html(
     pictures: bool = False,
 ) -> Iterator[str]:
     """The file in pieces. `pictures` puts them in as they were: nobody can take secrets out of them."""
-    look = Look(context=context, titles={name: source.title for name, source in sources.items()})
+    look = PageLook(context=context, titles={name: source.title for name, source in sources.items()})
     look = replace(look, clean=clean or look.clean, largest=look.largest if pictures else 0)
-    writing = _Writing(store, sources, len(sessions) > 1)
-    titles = [title_of(one, _text(store, one), look) for one in sessions]
-    yield _beginning(titles[0] if titles else Html("Sessions"))
+    writing = _PageWriter(store, sources, len(sessions) > 1)
+    titles = [title_of(one, _session_text(store, one), look) for one in sessions]
+    yield _page_start(titles[0] if titles else Html("Sessions"))
     yield "<main>\n"
     for session in sessions:
         yield from writing.session(session, look, level=1)
     yield "</main>\n"
-    yield outline(writing.entries)
-    yield _end(clean is not None, pictures)
+    yield list_turns(writing.entries)
+    yield _page_end(clean is not None, pictures)
 
 
-class _Writing:
+class _PageWriter:
     """What has been written so far: which sessions are on the page, and the list of turns."""
 
     def __init__(self, store: Store, sources: Sources, several: bool) -> None:
         self._store, self._sources, self._several = store, sources, several
         self._numbers = count(1)
         self._written: dict[int, str] = {}  # the anchor of each session
-        self.entries: list[Entry] = []
+        self.entries: list[MinimapEntry] = []
 
-    def session(self, session: Session, look: Look, level: int) -> Iterator[str]:
+    def session(self, session: Session, look: PageLook, level: int) -> Iterator[str]:
         """A session: head, map and turns."""
         is_first = not self._written
         name = f"s{next(self._numbers)}"
         self._written[session.id] = name
-        relatives, text = lineage(self._store, session), _text(self._store, session)
+        relatives, text = lineage(self._store, session), _session_text(self._store, session)
         look = replace(
             look,
             anchor="t" if is_first else f"{name}-t",
             workspace=text.workspace.rstrip("/\\"),
             children=children_of(relatives),
-            inside=lambda one: self._inside(one, look, level),
-            to_session=self._way,
+            inside=lambda one: self._write_child(one, look, level),
+            to_session=self._anchor_address,
         )
         if self._several and level == 1:
-            self.entries.append(Entry(0, title_of(session, text, look), address=f"#{name}"))
+            self.entries.append(MinimapEntry(0, title_of(session, text, look), address=f"#{name}"))
         yield f'<article id="{name}">\n'
         yield head_html(session, text, relatives, look, is_nested=level > 1)
         turns = self._store.turns(session.id)
         if len(turns) > 1:
-            yield minimap(turns, lambda number: f"#{look.anchor}{number}", self._store.work(session.id))
+            yield draw_minimap(turns, lambda number: f"#{look.anchor}{number}", self._store.work(session.id))
         before = None
         for view in read_turns(self._store, session):
             told = passages(self._store, self._sources, session, view, results=True)
-            yield from turn_html(view, self._listed(told, view, look) if level == 1 else told, look, before)
+            yield from turn_html(view, self._list_turn(told, view, look) if level == 1 else told, look, before)
             before = view.turn
         for one in relatives.children:
             if one.call is None:
                 yield from child_html(one, look)
         yield "</article>\n"
 
-    def _inside(self, one: Relative, look: Look, level: int) -> Iterator[str]:
+    def _write_child(self, one: Relative, look: PageLook, level: int) -> Iterator[str]:
         if one.session is None or one.session.id in self._written or level >= _DEEPEST:
             yield element("p", "Its turns stand elsewhere in this file, or were not put in.", class_="note")
         else:
             yield from self.session(one.session, look, level + 1)
 
-    def _way(self, one: Relative) -> str:
+    def _anchor_address(self, one: Relative) -> str:
         name = self._written.get(one.session.id, "") if one.session is not None else ""
         return f"#{name}" if name else ""
 
-    def _listed(self, told: Iterator[Passage], view: TurnView, look: Look) -> Iterator[Passage]:
+    def _list_turn(self, told: Iterator[Passage], view: TurnView, look: PageLook) -> Iterator[Passage]:
         """The passages as they come; what is asked first goes into the list of turns."""
         words, is_command = "", True
         for passage in told:
@@ -115,18 +115,20 @@ class _Writing:
             yield passage
         where = f"{look.anchor}{view.turn.idx + 1}"
         self.entries.append(
-            Entry(view.turn.idx + 1, one_line(look.clean(words), _WORDS) or "…", bool(view.turn.n_errors), f"#{where}")
+            MinimapEntry(
+                view.turn.idx + 1, one_line(look.clean(words), _WORDS) or "…", bool(view.turn.n_errors), f"#{where}"
+            )
         )
 
 
-def _text(store: Store, session: Session) -> SessionText:
+def _session_text(store: Store, session: Session) -> SessionText:
     """What is known of a session by words, under the title a person gave it. A note is for those who keep it."""
     text = store.session(session.id)[1]
     return replace(text, title=marks_of(store, session).title or text.title)
 
 
-def _beginning(title: Html) -> Html:
-    allowed = f"style-src '{_digest(STYLE)}'; script-src '{_digest(SCRIPT)}'"
+def _page_start(title: Html) -> Html:
+    allowed = f"style-src '{_csp_digest(STYLE)}'; script-src '{_csp_digest(SCRIPT)}'"
     policy = f"default-src 'none'; {allowed}; img-src data:; base-uri 'none'; form-action 'none'"
     return Html(
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -137,7 +139,7 @@ def _beginning(title: Html) -> Html:
     )
 
 
-def _end(masked: bool, pictures: bool) -> Html:
+def _page_end(masked: bool, pictures: bool) -> Html:
     shown = "pictures are shown as they were" if pictures else "pictures are left out"
     said = (
         f"Secrets that were recognised are masked; {shown}."
@@ -147,5 +149,5 @@ def _end(masked: bool, pictures: bool) -> Html:
     return Html(f"<footer>{element('p', said)}</footer>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
 
 
-def _digest(text: str) -> str:
+def _csp_digest(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

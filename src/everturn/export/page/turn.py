@@ -10,15 +10,15 @@ import re
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from everturn.derive.numbers import counted, short
+from everturn.derive.numbers import plural, short_number
 from everturn.derive.times import duration, iso, turn_ms
-from everturn.export.markdown import minute
-from everturn.export.page.calls import call_html, folded, record_html
-from everturn.export.page.look import Look
+from everturn.export.markdown import minute_text
+from everturn.export.page.calls import call_html, fold_html, record_html
+from everturn.export.page.look import PageLook
 from everturn.export.page.markup import Html, element
 from everturn.export.page.pictures import pictures_html
-from everturn.export.page.prose import markdown
-from everturn.export.page.room import Room
+from everturn.export.page.prose import markdown_html
+from everturn.export.page.room import PageRoom
 from everturn.model.archive import Turn
 from everturn.recall.reading import TurnView
 from everturn.recall.transcript import Passage, is_quiet
@@ -42,29 +42,29 @@ _MARKS = {
 }
 _MOST_LINES, _SEEN_LINES = 40, 24  # of what was typed: a text of more lines is folded after so many
 _SHORT = 100  # characters that say no more than the mark itself
-_ASKED = {"command": "command", "shell": "shell", "queued": "typed while the agent worked"}
+_PROMPT_LABELS = {"command": "command", "shell": "shell", "queued": "typed while the agent worked"}
 _TAG = re.compile(r"</?[a-z][a-z0-9-]{0,40}>")  # what clients put around the words of commands and their output
-_FOLDED = ("thinking", "context", "summary", "unknown")
+_FOLDED_KINDS = ("thinking", "context", "summary", "unknown")
 
 
-def turn_html(view: TurnView, told: Iterable[Passage], look: Look, before: Turn | None = None) -> Iterator[Html]:
+def turn_html(view: TurnView, told: Iterable[Passage], look: PageLook, before: Turn | None = None) -> Iterator[Html]:
     """A turn with its passages (`recall.transcript.passages(…, results=True)`), in pieces; `before` is the turn above."""
-    yield from _marks(view.turn, before)
+    yield from _pause_marks(view.turn, before)
     name = f"{look.anchor}{view.turn.idx + 1}"
     yield Html(f'<section class="turn{" inherited" * bool(view.turn.inherited)}" id="{escape(name)}">\n')
     yield turn_head(view, look)
-    yield from _passages(told, look, Room(look, view.turn.idx + 1))
+    yield from _passages(told, look, PageRoom(look, view.turn.idx + 1))
     yield Html("</section>\n")
 
 
-def turn_head(view: TurnView, look: Look) -> Html:
+def turn_head(view: TurnView, look: PageLook) -> Html:
     """The line above a turn: its number, which is a link to it, and its figures."""
     turn = view.turn
     name = f"{look.anchor}{turn.idx + 1}"
     number = element(
         "a", str(turn.idx + 1), href=f"#{name}", class_="number", aria_label=f"Link to turn {turn.idx + 1}"
     )
-    facts = [f"<span>{fact}</span>" for fact in _figures(view)]
+    facts = [f"<span>{fact}</span>" for fact in _turn_figures(view)]
     return Html(f'<h2 class="turn-head">{number}<span class="figures">{"".join(facts)}</span></h2>\n')
 
 
@@ -72,25 +72,25 @@ def words_of(passage: Passage) -> str:
     """What was said, without the tags that clients put around commands and what these print."""
     kind = passage.row.kind if passage.row is not None else ""
     if kind == "command":
-        return _command(passage.text)
+        return _command_text(passage.text)
     return _TAG.sub(" ", passage.text).strip() if kind in ("output", "shell") else passage.text
 
 
-def _command(text: str) -> str:
+def _command_text(text: str) -> str:
     """A command as it was typed: clients write its name down twice, with and without the slash."""
     lines = [line for line in (one.strip() for one in _TAG.sub("\n", text).splitlines()) if line]
     slashed = {line for line in lines if line.startswith("/")}
     return "\n".join(line for line in dict.fromkeys(lines) if f"/{line}" not in slashed)
 
 
-def _figures(view: TurnView) -> Iterator[str]:
+def _turn_figures(view: TurnView) -> Iterator[str]:
     turn = view.turn
     if turn.started is not None:
-        yield element("time", minute(turn.started), datetime=iso(turn.started))
+        yield element("time", minute_text(turn.started), datetime=iso(turn.started))
     if took := turn_ms(turn):
         yield duration(took)
     if turn.n_calls:
-        yield counted(turn.n_calls, "call")
+        yield plural(turn.n_calls, "call")
     if turn.inherited:
         yield "copied"
     if turn.n_errors:
@@ -98,25 +98,25 @@ def _figures(view: TurnView) -> Iterator[str]:
     read = sum(step.tokens_in + step.tokens_cache_read + step.tokens_cache_write for step in view.steps)
     written = sum(step.tokens_out for step in view.steps)
     if read or written:
-        yield f'<span title="tokens read and written">{short(read)} → {short(written)}</span>'
+        yield f'<span title="tokens read and written">{short_number(read)} → {short_number(written)}</span>'
 
 
-def _marks(turn: Turn, before: Turn | None) -> Iterator[Html]:
+def _pause_marks(turn: Turn, before: Turn | None) -> Iterator[Html]:
     if before is None:
         return
     if before.inherited and not turn.inherited:
-        yield _mark("resumed")
+        yield _mark_html("resumed")
     if turn.started is not None and before.ended is not None and turn.started - before.ended >= _PAUSE:
-        yield _mark("pause", before=f"{duration(turn.started - before.ended)} ")
+        yield _mark_html("pause", before=f"{duration(turn.started - before.ended)} ")
 
 
-def _mark(kind: str, more: str = "", before: str = "") -> Html:
+def _mark_html(kind: str, more: str = "", before: str = "") -> Html:
     return element("p", f"{before}{_MARKS[kind]}{more}", class_=f"mark {kind}")
 
 
-def _passages(told: Iterable[Passage], look: Look, room: Room) -> Iterator[Html]:
+def _passages(told: Iterable[Passage], look: PageLook, room: PageRoom) -> Iterator[Html]:
     step: int | None = None  # whose parallel calls are being shown
-    for passage in _until_full(told, room):
+    for passage in _take_until_full(told, room):
         here = passage.call.step if passage.kind == "call" and passage.call and passage.batch > 1 else None
         if step is not None and here != step:
             yield Html("</div></div>\n")
@@ -131,11 +131,11 @@ def _passages(told: Iterable[Passage], look: Look, room: Room) -> Iterator[Html]
     yield room.rest()
 
 
-def _until_full(told: Iterable[Passage], room: Room) -> Iterator[Passage]:
+def _take_until_full(told: Iterable[Passage], room: PageRoom) -> Iterator[Passage]:
     """The passages there is room for: all, where nothing is said of where the rest would be."""
     last = -1
     for passage in told:
-        seq = _seq(passage)
+        seq = _passage_seq(passage)
         if room.is_full and seq > last:
             room.next_seq = seq
             return
@@ -143,72 +143,74 @@ def _until_full(told: Iterable[Passage], room: Room) -> Iterator[Passage]:
         yield passage
 
 
-def _passage(passage: Passage, look: Look, room: Room) -> Iterator[Html]:
+def _passage(passage: Passage, look: PageLook, room: PageRoom) -> Iterator[Html]:
     kind = passage.kind
     if kind in ("call", "result"):
         yield from call_html(passage, look, room)
     elif kind in _MARKS:
-        yield _mark(kind, f": {look.clean(passage.text)}" if kind == "problem" else "")
+        yield _mark_html(kind, f": {look.clean(passage.text)}" if kind == "problem" else "")
         if kind == "compaction" and len(passage.text) > _SHORT:
-            yield folded(
+            yield fold_html(
                 "summary",
                 _LABELS["summary"],
                 look.clean(passage.text),
-                room.block(look.clean(passage.text), _seq(passage), "plain"),
+                room.block(look.clean(passage.text), _passage_seq(passage), "plain"),
             )
     elif passage.block is not None and passage.block.kind == "image":
-        for picture in pictures_html(passage.block, look, _seq(passage)):
-            yield room.take(picture, _seq(passage))
-    elif passage.text and _is_wanted(passage, look):
-        yield _said(passage, look, room)
+        for picture in pictures_html(passage.block, look, _passage_seq(passage)):
+            yield room.take(picture, _passage_seq(passage))
+    elif passage.text and _is_shown(passage, look):
+        yield _passage_html(passage, look, room)
 
 
-def _is_wanted(passage: Passage, look: Look) -> bool:
+def _is_shown(passage: Passage, look: PageLook) -> bool:
     if passage.kind == "thinking":
         return look.thinking
     return look.context or not is_quiet(passage)
 
 
-def _said(passage: Passage, look: Look, room: Room) -> Html:
+def _passage_html(passage: Passage, look: PageLook, room: PageRoom) -> Html:
     text = look.clean(words_of(passage))
     if not text:
         return Html("")
-    if passage.kind in _FOLDED or is_quiet(passage):
+    if passage.kind in _FOLDED_KINDS or is_quiet(passage):
         label = _LABELS.get(passage.kind, passage.kind.capitalize())
-        body = Html(room.block(text, _seq(passage), "plain") + record_html(_seq(passage), look))
-        return folded(passage.kind, label, text, body, room.name(_seq(passage)))
-    seq = _seq(passage)
+        body = Html(room.block(text, _passage_seq(passage), "plain") + record_html(_passage_seq(passage), look))
+        return fold_html(passage.kind, label, text, body, room.name(_passage_seq(passage)))
+    seq = _passage_seq(passage)
     row = passage.row
     is_prompt = passage.kind == "prompt"
     if passage.kind == "answer" or (is_prompt and row is not None and row.origin == "agent"):
         words, gap = room.words(text, seq)
-        inner = Html(f"{markdown(words)}{gap}")
+        inner = Html(f"{markdown_html(words)}{gap}")
     else:
-        inner = _as_typed(text, seq, room)
+        inner = _typed_html(text, seq, room)
     is_error = passage.kind == "notice" and row is not None and row.role == "assistant"
     name = f"said {passage.kind}{' wrong' * is_error}"
-    return Html(f'<div class="{escape(name)}"{room.name(seq)}>{_label(passage)}{inner}{record_html(seq, look)}</div>\n')
+    return Html(
+        f'<div class="{escape(name)}"{room.name(seq)}>{_label_html(passage)}{inner}{record_html(seq, look)}</div>\n'
+    )
 
 
-def _as_typed(text: str, seq: int, room: Room) -> Html:
+def _typed_html(text: str, seq: int, room: PageRoom) -> Html:
     """Words as they are; most of what was pasted in is folded away."""
     lines = text.strip("\n").split("\n")
     if len(lines) <= _MOST_LINES:
         return room.block(text, seq, "plain")
     seen, rest = "\n".join(lines[:_SEEN_LINES]), "\n".join(lines[_SEEN_LINES:])
-    more = counted(len(lines) - _SEEN_LINES, "more line")
-    return Html(room.block(seen, seq, "plain") + folded("more", more, rest, room.block(rest, seq, "plain")))
+    more = plural(len(lines) - _SEEN_LINES, "more line")
+    return Html(room.block(seen, seq, "plain") + fold_html("more", more, rest, room.block(rest, seq, "plain")))
 
 
-def _label(passage: Passage) -> Html:
+def _label_html(passage: Passage) -> Html:
     row = passage.row
     if passage.kind == "answer":
         return Html("")
     label = _LABELS.get(passage.kind, "")
     if passage.kind == "prompt" and row is not None:
-        label = "Asked by an agent" if row.origin == "agent" else _ASKED.get(row.kind, "")
+        label = "Asked by an agent" if row.origin == "agent" else _PROMPT_LABELS.get(row.kind, "")
     return element("p", label, class_="label") if label else Html("")
 
 
-def _seq(passage: Passage) -> int:
+def _passage_seq(passage: Passage) -> int:
     return passage.row.seq if passage.row is not None else -1

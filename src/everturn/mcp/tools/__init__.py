@@ -19,8 +19,8 @@ from msgspec import Meta, Struct
 
 from everturn.errors import EverturnError
 from everturn.mcp import rpc
-from everturn.mcp.archive import Archive
-from everturn.mcp.rpc import Refused
+from everturn.mcp.archive import McpArchive
+from everturn.mcp.rpc import RpcError
 
 #: Tokens an answer may have.
 LEAST_TOKENS, MOST_TOKENS = 200, 8000
@@ -32,7 +32,7 @@ SessionName = Annotated[str, Meta(description="A session: its id or a unique beg
 
 
 @dataclass(frozen=True)
-class Answer:
+class ToolAnswer:
     """What a tool says."""
 
     text: str
@@ -41,19 +41,19 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Tool:
+class McpTool:
     """All there is to know about one tool. Every one only reads."""
 
     name: str
     title: str
     description: str
     input: Mapping[str, Any]  # schema of the arguments
-    run: Callable[[Archive, dict[str, Any]], Answer]  # may raise EverturnError and msgspec.ValidationError
+    run: Callable[[McpArchive, dict[str, Any]], ToolAnswer]  # may raise EverturnError and msgspec.ValidationError
     output: Mapping[str, Any] | None = None  # schema of `Answer.data`
 
 
 @cache
-def all_tools() -> dict[str, Tool]:
+def all_tools() -> dict[str, McpTool]:
     """Every tool by name."""
     found = {}
     for entry in sorted(os.listdir(os.path.dirname(os.path.abspath(__file__)))):
@@ -65,7 +65,7 @@ def all_tools() -> dict[str, Tool]:
     return found
 
 
-def described(tool: Tool) -> dict[str, Any]:
+def describe_tool(tool: McpTool) -> dict[str, Any]:
     """A tool as clients see it."""
     facts = {
         "name": tool.name,
@@ -83,14 +83,16 @@ def described(tool: Tool) -> dict[str, Any]:
     return facts | ({"outputSchema": dict(tool.output)} if tool.output else {})
 
 
-def call(archive: Archive, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def call_tool(archive: McpArchive, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Run a tool. Raises Refused when there is none of that name."""
     tool = all_tools().get(name)
     if tool is None:
-        from everturn.mcp.offers import shown
+        from everturn.mcp.offers import show_client_word
 
-        raise Refused(rpc.INVALID_PARAMS, f"there is no tool {shown(name)}; there are {', '.join(all_tools())}")
-    answer = _answer(tool, archive, arguments)
+        raise RpcError(
+            rpc.INVALID_PARAMS, f"there is no tool {show_client_word(name)}; there are {', '.join(all_tools())}"
+        )
+    answer = _run_tool(tool, archive, arguments)
     result: dict[str, Any] = {"content": [{"type": "text", "text": answer.text}], "isError": answer.is_error}
     return result | ({"structuredContent": dict(answer.data)} if answer.data is not None else {})
 
@@ -102,15 +104,15 @@ def schema(arguments: type[Struct]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if key not in ("title", "description")}
 
 
-def _answer(tool: Tool, archive: Archive, arguments: dict[str, Any]) -> Answer:
+def _run_tool(tool: McpTool, archive: McpArchive, arguments: dict[str, Any]) -> ToolAnswer:
     # Models write null for what they leave out.
     given = {key: value for key, value in arguments.items() if value is not None}
     try:
         return tool.run(archive, given)
     except msgspec.ValidationError as error:
         takes = ", ".join(tool.input["properties"])
-        return Answer(f"{tool.name}: these arguments cannot be used: {error}. It takes: {takes}.", is_error=True)
+        return ToolAnswer(f"{tool.name}: these arguments cannot be used: {error}. It takes: {takes}.", is_error=True)
     except EverturnError as error:
         from everturn.mcp.archive import clean
 
-        return Answer(clean(str(error)), is_error=True)
+        return ToolAnswer(clean(str(error)), is_error=True)

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from everturn.mcp.archive import Archive
-from everturn.mcp.tools import Answer, MaxTokens, SessionName, Tool, schema
+from everturn.mcp.archive import McpArchive
+from everturn.mcp.tools import MaxTokens, McpTool, SessionName, ToolAnswer, schema
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session
     from everturn.store import Store
 
-_AT_ONCE = 10  # turns, when only one end is named, or none
-_BESIDE = 2  # turns on either side of one
+_DEFAULT_TURNS = 10  # turns, when only one end is named, or none
+_TURNS_AROUND = 2  # turns on either side of one
 
 
-class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
+class OpenSessionArguments(Struct, frozen=True, forbid_unknown_fields=True):
     """What it can be asked."""
 
     session: SessionName = ""
@@ -28,31 +28,31 @@ class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
     max_tokens: MaxTokens = 4000
 
 
-def _run(archive: Archive, given: dict[str, Any]) -> Answer:
-    asked = msgspec.convert(given, Arguments)
-    return archive.ask(lambda store: _opened(archive, store, asked))
+def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
+    asked = msgspec.convert(given, OpenSessionArguments)
+    return archive.ask(lambda store: _read_session(archive, store, asked))
 
 
-def _opened(archive: Archive, store: Store, asked: Arguments) -> Answer:
-    from everturn.mcp.pages import meant, page
+def _read_session(archive: McpArchive, store: Store, asked: OpenSessionArguments) -> ToolAnswer:
+    from everturn.mcp.pages import find_session, read_page
 
-    session = meant(archive, store, asked.session)
-    told = page(archive, store, session, *_turns(session, asked), asked.max_tokens)
-    return Answer(told.text, is_error=told.status == "mistake")
+    session = find_session(archive, store, asked.session)
+    told = read_page(archive, store, session, *_turn_range(session, asked), asked.max_tokens)
+    return ToolAnswer(told.text, is_error=told.status == "mistake")
 
 
-def _turns(session: Session, asked: Arguments) -> tuple[int, int]:
+def _turn_range(session: Session, asked: OpenSessionArguments) -> tuple[int, int]:
     """The first and last turn asked for, counted from 1; whether they exist is told by who reads them."""
     start, end = asked.start_turn or None, asked.end_turn or None
     if asked.around_turn:
-        return max(asked.around_turn - _BESIDE, 1), asked.around_turn + _BESIDE
+        return max(asked.around_turn - _TURNS_AROUND, 1), asked.around_turn + _TURNS_AROUND
     if start is None:
         end = min(end or session.n_turns, session.n_turns) or 1
-        return max(end - _AT_ONCE + 1, 1), end
-    return start, end or start + _AT_ONCE - 1
+        return max(end - _DEFAULT_TURNS + 1, 1), end
+    return start, end or start + _DEFAULT_TURNS - 1
 
 
-TOOL = Tool(
+TOOL = McpTool(
     name="open_session",
     title="Read a past session",
     description=(
@@ -60,6 +60,6 @@ TOOL = Tool(
         "Without a range the latest turns; around_turn reads a place that a search found. Long tool output is cut first; the "
         "answer says how to get what was cut."
     ),
-    input=schema(Arguments),
+    input=schema(OpenSessionArguments),
     run=_run,
 )

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from everturn.mcp.archive import Archive, sources
-from everturn.mcp.tools import MOST_TOKENS, Answer, SessionName, Tool, schema
+from everturn.mcp.archive import McpArchive, sources
+from everturn.mcp.tools import MOST_TOKENS, McpTool, SessionName, ToolAnswer, schema
 
 if TYPE_CHECKING:
     from everturn.store import Store
 
-_LEAST = 600  # tokens: headings, frame, and a few statements
-_FRAME = 60
+_LEAST_TOKENS = 600  # tokens: headings, frame, and a few statements
+_FRAME_TOKENS = 60
 
 MaxTokens = Annotated[
-    int, Meta(ge=_LEAST, le=MOST_TOKENS, description=f"How long the answer may be, in tokens (≤ {MOST_TOKENS}).")
+    int, Meta(ge=_LEAST_TOKENS, le=MOST_TOKENS, description=f"How long the answer may be, in tokens (≤ {MOST_TOKENS}).")
 ]
 
 
-class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
+class RestoreSessionArguments(Struct, frozen=True, forbid_unknown_fields=True):
     """What it can be asked."""
 
     session: SessionName = ""
@@ -31,25 +31,27 @@ class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
     max_tokens: MaxTokens = 4000
 
 
-def _run(archive: Archive, given: dict[str, Any]) -> Answer:
-    asked = msgspec.convert(given, Arguments)
-    return archive.ask(lambda store: _restored(archive, store, asked))
+def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
+    asked = msgspec.convert(given, RestoreSessionArguments)
+    return archive.ask(lambda store: _restore_document(archive, store, asked))
 
 
-def _restored(archive: Archive, store: Store, asked: Arguments) -> Answer:
-    from everturn.mcp.pages import meant
-    from everturn.recall.framing import quoted
-    from everturn.recall.secrets import cleaner
-    from everturn.restore.document import mechanical
-    from everturn.restore.writing import markdown
+def _restore_document(archive: McpArchive, store: Store, asked: RestoreSessionArguments) -> ToolAnswer:
+    from everturn.mcp.pages import find_session
+    from everturn.recall.framing import quote_for_model
+    from everturn.recall.secrets import archive_cleaner
+    from everturn.restore.document import build_document
+    from everturn.restore.writing import document_markdown
 
-    session = meant(archive, store, asked.session)
+    session = find_session(archive, store, asked.session)
     last = None if isinstance(asked.last_turn, UnsetType) else asked.last_turn - 1
-    document = mechanical(store, sources(), session, last)
-    return Answer(quoted(markdown(document, cleaner(store), asked.max_tokens - _FRAME)))
+    document = build_document(store, sources(), session, last)
+    return ToolAnswer(
+        quote_for_model(document_markdown(document, archive_cleaner(store), asked.max_tokens - _FRAME_TOKENS))
+    )
 
 
-TOOL = Tool(
+TOOL = McpTool(
     name="restore_session",
     title="Restore a past session",
     description=(
@@ -57,6 +59,6 @@ TOOL = Tool(
         "files changed, what still fails, open plan items and questions, next steps, commits, last requests. Made from its "
         "records without a model; every statement names turn and message, which open_session reads."
     ),
-    input=schema(Arguments),
+    input=schema(RestoreSessionArguments),
     run=_run,
 )

@@ -6,7 +6,7 @@ together).
 
 from __future__ import annotations
 
-from everturn.sources import Source, lazy, nowhere
+from everturn.sources import Source, lazy_import, no_workspace
 from everturn.sources.aider.find import NAME, find, roots, sniff
 
 
@@ -22,9 +22,9 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=lazy("everturn.sources.aider.reader:HistoryReader"),
-    view=lazy("everturn.sources.aider.message:view"),
-    workspace=nowhere,
+    reader=lazy_import("everturn.sources.aider.reader:AiderReader"),
+    view=lazy_import("everturn.sources.aider.message:view"),
+    workspace=no_workspace,
     option="aider-dir",
     resume_command=_resume_command,
 )

@@ -68,7 +68,7 @@ def _end(lines: list[str], start: int) -> int:
 
 
 def _diffs(lines: list[str]) -> Iterator[Edit]:
-    for opening, start, end in _fenced(lines):
+    for opening, start, end in _find_fences(lines):
         if opening != "diff":
             continue
         heads = [n for n in range(start, end - 1) if lines[n].startswith("--- ") and lines[n + 1].startswith("+++ ")]
@@ -79,14 +79,14 @@ def _diffs(lines: list[str]) -> Iterator[Edit]:
 
 
 def _whole_files(lines: list[str]) -> Iterator[Edit]:
-    for _, start, end in _fenced(lines):
+    for _, start, end in _find_fences(lines):
         line = lines[start - 2] if start > 1 else ""
         path = _path(line)
         if path and ("." in path or "/" in path) and " " not in line.strip():
             yield Edit(path, "\n".join(lines[start:end]))
 
 
-def _fenced(lines: list[str]) -> Iterator[tuple[str, int, int]]:
+def _find_fences(lines: list[str]) -> Iterator[tuple[str, int, int]]:
     """What is in fences: the language, the first line and the one after the last."""
     opening, start = None, 0
     for number, line in enumerate(lines):

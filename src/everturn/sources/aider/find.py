@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, each_once
+from everturn.sources import SearchPlaces, SourceCandidate, existing_folders
 
 NAME = "aider"
 HISTORY = ".aider.chat.history.md"
@@ -23,20 +23,20 @@ _ANY_HEAD = re.compile(rb"^# aider chat started at \d{4}-\d\d-\d\d \d\d:\d\d:\d\
 _PROMPT = re.compile(rb"^#### \S", re.MULTILINE)
 
 
-def roots(places: Places) -> list[Path]:
+def roots(places: SearchPlaces) -> list[Path]:
     """Existing folders named by the user; and single files: the one the environment names, the one in the home folder."""
     wanted = list(places.extra.get(NAME, ()))
     named = places.env.get("AIDER_CHAT_HISTORY_FILE", "").strip()
     if named:
         wanted.append(places.home / named[2:] if named.startswith("~/") else Path(named))
     wanted.append(places.home / HISTORY)
-    return each_once(wanted, files=True)
+    return existing_folders(wanted, files=True)
 
 
-def find(root: Path) -> Iterator[Found]:
+def find(root: Path) -> Iterator[SourceCandidate]:
     """The history files below a root, or the root itself where it is a file."""
     if root.is_file():
-        yield Found(root)
+        yield SourceCandidate(root)
         return
     failures: list[OSError] = []
     yield from _walk(str(root), failures, 0)
@@ -44,13 +44,13 @@ def find(root: Path) -> Iterator[Found]:
         raise failures[0]
 
 
-def sniff(path: Path, head: bytes) -> Found | None:
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """What a file is, given its first bytes; None when it is not ours."""
     usual = path.name == HISTORY and (_ANY_HEAD.search(head) or _PROMPT.search(head))
-    return Found(path) if usual or _HEAD.match(head) else None
+    return SourceCandidate(path) if usual or _HEAD.match(head) else None
 
 
-def _walk(folder: str, failures: list[OSError], depth: int) -> Iterator[Found]:
+def _walk(folder: str, failures: list[OSError], depth: int) -> Iterator[SourceCandidate]:
     folders = []
     try:
         with os.scandir(folder) as entries:
@@ -59,7 +59,7 @@ def _walk(folder: str, failures: list[OSError], depth: int) -> Iterator[Found]:
                     if entry.name not in _SKIPPED:
                         folders.append(entry.path)
                 elif entry.name == HISTORY and entry.is_file():
-                    yield Found(Path(entry.path))
+                    yield SourceCandidate(Path(entry.path))
     except OSError as failure:
         failures.append(failure)
     if depth < _DEEPEST:

@@ -28,7 +28,7 @@ _SAYINGS = (
 )  # fmt: skip
 
 
-class Known(Struct):
+class AiderLineState(Struct):
     """What is known of the lines before."""
 
     begun: bool = False
@@ -38,12 +38,12 @@ class Known(Struct):
     more: bool = False  # aider's words go on without a mark
 
 
-def opens(known: Known, line: str) -> bool:
+def opens(known: AiderLineState, line: str) -> bool:
     """Does a passage begin with this line? (`Passages` asks for every line in order.)"""
     before, was_blank = known.speaker, known.after_blank
     known.after_blank = not line.strip()
     if known.after_blank:
-        return _blank(known)
+        return _note_blank_line(known)
     if HEAD.fullmatch(line.lstrip("\ufeff")):
         known.speaker, known.blanks, known.more = "head", -1, False
         return True
@@ -56,7 +56,7 @@ def opens(known: Known, line: str) -> bool:
     return known.speaker != before or (known.speaker == "human" and was_blank)
 
 
-def _blank(known: Known) -> bool:
+def _note_blank_line(known: AiderLineState) -> bool:
     """A blank line ends what the human or aider said. With it begins what the model says, if it is the next to speak."""
     if known.more or known.speaker in ("", "model", "gap"):
         return False
@@ -66,22 +66,22 @@ def _blank(known: Known) -> bool:
     return True
 
 
-def _speaker(known: Known, line: str, was_blank: bool) -> str:
+def _speaker(known: AiderLineState, line: str, was_blank: bool) -> str:
     ended = line.endswith("  ")
     if line.startswith((_HUMAN + " ", _AIDER + " ")) or line.rstrip() in (_HUMAN, _AIDER):
         if known.blanks < 0:
             known.blanks = int(ended)
         if ended or not known.blanks:
             known.more = False
-            return "human" if line.startswith(_HUMAN) else _saying(line)
+            return "human" if line.startswith(_HUMAN) else _aider_line_kind(line)
         if line.startswith(_AIDER) and not was_blank and known.speaker != "model":
             known.more = True
-            return _saying(line)
+            return _aider_line_kind(line)
     if known.more:
         known.more = not ended
         return known.speaker
     return "model"
 
 
-def _saying(line: str) -> str:
+def _aider_line_kind(line: str) -> str:
     return next((name for name, pattern in _SAYINGS if pattern.match(line)), "notice")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from everturn.model.conversation import Block, CallEnd, CallStart, Message, Usage
+from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage
 from everturn.sources.aider.edits import call_id, edits
-from everturn.sources.aider.lines import HEAD, Known, opens
+from everturn.sources.aider.lines import HEAD, AiderLineState, opens
 from everturn.sources.foreign import milliseconds, word
 from everturn.sources.passages import text_of
 from everturn.sources.tools import error_class
@@ -31,7 +31,7 @@ def view(record: bytes) -> Message | None:
 
 def speaker_of(record: bytes) -> str:
     """Who wrote a passage, judged by its first line: a blank one stands before what the model says."""
-    known = Known()
+    known = AiderLineState()
     first = record.partition(b"\n")[0].decode("utf-8", "replace").rstrip("\r")
     if not first.strip():
         return "gap" if not record.strip() else "model"
@@ -44,7 +44,7 @@ def build(speaker: str, text: str) -> Message:
     if speaker in ("model", "gap"):
         return _answer(text.strip("\r\n"))
     if speaker == "human":
-        return _prompt(_typed(text))
+        return _prompt(_prompt_text(text))
     if speaker == "usage":
         return Message("assistant", "model", "notice", blocks=_words(text), usage=_usage(text), fidelity="rendered")
     if speaker == "failure":  # an error in the model's place
@@ -52,7 +52,7 @@ def build(speaker: str, text: str) -> Message:
     if speaker == "result":
         return Message("tool", "tool", "result", blocks=tuple(_results(text)), fidelity="rendered")
     if speaker == "head":
-        at, precision = _started(text)
+        at, precision = _start_time(text)
         return Message("system", "system", "notice", at, precision, blocks=_words(text), fidelity="rendered")
     return Message(
         "system",
@@ -82,7 +82,7 @@ def _prompt(text: str) -> Message:
     return Message("user", "human", kind, blocks=blocks, starts_turn=True, fidelity="rendered")
 
 
-def _typed(text: str) -> str:
+def _prompt_text(text: str) -> str:
     lines = [line.rstrip("\r").removesuffix("  ") for line in text.rstrip("\r\n").split("\n")]
     return "\n".join(line.removeprefix("####").removeprefix(" ") for line in lines)
 
@@ -94,21 +94,21 @@ def _results(text: str) -> list[Block]:
         if said:
             path, failed = word(said[2]), said[1] != "Applied edit to"
             end = CallEnd(call_id(path), failed, "rejected" if failed else "", path=path)
-            found.append(Block("result", _bare(line), "tool_output", result=end))
+            found.append(Block("result", _strip_marks(line), "tool_output", result=end))
     for mismatch in dict.fromkeys(match[1] for match in _MISMATCH.finditer(text)):
         end = CallEnd(call_id(word(mismatch)), True, error_class(text), path=word(mismatch))
-        found.append(Block("result", _bare(text), "tool_output", result=end))
-    return found or [Block("text", _bare(text), "tool_output")]
+        found.append(Block("result", _strip_marks(text), "tool_output", result=end))
+    return found or [Block("text", _strip_marks(text), "tool_output")]
 
 
-def _started(text: str) -> tuple[int | None, str]:
+def _start_time(text: str) -> tuple[int | None, str]:
     found = HEAD.match(text.lstrip("\ufeff\r\n "))
     return milliseconds(f"{found[1]} {found[2]}") if found else (None, "")
 
 
-def _usage(text: str) -> Usage | None:
+def _usage(text: str) -> TokenUsage | None:
     counts = {name: _tokens(found) for name, pattern in _TOKENS.items() if (found := pattern.search(text))}
-    return Usage(**counts) if counts else None
+    return TokenUsage(**counts) if counts else None
 
 
 def _tokens(found: re.Match[str]) -> int:
@@ -119,11 +119,11 @@ def _tokens(found: re.Match[str]) -> int:
 
 
 def _words(text: str) -> tuple[Block, ...]:
-    bare = _bare(text)
+    bare = _strip_marks(text)
     return (Block("text", bare, "meta"),) if bare else ()
 
 
-def _bare(text: str) -> str:
+def _strip_marks(text: str) -> str:
     """aider's words without the marks."""
     lines = (line.removeprefix(">").removeprefix(" ").rstrip() for line in text.strip("\ufeff\r\n").splitlines())
     return "\n".join(lines).strip()

@@ -8,25 +8,25 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Block, Message, Reading, fingerprint
-from everturn.sources import Found
+from everturn.model.conversation import Block, Message, ReadResult, fingerprint
+from everturn.sources import SourceCandidate
 from everturn.sources.aider.edits import call_id
 from everturn.sources.aider.find import HISTORY
-from everturn.sources.aider.lines import HEAD, Known, opens
+from everturn.sources.aider.lines import HEAD, AiderLineState, opens
 from everturn.sources.aider.message import build, speaker_of
 from everturn.sources.foreign import digest, plain, state_of
 from everturn.sources.passages import Passages, text_of
-from everturn.sources.tally import Gathering, Talk
+from everturn.sources.tally import ReadTally, SessionTally
 
 _CLIENT = re.compile(r"^> Aider v(\S+)", re.MULTILINE | re.IGNORECASE)
 _MODEL = re.compile(r"^> (?:Main model|Model|Models?): (\S+)", re.MULTILINE)
 _MOST_OPEN = 200
 
 
-class State(Struct):
+class AiderReaderState(Struct):
     """What a later reader needs to go on."""
 
-    known: Known = msgspec.field(default_factory=Known)
+    known: AiderLineState = msgspec.field(default_factory=AiderLineState)
     native_id: str = ""
     started: str = ""
     same: int = 0  # sessions before this one that started in the same second
@@ -37,18 +37,18 @@ class State(Struct):
     waiting: dict[str, int] = {}  # file → edits asked for and not yet applied
 
 
-class HistoryReader:
+class AiderReader:
     """One history file: many sessions."""
 
-    def __init__(self, found: Found, state: bytes) -> None:
-        self._state = state_of(state, State)
+    def __init__(self, found: SourceCandidate, state: bytes) -> None:
+        self._state = state_of(state, AiderReaderState)
         self._passages = Passages(opens, self._state.known)
         usual = found.path.name == HISTORY
         self._workspace = str(found.path.parent) if usual and found.path.is_absolute() else ""
 
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         """See `sources.Reader`."""
-        gathering, passages = Gathering(), self._passages
+        gathering, passages = ReadTally(), self._passages
         before = passages.state.speaker
         for start, raw in passages.split(data, base, last, whole_lines=True):
             goes_on = passages.continues and before not in ("", "gap")
@@ -62,7 +62,7 @@ class HistoryReader:
         """See `sources.Reader`."""
         return msgspec.msgpack.encode(self._state)
 
-    def _passage(self, gathering: Gathering, start: int, raw: bytes, speaker: str) -> None:
+    def _passage(self, gathering: ReadTally, start: int, raw: bytes, speaker: str) -> None:
         state = self._state
         if speaker == "gap" or not raw.strip():
             return
@@ -76,7 +76,9 @@ class HistoryReader:
         talk = gathering.session(state.native_id)
         self._learn(talk, speaker, text)
         message = self._placed(build(speaker, text), speaker)
-        talk.messages.append(replace(message, start=start, size=len(raw), fingerprint=self._print(message)))
+        talk.messages.append(
+            replace(message, start=start, size=len(raw), fingerprint=self._fingerprint_message(message))
+        )
         state.index += 1
         gathering.count(speaker, "message", state.client)
 
@@ -90,7 +92,7 @@ class HistoryReader:
         state.client = state.model = ""
         state.waiting = {}
 
-    def _learn(self, talk: Talk, speaker: str, text: str) -> None:
+    def _learn(self, talk: SessionTally, speaker: str, text: str) -> None:
         if speaker in ("head", "notice"):
             client, model = _CLIENT.search(text), _MODEL.search(text)
             self._state.client = plain(client[1]) if client else self._state.client
@@ -129,7 +131,7 @@ class HistoryReader:
         asked = call_id(name or path)
         return replace(block, result=replace(block.result, call_id=asked if n == 1 else f"{asked} {n}"))
 
-    def _print(self, message: Message) -> int:
+    def _fingerprint_message(self, message: Message) -> int:
         words = digest(message.role, *(block.text for block in message.blocks))
         return fingerprint(f"{self._state.native_id}/{self._state.index}", words)
 

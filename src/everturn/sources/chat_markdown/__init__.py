@@ -6,7 +6,7 @@ back).
 
 from __future__ import annotations
 
-from everturn.sources import Source, lazy
+from everturn.sources import Source, lazy_import
 from everturn.sources.chat_markdown.find import NAME, find, roots, sniff
 
 
@@ -23,10 +23,10 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=lazy("everturn.sources.chat_markdown.reader:ChatReader"),
-    view=lazy("everturn.sources.chat_markdown.message:view"),
+    reader=lazy_import("everturn.sources.chat_markdown.reader:ChatReader"),
+    view=lazy_import("everturn.sources.chat_markdown.message:view"),
     workspace=_workspace,
     option="chat-dir",
-    write=lazy("everturn.sources.chat_markdown.writing:write"),
+    write=lazy_import("everturn.sources.chat_markdown.writing:write"),
     saves_chats=True,
 )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, beginning, each_once
+from everturn.sources import SearchPlaces, SourceCandidate, existing_folders, read_beginning
 
 NAME = "chat_markdown"
 
@@ -17,27 +17,27 @@ _SESSION = re.compile(rb"^\*\*Session ID:\*\*[ \t]+(\S[^\r\n]{0,199}?)[ \t\r]*$"
 _OTHER = re.compile(rb"^\*\*(?:Total Queries|Agent|Agent Path):\*\*", re.MULTILINE)
 
 
-def roots(places: Places) -> list[Path]:
+def roots(places: SearchPlaces) -> list[Path]:
     """Existing folders: named by the user, and the usual one; each once."""
-    return each_once([*places.extra.get(NAME, ()), places.home / _USUAL])
+    return existing_folders([*places.extra.get(NAME, ()), places.home / _USUAL])
 
 
-def find(root: Path) -> Iterator[Found]:
+def find(root: Path) -> Iterator[SourceCandidate]:
     """All conversations in a folder and its folders."""
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if name.endswith(".md"):
                 path = Path(folder, name)
-                found = sniff(path, beginning(path))
+                found = sniff(path, read_beginning(path))
                 if found is not None:
                     yield found
 
 
-def sniff(path: Path, head: bytes) -> Found | None:
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """What a file is, given its first bytes; None when it is not ours."""
     start = head[:4096].partition(b"\n## ")[0]
     session = _SESSION.search(start)
     if session is None or not _HEAD.match(start) or not _OTHER.search(start):
         return None
-    return Found(path, "main", session[1].decode("utf-8", "replace").replace("\0", "\ufffd"))
+    return SourceCandidate(path, "main", session[1].decode("utf-8", "replace").replace("\0", "\ufffd"))

@@ -10,8 +10,8 @@
     <!-- SESSION_SUMMARY_START -->       … <!-- SESSION_SUMMARY_END -->
 
 What is said may look like any of these. A heading counts only after a rule and with a higher number than the last one, a
-summary only after a rule, the time or another summary, and each speaker once per section. `guarded` puts a backslash before
-a line that would still be taken for the layout, and `unguarded` takes it off: that is what our own files have.
+summary only after a rule, the time or another summary, and each speaker once per section. `guard_words` puts a backslash before
+a line that would still be taken for the layout, and `unguard_words` takes it off: that is what our own files have.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ QUERY = re.compile(r"## Query (\d{1,9}) \((\d\d:\d\d:\d\d)\)\s*")
 RESTORED = re.compile(r"## Session Restored \((\d\d:\d\d:\d\d)\)\s*")
 SPOKEN = re.compile(r"\*\*([^*\n]{1,200}):\*\*(?: |$)")
 METRICS = re.compile(r"\*Time: ([\d.,]+) ?s(?: \| Tokens: ([\d.,]+[KkM]?)(?: \(in: ([\d.,]+[KkM]?), out: ([\d.,]+[KkM]?)\))?)?\*\s*")  # fmt: skip
-_TITLE = re.compile(r"(?:\ufeff)?# (.{1,200}) Conversation\s*")
+_LAYOUT_TITLE = re.compile(r"(?:\ufeff)?# (.{1,200}) Conversation\s*")
 _AGENT = re.compile(r"\*\*Agent:\*\* +(\S.{0,199}?)\s*")
 _YOU = "**You:**"
 _GUARDED = re.compile(
@@ -36,7 +36,7 @@ _GUARDED = re.compile(
 )
 
 
-class Known(Struct):
+class ChatLineState(Struct):
     """What is known of the lines before."""
 
     begun: bool = False
@@ -46,7 +46,7 @@ class Known(Struct):
     mark: str = ""  # what the last line with words was: rule metrics end, or nothing of these
 
 
-def opens(known: Known, line: str) -> bool:
+def opens(known: ChatLineState, line: str) -> bool:
     """Does a passage begin with this line? (`Passages` asks for every line in order.)"""
     mark = known.mark
     if line.strip():
@@ -55,14 +55,14 @@ def opens(known: Known, line: str) -> bool:
     if known.part == "summary":
         if mark == "end" and line.strip():
             known.part = "after"
-            return _heading(known, line, mark) or _begins_summary(known, line, mark) or True
-        return _heading(known, line, mark)
-    return _heading(known, line, mark) or _begins_summary(known, line, mark) or _speaks(known, line)
+            return _begins_section(known, line, mark) or _begins_summary(known, line, mark) or True
+        return _begins_section(known, line, mark)
+    return _begins_section(known, line, mark) or _begins_summary(known, line, mark) or _begins_answer(known, line)
 
 
-def _heading(known: Known, line: str, mark: str) -> bool:
+def _begins_section(known: ChatLineState, line: str, mark: str) -> bool:
     if not known.part:
-        title = _TITLE.fullmatch(line)
+        title = _LAYOUT_TITLE.fullmatch(line)
         known.part, known.agent = "header", title[1] if title else ""
         return False
     if known.part == "header":
@@ -80,14 +80,14 @@ def _heading(known: Known, line: str, mark: str) -> bool:
     return False
 
 
-def _begins_summary(known: Known, line: str, mark: str) -> bool:
+def _begins_summary(known: ChatLineState, line: str, mark: str) -> bool:
     if line.strip() != START or mark not in ("rule", "metrics", "end"):
         return False
     known.part = "summary"
     return True
 
 
-def _speaks(known: Known, line: str) -> bool:
+def _begins_answer(known: ChatLineState, line: str) -> bool:
     if known.part == "query" and line.startswith(_YOU):
         known.part = "prompt"  # one passage with its heading
     elif known.part in ("query", "prompt", "restored"):
@@ -100,21 +100,21 @@ def _speaks(known: Known, line: str) -> bool:
     return False
 
 
-def guarded(text: str, agent: str = "") -> str:
+def guard_words(text: str, agent: str = "") -> str:
     """Words that nothing in the layout can be mistaken for: neither a heading nor the agent's name nor what ends a section."""
     lines = text.split("\n")
     last = max((number for number, line in enumerate(lines) if line.strip()), default=-1)
     return "\n".join(
-        f"\\{line}" if _is_taken(line, agent, number == last) else line for number, line in enumerate(lines)
+        f"\\{line}" if _is_layout_line(line, agent, number == last) else line for number, line in enumerate(lines)
     )
 
 
-def unguarded(text: str) -> str:
+def unguard_words(text: str) -> str:
     """The words again."""
     return "\n".join(line[1:] if line[:1] == "\\" and _GUARDED.match(line) else line for line in text.split("\n"))
 
 
-def _is_taken(line: str, agent: str, is_last: bool) -> bool:
+def _is_layout_line(line: str, agent: str, is_last: bool) -> bool:
     found = _GUARDED.match(line)
     if found is None:
         return False

@@ -6,8 +6,8 @@ import re
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import NamedTuple
 
-from everturn.model.conversation import Block, Message, Usage
-from everturn.sources.chat_markdown.layout import END, METRICS, QUERY, RESTORED, RULE, SPOKEN, START, unguarded
+from everturn.model.conversation import Block, Message, TokenUsage
+from everturn.sources.chat_markdown.layout import END, METRICS, QUERY, RESTORED, RULE, SPOKEN, START, unguard_words
 from everturn.sources.foreign import milliseconds, word
 from everturn.sources.passages import text_of
 
@@ -17,7 +17,7 @@ _RESUMED = re.compile(r"[Rr]esumed from (\S+)")
 _FACTOR = {"K": 1000, "k": 1000, "M": 1_000_000}
 
 
-class Header(NamedTuple):
+class ChatHeader(NamedTuple):
     """What the beginning of a file says."""
 
     session: str = ""
@@ -71,18 +71,18 @@ def build(part: str, text: str) -> Message:
         return _summary(text)
     if part in ("prompt", "rest"):
         typed = text.strip().partition("\n")[2] if part == "prompt" else text
-        said = unguarded(_without_rule(typed).removeprefix("**You:**").strip())
+        said = unguard_words(_without_rule(typed).removeprefix("**You:**").strip())
         blocks = (Block("text", said, "prompt"),) if said else ()
         return Message("user", "human", "text", blocks=blocks, starts_turn=True, fidelity="rendered")
     return _answer(text)
 
 
-def header(text: str) -> Header:
+def header(text: str) -> ChatHeader:
     """The facts in the beginning of a file."""
     start = text.partition("\n---")[0]
     title = _TITLE.match(start.lstrip("\ufeff"))
     found = {name: word(value) for name, value in reversed(_FIELD.findall(start))}
-    return Header(
+    return ChatHeader(
         found.get("Session ID", ""),
         found.get("Agent", "") or (word(title[1]) if title else ""),
         found.get("Date", ""),
@@ -93,7 +93,7 @@ def header(text: str) -> Header:
     )
 
 
-def resumed(text: str) -> tuple[str, str]:
+def resumed_from(text: str) -> tuple[str, str]:
     """The session a restored one goes on from, and its file."""
     found = {name: word(value) for name, value in reversed(_FIELD.findall(text))}
     named = _RESUMED.search(found.get("Context", ""))
@@ -111,7 +111,7 @@ def _summary(text: str) -> Message:
     inside = summary_text(text)
     if inside is None:
         return Message("system", "system", "notice", blocks=_words(text, "meta"), fidelity="rendered")
-    blocks = (Block("text", unguarded(inside), "summary"),) if inside else ()
+    blocks = (Block("text", unguard_words(inside), "summary"),) if inside else ()
     return Message("system", "system", "summary", blocks=blocks, fidelity="rendered")
 
 
@@ -122,7 +122,7 @@ def _answer(text: str) -> Message:
     if metrics is not None:
         body = "\n".join(lines)
     spoken = SPOKEN.match(body)
-    said = unguarded(body[spoken.end() if spoken else 0 :].strip("\r\n").strip())
+    said = unguard_words(body[spoken.end() if spoken else 0 :].strip("\r\n").strip())
     return Message(
         "assistant",
         "model",
@@ -134,10 +134,10 @@ def _answer(text: str) -> Message:
     )
 
 
-def _usage(metrics: re.Match[str]) -> Usage | None:
+def _usage(metrics: re.Match[str]) -> TokenUsage | None:
     if not metrics[3]:
         return None
-    return Usage(round(_number(metrics[3])), round(_number(metrics[4])))
+    return TokenUsage(round(_number(metrics[3])), round(_number(metrics[4])))
 
 
 def _number(text: str) -> float:

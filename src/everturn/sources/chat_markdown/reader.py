@@ -9,13 +9,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Link, Message, Problem, Reading, fingerprint
-from everturn.sources import Found
-from everturn.sources.chat_markdown.layout import QUERY, RESTORED, Known, opens, unguarded
-from everturn.sources.chat_markdown.message import build, header, part_of, resumed, summary_text
+from everturn.model.conversation import Link, Message, Problem, ReadResult, fingerprint
+from everturn.sources import SourceCandidate
+from everturn.sources.chat_markdown.layout import QUERY, RESTORED, ChatLineState, opens, unguard_words
+from everturn.sources.chat_markdown.message import build, header, part_of, resumed_from, summary_text
 from everturn.sources.foreign import digest, milliseconds, state_of
 from everturn.sources.passages import Passages, text_of
-from everturn.sources.tally import Gathering
+from everturn.sources.tally import ReadTally
 
 _DAY = 86_400_000
 _HALF_A_DAY = _DAY // 2
@@ -23,10 +23,10 @@ _MOST_LINKS = 50
 _UNPAIRED = "a session summary whose marks do not pair: taken as missing"
 
 
-class State(Struct):
+class ChatReaderState(Struct):
     """What a later reader needs to go on."""
 
-    known: Known = msgspec.field(default_factory=Known)
+    known: ChatLineState = msgspec.field(default_factory=ChatLineState)
     native_id: str = ""
     at: int | None = None  # of the header, then of the last heading
     headed: bool = False  # a heading gave a time
@@ -39,14 +39,14 @@ class State(Struct):
 class ChatReader:
     """One file."""
 
-    def __init__(self, found: Found, state: bytes) -> None:
-        self._state = state_of(state, State)
+    def __init__(self, found: SourceCandidate, state: bytes) -> None:
+        self._state = state_of(state, ChatReaderState)
         self._state.native_id = self._state.native_id or found.native_id or found.path.stem
         self._passages = Passages(opens, self._state.known)
 
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         """See `sources.Reader`."""
-        gathering, passages, state = Gathering(), self._passages, self._state
+        gathering, passages, state = ReadTally(), self._passages, self._state
         before = passages.state.part
         for start, raw in passages.split(data, base, last):
             text, is_fine = text_of(raw)
@@ -57,7 +57,7 @@ class ChatReader:
             part = "rest" if passages.continues and before == "prompt" else part_of(text)
             if part == "summary":
                 found = summary_text(text)
-                state.summary = unguarded(found) if found else ""
+                state.summary = unguard_words(found) if found else ""
                 if found is None:
                     gathering.problems.append(Problem("unpaired", _UNPAIRED, start, len(raw)))
             elif part == "prompt":
@@ -77,7 +77,7 @@ class ChatReader:
         """See `sources.Reader`."""
         return msgspec.msgpack.encode(self._state)
 
-    def _placed(self, gathering: Gathering, part: str, text: str) -> Message:
+    def _placed(self, gathering: ReadTally, part: str, text: str) -> Message:
         """The message with what only its place tells: the day, the response, the session before."""
         state, message = self._state, build(part, text)
         talk = gathering.session(state.native_id)
@@ -85,9 +85,9 @@ class ChatReader:
             found = header(text)
             talk.learn(agent_name=found.agent, workspace=found.workspace)
             state.at = message.at
-            self._continue(gathering, found.resumed_from, found.previous)
+            self._link_previous(gathering, found.resumed_from, found.previous)
         elif part == "restored":
-            self._continue(gathering, *resumed(text))
+            self._link_previous(gathering, *resumed_from(text))
         if part in ("prompt", "restored"):
             self._tell_time(text)
             state.answers += 1
@@ -96,7 +96,7 @@ class ChatReader:
         timed = state.headed and part in ("prompt", "restored")
         return replace(message, at=state.at, precision="s" if state.at is not None else "") if timed else message
 
-    def _continue(self, gathering: Gathering, session: str, path: str) -> None:
+    def _link_previous(self, gathering: ReadTally, session: str, path: str) -> None:
         name = session or _stem(path)
         if name and name not in self._state.continues:
             self._state.continues = [*self._state.continues[-_MOST_LINKS:], name]
@@ -117,7 +117,9 @@ class ChatReader:
 
 def summary_of(text: str) -> str | None:
     """The summary a saved conversation ends with: the last one that is well-formed; None when there is none."""
-    parts = ChatReader(Found(Path("x"), native_id="x"), b"").feed(text.encode("utf-8", "replace"), 0, True).parts
+    parts = (
+        ChatReader(SourceCandidate(Path("x"), native_id="x"), b"").feed(text.encode("utf-8", "replace"), 0, True).parts
+    )
     return next((part.facts.summary for part in parts if part.facts.summary), None)
 
 

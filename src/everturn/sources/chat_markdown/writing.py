@@ -9,24 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from everturn.derive.times import iso
-from everturn.model.conversation import Message, Part
-from everturn.sources.chat_markdown.layout import END, RULE, START, guarded
-from everturn.sources.chat_markdown.message import Header, header, resumed
+from everturn.model.conversation import Message, SessionPart
+from everturn.sources.chat_markdown.layout import END, RULE, START, guard_words
+from everturn.sources.chat_markdown.message import ChatHeader, header, resumed_from
 
-_DAY = 86_400_000
+_DAY_MILLISECONDS = 86_400_000
 
 
-def write(part: Part) -> str:
+def write(part: SessionPart) -> str:
     """The text of a file. Turns are told by `Message.starts_turn`."""
     before, turns = _turns(part.messages)
     head = _header(part, before, len(turns))
     sections = [_head_text(head)]
-    restored = _restored(head, before)
+    restored = _restored_section(head, before)
     sections += [restored] if restored else []
     sections += [_query(number, head.agent, turn) for number, turn in enumerate(turns, 1)]
     text = f"\n\n{RULE}\n\n".join(sections) + f"\n\n{RULE}\n"
     if part.facts.summary:
-        text += f"\n{START}\n{guarded(part.facts.summary)}\n{END}\n"
+        text += f"\n{START}\n{guard_words(part.facts.summary)}\n{END}\n"
     return text
 
 
@@ -44,13 +44,13 @@ def _turns(messages: list[Message]) -> tuple[list[Message], list[list[Message]]]
     return before, turns
 
 
-def _header(part: Part, before: list[Message], queries: int) -> Header:
+def _header(part: SessionPart, before: list[Message], queries: int) -> ChatHeader:
     facts = part.facts
-    own = next((header(block.text) for m in before for block in m.blocks if m.kind == "notice" and block.text[:2] == "# "), Header())  # fmt: skip
+    own = next((header(block.text) for m in before for block in m.blocks if m.kind == "notice" and block.text[:2] == "# "), ChatHeader())  # fmt: skip
     started = next((message.at for message in part.messages if message.at is not None), None)
-    said = any(resumed(_text(message, "meta"))[0] for message in before if message.kind == "context")
+    said = any(resumed_from(_text(message, "meta"))[0] for message in before if message.kind == "context")
     continued = "" if said else next((link.native_id for link in part.links if link.relation == "continues"), "")
-    return Header(
+    return ChatHeader(
         part.native_id,
         _line(own.agent or facts.agent_name).replace("*", "") or "Agent",
         own.date or iso(started).removesuffix("Z"),
@@ -61,7 +61,7 @@ def _header(part: Part, before: list[Message], queries: int) -> Header:
     )
 
 
-def _head_text(head: Header) -> str:
+def _head_text(head: ChatHeader) -> str:
     fields = (
         ("Session ID", head.session),
         ("Date", head.date),
@@ -75,7 +75,7 @@ def _head_text(head: Header) -> str:
     return "\n".join([f"# {head.agent} Conversation", "", *lines])
 
 
-def _restored(head: Header, before: list[Message]) -> str:
+def _restored_section(head: ChatHeader, before: list[Message]) -> str:
     """What was said before the first prompt: the agent has read the summary of the session before."""
     context = next((text for m in before if (text := _text(m, "meta")).startswith("## Session Restored")), "")
     answer = _answer(head.agent, before)
@@ -87,18 +87,18 @@ def _restored(head: Header, before: list[Message]) -> str:
 
 def _query(number: int, agent: str, turn: list[Message]) -> str:
     asked = "\n\n".join(filter(None, (_text(message, "prompt") for message in turn if message.starts_turn)))
-    return f"## Query {number} ({_clock(turn)})\n**You:** {guarded(asked, agent)}{_answer(agent, turn)}"
+    return f"## Query {number} ({_clock(turn)})\n**You:** {guard_words(asked, agent)}{_answer(agent, turn)}"
 
 
 def _answer(agent: str, messages: list[Message]) -> str:
     answers = [message for message in messages if message.role == "assistant"]
     if not answers:
         return ""
-    words = guarded("\n\n".join(text for message in answers for text in _said(message)), agent)
+    words = guard_words("\n\n".join(text for message in answers for text in _answer_texts(message)), agent)
     return f"\n\n**{agent}:** {words}{_metrics(answers)}"
 
 
-def _said(message: Message) -> Iterator[str]:
+def _answer_texts(message: Message) -> Iterator[str]:
     for block in message.blocks:
         if block.call is not None:
             about = block.call.path or block.call.command
@@ -123,7 +123,7 @@ def _text(message: Message, field: str) -> str:
 
 def _clock(messages: list[Message]) -> str:
     at = next((message.at for message in messages if message.at is not None and message.kind != "notice"), 0)
-    seconds = at % _DAY // 1000
+    seconds = at % _DAY_MILLISECONDS // 1000
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 

@@ -9,42 +9,42 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Source, given, lazy, nowhere
+from everturn.sources import Source, SourceCandidate, lazy_import, named_folders, no_workspace
 
 NAME = "chatgpt"
 _MAPPING = re.compile(rb'"mapping"\s*:\s*\{\s*"[^"]{1,200}"\s*:\s*\{')
 _NODE = re.compile(rb'"(?:children|parent)"\s*:')
 
 
-def _find(root: Path) -> Iterator[Found]:
+def _find(root: Path) -> Iterator[SourceCandidate]:
     """Exports in a folder and its folders."""
-    from everturn.sources.exports import below
+    from everturn.sources.exports import find_exports
 
-    return below(root, _sniff)
+    return find_exports(root, _sniff)
 
 
-def _sniff(path: Path, head: bytes) -> Found | None:
+def _sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """What a file is, given its first bytes; None when it is not ours."""
-    from everturn.sources.exports import beginning
+    from everturn.sources.exports import read_export_head
 
     try:
-        start = beginning(path, head)
+        start = read_export_head(path, head)
     except OSError:
         return None
     found = _MAPPING.search(start)
-    return Found(path, "container") if found and _NODE.search(start, found.start()) else None
+    return SourceCandidate(path, "container") if found and _NODE.search(start, found.start()) else None
 
 
 SOURCE = Source(
     name=NAME,
     title="ChatGPT export",
     parser=1,
-    roots=given(NAME),
+    roots=named_folders(NAME),
     find=_find,
     sniff=_sniff,
-    reader=lazy("everturn.sources.chatgpt.reader:reader"),
-    view=lazy("everturn.sources.chatgpt.message:view"),
-    workspace=nowhere,
-    unpack=lazy("everturn.sources.chatgpt.unpack:unpack"),
+    reader=lazy_import("everturn.sources.chatgpt.reader:reader"),
+    view=lazy_import("everturn.sources.chatgpt.message:view"),
+    workspace=no_workspace,
+    unpack=lazy_import("everturn.sources.chatgpt.unpack:unpack"),
     option="chatgpt-dir",
 )

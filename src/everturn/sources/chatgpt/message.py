@@ -8,7 +8,7 @@ from typing import Any
 from everturn.model.conversation import Block, Message, fingerprint
 from everturn.sources.apiblocks import call_block, result_block, unknown_block
 from everturn.sources.foreign import milliseconds, strings, word
-from everturn.sources.linewise import Rec, alone, listing, mapping
+from everturn.sources.linewise import Rec, listing, mapping, single_record
 
 _CONTEXTS = frozenset(("user_editable_context", "model_editable_context"))
 _THOUGHTS = frozenset(("thoughts", "reasoning_recap"))
@@ -17,14 +17,14 @@ _RAISED = "Traceback (most recent call last)"
 
 def view(record: bytes) -> Message | None:
     """The message of a line, judged by itself; None when it holds none."""
-    found = alone(record)
+    found = single_record(record)
     return build(found) if found is not None else None
 
 
 def build(record: Rec) -> Message | None:
     """The message of a line; None when it is known to hold none."""
     if isinstance(record.get("conversation"), dict):
-        return _about(record["conversation"])
+        return _conversation_message(record["conversation"])
     node = record.get("node")
     if not isinstance(node, dict):
         return _unknown(record)
@@ -33,7 +33,7 @@ def build(record: Rec) -> Message | None:
         return None
     if not isinstance(message, dict):
         return _unknown(node)
-    return _spoken(node, message, word(record.get("call")))
+    return _node_message(node, message, word(record.get("call")))
 
 
 def role_of(message: Any) -> str:
@@ -46,7 +46,7 @@ def is_call(message: Any) -> bool:
     return role_of(message) == "assistant" and word(mapping(message).get("recipient")) not in ("", "all")
 
 
-def _spoken(node: Rec, message: Rec, call: str) -> Message | None:
+def _node_message(node: Rec, message: Rec, call: str) -> Message | None:
     role, content = role_of(message), mapping(message.get("content"))
     kind = word(content.get("content_type"))
     if is_call(message):
@@ -56,7 +56,9 @@ def _spoken(node: Rec, message: Rec, call: str) -> Message | None:
     if role == "assistant":
         return _message(node, message, role, "model", "text", _blocks(content, "answer"))
     if role == "tool":
-        return _message(node, message, role, "tool", "result" if call else "output", _returned(message, content, call))
+        return _message(
+            node, message, role, "tool", "result" if call else "output", _result_blocks(message, content, call)
+        )
     if role == "user" and not (_is_hidden(message) or kind in _CONTEXTS):
         return _message(node, message, role, "human", "text", _blocks(content, "prompt"))
     if role in ("user", "system"):
@@ -65,7 +67,7 @@ def _spoken(node: Rec, message: Rec, call: str) -> Message | None:
     return _unknown(node)
 
 
-def _returned(message: Rec, content: Rec, call: str) -> list[Block]:
+def _result_blocks(message: Rec, content: Rec, call: str) -> list[Block]:
     if not call:
         return _blocks(content, "tool_output")
     text = "\n".join(_texts(content))
@@ -80,7 +82,7 @@ def _is_hidden(message: Rec) -> bool:
     return bool(metadata.get("is_visually_hidden_from_conversation") or metadata.get("is_user_system_message"))
 
 
-def _about(conversation: Rec) -> Message:
+def _conversation_message(conversation: Rec) -> Message:
     at, precision = milliseconds(conversation.get("create_time"))
     text = "\n".join(strings(conversation, "id", "conversation_id"))
     blocks = (Block("text", text, "meta"),) if text else ()
@@ -135,22 +137,22 @@ def _texts(content: Rec) -> list[str]:
     return found(content) if found else strings(content, "content_type")
 
 
-def _under(*keys: str) -> Callable[[Rec], list[str]]:
+def _texts_under(*keys: str) -> Callable[[Rec], list[str]]:
     return lambda content: [text for key in keys for text in strings(content.get(key), "content_type")]
 
 
 _TEXTS: dict[str, Callable[[Rec], list[str]]] = {
-    "text": _under("parts"),
+    "text": _texts_under("parts"),
     "multimodal_text": lambda content: [
         text for part in listing(content.get("parts")) for text in (strings(part) if isinstance(part, str) else [])
     ],
-    "code": _under("text"),
-    "execution_output": _under("text"),
-    "system_error": _under("name", "text"),
-    "tether_browsing_display": _under("summary", "result"),
-    "tether_quote": _under("title", "url", "text"),
-    "thoughts": _under("thoughts"),
-    "reasoning_recap": _under("content"),
-    "user_editable_context": _under("user_profile", "user_instructions"),
-    "model_editable_context": _under("model_set_context"),
+    "code": _texts_under("text"),
+    "execution_output": _texts_under("text"),
+    "system_error": _texts_under("name", "text"),
+    "tether_browsing_display": _texts_under("summary", "result"),
+    "tether_quote": _texts_under("title", "url", "text"),
+    "thoughts": _texts_under("thoughts"),
+    "reasoning_recap": _texts_under("content"),
+    "user_editable_context": _texts_under("user_profile", "user_instructions"),
+    "model_editable_context": _texts_under("model_set_context"),
 }

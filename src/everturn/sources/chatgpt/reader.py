@@ -5,24 +5,24 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from everturn.model.conversation import Message
-from everturn.sources import Found
+from everturn.sources import SourceCandidate
 from everturn.sources.chatgpt.message import build
-from everturn.sources.exported import ConversationReader, Dialect, State
+from everturn.sources.exported import Dialect, ExportReader, ExportReaderState
 from everturn.sources.foreign import word
 from everturn.sources.linewise import Rec, mapping
-from everturn.sources.tally import Talk
+from everturn.sources.tally import SessionTally
 
 
-def reader(found: Found, state: bytes) -> ConversationReader:
+def reader(found: SourceCandidate, state: bytes) -> ExportReader:
     """A reader of one conversation."""
-    return ConversationReader(Dialect(build, _type, _about, _placed), found, state)
+    return ExportReader(Dialect(build, _type, _learn_conversation, _join_response), found, state)
 
 
-def _about(about: Rec, talk: Talk, state: State) -> None:
+def _learn_conversation(about: Rec, talk: SessionTally, state: ExportReaderState) -> None:
     talk.learn(title=word(about.get("title")), title_rank=2 if about.get("title") else 0)
 
 
-def _placed(message: Message, state: State) -> Message:
+def _join_response(message: Message, state: ExportReaderState) -> Message:
     """Nodes of the model in a row are one response: what it thought, what it called, what it said."""
     state.note = (state.note or message.provider_id) if message.origin == "model" else ""
     return replace(message, provider_id=state.note) if state.note else message

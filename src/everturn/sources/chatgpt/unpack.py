@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Member
+from everturn.sources import Member, SourceCandidate
 from everturn.sources.chatgpt.message import is_call, role_of
 from everturn.sources.exports import line, members, threads
 from everturn.sources.foreign import digest, word
@@ -19,7 +19,7 @@ from everturn.sources.linewise import Rec, mapping
 _CHANGING = ("mapping", "current_node", "update_time")
 
 
-def unpack(found: Found, path: Path) -> Iterator[Member]:
+def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
     """Every conversation of an export."""
     return members(path, "mapping", dict, _members)
 

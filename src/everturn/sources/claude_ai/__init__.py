@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Source, given, lazy, nowhere
+from everturn.sources import Source, SourceCandidate, lazy_import, named_folders, no_workspace
 
 NAME = "claude_ai"
 _MESSAGES = re.compile(rb'"chat_messages"\s*:\s*\[')
@@ -17,36 +17,36 @@ _SENDER = re.compile(rb'"sender"\s*:\s*"(?:human|assistant)"')
 _EMPTY = re.compile(rb'"chat_messages"\s*:\s*\[\s*\]')
 
 
-def _find(root: Path) -> Iterator[Found]:
+def _find(root: Path) -> Iterator[SourceCandidate]:
     """Exports in a folder and its folders."""
-    from everturn.sources.exports import below
+    from everturn.sources.exports import find_exports
 
-    return below(root, _sniff)
+    return find_exports(root, _sniff)
 
 
-def _sniff(path: Path, head: bytes) -> Found | None:
+def _sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """What a file is, given its first bytes; None when it is not ours."""
-    from everturn.sources.exports import beginning
+    from everturn.sources.exports import read_export_head
 
     try:
-        start = beginning(path, head)
+        start = read_export_head(path, head)
     except OSError:
         return None
     found = _MESSAGES.search(start)
     ours = found and (_SENDER.search(start, found.start()) or _EMPTY.match(start, found.start()))
-    return Found(path, "container") if ours else None
+    return SourceCandidate(path, "container") if ours else None
 
 
 SOURCE = Source(
     name=NAME,
     title="claude.ai export",
     parser=1,
-    roots=given(NAME),
+    roots=named_folders(NAME),
     find=_find,
     sniff=_sniff,
-    reader=lazy("everturn.sources.claude_ai.reader:reader"),
-    view=lazy("everturn.sources.claude_ai.message:view"),
-    workspace=nowhere,
-    unpack=lazy("everturn.sources.claude_ai.unpack:unpack"),
+    reader=lazy_import("everturn.sources.claude_ai.reader:reader"),
+    view=lazy_import("everturn.sources.claude_ai.message:view"),
+    workspace=no_workspace,
+    unpack=lazy_import("everturn.sources.claude_ai.unpack:unpack"),
     option="claude-ai-dir",
 )

@@ -10,7 +10,7 @@ from typing import Any
 from everturn.model.conversation import Block, Message, fingerprint
 from everturn.sources.apiblocks import blocks_of, call_block, result_block
 from everturn.sources.foreign import milliseconds, strings, word
-from everturn.sources.linewise import Rec, alone, listing, mapping
+from everturn.sources.linewise import Rec, listing, mapping, single_record
 
 #: Content without words for anybody.
 _SILENT = frozenset(("token_budget", "flag"))
@@ -19,14 +19,14 @@ _TIMES = ("start_timestamp", "stop_timestamp", "type", "uuid", "flags", "citatio
 
 def view(record: bytes) -> Message | None:
     """The message of a line, judged by itself; None when it holds none."""
-    found = alone(record)
+    found = single_record(record)
     return build(found) if found is not None else None
 
 
 def build(record: Rec) -> Message | None:
     """The message of a line; None when it is known to hold none."""
     if isinstance(record.get("conversation"), dict):
-        return _about(record["conversation"])
+        return _conversation_message(record["conversation"])
     message = record.get("message")
     if isinstance(message, dict) and message.get("sender") == "human":
         return _prompt(message)
@@ -58,26 +58,26 @@ def _answer(message: Rec) -> list[Block]:
             waiting.append(call)
             found.append(call_block(call, word(part.get("name")), part.get("input"), part))
         elif kind == "tool_result":
-            found.append(_returned(message, part, place, waiting))
+            found.append(_tool_result(message, part, place, waiting))
         elif kind not in _SILENT:
             found += [block for block in blocks_of(part, "answer") if block.text or block.kind != "text"]
     return found or blocks_of(message.get("text"), "answer")
 
 
-def _returned(message: Rec, part: Rec, place: int, waiting: list[str]) -> Block:
+def _tool_result(message: Rec, part: Rec, place: int, waiting: list[str]) -> Block:
     told = word(part.get("tool_use_id"))
     call = told or (waiting[0] if waiting else f"{word(message.get('uuid'))}/{place}")
     if call in waiting:
         waiting.remove(call)
     failed = part.get("is_error")
-    return result_block(call, _told(part.get("content")), failed if isinstance(failed, bool) else None, part)
+    return result_block(call, _content_text(part.get("content")), failed if isinstance(failed, bool) else None, part)
 
 
-def _told(content: Any) -> str:
+def _content_text(content: Any) -> str:
     return content if isinstance(content, str) else "\n".join(strings(content, *_TIMES))
 
 
-def _about(conversation: Rec) -> Message:
+def _conversation_message(conversation: Rec) -> Message:
     at, precision = milliseconds(conversation.get("created_at"))
     text = "\n".join(strings(conversation, "uuid", "account", "created_at", "summary"))
     summary = word(conversation.get("summary"))

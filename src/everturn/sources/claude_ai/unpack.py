@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Member
+from everturn.sources import Member, SourceCandidate
 from everturn.sources.exports import line, members, threads
 from everturn.sources.foreign import digest, word
 from everturn.sources.linewise import Rec, mapping
@@ -18,7 +18,7 @@ from everturn.sources.linewise import Rec, mapping
 _CHANGING = ("chat_messages", "updated_at", "current_leaf_message_uuid")
 
 
-def unpack(found: Found, path: Path) -> Iterator[Member]:
+def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
     """Every conversation of an export."""
     return members(path, "chat_messages", list, _members)
 

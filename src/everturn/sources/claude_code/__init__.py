@@ -6,20 +6,20 @@ Read first: `find` (where files are), `events` (what a record is), `speaker` (wh
 
 from __future__ import annotations
 
-from everturn.sources import Ask, Found, Install, Native, Reader, Source, lazy
+from everturn.sources import AskProgram, Install, NativeWriter, Source, SourceCandidate, SourceReader, lazy_import
 from everturn.sources.claude_code.find import NAME, find, roots, sniff
 from everturn.sources.claude_code.housekeeping import resume_command, retention
 from everturn.sources.claude_code.sniffing import workspace
 
 
-def _reader(found: Found, state: bytes) -> Reader:
+def _reader(found: SourceCandidate, state: bytes) -> SourceReader:
     if found.kind in ("output", "meta"):
-        from everturn.sources.claude_code.whole import WholeReader
+        from everturn.sources.claude_code.whole import ClaudeWholeFileReader
 
-        return WholeReader(found, state)
-    from everturn.sources.claude_code.reader import TranscriptReader
+        return ClaudeWholeFileReader(found, state)
+    from everturn.sources.claude_code.reader import ClaudeReader
 
-    return TranscriptReader(found, state)
+    return ClaudeReader(found, state)
 
 
 SOURCE = Source(
@@ -30,23 +30,23 @@ SOURCE = Source(
     find=find,
     sniff=sniff,
     reader=_reader,
-    view=lazy("everturn.sources.claude_code.view:view"),
+    view=lazy_import("everturn.sources.claude_code.view:view"),
     workspace=workspace,
     option="claude-dir",
     retention=retention,
     resume_command=resume_command,
-    native=Native(
-        name=lazy("everturn.sources.native:dashed_id"),
-        place=lazy("everturn.sources.claude_code.native:place"),
-        write=lazy("everturn.sources.claude_code.native:write"),
-        begin=lazy("everturn.sources.claude_code.native:begin"),
+    native=NativeWriter(
+        name=lazy_import("everturn.sources.native:dashed_id"),
+        place=lazy_import("everturn.sources.claude_code.native:place"),
+        write=lazy_import("everturn.sources.claude_code.native:write"),
+        begin=lazy_import("everturn.sources.claude_code.native:begin"),
     ),
-    check=lazy("everturn.sources.claude_code.checking:check"),
-    ask=Ask(
-        command=lazy("everturn.sources.claude_code.asking:command"),
-        read=lazy("everturn.sources.claude_code.asking:read"),
-        around=lazy("everturn.sources.claude_code.asking:around"),
+    check=lazy_import("everturn.sources.claude_code.checking:check"),
+    ask=AskProgram(
+        command=lazy_import("everturn.sources.claude_code.asking:command"),
+        read=lazy_import("everturn.sources.claude_code.asking:read"),
+        around=lazy_import("everturn.sources.claude_code.asking:around"),
         leaves="nothing: it is told not to keep the session",
     ),
-    install=Install(lazy("everturn.sources.claude_code.installing:edits"), "Start it anew; `/plugin` shows it."),
+    install=Install(lazy_import("everturn.sources.claude_code.installing:edits"), "Start it anew; `/plugin` shows it."),
 )

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from everturn.sources import Asked
-from everturn.sources.foreign import count, decoded, word
+from everturn.sources import ProgramReply
+from everturn.sources.foreign import count, decode_value, word
 
 
 def command(model: str) -> list[str]:
@@ -26,16 +26,16 @@ def around(folder: Path, env: Mapping[str, str]) -> dict[str, str | None]:
     return {"CLAUDECODE": None, "CLAUDE_CODE_ENTRYPOINT": None, "DISABLE_AUTOUPDATER": "1"}
 
 
-def read(printed: bytes) -> Asked:
+def read(printed: bytes) -> ProgramReply:
     """See `Ask`."""
-    said = decoded(printed)
+    said = decode_value(printed)
     if not isinstance(said, dict):
-        return Asked()
+        return ProgramReply()
     text = word(said.get("result"))
     if said.get("is_error") or said.get("subtype") not in (None, "success"):
-        return Asked(failure=text or word(said.get("subtype")) or "it failed")
+        return ProgramReply(failure=text or word(said.get("subtype")) or "it failed")
     used: dict[str, Any] = _object(said.get("usage"))
-    return Asked(
+    return ProgramReply(
         text=text,
         model=next(iter(_object(said.get("modelUsage"))), ""),
         input=count(used.get("input_tokens")) or 0,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from everturn.model.conversation import Block
 from everturn.sources.claude_code.calls import call_end, call_start, call_text, result_text
 from everturn.sources.claude_code.events import word
-from everturn.sources.claude_code.speaker import by_words, unwrap
+from everturn.sources.claude_code.speaker import guess_speaker, unwrap
 from everturn.sources.foreign import strings
 
 #: Blocks without words, and what kind they are.
@@ -16,7 +16,7 @@ _WORDLESS = {"image": "image", "document": "document", "redacted_thinking": "thi
 _CALLS = frozenset(("tool_use", "server_tool_use", "mcp_tool_use"))
 
 
-class Where(NamedTuple):
+class ClaudeBlockPlace(NamedTuple):
     """What blocks need to know of the record they stand in."""
 
     field: str  # the index field of plain text
@@ -25,7 +25,7 @@ class Where(NamedTuple):
     session: str = ""  # that subagents hang on
 
 
-def said(text: str, field: str) -> tuple[Block, ...]:
+def text_blocks(text: str, field: str) -> tuple[Block, ...]:
     """The blocks of a text; what a program put in front of a prompt is a block of its own."""
     if field == "prompt":
         around, prompt = unwrap(text)
@@ -53,20 +53,20 @@ def texts_of(content: list[Any]) -> list[str]:
     return found
 
 
-def blocks_of(content: list[Any], where: Where) -> tuple[Block, ...]:
+def blocks_of(content: list[Any], where: ClaudeBlockPlace) -> tuple[Block, ...]:
     """The blocks of a list."""
     found: list[Block] = []
     for block in content:
         if isinstance(block, dict):
             found += _block(block, where)
         elif isinstance(block, str):
-            found += said(block, _field(block, where))
+            found += text_blocks(block, _field(block, where))
         else:
-            found.append(_odd(block))
+            found.append(_unknown_block(block))
     return tuple(found)
 
 
-def _block(block: dict[str, Any], where: Where) -> tuple[Block, ...]:
+def _block(block: dict[str, Any], where: ClaudeBlockPlace) -> tuple[Block, ...]:
     kind = word(block.get("type"))
     if kind in _CALLS:
         start = call_start(block)
@@ -76,39 +76,39 @@ def _block(block: dict[str, Any], where: Where) -> tuple[Block, ...]:
         end = call_end(block, text, where.outcome, where.session)
         return (Block("result", text, "tool_output", result=end, data=block),)
     made = _WORDS.get(kind)
-    return made(block, where) if made else (_odd(block),)
+    return made(block, where) if made else (_unknown_block(block),)
 
 
-def _text(block: dict[str, Any], where: Where) -> tuple[Block, ...]:
+def _text(block: dict[str, Any], where: ClaudeBlockPlace) -> tuple[Block, ...]:
     text = block.get("text")
     if not isinstance(text, str):
-        return (_odd(block),)
+        return (_unknown_block(block),)
     field = _field(text, where)
     if field == "prompt" and unwrap(text)[0]:
-        return said(text, field)
+        return text_blocks(text, field)
     return (Block("text", text, field, data=block),)
 
 
-def _thinking(block: dict[str, Any], where: Where) -> tuple[Block, ...]:
+def _thinking(block: dict[str, Any], where: ClaudeBlockPlace) -> tuple[Block, ...]:
     text = block.get("thinking")
     return (Block("thinking", text if isinstance(text, str) else "", "thinking", data=block),)
 
 
-def _wordless(block: dict[str, Any], where: Where) -> tuple[Block, ...]:
+def _wordless_block(block: dict[str, Any], where: ClaudeBlockPlace) -> tuple[Block, ...]:
     return (Block(_WORDLESS[block["type"]], data=block),)
 
 
-def _odd(block: Any) -> Block:
+def _unknown_block(block: Any) -> Block:
     return Block("unknown", "\n".join(strings(block, "type")), "meta", data=block)
 
 
-def _field(text: str, where: Where) -> str:
+def _field(text: str, where: ClaudeBlockPlace) -> str:
     """Among several texts only what is the human's is the prompt."""
-    return by_words(text).field if where.mixed else where.field
+    return guess_speaker(text).field if where.mixed else where.field
 
 
-_WORDS: dict[str, Callable[[dict[str, Any], Where], tuple[Block, ...]]] = {
+_WORDS: dict[str, Callable[[dict[str, Any], ClaudeBlockPlace], tuple[Block, ...]]] = {
     "text": _text,
     "thinking": _thinking,
-    **dict.fromkeys(_WORDLESS, _wordless),
+    **dict.fromkeys(_WORDLESS, _wordless_block),
 }

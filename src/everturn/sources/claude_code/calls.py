@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from everturn.model.conversation import CallEnd, CallStart
-from everturn.sources.claude_code.events import NOTHING, Outcome, count, word
+from everturn.sources.claude_code.events import NOTHING, ClaudeToolResult, count, word
 from everturn.sources.foreign import strings
 
 _KINDS = {
@@ -43,7 +43,7 @@ _ERRORS = tuple(
         ("timeout", r"(?i)timed out|timeout"),
     )
 )
-_HEAD = 400
+_RESULT_HEAD = 400
 _EXIT = re.compile(r"\s*(?:Error: )?Exit code (-?\d{1,9})\b")
 _ACTIONS = {"create": "created", "update": "edited"}
 
@@ -72,8 +72,8 @@ def call_text(start: CallStart) -> str:
 def call_end(block: dict[str, Any], text: str, outcome: Any, session: str) -> CallEnd:
     """The result in a tool_result block. `outcome` is what the client noted beside it."""
     failed = block.get("is_error") is True
-    noted = outcome if isinstance(outcome, Outcome) else _NO_OUTCOME
-    action, path = _touched(noted)
+    noted = outcome if isinstance(outcome, ClaudeToolResult) else _NO_OUTCOME
+    action, path = _find_artifact(noted)
     return CallEnd(
         word(block.get("tool_use_id")),
         failed,
@@ -89,7 +89,7 @@ def call_end(block: dict[str, Any], text: str, outcome: Any, session: str) -> Ca
 def result_text(content: Any, outcome: Any) -> str:
     """The words of a result: its own, and answers of the human that only the client's note has."""
     text = content if isinstance(content, str) else "\n".join(_part_texts(content))
-    if isinstance(outcome, Outcome) and outcome.answers:
+    if isinstance(outcome, ClaudeToolResult) and outcome.answers:
         missing = [answer for answer in strings(outcome.answers) if answer not in text]
         text = "\n".join([text, *missing]) if missing else text
     return text
@@ -97,7 +97,7 @@ def result_text(content: Any, outcome: Any) -> str:
 
 def error_class(text: str) -> str:
     """Why a call failed."""
-    head = text[:_HEAD]
+    head = text[:_RESULT_HEAD]
     return next((name for name, pattern in _ERRORS if pattern.search(head)), "other")
 
 
@@ -113,20 +113,20 @@ def _part_texts(content: Any) -> list[str]:
     return found
 
 
-def _exit_status(text: str, noted: Outcome, failed: bool) -> int | None:
+def _exit_status(text: str, noted: ClaudeToolResult, failed: bool) -> int | None:
     if failed and (found := _EXIT.match(text)):
         return int(found[1])
     return noted.exit_code if noted.exit_code is not None and abs(noted.exit_code) < 1 << 31 else None
 
 
-def _duration(noted: Outcome) -> int | None:
+def _duration(noted: ClaudeToolResult) -> int | None:
     for value, factor in ((noted.duration_ms, 1), (noted.total_duration_ms, 1), (noted.duration_seconds, 1000)):
         if value is not None:
             return count(value * factor)
     return None
 
 
-def _touched(noted: Outcome) -> tuple[str, str]:
+def _find_artifact(noted: ClaudeToolResult) -> tuple[str, str]:
     if noted.file is not None:
         return "", word(noted.file.file_path)
     path = word(noted.file_path or noted.notebook_path)
@@ -136,4 +136,4 @@ def _touched(noted: Outcome) -> tuple[str, str]:
     return _ACTIONS.get(noted.type or "", "edited" if edited else ""), path
 
 
-_NO_OUTCOME = Outcome()
+_NO_OUTCOME = ClaudeToolResult()

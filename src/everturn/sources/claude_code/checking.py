@@ -7,27 +7,37 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from everturn.sources import Found
-from everturn.sources.checking import BROKEN_OFF, Checked, Flaw, Piece, changed, flaw, in_order, judged, without_copies
+from everturn.sources import SourceCandidate
+from everturn.sources.checking import (
+    BROKEN_OFF,
+    CheckedRecord,
+    FileCheck,
+    Flaw,
+    judge_records,
+    make_flaw,
+    order_records,
+    with_value,
+    without_copies,
+)
 from everturn.sources.foreign import milliseconds, word
 from everturn.sources.linewise import Rec, mapping
 
 _SAID = ("user", "assistant")
 
 
-def check(found: Found, pieces: Sequence[Piece]) -> Checked:
+def check(found: SourceCandidate, pieces: Sequence[CheckedRecord]) -> FileCheck:
     """See `Source.check`."""
     flaws: list[Flaw] = []
-    kept = _known_by_children(judged(pieces, _of_torn, flaws))
-    kept = _own_session(found, kept, flaws)
+    kept = _infer_ids(judge_records(pieces, _mend_torn, flaws))
+    kept = _keep_own_session(found, kept, flaws)
     kept = without_copies(kept, _uuid, flaws, lambda piece: (piece.value.get("type"), piece.value.get("message")))
-    kept = _behind_parents(kept, flaws)
-    flaws += [flaw("empty_block", piece) for piece in kept if _has_empty(piece.value)]
-    return Checked(kept, flaws)
+    kept = _order_by_parents(kept, flaws)
+    flaws += [make_flaw("empty_block", piece) for piece in kept if _has_empty_block(piece.value)]
+    return FileCheck(kept, flaws)
 
 
 # torn records ---------------------------------------------------------------------------------------------------------
-def _of_torn(piece: Piece) -> tuple[Rec, bool] | None:
+def _mend_torn(piece: CheckedRecord) -> tuple[Rec, bool] | None:
     """The words of a record that breaks off. A call that may be incomplete is not one that was made."""
     value, message = piece.value, mapping(piece.value.get("message"))
     content = message.get("content")
@@ -36,11 +46,11 @@ def _of_torn(piece: Piece) -> tuple[Rec, bool] | None:
         return None
     if next(reversed(value)) != "message" or next(reversed(message)) != "content":
         return {**value, "type": kind}, True
-    shown = _cut(content)
+    shown = _mark_broken_off(content)
     return ({**value, "type": kind, "message": {**message, "content": shown}}, False) if shown else None
 
 
-def _cut(content: Any) -> Any:
+def _mark_broken_off(content: Any) -> Any:
     """Content whose end is missing, with a mark there."""
     if isinstance(content, str):
         return content + BROKEN_OFF if content.strip() else None
@@ -53,12 +63,15 @@ def _cut(content: Any) -> Any:
     elif last.get("type") == "tool_result" and word(last.get("tool_use_id")):
         output = last.get("content")
         blocks.append(
-            {**last, "content": output + BROKEN_OFF if isinstance(output, str) else _cut(output) or BROKEN_OFF}
+            {
+                **last,
+                "content": output + BROKEN_OFF if isinstance(output, str) else _mark_broken_off(output) or BROKEN_OFF,
+            }
         )
     return blocks
 
 
-def _known_by_children(pieces: list[Piece]) -> list[Piece]:
+def _infer_ids(pieces: list[CheckedRecord]) -> list[CheckedRecord]:
     """A record that was torn before its id has the id that one beside it names as its parent, or that alone is sought."""
     names = {_uuid(piece) for piece in pieces}
     sought = {name for piece in pieces if (name := _parent(piece)) is not None and name not in names}
@@ -69,13 +82,13 @@ def _known_by_children(pieces: list[Piece]) -> list[Piece]:
         if not fitting and len(nameless) == len(sought) == 1:
             fitting = list(sought)
         if fitting:
-            pieces[place] = changed(pieces[place], {**pieces[place].value, "uuid": fitting[0]})
+            pieces[place] = with_value(pieces[place], {**pieces[place].value, "uuid": fitting[0]})
             sought.discard(fitting[0])
     return pieces
 
 
 # sessions -------------------------------------------------------------------------------------------------------------
-def _own_session(found: Found, pieces: list[Piece], flaws: list[Flaw]) -> list[Piece]:
+def _keep_own_session(found: SourceCandidate, pieces: list[CheckedRecord], flaws: list[Flaw]) -> list[CheckedRecord]:
     """Records of another session that no parent ties to this one are left out; those that are tied to it stay."""
     counted = Counter(name for piece in pieces if (name := _session(piece)) and _uuid(piece))
     if not counted:
@@ -85,21 +98,21 @@ def _own_session(found: Found, pieces: list[Piece], flaws: list[Flaw]) -> list[P
     roots = _roots(pieces)
     tied = {root for piece, root in zip(pieces, roots, strict=True) if _session(piece) in ("", own) and root}
     loose = {_session(piece) for piece, root in zip(pieces, roots, strict=True) if root and root not in tied}
-    others: dict[str, list[Piece]] = {}
+    others: dict[str, list[CheckedRecord]] = {}
     kept = []
     for piece, root in zip(pieces, roots, strict=True):
         if (root and root not in tied) or (not root and _session(piece) in loose):
             others.setdefault(_session(piece), []).append(piece)
         else:
             kept.append(piece)
-    flaws += _of_others(others)
+    flaws += _flag_other_sessions(others)
     if found.kind == "main" and own != found.native_id and _is_id(found.native_id):
-        flaws.append(flaw("wrong_session", kept[0], f"its records say session {own}, its name {found.native_id}"))
-    flaws += _misnamed(kept, own)
+        flaws.append(make_flaw("wrong_session", kept[0], f"its records say session {own}, its name {found.native_id}"))
+    flaws += _flag_wrong_session(kept, own)
     return kept
 
 
-def _of_others(others: dict[str, list[Piece]]) -> Iterator[Flaw]:
+def _flag_other_sessions(others: dict[str, list[CheckedRecord]]) -> Iterator[Flaw]:
     for name, pieces in others.items():
         first, last = pieces[0], pieces[-1]
         note = f"{len(pieces):,} records of session {name}, left out; --of {name} takes these instead"
@@ -108,14 +121,14 @@ def _of_others(others: dict[str, list[Piece]]) -> Iterator[Flaw]:
         )
 
 
-def _misnamed(kept: list[Piece], own: str) -> Iterator[Flaw]:
+def _flag_wrong_session(kept: list[CheckedRecord], own: str) -> Iterator[Flaw]:
     strange = [piece for piece in kept if _session(piece) not in ("", own) and _uuid(piece)]
     if strange:
         note = f"{len(strange):,} records say another session, but hang on this one"
-        yield flaw("wrong_session", strange[0], note)
+        yield make_flaw("wrong_session", strange[0], note)
 
 
-def _roots(pieces: Sequence[Piece]) -> list[str]:
+def _roots(pieces: Sequence[CheckedRecord]) -> list[str]:
     """For each piece with an id: the id of one record that stands for all it is tied to; "" for those without."""
     up = {name: name for piece in pieces if (name := _uuid(piece)) is not None}
 
@@ -132,7 +145,7 @@ def _roots(pieces: Sequence[Piece]) -> list[str]:
 
 
 # parents --------------------------------------------------------------------------------------------------------------
-def _behind_parents(pieces: list[Piece], flaws: list[Flaw]) -> list[Piece]:
+def _order_by_parents(pieces: list[CheckedRecord], flaws: list[Flaw]) -> list[CheckedRecord]:
     places: dict[str, int] = {}
     for place, piece in enumerate(pieces):
         if (name := _uuid(piece)) is not None:
@@ -145,18 +158,18 @@ def _behind_parents(pieces: list[Piece], flaws: list[Flaw]) -> list[Piece]:
             continue
         if parent not in places:
             note = f"it follows a record {parent[:8]} that is nowhere: what that one held is lost"
-            flaws.append(flaw("dangling_parent", piece, note, lost=True))
+            flaws.append(make_flaw("dangling_parent", piece, note, lost=True))
             rootless.append(place)
         elif parent == _uuid(piece):
-            flaws.append(flaw("cycle", piece, "it is its own parent"))
+            flaws.append(make_flaw("cycle", piece, "it is its own parent"))
             parents[place] = None
             rootless.append(place)
     if rootless:
-        _by_time(pieces, parents, rootless)
-    return in_order(pieces, parents.__getitem__, flaws)
+        _adopt_by_time(pieces, parents, rootless)
+    return order_records(pieces, parents.__getitem__, flaws)
 
 
-def _by_time(pieces: list[Piece], parents: list[int | None], rootless: list[int]) -> None:
+def _adopt_by_time(pieces: list[CheckedRecord], parents: list[int | None], rootless: list[int]) -> None:
     """Where a record has lost its parent the time tells whether it stands before what it followed. Otherwise times say
     little about the order: they are those of different clocks, and of copies."""
     times = [(milliseconds(piece.value.get("timestamp"))[0], place) for place, piece in enumerate(pieces)]
@@ -171,7 +184,7 @@ def _by_time(pieces: list[Piece], parents: list[int | None], rootless: list[int]
             parents[place] = known[before][1]
 
 
-def _has_empty(value: Rec) -> bool:
+def _has_empty_block(value: Rec) -> bool:
     """Blank lines as an answer are common, and the client does not send them; an empty text, or none, it sends."""
     if value.get("type") not in _SAID or value.get("isMeta"):
         return False
@@ -182,19 +195,19 @@ def _has_empty(value: Rec) -> bool:
     return not content or any(not text for text in texts)
 
 
-def _uuid(piece: Piece) -> str | None:
+def _uuid(piece: CheckedRecord) -> str | None:
     return _text(piece, "uuid")
 
 
-def _parent(piece: Piece) -> str | None:
+def _parent(piece: CheckedRecord) -> str | None:
     return _text(piece, "parentUuid")
 
 
-def _session(piece: Piece) -> str:
+def _session(piece: CheckedRecord) -> str:
     return _text(piece, "sessionId") or ""
 
 
-def _text(piece: Piece, key: str) -> str | None:
+def _text(piece: CheckedRecord, key: str) -> str | None:
     found = piece.value.get(key)
     return found if isinstance(found, str) and found else None
 

@@ -1,7 +1,7 @@
 """The records of a transcript as structs: only the fields that are used, decoded in one pass.
 
 `decode` is fast and strict. A record whose fields have other types than expected goes through `revive`, which takes every
-field that fits and leaves out the rest: any JSON object comes out as an `Event`.
+field that fits and leaves out the rest: any JSON object comes out as an `ClaudeRecord`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class CacheWrites(Struct, gc=False):
     ephemeral_1h_input_tokens: int | None = 0
 
 
-class Tokens(Struct, gc=False):
+class ClaudeTokens(Struct, gc=False):
     """`message.usage`."""
 
     input_tokens: int | None = 0
@@ -34,14 +34,14 @@ class Tokens(Struct, gc=False):
     cache_creation: CacheWrites | None = None
 
 
-class Body(Struct, gc=False):
+class ClaudeBody(Struct, gc=False):
     """`message`."""
 
     role: str | None = None
     content: Any = None
     id: str | None = None
     model: str | None = None
-    usage: Tokens | None = None
+    usage: ClaudeTokens | None = None
 
 
 class FileRef(Struct, gc=False):
@@ -50,7 +50,7 @@ class FileRef(Struct, gc=False):
     file_path: str | None = msgspec.field(default=None, name="filePath")
 
 
-class Outcome(Struct, gc=False, rename="camel"):
+class ClaudeToolResult(Struct, gc=False, rename="camel"):
     """`toolUseResult`, of all tools together."""
 
     agent_id: str | None = None
@@ -66,7 +66,7 @@ class Outcome(Struct, gc=False, rename="camel"):
     answers: Any = None
 
 
-class Progress(Struct, gc=False, rename="camel"):
+class ClaudeProgress(Struct, gc=False, rename="camel"):
     """`data` of a progress record."""
 
     type: str | None = None
@@ -74,7 +74,7 @@ class Progress(Struct, gc=False, rename="camel"):
     message: Raw = NOTHING
 
 
-class Event(Struct, gc=False, rename="camel"):
+class ClaudeRecord(Struct, gc=False, rename="camel"):
     """One record. A field that is absent, null or of an odd type is None."""
 
     type: str | None = None
@@ -93,9 +93,9 @@ class Event(Struct, gc=False, rename="camel"):
     agent_id: str | None = None
     team_name: str | None = None
     agent_name: str | None = None
-    message: Body | str | None = None
-    tool_use_result: Outcome | str | list[Raw] | None = None
-    data: Progress | None = None
+    message: ClaudeBody | str | None = None
+    tool_use_result: ClaudeToolResult | str | list[Raw] | None = None
+    data: ClaudeProgress | None = None
     attachment: Any = None
     content: Any = None
     operation: str | None = None
@@ -110,19 +110,19 @@ class Event(Struct, gc=False, rename="camel"):
     loose: dict[str, Any] | None = msgspec.field(default=None, name="(loose)")  # the whole record, when revived
 
 
-decode = msgspec.json.Decoder(Event).decode
+decode = msgspec.json.Decoder(ClaudeRecord).decode
 
-_decode_body = msgspec.json.Decoder(Body).decode
+_decode_body = msgspec.json.Decoder(ClaudeBody).decode
 
 _S = TypeVar("_S", bound=Struct)
 
 _NESTED: dict[tuple[type[Struct], str], type[Struct]] = {
-    (Event, "message"): Body,
-    (Event, "tool_use_result"): Outcome,
-    (Event, "data"): Progress,
-    (Body, "usage"): Tokens,
-    (Tokens, "cache_creation"): CacheWrites,
-    (Outcome, "file"): FileRef,
+    (ClaudeRecord, "message"): ClaudeBody,
+    (ClaudeRecord, "tool_use_result"): ClaudeToolResult,
+    (ClaudeRecord, "data"): ClaudeProgress,
+    (ClaudeBody, "usage"): ClaudeTokens,
+    (ClaudeTokens, "cache_creation"): CacheWrites,
+    (ClaudeToolResult, "file"): FileRef,
 }
 
 #: What nearly every record has, and what says nothing to a reader: not part of the text of a record.
@@ -136,14 +136,14 @@ _PLAIN = re.compile(r"[A-Za-z0-9_./-]{1,64}")
 _MOST = 1 << 53
 
 
-def revive(found: dict[str, Any]) -> Event:
+def revive(found: dict[str, Any]) -> ClaudeRecord:
     """The event in a decoded object of any shape."""
-    event = _fit(Event, found)
+    event = _fit(ClaudeRecord, found)
     event.loose = found
     return event
 
 
-def inner(progress: Progress) -> Event | None:
+def nested_record(progress: ClaudeProgress) -> ClaudeRecord | None:
     """The record of a subagent that a progress record carries."""
     try:
         return decode(progress.message)
@@ -154,20 +154,20 @@ def inner(progress: Progress) -> Event | None:
         return None
 
 
-def body(event: Event) -> Body:
+def body(event: ClaudeRecord) -> ClaudeBody:
     """The message of an event. It may be a JSON string; a string that is no JSON is what was said."""
     message = event.message
-    if isinstance(message, Body):
+    if isinstance(message, ClaudeBody):
         return message
     if message is None:
-        return Body()
+        return ClaudeBody()
     try:
         return _decode_body(message)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return _loose_body(message)
 
 
-def whole(event: Event, raw: bytes | memoryview) -> dict[str, Any]:
+def all_fields(event: ClaudeRecord, raw: bytes | memoryview) -> dict[str, Any]:
     """All fields of an event."""
     if event.loose is not None:
         return event.loose
@@ -198,14 +198,14 @@ def count(value: int | float | None) -> int | None:
     return int(value) if value is not None and 0 <= value < _MOST else None
 
 
-def _loose_body(message: str) -> Body:
+def _loose_body(message: str) -> ClaudeBody:
     try:
         found = msgspec.json.decode(message)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         found = message
     if not isinstance(found, dict):
-        return Body(content=message)
-    return _fit(Body, found)
+        return ClaudeBody(content=message)
+    return _fit(ClaudeBody, found)
 
 
 def _fit(cls: type[_S], found: dict[str, Any]) -> _S:
@@ -215,13 +215,13 @@ def _fit(cls: type[_S], found: dict[str, Any]) -> _S:
             value = found[field.encode_name]
             nested = _NESTED.get((cls, field.name))
             try:
-                values[field.name] = _converted(value, field.type, nested)
+                values[field.name] = _convert_field(value, field.type, nested)
             except (ValidationError, ValueError, OverflowError, RecursionError, TypeError):
                 continue
     return cls(**values)
 
 
-def _converted(value: Any, kind: Any, nested: type[Struct] | None) -> Any:
+def _convert_field(value: Any, kind: Any, nested: type[Struct] | None) -> Any:
     if nested is not None and isinstance(value, dict):
         return _fit(nested, value)
     if kind is Raw:

@@ -17,22 +17,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, beginning
+from everturn.sources import SearchPlaces, SourceCandidate, read_beginning
 from everturn.sources.claude_code.sniffing import is_transcript, session_ids
 
 NAME = "claude_code"
 HEAD = 64 << 10
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-_SESSION = re.compile(_UUID, re.IGNORECASE)
+_SESSION_NAME = re.compile(_UUID, re.IGNORECASE)
 _SURE_NAME = re.compile(rf"(?:\d{{4}}-\d\d-\d\d-)?({_UUID})\.jsonl", re.IGNORECASE)
 _OUTPUTS = "tool-results"
 _DEEPEST = 12
 
 
-def roots(places: Places) -> list[Path]:
+def roots(places: SearchPlaces) -> list[Path]:
     """Existing folders: named by the user, by the environment, and the usual ones; each once, whatever leads to it."""
-    wanted = [*places.extra.get(NAME, ()), *_from_environment(places)]
+    wanted = [*places.extra.get(NAME, ()), *_environment_folders(places)]
     config = places.env.get("XDG_CONFIG_HOME", "")
     wanted += [places.home / ".claude", Path(config or places.home / ".config") / "claude"]
     found: dict[str, Path] = {}
@@ -42,7 +42,7 @@ def roots(places: Places) -> list[Path]:
     return list(found.values())
 
 
-def find(root: Path) -> Iterator[Found]:
+def find(root: Path) -> Iterator[SourceCandidate]:
     """All files of ours below a root: a configuration folder, its `projects`, or any folder with transcripts."""
     failures: list[OSError] = []
     yield from _walk(str(_start(root)), "", failures, 0)
@@ -50,10 +50,10 @@ def find(root: Path) -> Iterator[Found]:
         raise failures[0]
 
 
-def sniff(path: Path, head: bytes) -> Found | None:
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """What a file is, given its first bytes; None when it is not ours."""
-    session = next((part for part in reversed(path.parts[:-1]) if _SESSION.fullmatch(part)), "")
-    known = _by_name(path.name, str(path), session, path.parent.name)
+    session = next((part for part in reversed(path.parts[:-1]) if _SESSION_NAME.fullmatch(part)), "")
+    known = _classify_name(path.name, str(path), session, path.parent.name)
     if known is not None and known.kind in ("output", "meta"):
         return known
     if not is_transcript(head):
@@ -62,23 +62,23 @@ def sniff(path: Path, head: bytes) -> Found | None:
     usual = ids.most_common(1)[0][0] if ids else ""
     if path.name.startswith("agent-"):
         parent = (known.parent if known else "") or usual
-        return Found(path, "subagent", f"{parent}/{path.stem}" if parent else path.stem, parent)
-    named = _SESSION.search(path.stem)
-    return Found(path, "main", named[0].lower() if named else usual or path.stem)
+        return SourceCandidate(path, "subagent", f"{parent}/{path.stem}" if parent else path.stem, parent)
+    named = _SESSION_NAME.search(path.stem)
+    return SourceCandidate(path, "main", named[0].lower() if named else usual or path.stem)
 
 
-def _from_environment(places: Places) -> Iterable[Path]:
+def _environment_folders(places: SearchPlaces) -> Iterable[Path]:
     """CLAUDE_CONFIG_DIR is one folder to the client; tools around it allow several."""
     value = places.env.get("CLAUDE_CONFIG_DIR", "").strip()
     if not value:
         return []
-    if _at_home(value, places.home).is_dir():
-        return [_at_home(value, places.home)]
+    if _expand_home(value, places.home).is_dir():
+        return [_expand_home(value, places.home)]
     separator = ";" if places.platform == "win32" else ":"
-    return [_at_home(part.strip(), places.home) for part in re.split(f"[,{separator}]", value) if part.strip()]
+    return [_expand_home(part.strip(), places.home) for part in re.split(f"[,{separator}]", value) if part.strip()]
 
 
-def _at_home(value: str, home: Path) -> Path:
+def _expand_home(value: str, home: Path) -> Path:
     return home / value[2:] if value.startswith(("~/", "~\\")) else Path(value)
 
 
@@ -87,7 +87,7 @@ def _start(root: Path) -> Path:
     return projects if projects.is_dir() else root
 
 
-def _walk(folder: str, session: str, failures: list[OSError], depth: int) -> Iterator[Found]:
+def _walk(folder: str, session: str, failures: list[OSError], depth: int) -> Iterator[SourceCandidate]:
     folders = []
     try:
         with os.scandir(folder) as entries:
@@ -100,13 +100,13 @@ def _walk(folder: str, session: str, failures: list[OSError], depth: int) -> Ite
         failures.append(failure)
     if depth < _DEEPEST:
         for path, name in folders:
-            yield from _walk(path, name if _SESSION.fullmatch(name) else session, failures, depth + 1)
+            yield from _walk(path, name if _SESSION_NAME.fullmatch(name) else session, failures, depth + 1)
 
 
-def _file(entry: os.DirEntry[str], session: str, folder: str) -> Found | None:
-    found = _by_name(entry.name, entry.path, session, os.path.basename(folder))
+def _file(entry: os.DirEntry[str], session: str, folder: str) -> SourceCandidate | None:
+    found = _classify_name(entry.name, entry.path, session, os.path.basename(folder))
     if found is None and entry.name.endswith(".jsonl") and _leads_to_a_file(entry):
-        return sniff(Path(entry.path), beginning(entry.path))
+        return sniff(Path(entry.path), read_beginning(entry.path))
     return None if found is not None and entry.is_symlink() and not _leads_to_a_file(entry) else found
 
 
@@ -118,15 +118,15 @@ def _leads_to_a_file(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _by_name(name: str, path: str, session: str, folder: str) -> Found | None:
+def _classify_name(name: str, path: str, session: str, folder: str) -> SourceCandidate | None:
     """What the name of a file, the session folder it lies in and the name of its own folder say."""
     if folder == _OUTPUTS and session:
-        return Found(Path(path), "output", f"{session}/{_OUTPUTS}/{name}", session)
+        return SourceCandidate(Path(path), "output", f"{session}/{_OUTPUTS}/{name}", session)
     if name.startswith("agent-"):
         start = f"{session}/" if session else ""
         if name.endswith(".meta.json"):
-            return Found(Path(path), "meta", start + name.removesuffix(".json"), session)
+            return SourceCandidate(Path(path), "meta", start + name.removesuffix(".json"), session)
         if name.endswith(".jsonl"):
-            return Found(Path(path), "subagent", start + name.removesuffix(".jsonl"), session)
+            return SourceCandidate(Path(path), "subagent", start + name.removesuffix(".jsonl"), session)
     sure = _SURE_NAME.fullmatch(name)
-    return Found(Path(path), "main", sure[1].lower()) if sure else None
+    return SourceCandidate(Path(path), "main", sure[1].lower()) if sure else None

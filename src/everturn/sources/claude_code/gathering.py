@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from everturn.model.conversation import Census, Facts, Link, Message, Part, Problem, Reading
-from everturn.sources.claude_code.events import Event, word
-from everturn.sources.claude_code.state import Seen
+from everturn.model.conversation import Census, Link, Message, Problem, ReadResult, SessionFacts, SessionPart
+from everturn.sources.claude_code.events import ClaudeRecord, word
+from everturn.sources.claude_code.state import ClaudeSeen
 from everturn.sources.jsonl import BLANK, REASONS
 
 
-class Session:
+class ClaudeSessionTally:
     """One session, as far as this reading adds to it."""
 
     __slots__ = ("_facts", "kind", "links", "messages", "native_id", "parent", "seen")
 
-    def __init__(self, native_id: str, kind: str, parent: str, seen: Seen) -> None:
+    def __init__(self, native_id: str, kind: str, parent: str, seen: ClaudeSeen) -> None:
         self.native_id, self.kind, self.parent, self.seen = native_id, kind, parent, seen
         self.messages: list[Message] = []
         self.links: list[Link] = []
         self._facts: dict[str, str | int] = {}
 
-    def learn(self, event: Event) -> None:
+    def learn(self, event: ClaudeRecord) -> None:
         """Take the facts that a record of the session states."""
         facts = self._facts
         if event.version:
@@ -40,29 +40,29 @@ class Session:
             self.seen.title_rank = rank
             self._facts.update(title=title, title_rank=rank)
 
-    def part(self) -> Part | None:
+    def part(self) -> SessionPart | None:
         """What to hand on; None when there is nothing."""
         if not (self.messages or self.links or self._facts):
             return None
         facts = {name: word(value) if isinstance(value, str) else value for name, value in self._facts.items()}
-        return Part(self.native_id, Facts(self.kind, self.parent, **facts), self.messages, self.links)  # type: ignore[arg-type]
+        return SessionPart(self.native_id, SessionFacts(self.kind, self.parent, **facts), self.messages, self.links)  # type: ignore[arg-type]
 
 
-class Gathering:
+class ClaudeTally:
     """The whole of it."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, ClaudeSessionTally] = {}
         self._census: dict[tuple[str, str, str], int] = {}
 
-    def session(self, native_id: str) -> Session | None:
+    def session(self, native_id: str) -> ClaudeSessionTally | None:
         """A session this reading has added to."""
         return self._sessions.get(native_id)
 
-    def open(self, native_id: str, kind: str, parent: str, seen: Seen) -> Session:
+    def open(self, native_id: str, kind: str, parent: str, seen: ClaudeSeen) -> ClaudeSessionTally:
         """Start adding to a session."""
-        session = self._sessions[native_id] = Session(native_id, kind, parent, seen)
+        session = self._sessions[native_id] = ClaudeSessionTally(native_id, kind, parent, seen)
         return session
 
     def count(self, kind: str, client: str, disposition: str) -> None:
@@ -79,8 +79,8 @@ class Gathering:
         if is_record:
             self.count(f"({trouble})", "", "problem")
 
-    def reading(self, consumed: int, lines: int, glued: int) -> Reading:
+    def reading(self, consumed: int, lines: int, glued: int) -> ReadResult:
         """The result."""
         parts = [part for session in self._sessions.values() if (part := session.part()) is not None]
         census = [Census(*key, n) for key, n in self._census.items()]
-        return Reading(consumed, parts, self.problems, census, lines, glued)
+        return ReadResult(consumed, parts, self.problems, census, lines, glued)

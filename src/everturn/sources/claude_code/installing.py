@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from everturn.sources import Edit, OwnFile, Places, Programs, Setting
+from everturn.sources import Edit, InstallPrograms, JsonSetting, OwnFile, SearchPlaces
 from everturn.sources.installing import (
     DESCRIPTION,
     DRAIN,
@@ -41,7 +41,7 @@ EVENTS = {
 _SECONDS = 10
 
 
-def edits(places: Places, project: Path | None, programs: Programs) -> Sequence[Edit]:
+def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms) -> Sequence[Edit]:
     """Everything that is written."""
     home = _home(places)
     found: list[Edit] = [*(_plugin(places, home, programs) if project is None else _entries(places, project, programs))]
@@ -49,11 +49,11 @@ def edits(places: Places, project: Path | None, programs: Programs) -> Sequence[
     if programs.statusline:
         line = command_line(programs, places, "--statusline")
         settings = project / ".claude" / "settings.local.json" if project else home / "settings.json"
-        found.append(Setting(settings, ("statusLine",), {"type": "command", "command": line, "padding": 0}))
+        found.append(JsonSetting(settings, ("statusLine",), {"type": "command", "command": line, "padding": 0}))
     return found
 
 
-def _plugin(places: Places, home: Path, programs: Programs) -> Iterator[Edit]:
+def _plugin(places: SearchPlaces, home: Path, programs: InstallPrograms) -> Iterator[Edit]:
     folder = home / "skills" / NAME
     about = {"name": NAME, "version": VERSION, "description": DESCRIPTION, "author": {"name": "everturn contributors"}}
     about |= {"license": "MIT", "keywords": ["memory", "archive", "recall"]}
@@ -64,15 +64,15 @@ def _plugin(places: Places, home: Path, programs: Programs) -> Iterator[Edit]:
     yield skill(folder / "skills")
 
 
-def _entries(places: Places, project: Path, programs: Programs) -> Iterator[Edit]:
+def _entries(places: SearchPlaces, project: Path, programs: InstallPrograms) -> Iterator[Edit]:
     settings = project / ".claude" / "settings.local.json"
     for event, group in hook_groups(programs, places, EVENTS, _SECONDS):
-        yield Setting(settings, ("hooks", event), group, item=True)
-    yield Setting(project / ".mcp.json", ("mcpServers", NAME), {"type": "stdio", **server(programs)})
+        yield JsonSetting(settings, ("hooks", event), group, item=True)
+    yield JsonSetting(project / ".mcp.json", ("mcpServers", NAME), {"type": "stdio", **server(programs)})
     yield skill(project / ".claude" / "skills")
 
 
-def _home(places: Places) -> Path:
+def _home(places: SearchPlaces) -> Path:
     named = places.env.get("CLAUDE_CONFIG_DIR", "").strip()
     if not named:
         return places.home / ".claude"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from everturn.sources.claude_code.events import Event, plain
+from everturn.sources.claude_code.events import ClaudeRecord, plain
 
 #: Records about the session, not of it.
 KNOWN = frozenset(
@@ -35,21 +35,21 @@ _SUBTYPES = {
 }
 
 
-def type_text(event: Event) -> tuple[str, bool]:
+def type_text(event: ClaudeRecord) -> tuple[str, bool]:
     """The type of a record, with its subtype where it has one, fit to be counted; and whether we know it."""
     kind = event.type
     if kind in _SUBTYPES:
-        return _counted(kind, _subtype(event))
-    return _counted(kind or "", "")
+        return _name_type(kind, _subtype(event))
+    return _name_type(kind or "", "")
 
 
-def attachment_kind(event: Event) -> str:
+def attachment_kind(event: ClaudeRecord) -> str:
     """The type of an attachment."""
     kind = event.attachment.get("type") if isinstance(event.attachment, dict) else None
     return kind if isinstance(kind, str) else ""
 
 
-def _subtype(event: Event) -> str:
+def _subtype(event: ClaudeRecord) -> str:
     if event.type == "system":
         return event.subtype or ""
     if event.type == "progress":
@@ -58,6 +58,6 @@ def _subtype(event: Event) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _counted(kind: str, subtype: str) -> tuple[str, bool]:
+def _name_type(kind: str, subtype: str) -> tuple[str, bool]:
     known = subtype in _SUBTYPES[kind] if kind in _SUBTYPES else kind in _PLAIN_TYPES
     return plain(f"{kind}/{subtype}" if subtype else kind), known

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from msgspec import DecodeError
 
-from everturn.sources.claude_code.events import Event, decode, revive
+from everturn.sources.claude_code.events import ClaudeRecord, decode, revive
 from everturn.sources.jsonl import Record
-from everturn.sources.wholefile import Walk, decoded
+from everturn.sources.wholefile import DocumentWalk, decode_item
 
 _KEY = "loglines"
 _START = b'{"loglines":['
@@ -35,7 +35,7 @@ class Elements:
     glued = 0
 
     def __init__(self, stage: str = "", begun: bool = True) -> None:
-        self._walk = Walk(_KEY, stage)
+        self._walk = DocumentWalk(_KEY, stage)
         self._begun = begun  # enough was seen to know that it is a document
         self.consumed = self.lines = 0
         self.beside: list[str] = []  # keys of what stands beside the records
@@ -46,7 +46,7 @@ class Elements:
         """What a later walk needs."""
         return self._walk.stage
 
-    def split(self, data: bytes, base: int, last: bool) -> Iterator[Record[Event]]:
+    def split(self, data: bytes, base: int, last: bool) -> Iterator[Record[ClaudeRecord]]:
         """The elements of a piece that starts at offset `base`; when done, the attributes say what became of it."""
         self.lines = self.consumed = 0
         self.beside = []
@@ -67,13 +67,13 @@ class Elements:
         self.consumed, self.tail = walk.consumed, walk.tail
 
 
-def event_of(raw: bytes) -> tuple[Event | None, str]:
+def event_of(raw: bytes) -> tuple[ClaudeRecord | None, str]:
     """The event in the bytes of one element, and what is wrong with it."""
     try:
         return decode(raw), ""
     except (DecodeError, UnicodeDecodeError, RecursionError):
         pass
-    value, trouble = decoded(raw)
+    value, trouble = decode_item(raw)
     if isinstance(value, dict):
         try:
             return revive(value), trouble
@@ -82,7 +82,7 @@ def event_of(raw: bytes) -> tuple[Event | None, str]:
     return None, trouble or "not_an_object"
 
 
-def events_in(head: bytes) -> Iterator[Event]:
+def events_in(head: bytes) -> Iterator[ClaudeRecord]:
     """The events in the first bytes of a document."""
     for _, _, event, _ in Elements().split(head, 0, last=False):
         if event is not None:

@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from everturn.model.conversation import Block, Message, Usage, fingerprint
+from everturn.model.conversation import Block, Message, TokenUsage, fingerprint
 from everturn.sources.claude_code import speaker as who
-from everturn.sources.claude_code.blocks import Where, blocks_of, is_result, said, texts_of
-from everturn.sources.claude_code.events import Body, Event, Tokens, body, count, inner, own_words, whole, word
+from everturn.sources.claude_code.blocks import ClaudeBlockPlace, blocks_of, is_result, text_blocks, texts_of
+from everturn.sources.claude_code.events import (
+    ClaudeBody,
+    ClaudeRecord,
+    ClaudeTokens,
+    all_fields,
+    body,
+    count,
+    nested_record,
+    own_words,
+    word,
+)
 from everturn.sources.claude_code.kinds import KNOWN, PROGRESS, attachment_kind
-from everturn.sources.claude_code.speaker import Speaker
+from everturn.sources.claude_code.speaker import ClaudeSpeaker
 from everturn.sources.claude_code.times import milliseconds
 from everturn.sources.foreign import strings
 
 
-class Place(NamedTuple):
+class ClaudeRecordPlace(NamedTuple):
     """Where a record stands."""
 
     raw: bytes | memoryview
@@ -25,15 +35,15 @@ class Place(NamedTuple):
 
 
 _SYSTEM = {
-    "away_summary": Speaker("system", "summary", False, "summary"),
-    "compact_boundary": Speaker("system", "compaction", False, "meta"),
+    "away_summary": ClaudeSpeaker("system", "summary", False, "summary"),
+    "compact_boundary": ClaudeSpeaker("system", "compaction", False, "meta"),
 }
-_ANSWER = Speaker("model", "text", False, "answer")
-_RESULT = Speaker("tool", "result", False, "tool_output")
-_TITLE = Speaker("system", "summary", False, "meta")
+_ANSWER = ClaudeSpeaker("model", "text", False, "answer")
+_RESULT = ClaudeSpeaker("tool", "result", False, "tool_output")
+_TITLE = ClaudeSpeaker("system", "summary", False, "meta")
 
 
-def build(event: Event, place: Place) -> Message | None:
+def build(event: ClaudeRecord, place: ClaudeRecordPlace) -> Message | None:
     """The message of a record; None when it is known to hold none."""
     kind = event.type or ""
     if kind in KNOWN:
@@ -42,20 +52,20 @@ def build(event: Event, place: Place) -> Message | None:
     return made(event, place) if made else unknown(event, place)
 
 
-def unknown(event: Event, place: Place) -> Message:
+def unknown(event: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
     """A message of a kind this version does not know: its words are kept, shown and indexed."""
-    text = own_words(whole(event, place.raw))
+    text = own_words(all_fields(event, place.raw))
     return _message(event, place, "system", who.UNKNOWN, (Block("unknown", text, "meta"),) if text else ())
 
 
-def queued(event: Event, place: Place) -> Message | None:
+def queued_message(event: ClaudeRecord, place: ClaudeRecordPlace) -> Message | None:
     """The message of a queue record whose words were put into the running turn."""
     content = event.content
     texts = texts_in(content)
     if not any(texts):
         return None
-    found = _among_queued(event, texts, None)
-    return _message(event, place, "user", found, _content_blocks(content, Where(found.field)))
+    found = _queued_speaker(event, texts, None)
+    return _message(event, place, "user", found, _content_blocks(content, ClaudeBlockPlace(found.field)))
 
 
 def queued_texts(attachment: Any) -> list[str]:
@@ -69,76 +79,76 @@ def texts_in(content: Any) -> list[str]:
 
 
 # what each type becomes ---------------------------------------------------------------------------------------------
-def _assistant(event: Event, place: Place) -> Message:
+def _assistant(event: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
     message = body(event)
     content = message.content
     if not isinstance(content, (str, list)):
         return unknown(event, place)
     speaker = who.NOTICE if message.model == "<synthetic>" or event.is_api_error_message else _ANSWER
-    found = _content_blocks(content, Where(speaker.field))
+    found = _content_blocks(content, ClaudeBlockPlace(speaker.field))
     return _message(event, place, "assistant", speaker, found, message)
 
 
-def _user(event: Event, place: Place) -> Message:
+def _user(event: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
     content = body(event).content
     helper = place.helper or who.is_helper(event)
     if isinstance(content, str):
         found = who.speaker(event, [content], helper) if content else who.CONTEXT
-        return _message(event, place, "user", found, said(content, found.field))
+        return _message(event, place, "user", found, text_blocks(content, found.field))
     if not isinstance(content, list):
         return unknown(event, place)
     if any(map(is_result, content)):
-        where = Where("meta", True, event.tool_use_result, place.session)
+        where = ClaudeBlockPlace("meta", True, event.tool_use_result, place.session)
         return _message(event, place, "tool", _RESULT, blocks_of(content, where))
     texts = texts_of(content)
     found = who.speaker(event, texts, helper) if content else who.CONTEXT
     mixed = len(texts) > 1 and found.field == "prompt"
-    return _message(event, place, "user", found, blocks_of(content, Where(found.field, mixed)))
+    return _message(event, place, "user", found, blocks_of(content, ClaudeBlockPlace(found.field, mixed)))
 
 
-def _system(event: Event, place: Place) -> Message:
+def _system(event: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
     speaker = _SYSTEM.get(event.subtype or "", who.NOTICE)
-    text = event.content if isinstance(event.content, str) else own_words(whole(event, place.raw))
+    text = event.content if isinstance(event.content, str) else own_words(all_fields(event, place.raw))
     if event.subtype == "local_command":
-        found = who.by_words(text)
+        found = who.guess_speaker(text)
         speaker = found if found is not who.PROMPT else speaker
-    return _message(event, place, "system", speaker, said(text, speaker.field))
+    return _message(event, place, "system", speaker, text_blocks(text, speaker.field))
 
 
-def _attachment(event: Event, place: Place) -> Message:
+def _attachment(event: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
     kind = attachment_kind(event)
     if kind == "queued_command":
         texts = queued_texts(event.attachment)
-        found = _among_queued(event, texts, event.attachment)
+        found = _queued_speaker(event, texts, event.attachment)
         if place.helper or who.is_helper(event):
             found = found._replace(origin="agent" if found.origin == "human" else found.origin)
         return _message(
-            event, place, "user", found, _content_blocks(event.attachment.get("prompt"), Where(found.field))
+            event, place, "user", found, _content_blocks(event.attachment.get("prompt"), ClaudeBlockPlace(found.field))
         )
     reports = "hook" in kind and kind != "hook_additional_context"
     text = "\n".join(strings(event.attachment, "type", "toolUseID"))
     return _message(
-        event, place, "system" if reports else "user", who.NOTICE if reports else who.CONTEXT, said(text, "meta")
+        event, place, "system" if reports else "user", who.NOTICE if reports else who.CONTEXT, text_blocks(text, "meta")
     )
 
 
-def _summary(event: Event, place: Place) -> Message:
-    return _message(event, place, "system", _TITLE, said(event.summary or "", "meta"))
+def _summary(event: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
+    return _message(event, place, "system", _TITLE, text_blocks(event.summary or "", "meta"))
 
 
-def _progress(event: Event, place: Place) -> Message | None:
+def _progress(event: ClaudeRecord, place: ClaudeRecordPlace) -> Message | None:
     progress = event.data
     if progress is None or progress.type not in PROGRESS:
         return unknown(event, place)
     if progress.type != "agent_progress":
         return None
-    said_there = inner(progress)
+    said_there = nested_record(progress)
     if said_there is None or said_there.type not in ("user", "assistant"):
         return None
     return build(said_there, place._replace(helper=True))
 
 
-_BUILDERS: dict[str, Callable[[Event, Place], Message | None]] = {
+_BUILDERS: dict[str, Callable[[ClaudeRecord, ClaudeRecordPlace], Message | None]] = {
     "user": _user,
     "assistant": _assistant,
     "system": _system,
@@ -148,23 +158,28 @@ _BUILDERS: dict[str, Callable[[Event, Place], Message | None]] = {
 }
 
 
-def _among_queued(event: Event, texts: list[str], attachment: Any) -> Speaker:
+def _queued_speaker(event: ClaudeRecord, texts: list[str], attachment: Any) -> ClaudeSpeaker:
     mode = attachment.get("commandMode") if isinstance(attachment, dict) else None
     kind = who.origin_kind(attachment.get("origin")) if isinstance(attachment, dict) else ""
-    found = who.by_words(texts[0]) if texts else who.PROMPT
+    found = who.guess_speaker(texts[0]) if texts else who.PROMPT
     if mode == "task-notification" or kind not in ("", "human"):
         return who.NOTIFICATION
     return who.QUEUED if found.origin == "human" or kind == "human" else found
 
 
-def _content_blocks(content: Any, where: Where) -> tuple[Block, ...]:
+def _content_blocks(content: Any, where: ClaudeBlockPlace) -> tuple[Block, ...]:
     if isinstance(content, str):
-        return said(content, where.field)
+        return text_blocks(content, where.field)
     return blocks_of(content, where) if isinstance(content, list) else ()
 
 
 def _message(
-    event: Event, place: Place, role: str, speaker: Speaker, blocks: tuple[Block, ...], answer: Body | None = None
+    event: ClaudeRecord,
+    place: ClaudeRecordPlace,
+    role: str,
+    speaker: ClaudeSpeaker,
+    blocks: tuple[Block, ...],
+    answer: ClaudeBody | None = None,
 ) -> Message:
     at, precision = milliseconds(event.timestamp)
     uuid = event.uuid or ""
@@ -189,11 +204,11 @@ def _message(
     )
 
 
-def _usage(tokens: Tokens | None) -> Usage | None:
+def _usage(tokens: ClaudeTokens | None) -> TokenUsage | None:
     if tokens is None:
         return None
     kept = tokens.cache_creation
-    return Usage(
+    return TokenUsage(
         count(tokens.input_tokens) or 0,
         count(tokens.output_tokens) or 0,
         count(tokens.cache_read_input_tokens) or 0,

@@ -10,14 +10,14 @@ from typing import Any
 
 from everturn.derive.times import iso
 from everturn.model.conversation import Block, Message
-from everturn.sources import NewSession, Places
-from everturn.sources.native import Tool, line, pictures, told, uuid_of
+from everturn.sources import NewSession, SearchPlaces
+from everturn.sources.native import NativeTool, line, pictures, tell_call, uuid_of
 
 TOOLS = {
-    "shell": Tool("Bash", {"command": "command"}),
-    "read": Tool("Read", {"path": "file_path"}),
-    "edit": Tool("Edit", {"path": "file_path", "old": "old_string", "new": "new_string", "all": "replace_all"}),
-    "create": Tool("Write", {"path": "file_path", "content": "content"}),
+    "shell": NativeTool("Bash", {"command": "command"}),
+    "read": NativeTool("Read", {"path": "file_path"}),
+    "edit": NativeTool("Edit", {"path": "file_path", "old": "old_string", "new": "new_string", "all": "replace_all"}),
+    "create": NativeTool("Write", {"path": "file_path", "content": "content"}),
 }
 #: The version of the client whose form this is.
 _VERSION = "2.1.197"
@@ -31,7 +31,7 @@ _NO_TOKENS = {
 }
 
 
-def place(places: Places, new: NewSession) -> Path:
+def place(places: SearchPlaces, new: NewSession) -> Path:
     """See `Native`."""
     return _config(places) / "projects" / slug(new.workspace) / f"{new.id}.jsonl"
 
@@ -43,7 +43,7 @@ def slug(workspace: str) -> str:
     return found if len(found) <= _LONGEST_SLUG else f"{found[:_LONGEST_SLUG]}-{_short_hash(name)}"
 
 
-def write(places: Places, new: NewSession, messages: Sequence[Message]) -> bytes:
+def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) -> bytes:
     """See `Native`."""
     return b"".join(map(line, _records(new, messages)))
 
@@ -111,10 +111,10 @@ def _bodies(new: NewSession, message: Message, number: int) -> Iterator[dict[str
 def _prompt(message: Message) -> str | list[dict[str, Any]]:
     if len(message.blocks) == 1 and message.blocks[0].kind == "text":
         return message.blocks[0].text
-    return [one for block in message.blocks for one in _said(block)]
+    return [one for block in message.blocks for one in _content_parts(block)]
 
 
-def _said(block: Block) -> Iterator[dict[str, Any]]:
+def _content_parts(block: Block) -> Iterator[dict[str, Any]]:
     if block.kind != "image":
         yield {"type": "text", "text": block.text}
     yield from _images(block)
@@ -122,7 +122,7 @@ def _said(block: Block) -> Iterator[dict[str, Any]]:
 
 def _block(block: Block) -> dict[str, Any]:
     if block.call is not None:
-        name, given = told(block.call, TOOLS)
+        name, given = tell_call(block.call, TOOLS)
         return {"type": "tool_use", "id": block.call.call_id, "name": name, "input": given}
     if block.kind == "thinking":
         return dict(block.data)
@@ -149,7 +149,7 @@ def _words(message: Message) -> str:
     return " ".join(block.text for block in message.blocks if block.kind == "text")
 
 
-def _config(places: Places) -> Path:
+def _config(places: SearchPlaces) -> Path:
     """The folder that the client itself uses: it takes the variable as one folder."""
     named = places.env.get("CLAUDE_CONFIG_DIR", "").strip()
     return Path(named) if named else places.home / ".claude"

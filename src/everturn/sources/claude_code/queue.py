@@ -11,7 +11,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from everturn.model.conversation import fingerprint
-from everturn.sources.claude_code.speaker import by_words
+from everturn.sources.claude_code.speaker import guess_speaker
 
 _MOST_ITEMS = 1000
 _MOST_TEXT = 100_000
@@ -20,7 +20,7 @@ _REMEMBERED = 64
 _NO_TIME = 1 << 60  # no moment is as late as this, and no state can hold much larger numbers
 
 
-class Item(Struct, array_like=True, gc=False):
+class QueuedPrompt(Struct, array_like=True, gc=False):
     """One thing in the queue; the text is kept of what a human typed."""
 
     key: int
@@ -33,11 +33,11 @@ class Item(Struct, array_like=True, gc=False):
 class Queue(Struct, array_like=True):
     """What waits, what was taken out and has not been heard since, and what was put into a turn lately."""
 
-    waiting: list[Item] = []
-    taken: list[Item] = []
+    waiting: list[QueuedPrompt] = []
+    taken: list[QueuedPrompt] = []
     said: list[int] = []
 
-    def enqueue(self, item: Item) -> list[Item]:
+    def enqueue(self, item: QueuedPrompt) -> list[QueuedPrompt]:
         """Add an item; human ones there is no more room for are said at once."""
         self.waiting.append(item)
         crowded = []
@@ -54,7 +54,7 @@ class Queue(Struct, array_like=True):
             if not item.text.startswith("/"):  # a command is heard in other words
                 self.taken = [*self.taken, item][-_REMEMBERED:]
 
-    def remove(self, text: str | None) -> Item | None:
+    def remove(self, text: str | None) -> QueuedPrompt | None:
         """An item was put into the turn: the one named, else the oldest prompt, else the oldest. Given if human."""
         if text is not None:
             item = _pop(self.waiting, key_of(text))
@@ -68,7 +68,7 @@ class Queue(Struct, array_like=True):
         """Everything went back into the editor."""
         self.waiting = []
 
-    def heard(self, text: str) -> None:
+    def note_heard(self, text: str) -> None:
         """The words stand in a record of their own."""
         if not self.waiting and not self.taken:
             return
@@ -84,16 +84,16 @@ class Queue(Struct, array_like=True):
         self.said.remove(key)
         return True
 
-    def _say(self, item: Item) -> Item:
+    def _say(self, item: QueuedPrompt) -> QueuedPrompt:
         self.said = [*self.said, item.key][-_REMEMBERED:]
         return item
 
 
-def item_of(text: str, start: int, size: int, at: str | int | float | None) -> Item:
+def item_of(text: str, start: int, size: int, at: str | int | float | None) -> QueuedPrompt:
     """An item for some words."""
     if isinstance(at, int) and abs(at) >= _NO_TIME:
         at = None
-    return Item(key_of(text), start, size, at, text if by_words(text).origin == "human" else "")
+    return QueuedPrompt(key_of(text), start, size, at, text if guess_speaker(text).origin == "human" else "")
 
 
 def key_of(text: str) -> int:
@@ -101,13 +101,13 @@ def key_of(text: str) -> int:
     return fingerprint("queued", text.strip())
 
 
-def _rank(item: Item) -> int:
+def _rank(item: QueuedPrompt) -> int:
     if not item.text:
         return 1
     return 2 if item.text.startswith("/") else 0
 
 
-def _pop(items: list[Item], key: int) -> Item | None:
+def _pop(items: list[QueuedPrompt], key: int) -> QueuedPrompt | None:
     for number, item in enumerate(items):
         if item.key == key:
             return items.pop(number)

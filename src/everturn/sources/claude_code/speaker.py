@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from everturn.sources.claude_code.events import Event
+from everturn.sources.claude_code.events import ClaudeRecord
 
 
-class Speaker(NamedTuple):
+class ClaudeSpeaker(NamedTuple):
     """What a message is, and the index field its text goes to."""
 
     origin: str
@@ -21,22 +21,22 @@ class Speaker(NamedTuple):
     field: str
 
 
-PROMPT = Speaker("human", "text", True, "prompt")
-COMMAND = Speaker("human", "command", True, "prompt")
-SHELL = Speaker("human", "shell", True, "prompt")
-QUEUED = Speaker("human", "queued", False, "prompt")
-SHELL_OUTPUT = Speaker("tool", "output", False, "tool_output")
-COMMAND_OUTPUT = Speaker("system", "output", False, "tool_output")
-INTERRUPT = Speaker("system", "interrupt", False, "meta")
-SUMMARY = Speaker("injected", "summary", False, "summary")
-CONTEXT = Speaker("injected", "context", False, "meta")
-NOTIFICATION = Speaker("agent", "notification", False, "meta")
-TEAMMATE = Speaker("agent", "notification", False, "meta")
-EVENT = Speaker("injected", "notification", False, "meta")
-NOTICE = Speaker("system", "notice", False, "meta")
-UNKNOWN = Speaker("system", "unknown", False, "meta")
+PROMPT = ClaudeSpeaker("human", "text", True, "prompt")
+COMMAND = ClaudeSpeaker("human", "command", True, "prompt")
+SHELL = ClaudeSpeaker("human", "shell", True, "prompt")
+QUEUED = ClaudeSpeaker("human", "queued", False, "prompt")
+SHELL_OUTPUT = ClaudeSpeaker("tool", "output", False, "tool_output")
+COMMAND_OUTPUT = ClaudeSpeaker("system", "output", False, "tool_output")
+INTERRUPT = ClaudeSpeaker("system", "interrupt", False, "meta")
+SUMMARY = ClaudeSpeaker("injected", "summary", False, "summary")
+CONTEXT = ClaudeSpeaker("injected", "context", False, "meta")
+NOTIFICATION = ClaudeSpeaker("agent", "notification", False, "meta")
+TEAMMATE = ClaudeSpeaker("agent", "notification", False, "meta")
+EVENT = ClaudeSpeaker("injected", "notification", False, "meta")
+NOTICE = ClaudeSpeaker("system", "notice", False, "meta")
+UNKNOWN = ClaudeSpeaker("system", "unknown", False, "meta")
 
-_BEGINNINGS: tuple[tuple[str, Speaker], ...] = (
+_BEGINNINGS: tuple[tuple[str, ClaudeSpeaker], ...] = (
     ("<command-name>", COMMAND),
     ("<command-message>", COMMAND),
     ("<command-args>", COMMAND),
@@ -56,16 +56,16 @@ _BEGINNINGS: tuple[tuple[str, Speaker], ...] = (
     ("This session is being continued from a previous conversation that ran out of context", SUMMARY),
 )
 _MARKS = frozenset(beginning[0] for beginning, _ in _BEGINNINGS)
-_HEAD = 200
+_SPEAKER_HEAD = 200
 
 #: What programs put in front of a prompt. Words after it are the human's.
 _WRAPPED = re.compile(r"(?:\s*<(ide_\w+|system-reminder|system_instruction)>.*?</\1>\s*)+", re.DOTALL)
 _WRAPPERS = ("<ide_", "<system-reminder>", "<system_instruction>")
 
 
-def by_words(text: str) -> Speaker:
+def guess_speaker(text: str) -> ClaudeSpeaker:
     """Who says this, judged by how it begins."""
-    head = text[:_HEAD].lstrip()
+    head = text[:_SPEAKER_HEAD].lstrip()
     if head[:1] not in _MARKS:
         return PROMPT
     for beginning, speaker in _BEGINNINGS:
@@ -76,7 +76,7 @@ def by_words(text: str) -> Speaker:
 
 def unwrap(text: str) -> tuple[str, str]:
     """What a program put in front of a prompt, and the prompt."""
-    if not text[:_HEAD].lstrip().startswith(_WRAPPERS):
+    if not text[:_SPEAKER_HEAD].lstrip().startswith(_WRAPPERS):
         return "", text
     found = _WRAPPED.match(text)
     if found is None:
@@ -84,12 +84,12 @@ def unwrap(text: str) -> tuple[str, str]:
     return text[: found.end()].rstrip(), text[found.end() :]
 
 
-def is_helper(event: Event) -> bool:
+def is_helper(event: ClaudeRecord) -> bool:
     """The record is of an agent that takes its orders from another one."""
     return bool(event.is_sidechain) or bool(event.agent_name and event.team_name)
 
 
-def speaker(event: Event, texts: list[str], helper: bool) -> Speaker:
+def speaker(event: ClaudeRecord, texts: list[str], helper: bool) -> ClaudeSpeaker:
     """Who says what a `user` record holds, given its texts."""
     if event.is_compact_summary:
         return SUMMARY
@@ -98,12 +98,12 @@ def speaker(event: Event, texts: list[str], helper: bool) -> Speaker:
         return NOTIFICATION
     if event.is_meta:
         return CONTEXT
-    found = _loudest(texts)
+    found = _main_speaker(texts)
     if kind == "human" and found.origin != "human":
         return PROMPT
     if found is PROMPT and event.prompt_source == "system":
         return CONTEXT
-    return _to_helper(found) if helper and kind != "human" else found
+    return _helper_speaker(found) if helper and kind != "human" else found
 
 
 def origin_kind(origin: Any) -> str:
@@ -112,13 +112,13 @@ def origin_kind(origin: Any) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def _loudest(texts: list[str]) -> Speaker:
+def _main_speaker(texts: list[str]) -> ClaudeSpeaker:
     """A human's words count, also among what a program put around them."""
-    found = [by_words(text) for text in texts]
+    found = [guess_speaker(text) for text in texts]
     return next((one for one in found if one.origin == "human"), found[0] if found else PROMPT)
 
 
-def _to_helper(found: Speaker) -> Speaker:
+def _helper_speaker(found: ClaudeSpeaker) -> ClaudeSpeaker:
     if found is TEAMMATE:
         return PROMPT._replace(origin="agent")
     return found._replace(origin="agent") if found.origin == "human" else found

@@ -23,7 +23,7 @@ _MOST_RECENT = 64
 _LONGEST_TITLE = 300
 
 
-class Seen(Struct, array_like=True, gc=False):
+class ClaudeSeen(Struct, array_like=True, gc=False):
     """What was already said of one session."""
 
     workspace: bool = False
@@ -31,15 +31,15 @@ class Seen(Struct, array_like=True, gc=False):
     linked: bool = False  # to the session it hangs on
 
 
-class State(Struct, array_like=True):
+class ClaudeReaderState(Struct, array_like=True):
     """Everything a later reader needs."""
 
     open_line: bool = False
     native_id: str = ""  # of the file's own session
     top: str = ""  # the session that subagents hang on
     client: str = ""
-    own: Seen = msgspec.field(default_factory=Seen)
-    sessions: dict[str, Seen] = {}  # the others in the file
+    own: ClaudeSeen = msgspec.field(default_factory=ClaudeSeen)
+    sessions: dict[str, ClaudeSeen] = {}  # the others in the file
     queue: Queue = msgspec.field(default_factory=Queue)
     links: dict[int, bool] = {}  # those already made
     chains: dict[str, str] = {}  # uuid of a sidechain's record → the sidechain
@@ -49,11 +49,11 @@ class State(Struct, array_like=True):
     form: str = ""  # lines | document; "" when too little was seen to tell
     stage: str = ""  # of the walk through a document
 
-    def seen(self, native_id: str) -> Seen:
+    def seen(self, native_id: str) -> ClaudeSeen:
         """What was said of a session."""
         found = self.own if native_id == self.native_id else self.sessions.get(native_id)
         if found is None:
-            found = Seen()
+            found = ClaudeSeen()
             _put(self.sessions, native_id, found, _MOST_SESSIONS)
         return found
 
@@ -76,15 +76,15 @@ class State(Struct, array_like=True):
 
     def title_for(self, leaf: str, title: str) -> str:
         """The title, if the record it names is of this file; else it is kept in case that comes yet."""
-        if short(leaf) in self.recent:
+        if short_uuid(leaf) in self.recent:
             return title
         if leaf and title:
-            _put(self.leaves, short(leaf), title[:_LONGEST_TITLE], _MOST_LEAVES)
+            _put(self.leaves, short_uuid(leaf), title[:_LONGEST_TITLE], _MOST_LEAVES)
         return ""
 
     def title_at(self, uuid: str) -> str:
         """Note a record; a title that was waiting for it."""
-        name = short(uuid)
+        name = short_uuid(uuid)
         recent = self.recent
         recent.append(name)
         if len(recent) > 2 * _MOST_RECENT:
@@ -92,20 +92,20 @@ class State(Struct, array_like=True):
         return self.leaves.pop(name, "") if self.leaves else ""
 
 
-def pack(state: State) -> bytes:
+def pack(state: ClaudeReaderState) -> bytes:
     """The state as bytes."""
     return msgspec.msgpack.encode(state)
 
 
-def unpack(data: bytes) -> State:
+def unpack(data: bytes) -> ClaudeReaderState:
     """The state in some bytes; a fresh one when they are not ours."""
     try:
-        return msgspec.msgpack.decode(data, type=State) if data else State()
+        return msgspec.msgpack.decode(data, type=ClaudeReaderState) if data else ClaudeReaderState()
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return State()
+        return ClaudeReaderState()
 
 
-def short(uuid: str) -> str:
+def short_uuid(uuid: str) -> str:
     """Enough of a uuid to know it again among a few hundred."""
     return uuid[:8] if len(uuid) == len("00000000-0000-0000-0000-000000000000") else uuid[:64]
 

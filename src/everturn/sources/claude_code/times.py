@@ -21,7 +21,7 @@ def milliseconds(at: str | int | float | None) -> tuple[int | None, str]:
             minute, rest = _minute(at[:17]), at[17:19] + at[20:23]
             if minute is not None and rest.isdecimal() and rest < "60":
                 return minute + int(rest), "ms"
-        return _unusual(at)
+        return _parse_unusual(at)
     return (None, "") if at is None else _number(at)
 
 
@@ -35,7 +35,7 @@ def _minute(start: str) -> int | None:
     return (moment - _EPOCH) // _MILLISECOND
 
 
-def _unusual(at: str) -> tuple[int | None, str]:
+def _parse_unusual(at: str) -> tuple[int | None, str]:
     try:
         moment = datetime.fromisoformat(at)
     except ValueError:

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from everturn.model.conversation import Block, Census, Facts, Link, Message, Part, Reading
-from everturn.sources import Found
+from everturn.model.conversation import Block, Census, Link, Message, ReadResult, SessionFacts, SessionPart
+from everturn.sources import SourceCandidate
 from everturn.sources.foreign import strings
 
 #: A longer file becomes several messages.
@@ -17,13 +17,13 @@ _META = ".meta"
 _CONTINUATION = 0b1100_0000, 0b1000_0000
 
 
-class WholeReader:
+class ClaudeWholeFileReader:
     """One session of one message per piece, cut at line ends."""
 
-    def __init__(self, found: Found, state: bytes) -> None:
+    def __init__(self, found: SourceCandidate, state: bytes) -> None:
         self._found = found
 
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         """See `sources.Reader`."""
         meta = self._found.kind == "meta"
         cuts = list(_cuts(data, last))
@@ -32,16 +32,16 @@ class WholeReader:
         kind = "(meta)" if meta else "(output)"
         census = [Census(kind, "", "message", len(cuts))] if cuts else []
         parts = [self._part(messages, base)] if cuts else []
-        return Reading(cuts[-1][1] if cuts else 0, parts, [], census, len(cuts))
+        return ReadResult(cuts[-1][1] if cuts else 0, parts, [], census, len(cuts))
 
     def state(self) -> bytes:
         """See `sources.Reader`."""
         return b""
 
-    def _part(self, messages: list[Message], base: int) -> Part:
+    def _part(self, messages: list[Message], base: int) -> SessionPart:
         found = self._found
         links = [] if base else [_link(found)]
-        return Part(found.native_id, Facts(found.kind, found.parent), messages, links)
+        return SessionPart(found.native_id, SessionFacts(found.kind, found.parent), messages, links)
 
 
 def output(raw: bytes, start: int = 0) -> Message:
@@ -52,11 +52,11 @@ def output(raw: bytes, start: int = 0) -> Message:
 
 def about_agent(raw: bytes, start: int = 0) -> Message:
     """What the client noted about a subagent."""
-    block = Block("text", _noted(raw), "meta")
+    block = Block("text", _note_text(raw), "meta")
     return Message("system", "system", "context", blocks=(block,), start=start, size=len(raw))
 
 
-def _noted(raw: bytes) -> str:
+def _note_text(raw: bytes) -> str:
     try:
         found: Any = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -64,7 +64,7 @@ def _noted(raw: bytes) -> str:
     return "\n".join(strings(found))
 
 
-def _link(found: Found) -> Link:
+def _link(found: SourceCandidate) -> Link:
     name = found.native_id.rpartition("/")[2]
     if found.kind == "meta":
         return Link("about", found.native_id.removesuffix(_META))

@@ -9,7 +9,7 @@ Read first: `find` (where files are), `marks` (what the extension puts around wo
 
 from __future__ import annotations
 
-from everturn.sources import Source, lazy
+from everturn.sources import Source, lazy_import
 from everturn.sources.cline.find import NAME, find, roots, sniff, workspace
 
 SOURCE = Source(
@@ -19,8 +19,8 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=lazy("everturn.sources.cline.reader:reader"),
-    view=lazy("everturn.sources.cline.view:view"),
+    reader=lazy_import("everturn.sources.cline.reader:reader"),
+    view=lazy_import("everturn.sources.cline.view:view"),
     workspace=workspace,
     option="cline-dir",
 )

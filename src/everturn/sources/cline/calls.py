@@ -75,22 +75,22 @@ def text_blocks(text: str) -> list[Block]:
     found: list[Block] = []
     at = 0
     for match in _CALL.finditer(text):
-        found += _said(text[at : match.start()])
-        found += _tagged(match[1], match[2])
+        found += _prose_blocks(text[at : match.start()])
+        found += _tagged_call(match[1], match[2])
         at = match.end()
-    return found + _said(text[at:])
+    return found + _prose_blocks(text[at:])
 
 
 def native_call(block: dict[str, Any]) -> list[Block]:
     """A call that is a block of its own."""
     start = call_start(word(block.get("id")), word(block.get("name")), block.get("input"))
-    return _called(start, block)
+    return _call_blocks(start, block)
 
 
-def shown_call(name: str, given: dict[str, Any]) -> list[Block]:
+def panel_call(name: str, given: dict[str, Any]) -> list[Block]:
     """A call as the panel shows it."""
     name = _SHOWN.get(name, name)
-    return _called(call_start(call_id(name, _about(name, given)), name, given))
+    return _call_blocks(call_start(call_id(name, _call_subject(name, given)), name, given))
 
 
 def end_of(identity: str, name: str, text: str, failed: bool = False) -> CallEnd:
@@ -102,16 +102,16 @@ def end_of(identity: str, name: str, text: str, failed: bool = False) -> CallEnd
     return CallEnd(
         identity,
         wrong or bool(status),
-        "rejected" if denied else _why(head) if wrong else "exit_status" if status else "",
+        "rejected" if denied else _failure_class(head) if wrong else "exit_status" if status else "",
         status,
     )
 
 
-def _why(head: str) -> str:
+def _failure_class(head: str) -> str:
     return "invalid_input" if "SEARCH" in head else error_class(head)
 
 
-def _said(text: str) -> list[Block]:
+def _prose_blocks(text: str) -> list[Block]:
     found: list[Block] = []
     at = 0
     for match in _THOUGHT.finditer(text):
@@ -125,12 +125,12 @@ def _answer(text: str) -> list[Block]:
     return [Block("text", text.strip(), "answer")] if text.strip() else []
 
 
-def _tagged(name: str, body: str) -> list[Block]:
+def _tagged_call(name: str, body: str) -> list[Block]:
     given = _parameters(body)
-    return _called(call_start(call_id(name, _about(name, given)), name, given))
+    return _call_blocks(call_start(call_id(name, _call_subject(name, given)), name, given))
 
 
-def _called(start: CallStart, data: Any = None) -> list[Block]:
+def _call_blocks(start: CallStart, data: Any = None) -> list[Block]:
     """The block of a call; what it says to the human stands beside it as an answer."""
     key = _SAID.get(start.name, "")
     said = word(record(start.input).get(key)) if key else ""
@@ -150,7 +150,7 @@ def _parameters(body: str) -> dict[str, str]:
     return found
 
 
-def _about(name: str, given: dict[str, Any]) -> str:
+def _call_subject(name: str, given: dict[str, Any]) -> str:
     if name in TALKING:
         return ""
     about = word(given.get(_ABOUT.get(name, "path")))

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, beginning, each_once
+from everturn.sources import SearchPlaces, SourceCandidate, existing_folders, read_beginning
 
 NAME = "cline"
 HISTORY, PANEL, METADATA = "api_conversation_history.json", "ui_messages.json", "task_metadata.json"
@@ -32,7 +32,7 @@ _NOTED = re.compile(rb'\s*\{\s*"files_in_context"\s*:\s*\[')
 _FOLDER = re.compile(rb"# Current (?:Working|Workspace) Directory \(((?:[^()\\\"]|\\\\)+)\)")
 
 
-def roots(places: Places) -> list[Path]:
+def roots(places: SearchPlaces) -> list[Path]:
     """Existing task folders: named by the user, and those of every editor at its usual place; each once."""
     wanted = list(places.extra.get(NAME, ()))
     for folder in _user_folders(places):
@@ -40,10 +40,10 @@ def roots(places: Places) -> list[Path]:
     own = places.env.get("CLINE_DIR", "").strip()
     wanted += [Path(own) / "data" / "tasks"] if own else []
     wanted.append(places.home / ".cline" / "data" / "tasks")
-    return each_once(wanted)
+    return existing_folders(wanted)
 
 
-def find(root: Path) -> Iterator[Found]:
+def find(root: Path) -> Iterator[SourceCandidate]:
     """The files of every task below a root."""
     failures: list[OSError] = []
     yield from _walk(str(root), failures, 0)
@@ -51,18 +51,18 @@ def find(root: Path) -> Iterator[Found]:
         raise failures[0]
 
 
-def sniff(path: Path, head: bytes) -> Found | None:
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """What a file is, given its first bytes; None when it is not ours."""
     start = head.removeprefix(b"\xef\xbb\xbf")
     task = path.parent.name if path.name in (HISTORY, PANEL, METADATA) else path.stem
     if _NOTED.match(start):
-        return Found(path, "meta", f"{task}/{METADATA.removesuffix('.json')}", task)
+        return SourceCandidate(path, "meta", f"{task}/{METADATA.removesuffix('.json')}", task)
     if _SHOWN.match(start):
         if path.name == PANEL and path.with_name(HISTORY).is_file():
-            return Found(path, "meta", f"{task}/{PANEL.removesuffix('.json')}", task)
-        return Found(path, "main", task)
+            return SourceCandidate(path, "meta", f"{task}/{PANEL.removesuffix('.json')}", task)
+        return SourceCandidate(path, "main", task)
     if _ROLE.match(start) and (path.name == HISTORY or _TOLD.search(start)):
-        return Found(path, "main", task)
+        return SourceCandidate(path, "main", task)
     return None
 
 
@@ -72,7 +72,7 @@ def workspace(head: bytes) -> str:
     return found[1].replace(b"\\\\", b"\\").decode("utf-8", "replace") if found else ""
 
 
-def _user_folders(places: Places) -> list[Path]:
+def _user_folders(places: SearchPlaces) -> list[Path]:
     home = places.home
     if places.platform == "darwin":
         base = home / "Library" / "Application Support"
@@ -84,10 +84,10 @@ def _user_folders(places: Places) -> list[Path]:
     return [*(base / editor / "User" for editor in _EDITORS), *remote, home / ".local/share/code-server/User"]
 
 
-def _walk(folder: str, failures: list[OSError], depth: int) -> Iterator[Found]:
-    folders, files = _listed(folder, failures)
+def _walk(folder: str, failures: list[OSError], depth: int) -> Iterator[SourceCandidate]:
+    folders, files = _list_folder(folder, failures)
     for path in files:
-        found = sniff(Path(path), beginning(path))
+        found = sniff(Path(path), read_beginning(path))
         if found is not None:
             yield found
     if depth < _DEEPEST:
@@ -95,7 +95,7 @@ def _walk(folder: str, failures: list[OSError], depth: int) -> Iterator[Found]:
             yield from _walk(inner, failures, depth + 1)
 
 
-def _listed(folder: str, failures: list[OSError]) -> tuple[list[str], list[str]]:
+def _list_folder(folder: str, failures: list[OSError]) -> tuple[list[str], list[str]]:
     """The folders in a folder, and the files with a name of ours."""
     folders, files = [], []
     try:

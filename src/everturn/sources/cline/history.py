@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from everturn.model.conversation import Block, Message, Usage
+from everturn.model.conversation import Block, Message, TokenUsage
 from everturn.sources.cline.calls import end_of, native_call, text_blocks
 from everturn.sources.cline.marks import ENVIRONMENT, TALKING, is_remark, moment_in, result_in, words_in
 from everturn.sources.foreign import count, milliseconds, strings, word
@@ -17,7 +17,7 @@ from everturn.sources.wholefile import entries, record
 _NEW_WORDS = ("<task>", "New message to respond to", "New instructions for task continuation")
 
 
-class Segment(NamedTuple):
+class ClineSegment(NamedTuple):
     """Some content blocks of one speaker: from the first up to the last."""
 
     first: int
@@ -25,24 +25,24 @@ class Segment(NamedTuple):
     kind: str  # result human context
 
 
-def segments(blocks: list[Any]) -> list[Segment]:
+def segments(blocks: list[Any]) -> list[ClineSegment]:
     """The speakers in the content of a user element, in order."""
-    found: list[Segment] = []
+    found: list[ClineSegment] = []
     for number, block in enumerate(blocks):
         kind = _kind(block, found[-1].kind if found else "")
         if kind == "same":
             found[-1] = found[-1]._replace(last=number)
         else:
-            found.append(Segment(number, number, kind))
+            found.append(ClineSegment(number, number, kind))
     return found
 
 
-def said_in(blocks: list[Any], kind: str) -> Message:
+def segment_message(blocks: list[Any], kind: str) -> Message:
     """The message of one speaker."""
     if kind == "result":
         return _result(blocks)
     texts = [_text(block) for block in blocks]
-    rest = [made for block in blocks if (made := _wordless(block)) is not None]
+    rest = [made for block in blocks if (made := _wordless_block(block)) is not None]
     if kind == "context":
         found = [Block("text", text, "meta") for text in texts if text]
         return Message("user", "injected", "context", blocks=(*found, *rest))
@@ -59,7 +59,7 @@ def answer(element: dict[str, Any]) -> Message:
     content = element.get("content")
     blocks: list[Block] = []
     for block in [content] if isinstance(content, str) else entries(content):
-        blocks += _answered(block)
+        blocks += _answer_blocks(block)
     if word(element.get("type")) == "reasoning":
         blocks += [Block("thinking", text, "thinking") for text in strings(element.get("summary"), "type")]
     at, precision = milliseconds(element.get("ts"))
@@ -70,7 +70,7 @@ def answer(element: dict[str, Any]) -> Message:
     )  # fmt: skip
 
 
-def other(element: dict[str, Any]) -> Message:
+def unknown_element(element: dict[str, Any]) -> Message:
     """An element of a role this version does not know, or without a content."""
     text = "\n".join(strings(element, "role", "type"))
     return Message("system", "system", "unknown", blocks=(Block("unknown", text, "meta"),) if text else ())
@@ -119,7 +119,7 @@ def _text(block: Any) -> str:
     return text if isinstance(text, str) and one.get("type") in ("text", None) else ""
 
 
-def _wordless(block: Any) -> Block | None:
+def _wordless_block(block: Any) -> Block | None:
     """A block that is no text."""
     if isinstance(block, str) or isinstance(record(block).get("text"), str):
         return None
@@ -155,7 +155,7 @@ def _content(content: Any) -> str:
     return "\n".join(_text(block) or f"[{word(record(block).get('type')) or 'block'}]" for block in entries(content))
 
 
-def _answered(block: Any) -> list[Block]:
+def _answer_blocks(block: Any) -> list[Block]:
     one = record(block)
     kind, text = word(one.get("type")), _text(block)
     if text:
@@ -169,8 +169,8 @@ def _answered(block: Any) -> list[Block]:
     return [Block("unknown", "\n".join(strings(block, "type")), "meta", data=block)]
 
 
-def _usage(element: dict[str, Any]) -> Usage | None:
+def _usage(element: dict[str, Any]) -> TokenUsage | None:
     """Tokens; what was read from the cache is part of the prompt here."""
     tokens = record(record(element.get("metrics")).get("tokens"))
     given, said, cached = (count(tokens.get(key)) or 0 for key in ("prompt", "completion", "cached"))
-    return Usage(max(given - cached, 0), said, cached) if given or said else None
+    return TokenUsage(max(given - cached, 0), said, cached) if given or said else None

@@ -24,7 +24,7 @@ _LOCAL = re.compile(
 )
 
 
-class Result(NamedTuple):
+class ClineResultHead(NamedTuple):
     """The head of a result: which tool, the call it answers, and the words after it."""
 
     name: str
@@ -32,14 +32,14 @@ class Result(NamedTuple):
     rest: str
 
 
-class Words(NamedTuple):
+class ClineWords(NamedTuple):
     """A text taken apart: what a human typed, and what stands around it."""
 
     typed: list[str]
     around: str
 
 
-def result_in(text: str) -> Result | None:
+def result_in(text: str) -> ClineResultHead | None:
     """The result that a text begins with."""
     if not text.startswith("["):
         return None
@@ -47,7 +47,9 @@ def result_in(text: str) -> Result | None:
     if found is None:
         return None
     about = _QUOTED.fullmatch(found[2] or "")
-    return Result(found[1], call_id(found[1], about[1] if about else (found[2] or "").strip()), text[found.end() :])
+    return ClineResultHead(
+        found[1], call_id(found[1], about[1] if about else (found[2] or "").strip()), text[found.end() :]
+    )
 
 
 def call_id(name: str, about: str) -> str:
@@ -60,12 +62,12 @@ def is_remark(text: str) -> bool:
     return text.lstrip().startswith(_OURS)
 
 
-def words_in(text: str, steered: bool = False) -> Words:
+def words_in(text: str, steered: bool = False) -> ClineWords:
     """What a human typed in a text with tags; `steered`: only what is announced as feedback, for texts may hold anything."""
     pattern = _STEERED if steered else _TYPED
     typed = [found[2].strip() for found in pattern.finditer(text)]
     around = pattern.sub("", text).strip() if typed else text
-    return Words([one for one in typed if one], around)
+    return ClineWords([one for one in typed if one], around)
 
 
 def moment_in(text: str) -> tuple[int | None, str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from everturn.model.conversation import Block, Message, Usage
-from everturn.sources.cline.calls import end_of, shown_call
+from everturn.model.conversation import Block, Message, TokenUsage
+from everturn.sources.cline.calls import end_of, panel_call
 from everturn.sources.cline.marks import ENVIRONMENT, TALKING, result_in
-from everturn.sources.foreign import count, decoded, milliseconds, strings, word
+from everturn.sources.foreign import count, decode_value, milliseconds, strings, word
 from everturn.sources.wholefile import record
 
 REQUEST = "api_req_started"
@@ -41,12 +41,12 @@ def kind_of(element: dict[str, Any]) -> str:
     return word(element.get("say")) or word(element.get("ask"))
 
 
-def shown(element: dict[str, Any], first: bool = False) -> Message | None:
+def shown_message(element: dict[str, Any], first: bool = False) -> Message | None:
     """The message of an element; None when it holds none. The first text is what the human asked for."""
     kind, text = kind_of(element), word(element.get("text"))
     if kind in _SILENT:
         return None
-    message = _made("task" if first and kind == "text" else kind, text, element)
+    message = _build_message("task" if first and kind == "text" else kind, text, element)
     if message is None:
         return None
     at, precision = milliseconds(element.get("ts"))
@@ -56,16 +56,16 @@ def shown(element: dict[str, Any], first: bool = False) -> Message | None:
     )  # fmt: skip
 
 
-def usage(element: dict[str, Any]) -> Usage | None:
+def usage(element: dict[str, Any]) -> TokenUsage | None:
     """The tokens noted with a request."""
-    noted = record(decoded(word(element.get("text")).encode("utf-8", "replace")))
+    noted = record(decode_value(word(element.get("text")).encode("utf-8", "replace")))
     tokens = [count(noted.get(key)) or 0 for key in ("tokensIn", "tokensOut", "cacheReads", "cacheWrites")]
-    return Usage(*tokens) if any(tokens) else None
+    return TokenUsage(*tokens) if any(tokens) else None
 
 
-def _made(kind: str, text: str, element: dict[str, Any]) -> Message | None:
+def _build_message(kind: str, text: str, element: dict[str, Any]) -> Message | None:
     if kind in _HUMAN:
-        return Message("user", "human", "text", blocks=_typed(text, element), starts_turn=True)
+        return Message("user", "human", "text", blocks=_prompt_blocks(text, element), starts_turn=True)
     if kind in _ANSWERS:
         blocks = _answer(kind, text)
         return Message("assistant", "model", "text", blocks=blocks) if blocks else None
@@ -76,10 +76,10 @@ def _made(kind: str, text: str, element: dict[str, Any]) -> Message | None:
         return Message("assistant", "model", "text", blocks=tuple(_call(kind, text)))
     if kind == REQUEST:
         return _request(text)
-    return _by_machine(kind, text, element)
+    return _machine_message(kind, text, element)
 
 
-def _by_machine(kind: str, text: str, element: dict[str, Any]) -> Message | None:
+def _machine_message(kind: str, text: str, element: dict[str, Any]) -> Message | None:
     if kind in _OUTPUTS:
         return Message("tool", "tool", "output", blocks=(Block("text", text, "tool_output"),)) if text else None
     if kind in COMPACTED:
@@ -91,7 +91,7 @@ def _by_machine(kind: str, text: str, element: dict[str, Any]) -> Message | None
     return Message("system", "system", "unknown", blocks=(Block("unknown", words, "meta"),) if words else ())
 
 
-def _typed(text: str, element: dict[str, Any]) -> tuple[Block, ...]:
+def _prompt_blocks(text: str, element: dict[str, Any]) -> tuple[Block, ...]:
     images = element.get("images")
     pictures = [Block("image", data=image) for image in images] if isinstance(images, list) else []
     return (*((Block("text", text, "prompt"),) if text else ()), *pictures)
@@ -99,30 +99,30 @@ def _typed(text: str, element: dict[str, Any]) -> tuple[Block, ...]:
 
 def _answer(kind: str, text: str) -> tuple[Block, ...]:
     if kind in ("plan_mode_respond", "act_mode_respond") and text.startswith("{"):
-        noted = record(decoded(text.encode("utf-8", "replace")))
+        noted = record(decode_value(text.encode("utf-8", "replace")))
         text = word(noted.get("response")) or text
     text = text.removesuffix(_CHANGED)
     return (Block("text", text, "answer"),) if text else ()
 
 
 def _call(kind: str, text: str) -> list[Block]:
-    given = record(decoded(text.encode("utf-8", "replace"))) if text.startswith("{") else {}
+    given = record(decode_value(text.encode("utf-8", "replace"))) if text.startswith("{") else {}
     if kind == "tool":
         name = word(given.get("tool")) or "tool"
-        return shown_call(name, {key: value for key, value in given.items() if key != "tool"})
+        return panel_call(name, {key: value for key, value in given.items() if key != "tool"})
     if kind == "command":
-        return shown_call("execute_command", {"command": text.removesuffix(_ASKED)})
+        return panel_call("execute_command", {"command": text.removesuffix(_ASKED)})
     name = {"followup": "ask_followup_question", "use_mcp_server": word(given.get("type")) or "use_mcp_tool"}.get(
         kind, kind
     )
     if kind == "use_mcp_server":
         given = {**given, "server_name": given.get("serverName")}
-    return shown_call(name, given or {"text": text})
+    return panel_call(name, given or {"text": text})
 
 
 def _request(text: str) -> Message | None:
     """What was sent to the model: the results of the call before, and details of the environment."""
-    request = word(record(decoded(text.encode("utf-8", "replace"))).get("request"))
+    request = word(record(decode_value(text.encode("utf-8", "replace"))).get("request"))
     said, mark, rest = request.partition(ENVIRONMENT)
     around = [Block("text", mark + rest, "meta")] if mark else []
     head = result_in(said.lstrip())

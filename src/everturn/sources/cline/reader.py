@@ -9,19 +9,19 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Link, Message, Reading, Usage, fingerprint
-from everturn.sources import Found, Reader
+from everturn.model.conversation import Link, Message, ReadResult, TokenUsage, fingerprint
+from everturn.sources import SourceCandidate, SourceReader
 from everturn.sources.cline import history, panel
 from everturn.sources.cline.marks import folder_in
 from everturn.sources.cline.metadata import is_noted_file, noted_file, version_in
 from everturn.sources.foreign import milliseconds, plain, word
-from everturn.sources.tally import Gathering, Talk
-from everturn.sources.wholefile import Item, Walk, settle, value_of
+from everturn.sources.tally import ReadTally, SessionTally
+from everturn.sources.wholefile import DocumentItem, DocumentWalk, settle, value_of
 
 _RANGE = "conversationHistoryDeletedRange"
 
 
-class State(Struct, array_like=True):
+class ClineReaderState(Struct, array_like=True):
     """What a later reader needs."""
 
     stage: str = ""
@@ -34,26 +34,26 @@ class State(Struct, array_like=True):
     linked: bool = False
 
 
-def reader(found: Found, state: bytes) -> Reader:
+def reader(found: SourceCandidate, state: bytes) -> SourceReader:
     """The reader of a file."""
     try:
-        known = msgspec.msgpack.decode(state, type=State) if state else State()
+        known = msgspec.msgpack.decode(state, type=ClineReaderState) if state else ClineReaderState()
     except (msgspec.DecodeError, UnicodeDecodeError):
-        known = State()
-    return TaskReader(found, known)
+        known = ClineReaderState()
+    return ClineReader(found, known)
 
 
-class TaskReader:
+class ClineReader:
     """One document of a task."""
 
-    def __init__(self, found: Found, state: State) -> None:
+    def __init__(self, found: SourceCandidate, state: ClineReaderState) -> None:
         self._found, self._state = found, state
-        self._walk = Walk("files_in_context", state.stage)
-        self._gathering = Gathering()
+        self._walk = DocumentWalk("files_in_context", state.stage)
+        self._gathering = ReadTally()
 
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         """See `sources.Reader`."""
-        gathering, walk = Gathering(), self._walk
+        gathering, walk = ReadTally(), self._walk
         self._gathering = gathering
         for item in walk.split(data, base, last):
             value, trouble = value_of(item)
@@ -69,7 +69,7 @@ class TaskReader:
         self._state.stage = self._walk.stage
         return msgspec.msgpack.encode(self._state)
 
-    def _item(self, item: Item, value: Any) -> None:
+    def _item(self, item: DocumentItem, value: Any) -> None:
         if item.key:
             self._talk().learn(client=version_in(item.key, value))
             self._gathering.count(f"({plain(item.key)})", "known")
@@ -82,35 +82,35 @@ class TaskReader:
         elif is_noted_file(value):
             self._gathering.count("(file)", self._say(noted_file(value), item, 0))
         else:
-            self._say(history.other(value), item, 0)
+            self._say(history.unknown_element(value), item, 0)
             self._gathering.count("?", "unknown")
         self._state.index += 1
 
     # what the model was told and answered -------------------------------------------------------------------------------
-    def _element(self, item: Item, value: dict[str, Any]) -> str:
+    def _element(self, item: DocumentItem, value: dict[str, Any]) -> str:
         role, content = word(value.get("role")), value.get("content")
         if history.is_summary(value):
             return self._say(history.summary(value), item, 0)
         if role == "assistant" or word(value.get("type")) == "reasoning":
             return self._answer(history.answer(value), item)
         if role != "user" or not isinstance(content, (str, list)):
-            self._say(history.other(value), item, 0)
+            self._say(history.unknown_element(value), item, 0)
             return "unknown"
         blocks = [content] if isinstance(content, str) else content
         at, precision = history.moment(value, blocks)
         self._place(folder_in(history.details(blocks)))
         pieces = _blocks(item) if isinstance(content, list) else [item]
         for number, segment in enumerate(history.segments(blocks)):
-            made = history.said_in(blocks[segment.first : segment.last + 1], segment.kind)
-            made = replace(self._paired(made), at=at, precision=precision)
-            self._say(made, _stretch(item, pieces[segment.first], pieces[segment.last]), number)
+            made = history.segment_message(blocks[segment.first : segment.last + 1], segment.kind)
+            made = replace(self._pair_result(made), at=at, precision=precision)
+            self._say(made, _join_blocks(item, pieces[segment.first], pieces[segment.last]), number)
         return "message" if blocks else "known"
 
-    def _answer(self, message: Message, item: Item) -> str:
+    def _answer(self, message: Message, item: DocumentItem) -> str:
         self._state.waiting = [block.call.call_id for block in message.blocks if block.call is not None]
         return self._say(replace(message, provider_id=f"{self._name()}/{self._state.index}"), item, 0)
 
-    def _paired(self, message: Message) -> Message:
+    def _pair_result(self, message: Message) -> Message:
         """The head of a result may quote a call in other words: then the only waiting call of that tool is meant."""
         end = message.blocks[0].result if message.blocks else None
         waiting = self._state.waiting
@@ -124,50 +124,50 @@ class TaskReader:
         return replace(message, blocks=(first, *message.blocks[1:]))
 
     # what the human was shown ---------------------------------------------------------------------------------------------
-    def _shown(self, item: Item, value: dict[str, Any]) -> str:
+    def _shown(self, item: DocumentItem, value: dict[str, Any]) -> str:
         state, kind = self._state, panel.kind_of(value)
-        self._truncated(item, value)
+        self._note_truncation(item, value)
         if kind == panel.REQUEST:
             state.request, state.tokens = state.index + 1, _tokens(panel.usage(value))
         beside = self._found.kind == "meta"
         if beside and kind in panel.KNOWN and kind not in panel.NOTICES | panel.COMPACTED | {panel.THOUGHT}:
-            return self._spent(item, value)
-        made = panel.shown(value, _is_first(value, state.index))
+            return self._add_request_tokens(item, value)
+        made = panel.shown_message(value, _is_first(value, state.index))
         if made is None:
             return "known"
         if made.origin == "model":
             tokens, state.tokens = state.tokens, []
             made = replace(
-                made, provider_id=f"{self._name()}/{state.request}", usage=Usage(*tokens) if tokens else None
+                made, provider_id=f"{self._name()}/{state.request}", usage=TokenUsage(*tokens) if tokens else None
             )
         elif details := next((block.text for block in made.blocks if block.field == "meta"), ""):
             self._place(folder_in(details))
         self._say(made, item, 0)
         return "message" if kind in panel.KNOWN else "unknown"
 
-    def _spent(self, item: Item, value: dict[str, Any]) -> str:
+    def _add_request_tokens(self, item: DocumentItem, value: dict[str, Any]) -> str:
         """Beside the history only the tokens of a request are told, and not those that the history has itself."""
         tokens, self._state.tokens = self._state.tokens, []
-        where = next((one for one in Walk("").split(item.raw, item.start, True) if one.key == "text"), None)
+        where = next((one for one in DocumentWalk("").split(item.raw, item.start, True) if one.key == "text"), None)
         if not tokens or where is None or "modelInfo" in value:
             return "known"
         at, precision = milliseconds(value.get("ts"))
         name = f"{self._name()}/{self._state.request}"
-        message = Message("assistant", "model", "text", at, precision, provider_id=name, usage=Usage(*tokens))
+        message = Message("assistant", "model", "text", at, precision, provider_id=name, usage=TokenUsage(*tokens))
         return self._say(message, where, 0)
 
-    def _truncated(self, item: Item, value: dict[str, Any]) -> None:
+    def _note_truncation(self, item: DocumentItem, value: dict[str, Any]) -> None:
         """A new stretch of history that the model is no longer told."""
         deleted = str(value.get(_RANGE) or "")
         if not deleted or deleted == self._state.deleted:
             return
         self._state.deleted = deleted
-        for one in Walk("").split(item.raw, item.start, True):
+        for one in DocumentWalk("").split(item.raw, item.start, True):
             if one.key == _RANGE:
                 self._say(Message("system", "system", "compaction", *milliseconds(value.get("ts"))), one, 1)
 
     # adding up --------------------------------------------------------------------------------------------------------------
-    def _say(self, message: Message, where: Item, number: int) -> str:
+    def _say(self, message: Message, where: DocumentItem, number: int) -> str:
         talk, found = self._talk(), self._found
         if found.parent and not self._state.linked:
             self._state.linked = True
@@ -185,24 +185,24 @@ class TaskReader:
     def _name(self) -> str:
         return self._found.native_id or self._found.path.stem
 
-    def _talk(self) -> Talk:
+    def _talk(self) -> SessionTally:
         return self._gathering.session(self._name(), self._found.kind, self._found.parent)
 
 
-def _blocks(item: Item) -> list[Item]:
+def _blocks(item: DocumentItem) -> list[DocumentItem]:
     """The content blocks of an element."""
-    return [one for one in Walk("content").split(item.raw, item.start, True) if not one.key]
+    return [one for one in DocumentWalk("content").split(item.raw, item.start, True) if not one.key]
 
 
-def _stretch(item: Item, first: Item, last: Item) -> Item:
+def _join_blocks(item: DocumentItem, first: DocumentItem, last: DocumentItem) -> DocumentItem:
     """The bytes from one block of an element to another."""
     end = last.start + len(last.raw)
-    return Item("", first.start, item.raw[first.start - item.start : end - item.start])
+    return DocumentItem("", first.start, item.raw[first.start - item.start : end - item.start])
 
 
 def _is_first(value: dict[str, Any], index: int) -> bool:
     return index == 0 or value.get("conversationHistoryIndex") == -1
 
 
-def _tokens(usage: Usage | None) -> list[int]:
+def _tokens(usage: TokenUsage | None) -> list[int]:
     return [usage.input, usage.output, usage.cache_read, usage.cache_write] if usage is not None else []

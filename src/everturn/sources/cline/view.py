@@ -10,15 +10,15 @@ from everturn.model.conversation import Message
 from everturn.sources.cline import history, panel
 from everturn.sources.cline.metadata import is_noted_file, noted_file
 from everturn.sources.foreign import word
-from everturn.sources.wholefile import decoded
+from everturn.sources.wholefile import decode_item
 
 
 def view(record_bytes: bytes) -> Message | None:
     """An element, some content blocks of one (without brackets around them), or a note in one; None when it is no JSON."""
-    value, _ = decoded(record_bytes)
+    value, _ = decode_item(record_bytes)
     if value is None:
-        value, _ = decoded(b"[" + record_bytes + b"]")
-        return _blocks(value) if isinstance(value, list) and value else None
+        value, _ = decode_item(b"[" + record_bytes + b"]")
+        return _blocks_message(value) if isinstance(value, list) and value else None
     if isinstance(value, dict):
         return _element(value)
     if isinstance(value, list):
@@ -29,27 +29,27 @@ def view(record_bytes: bytes) -> Message | None:
 def _element(value: dict[str, Any]) -> Message:
     if panel.kind_of(value):
         first = value.get("conversationHistoryIndex") == -1
-        return panel.shown(value, first) or Message("system", "system", "notice")
+        return panel.shown_message(value, first) or Message("system", "system", "notice")
     if is_noted_file(value):
         return noted_file(value)
     if "role" not in value and word(value.get("type")) != "reasoning":
-        return _blocks([value]) if "type" in value else history.other(value)
-    return _spoken(value)
+        return _blocks_message([value]) if "type" in value else history.unknown_element(value)
+    return _history_message(value)
 
 
-def _spoken(value: dict[str, Any]) -> Message:
+def _history_message(value: dict[str, Any]) -> Message:
     if history.is_summary(value):
         return history.summary(value)
     if value.get("role") == "assistant" or word(value.get("type")) == "reasoning":
         return history.answer(value)
     content = value.get("content")
     if value.get("role") != "user" or not isinstance(content, (str, list)):
-        return history.other(value)
-    return _blocks([content] if isinstance(content, str) else content)
+        return history.unknown_element(value)
+    return _blocks_message([content] if isinstance(content, str) else content)
 
 
-def _blocks(blocks: list[Any]) -> Message:
+def _blocks_message(blocks: list[Any]) -> Message:
     found = history.segments(blocks)
-    message = history.said_in(blocks, found[0].kind if found else "context")
+    message = history.segment_message(blocks, found[0].kind if found else "context")
     at, precision = history.moment({}, blocks)
     return replace(message, at=at, precision=precision)

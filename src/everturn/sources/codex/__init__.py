@@ -6,18 +6,18 @@ by itself), `reader` (records together). `screenlog` reads the log that the term
 
 from __future__ import annotations
 
-from everturn.sources import Ask, Found, Install, Native, Reader, Source, lazy
+from everturn.sources import AskProgram, Install, NativeWriter, Source, SourceCandidate, SourceReader, lazy_import
 from everturn.sources.codex.find import NAME, find, is_screen_log, resume_command, roots, sniff, workspace
 
 
-def _reader(found: Found, state: bytes) -> Reader:
+def _reader(found: SourceCandidate, state: bytes) -> SourceReader:
     if is_screen_log(found):
-        from everturn.sources.codex.screenlog import ScreenLogReader
+        from everturn.sources.codex.screenlog import CodexScreenLogReader
 
-        return ScreenLogReader(found, state)
-    from everturn.sources.codex.reader import RolloutReader
+        return CodexScreenLogReader(found, state)
+    from everturn.sources.codex.reader import CodexReader
 
-    return RolloutReader(found, state)
+    return CodexReader(found, state)
 
 
 SOURCE = Source(
@@ -28,26 +28,26 @@ SOURCE = Source(
     find=find,
     sniff=sniff,
     reader=_reader,
-    view=lazy("everturn.sources.codex.view:view"),
+    view=lazy_import("everturn.sources.codex.view:view"),
     workspace=workspace,
-    unpack=lazy("everturn.sources.codex.compressed:unpack"),
+    unpack=lazy_import("everturn.sources.codex.compressed:unpack"),
     option="codex-dir",
     resume_command=resume_command,
-    native=Native(
-        name=lazy("everturn.sources.codex.native:name"),
-        place=lazy("everturn.sources.codex.native:place"),
-        write=lazy("everturn.sources.codex.native:write"),
-        begin=lazy("everturn.sources.codex.native:begin"),
+    native=NativeWriter(
+        name=lazy_import("everturn.sources.codex.native:name"),
+        place=lazy_import("everturn.sources.codex.native:place"),
+        write=lazy_import("everturn.sources.codex.native:write"),
+        begin=lazy_import("everturn.sources.codex.native:begin"),
     ),
-    check=lazy("everturn.sources.codex.checking:check"),
-    ask=Ask(
-        command=lazy("everturn.sources.codex.asking:command"),
-        read=lazy("everturn.sources.codex.asking:read"),
-        around=lazy("everturn.sources.codex.asking:around"),
+    check=lazy_import("everturn.sources.codex.checking:check"),
+    ask=AskProgram(
+        command=lazy_import("everturn.sources.codex.asking:command"),
+        read=lazy_import("everturn.sources.codex.asking:read"),
+        around=lazy_import("everturn.sources.codex.asking:around"),
         leaves="nothing: it is told not to keep the session",
     ),
     install=Install(
-        lazy("everturn.sources.codex.installing:edits"),
+        lazy_import("everturn.sources.codex.installing:edits"),
         "Start it anew and look at the hooks with `/hooks`: it runs them when you have trusted them.",
     ),
 )

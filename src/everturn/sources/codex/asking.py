@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from everturn.sources import Asked
-from everturn.sources.foreign import count, decoded, word
+from everturn.sources import ProgramReply
+from everturn.sources.foreign import count, decode_value, word
 
 _OFF = ("features.shell_tool=false", "features.unified_exec=false", "features.multi_agent=false", "web_search=disabled")
 
@@ -27,13 +27,13 @@ def around(folder: Path, env: Mapping[str, str]) -> dict[str, str | None]:
     return {}
 
 
-def read(printed: bytes) -> Asked:
+def read(printed: bytes) -> ProgramReply:
     """See `Ask`. Items of type `error` are warnings: a turn that failed says so itself."""
     texts: list[str] = []
     used: dict[str, Any] = {}
     failure = ""
     for line in printed.splitlines():
-        event = _object(decoded(line))
+        event = _object(decode_value(line))
         kind, item = event.get("type"), _object(event.get("item"))
         if kind == "item.completed" and item.get("type") == "agent_message":
             texts.append(word(item.get("text")))
@@ -42,7 +42,7 @@ def read(printed: bytes) -> Asked:
         elif kind in ("turn.failed", "error"):
             failure = word(_object(event.get("error")).get("message")) or word(event.get("message")) or "it failed"
     cached = count(used.get("cached_input_tokens")) or 0
-    return Asked(
+    return ProgramReply(
         text="\n\n".join(texts),
         input=max(0, (count(used.get("input_tokens")) or 0) - cached),
         output=count(used.get("output_tokens")) or 0,

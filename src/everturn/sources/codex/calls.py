@@ -7,11 +7,11 @@ import re
 from shlex import join
 from typing import Any
 
-from everturn.derive.patches import patched
+from everturn.derive.patches import patched_files
 from everturn.model.conversation import CallEnd, CallStart
-from everturn.sources.foreign import count, decoded, strings, word
+from everturn.sources.foreign import count, decode_value, strings, word
 from everturn.sources.linewise import Rec, listing, mapping
-from everturn.sources.tools import kind_of
+from everturn.sources.tools import tool_kind
 
 #: Names that mean something else here than elsewhere, or are known nowhere else.
 _KINDS = {
@@ -55,7 +55,7 @@ _FAILURES = tuple(
     )
 )
 _TIMED_OUT = re.compile(r"command timed out after \d")
-_HEAD = 300
+_FAILURE_HEAD = 300
 _TIMEOUT_STATUS = 124
 
 
@@ -69,12 +69,12 @@ def call_start(kind: str, item: Rec) -> CallStart:
     elif kind == "tool_search_call":
         name = "tool_search"
     if isinstance(given, str) and given[:1] == "{":
-        found = decoded(given.encode("utf-8", "replace"))
+        found = decode_value(given.encode("utf-8", "replace"))
         given = found if isinstance(found, dict) else given
     return _start(word(item.get("call_id")) or word(item.get("id")), _full_name(name, item), given)
 
 
-def provided(kind: str, item: Rec, call_id: str) -> CallStart:
+def provided_call(kind: str, item: Rec, call_id: str) -> CallStart:
     """A call that the provider itself made and answered: a search on the web, an image."""
     action = mapping(item.get("action"))
     if kind == "image_generation_call":
@@ -92,24 +92,26 @@ def output(item: Rec) -> tuple[str, CallEnd]:
     """The words of an output, and how the call went."""
     given, call_id = item.get("output", item.get("tools")), word(item.get("call_id"))
     if not isinstance(given, str):
-        return _structured(given, call_id)
-    wrapped = decoded(given.encode("utf-8", "replace")) if given.startswith(('{"output":', '{"metadata":')) else None
+        return _structured_output(given, call_id)
+    wrapped = (
+        decode_value(given.encode("utf-8", "replace")) if given.startswith(('{"output":', '{"metadata":')) else None
+    )
     if isinstance(wrapped, dict) and isinstance(wrapped.get("output"), str):
         noted = mapping(wrapped.get("metadata"))
         seconds = noted.get("duration_seconds")
         return wrapped["output"], _end(call_id, wrapped["output"], noted.get("exit_code"), seconds)
     report = _REPORT.match(given)
     if report is None:
-        return given, _unreported(call_id, given)
+        return given, _unreported_end(call_id, given)
     code = report["code"] or report["exited"]
     return given, _end(call_id, given, int(code) if code else None, _seconds(report["wall"]))
 
 
 def _start(call_id: str, name: str, given: Any) -> CallStart:
     arguments = mapping(given)
-    kind = _KIND_OF.get(name) or kind_of(name, arguments)
+    kind = _KIND_OF.get(name) or tool_kind(name, arguments)
     command = _command(arguments) if kind == "shell" else ""
-    patch = patched(command or (given if isinstance(given, str) else word(arguments.get("input"))))
+    patch = patched_files(command or (given if isinstance(given, str) else word(arguments.get("input"))))
     if patch:
         # Of several files the first one: what the others are is in the text of the patch.
         return CallStart(call_id, name, *patch[0], command, given)
@@ -139,7 +141,7 @@ def _command(arguments: Rec) -> str:
     return words[1] if len(words) == 2 and words[0] == "apply_patch" else join(words)
 
 
-def _structured(given: Any, call_id: str) -> tuple[str, CallEnd]:
+def _structured_output(given: Any, call_id: str) -> tuple[str, CallEnd]:
     """An output of blocks, or an object of any shape."""
     if isinstance(given, list):
         texts = [
@@ -158,11 +160,11 @@ def _end(call_id: str, text: str, code: Any, seconds: Any) -> CallEnd:
     lasted = count(seconds * 1000) if isinstance(seconds, (int, float)) else None
     if not status:
         return CallEnd(call_id, exit_status=status, duration_ms=lasted)
-    timed_out = status == _TIMEOUT_STATUS or _TIMED_OUT.search(text[:_HEAD])
+    timed_out = status == _TIMEOUT_STATUS or _TIMED_OUT.search(text[:_FAILURE_HEAD])
     return CallEnd(call_id, True, "timeout" if timed_out else _failure(text) or "exit_status", status, lasted)
 
 
-def _unreported(call_id: str, text: str) -> CallEnd:
+def _unreported_end(call_id: str, text: str) -> CallEnd:
     """An output without a report is that of a call that did not come so far, or of a tool that has none."""
     failure = _failure(text)
     sandbox = _SANDBOX.match(text)
@@ -170,7 +172,7 @@ def _unreported(call_id: str, text: str) -> CallEnd:
 
 
 def _failure(text: str) -> str:
-    head = text[:_HEAD]
+    head = text[:_FAILURE_HEAD]
     return next((name for name, pattern in _FAILURES if pattern.match(head)), "")
 
 

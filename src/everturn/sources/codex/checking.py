@@ -12,9 +12,18 @@ from typing import Any
 
 from msgspec import structs
 
-from everturn.sources import Found
-from everturn.sources.checking import BROKEN_OFF, Checked, Flaw, Piece, changed, flaw, judged, without_copies
-from everturn.sources.codex.events import HEADER, ITEM, MIRRORS, OUTPUTS, opened
+from everturn.sources import SourceCandidate
+from everturn.sources.checking import (
+    BROKEN_OFF,
+    CheckedRecord,
+    FileCheck,
+    Flaw,
+    judge_records,
+    make_flaw,
+    with_value,
+    without_copies,
+)
+from everturn.sources.codex.events import HEADER, ITEM, MIRRORS, OUTPUTS, open_record
 from everturn.sources.foreign import milliseconds, word
 from everturn.sources.linewise import Rec, listing, mapping
 
@@ -23,47 +32,47 @@ _NAMED = re.compile(r"rollout-.*?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.
 _LEAST = 12  # characters of a torn record, to be known as the beginning of what an event says whole
 
 
-def check(found: Found, pieces: Sequence[Piece]) -> Checked:
+def check(found: SourceCandidate, pieces: Sequence[CheckedRecord]) -> FileCheck:
     """See `Source.check`."""
     flaws: list[Flaw] = []
-    kept = _own_session(found, _torn(pieces, flaws), flaws)
+    kept = _keep_own_session(found, _mend_torn_records(pieces, flaws), flaws)
     kept = without_copies(kept, _moment_and_words, flaws, lambda piece: piece.value)
-    kept = _sorted(_timed(kept), flaws)
-    flaws += [flaw("empty_block", piece) for piece in kept if _is_empty(piece.value)]
-    return Checked(kept, flaws)
+    kept = _sort_by_time(_fill_times(kept), flaws)
+    flaws += [make_flaw("empty_block", piece) for piece in kept if _is_empty(piece.value)]
+    return FileCheck(kept, flaws)
 
 
 # torn records ---------------------------------------------------------------------------------------------------------
-def _torn(pieces: Sequence[Piece], flaws: list[Flaw]) -> list[Piece]:
+def _mend_torn_records(pieces: Sequence[CheckedRecord], flaws: list[Flaw]) -> list[CheckedRecord]:
     """What breaks off in an item may stand whole in the event that repeats it."""
     repeated: list[str] = []
     if any(piece.is_torn for piece in pieces):
-        events = (opened(piece.value) for piece in pieces if not piece.is_torn)
+        events = (open_record(piece.value) for piece in pieces if not piece.is_torn)
         repeated = [word(event.item.get("message")).strip() for event in events if event.kind in MIRRORS]
     kept = []
     for piece in pieces:
         said = _words(mapping(piece.value.get("payload"))).strip() if piece.is_torn else ""
         told = next((text for text in repeated if len(said) >= _LEAST and text.startswith(said)), None)
         if told is not None:
-            flaws.append(flaw("torn", piece, "it breaks off; an event repeats its words whole"))
-            piece = structs.replace(changed(piece, _with_words(piece.value, told)), is_torn=False)
+            flaws.append(make_flaw("torn", piece, "it breaks off; an event repeats its words whole"))
+            piece = structs.replace(with_value(piece, _replace_words(piece.value, told)), is_torn=False)
         kept.append(piece)
-    return judged(kept, _of_torn, flaws)
+    return judge_records(kept, _mend_torn, flaws)
 
 
-def _with_words(value: Rec, words: str) -> Rec:
+def _replace_words(value: Rec, words: str) -> Rec:
     payload = mapping(value.get("payload"))
     kind = "output_text" if payload.get("role") == "assistant" else "input_text"
     return {**value, "payload": {**payload, "content": [{"type": kind, "text": words}]}}
 
 
-def _of_torn(piece: Piece) -> tuple[Rec, bool] | None:
+def _mend_torn(piece: CheckedRecord) -> tuple[Rec, bool] | None:
     """The words of an item that breaks off. A call that may be incomplete is not one that was made."""
-    event, payload = opened(piece.value), mapping(piece.value.get("payload"))
+    event, payload = open_record(piece.value), mapping(piece.value.get("payload"))
     if event.outer != ITEM or not payload:
         return None
     if event.kind == "message" and _words(payload).strip():
-        return {**piece.value, "payload": {**payload, "content": _cut(payload["content"])}}, False
+        return {**piece.value, "payload": {**payload, "content": _mark_broken_off(payload["content"])}}, False
     if event.kind in OUTPUTS and payload.get("call_id") and isinstance(payload.get("output"), str):
         return {**piece.value, "payload": {**payload, "output": payload["output"] + BROKEN_OFF}}, False
     return None
@@ -74,7 +83,7 @@ def _words(item: Rec) -> str:
     return "".join(part if isinstance(part, str) else word(mapping(part).get("text")) for part in parts)
 
 
-def _cut(content: Any) -> Any:
+def _mark_broken_off(content: Any) -> Any:
     """Content whose end is missing, with a mark there."""
     if isinstance(content, str):
         return content + BROKEN_OFF
@@ -84,29 +93,29 @@ def _cut(content: Any) -> Any:
 
 
 # order ----------------------------------------------------------------------------------------------------------------
-def _moment(piece: Piece) -> int | None:
+def _moment(piece: CheckedRecord) -> int | None:
     """When it was written, where it says so itself."""
     return milliseconds(piece.value.get("timestamp"))[0] if "payload" in piece.value else None
 
 
-def _moment_and_words(piece: Piece) -> str | None:
+def _moment_and_words(piece: CheckedRecord) -> str | None:
     """Only a record that says when it was written can be known to be there twice."""
     return f"{at} {hash(piece.raw)}" if (at := _moment(piece)) is not None else None
 
 
-def _timed(pieces: list[Piece]) -> list[Piece]:
+def _fill_times(pieces: list[CheckedRecord]) -> list[CheckedRecord]:
     """A record whose time cannot be read was written at about that of the one before."""
     found, latest = [], None
     for piece in pieces:
         if _moment(piece) is not None:
             latest = piece.value["timestamp"]
         elif latest is not None and "payload" in piece.value:
-            piece = changed(piece, {**piece.value, "timestamp": latest})
+            piece = with_value(piece, {**piece.value, "timestamp": latest})
         found.append(piece)
     return found
 
 
-def _sorted(pieces: list[Piece], flaws: list[Flaw]) -> list[Piece]:
+def _sort_by_time(pieces: list[CheckedRecord], flaws: list[Flaw]) -> list[CheckedRecord]:
     """By the time at which they were written. A header, and what does not say it, stays behind the one before."""
     latest, order = 0, []
     for place, piece in enumerate(pieces):
@@ -115,34 +124,36 @@ def _sorted(pieces: list[Piece], flaws: list[Flaw]) -> list[Piece]:
             order.append((latest, place))
             continue
         if at < latest:
-            flaws.append(flaw("out_of_order", piece, "written earlier than the one before"))
+            flaws.append(make_flaw("out_of_order", piece, "written earlier than the one before"))
         order.append((at, place))
         latest = max(latest, at)
     return [pieces[place] for _, place in sorted(order)]
 
 
 # sessions -------------------------------------------------------------------------------------------------------------
-def _own_session(found: Found, pieces: list[Piece], flaws: list[Flaw]) -> list[Piece]:
+def _keep_own_session(found: SourceCandidate, pieces: list[CheckedRecord], flaws: list[Flaw]) -> list[CheckedRecord]:
     """A header of another session that this one was not forked from: what follows is not of this one."""
-    metas = [(place, opened(piece.value).item) for place, piece in enumerate(pieces) if _is_meta(piece)]
+    metas = [(place, open_record(piece.value).item) for place, piece in enumerate(pieces) if _is_meta(piece)]
     if not metas:
         if pieces:
-            flaws.append(flaw("no_header", pieces[0]))
+            flaws.append(make_flaw("no_header", pieces[0]))
         return pieces
     names = [word(item.get("id")) for _, item in metas]
     own = found.native_id if found.native_id in names else names[0]
     named = _NAMED.search(found.path.name)
     if named and named[1].lower() != own.lower() == names[0].lower():
-        flaws.append(flaw("wrong_session", pieces[metas[0][0]], f"it says session {own}, its name {named[1]}"))
+        flaws.append(make_flaw("wrong_session", pieces[metas[0][0]], f"it says session {own}, its name {named[1]}"))
     if metas[0][0] > 0 and names[0] == own:
-        flaws.append(flaw("out_of_order", pieces[metas[0][0]], "its header is not its first record"))
-    return _without_others(pieces, metas, own, flaws)
+        flaws.append(make_flaw("out_of_order", pieces[metas[0][0]], "its header is not its first record"))
+    return _drop_other_sessions(pieces, metas, own, flaws)
 
 
-def _without_others(pieces: list[Piece], metas: list[tuple[int, Rec]], own: str, flaws: list[Flaw]) -> list[Piece]:
+def _drop_other_sessions(
+    pieces: list[CheckedRecord], metas: list[tuple[int, Rec]], own: str, flaws: list[Flaw]
+) -> list[CheckedRecord]:
     """A fork says first who it is, then who it was copied from."""
     family = {own, ""}
-    kept: list[Piece] = []
+    kept: list[CheckedRecord] = []
     starts = dict(metas)
     is_other = False
     for place, piece in enumerate(pieces):
@@ -154,27 +165,27 @@ def _without_others(pieces: list[Piece], metas: list[tuple[int, Rec]], own: str,
             is_other = name not in family
             if is_other:
                 note = f"from here on records of session {name}, left out; --of {name} takes these instead"
-                flaws.append(flaw("other_session", piece, note))
+                flaws.append(make_flaw("other_session", piece, note))
         if not is_other:
             kept.append(piece)
     return sorted(kept, key=lambda piece: not _is_own(piece, own)) if kept and not _is_meta(kept[0]) else kept
 
 
-def _is_meta(piece: Piece) -> bool:
-    return opened(piece.value).outer in _META
+def _is_meta(piece: CheckedRecord) -> bool:
+    return open_record(piece.value).outer in _META
 
 
-def _is_own(piece: Piece, own: str) -> bool:
-    return _is_meta(piece) and word(opened(piece.value).item.get("id")) == own
+def _is_own(piece: CheckedRecord, own: str) -> bool:
+    return _is_meta(piece) and word(open_record(piece.value).item.get("id")) == own
 
 
 def _is_empty(value: Rec) -> bool:
-    event = opened(value)
+    event = open_record(value)
     if event.outer != ITEM or event.kind != "message":
         return False
     content = event.item.get("content")
-    return isinstance(content, list) and not any(_words({"content": [part]}) or _is_more(part) for part in content)
+    return isinstance(content, list) and not any(_words({"content": [part]}) or _is_not_text(part) for part in content)
 
 
-def _is_more(part: Any) -> bool:
+def _is_not_text(part: Any) -> bool:
     return mapping(part).get("type") not in ("input_text", "output_text", "text")

@@ -10,22 +10,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from everturn.sources import Found, Member
+from everturn.sources import Member, SourceCandidate
 from everturn.sources.codex.find import COMPRESSED, HEAD
 
 _PIECE = 1 << 16
 
 
-def unpack(found: Found, path: Path) -> Iterator[Member]:
+def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
     """The rollout in a compressed file."""
     lines = _lines(path)
     first = next(lines, None)
     if first is None and path.stat().st_size:
         raise OSError("the compressed file is damaged from its beginning on")
-    yield Member(found.path.name.removesuffix(COMPRESSED), _after(first, lines), native_id=found.native_id)
+    yield Member(found.path.name.removesuffix(COMPRESSED), _chain_lines(first, lines), native_id=found.native_id)
 
 
-def beginning(head: bytes) -> bytes:
+def decompress_head(head: bytes) -> bytes:
     """The first bytes of what comes out of the first bytes of a file."""
     zstd = _zstd()
     try:
@@ -70,7 +70,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
                 given = file.read(_PIECE)
 
 
-def _after(first: bytes | None, lines: Iterator[bytes]) -> Iterator[bytes]:
+def _chain_lines(first: bytes | None, lines: Iterator[bytes]) -> Iterator[bytes]:
     if first is not None:
         yield first
         yield from lines

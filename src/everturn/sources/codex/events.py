@@ -1,4 +1,4 @@
-"""What a record is. Both eras look the same after `opened`.
+"""What a record is. Both eras look the same after `open_record`.
 
 Until August 2025 a rollout began with `{id, timestamp, instructions}` and held items as they are; since then every line is
 `{timestamp, type, payload}`. Items (`response_item`) are what was said. Events (`event_msg`) say most of it once more: only
@@ -64,7 +64,7 @@ _OUTER = frozenset(
 )
 
 
-class Event(NamedTuple):
+class CodexRecord(NamedTuple):
     """A record of either era."""
 
     outer: str  # session_meta response_item event_msg turn_context compacted … or one of ours
@@ -75,27 +75,29 @@ class Event(NamedTuple):
     is_known: bool
 
 
-def opened(record: Rec) -> Event:
+def open_record(record: Rec) -> CodexRecord:
     """The record without its wrapping."""
     outer, payload = record.get("type"), record.get("payload")
     if isinstance(payload, dict) and isinstance(outer, str):
         kind = word(payload.get("type")) if outer in (ITEM, EVENT) else ""
-        name, known = _named(outer, kind)
+        name, known = _record_name(outer, kind)
         if kind == "item_completed":
-            kind, payload = _completed(payload)
-        return Event(outer, kind, payload, record.get("timestamp"), name, known and _speaks(kind, payload))
+            kind, payload = _unwrap_completed(payload)
+        return CodexRecord(
+            outer, kind, payload, record.get("timestamp"), name, known and _has_known_role(kind, payload)
+        )
     if isinstance(outer, str):
         known = outer in _ITEMS
-        is_known = known and _speaks(outer, record)
-        return Event(ITEM if known else "", outer, record, record.get("timestamp"), plain(outer), is_known)
+        is_known = known and _has_known_role(outer, record)
+        return CodexRecord(ITEM if known else "", outer, record, record.get("timestamp"), plain(outer), is_known)
     if "record_type" in record and outer is None:
-        return Event(STATE, "", record, None, STATE, True)
+        return CodexRecord(STATE, "", record, None, STATE, True)
     if _is_header(record):
-        return Event(HEADER, "", record, record.get("timestamp"), HEADER, True)
-    return Event("", "", record, record.get("timestamp"), "?", False)
+        return CodexRecord(HEADER, "", record, record.get("timestamp"), HEADER, True)
+    return CodexRecord("", "", record, record.get("timestamp"), "?", False)
 
 
-def is_silent(event: Event) -> bool:
+def is_silent(event: CodexRecord) -> bool:
     """Whether a known record is about the session rather than of it."""
     if event.outer == ITEM:
         return event.kind in _SILENT_ITEMS
@@ -104,11 +106,11 @@ def is_silent(event: Event) -> bool:
     return event.outer in ("session_meta", "turn_context", "world_state", "token_usage_record", HEADER, STATE)
 
 
-def _speaks(kind: str, item: Rec) -> bool:
+def _has_known_role(kind: str, item: Rec) -> bool:
     return kind != "message" or word(item.get("role")) in ROLES
 
 
-def _completed(payload: Rec) -> tuple[str, Rec]:
+def _unwrap_completed(payload: Rec) -> tuple[str, Rec]:
     """The older event that says the same, with its words where that one has them."""
     item = payload.get("item")
     kind = _COMPLETED.get(word(item.get("type")), "") if isinstance(item, dict) else ""
@@ -119,7 +121,7 @@ def _completed(payload: Rec) -> tuple[str, Rec]:
 
 
 @lru_cache(maxsize=1024)
-def _named(outer: str, kind: str) -> tuple[str, bool]:
+def _record_name(outer: str, kind: str) -> tuple[str, bool]:
     if outer == ITEM:
         return plain(f"{outer}/{kind}"), kind in _ITEMS
     if outer == EVENT:

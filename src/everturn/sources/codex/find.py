@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, beginning, each_once
+from everturn.sources import SearchPlaces, SourceCandidate, existing_folders, read_beginning
 
 NAME = "codex"
 HEAD = 64 << 10
@@ -31,16 +31,16 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _DEEPEST = 12
 
 
-def roots(places: Places) -> list[Path]:
+def roots(places: SearchPlaces) -> list[Path]:
     """Existing folders: named by the user, by the environment, and the usual one; each once, whatever leads to it."""
     wanted = [*places.extra.get(NAME, ())]
     named = places.env.get("CODEX_HOME", "").strip()
     if named:
         wanted.append(places.home / named[2:] if named.startswith(("~/", "~\\")) else Path(named))
-    return each_once([*wanted, places.home / ".codex"])
+    return existing_folders([*wanted, places.home / ".codex"])
 
 
-def find(root: Path) -> Iterator[Found]:
+def find(root: Path) -> Iterator[SourceCandidate]:
     """All rollouts below a root: the client's folder, one of those in it, or any folder with rollouts."""
     starts = [root / name for name in _FOLDERS if (root / name).is_dir()] or [root]
     failures: list[OSError] = []
@@ -50,7 +50,7 @@ def find(root: Path) -> Iterator[Found]:
         raise failures[0]
 
 
-def sniff(path: Path, head: bytes) -> Found | None:
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """What a file is, given its first bytes; None when it is not ours."""
     if head.startswith(_ZSTD):
         return _sniff_compressed(path, head)
@@ -58,22 +58,22 @@ def sniff(path: Path, head: bytes) -> Found | None:
         return None
     from everturn.sources.codex import sniffing
 
-    known = sniffing.known(head)
+    known = sniffing.file_kind(head)
     if known is None:
         return None
     named = _ROLLOUT.fullmatch(path.name)
     name = known.native_id or (named[1].lower() if named else path.name.partition(".")[0])
-    return Found(path, "main", name + _SCREEN_LOG if known.is_screen_log else name)
+    return SourceCandidate(path, "main", name + _SCREEN_LOG if known.is_screen_log else name)
 
 
 def workspace(head: bytes) -> str:
     """The working folder that a file names first; "" when its beginning names none."""
     from everturn.sources.codex import sniffing
 
-    return sniffing.workspace(head)
+    return sniffing.sniff_workspace(head)
 
 
-def is_screen_log(found: Found) -> bool:
+def is_screen_log(found: SourceCandidate) -> bool:
     """Whether this is the log of the terminal program, not a rollout."""
     return found.native_id.endswith(_SCREEN_LOG)
 
@@ -83,14 +83,14 @@ def resume_command(native_id: str) -> list[str]:
     return ["codex", "resume", native_id.removesuffix(_SCREEN_LOG)]
 
 
-def _sniff_compressed(path: Path, head: bytes) -> Found | None:
-    from everturn.sources.codex.compressed import beginning
+def _sniff_compressed(path: Path, head: bytes) -> SourceCandidate | None:
+    from everturn.sources.codex.compressed import decompress_head
 
-    found = sniff(path, beginning(head))
-    return Found(path, "container", found.native_id) if found is not None else None
+    found = sniff(path, decompress_head(head))
+    return SourceCandidate(path, "container", found.native_id) if found is not None else None
 
 
-def _walk(folder: str, failures: list[OSError], depth: int) -> Iterator[Found]:
+def _walk(folder: str, failures: list[OSError], depth: int) -> Iterator[SourceCandidate]:
     folders: list[str] = []
     for entry in _rollouts(folder, folders, failures):
         found = _file(entry)
@@ -121,10 +121,10 @@ def _rollouts(folder: str, folders: list[str], failures: list[OSError]) -> list[
     ]
 
 
-def _file(entry: os.DirEntry[str]) -> Found | None:
+def _file(entry: os.DirEntry[str]) -> SourceCandidate | None:
     if entry.is_symlink() and not entry.is_file():
         return None
     named = _ROLLOUT.fullmatch(entry.name)
     if named is None:
-        return sniff(Path(entry.path), beginning(entry.path))
-    return Found(Path(entry.path), "container" if named[2] else "main", named[1].lower())
+        return sniff(Path(entry.path), read_beginning(entry.path))
+    return SourceCandidate(Path(entry.path), "container" if named[2] else "main", named[1].lower())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from everturn.sources import Edit, OwnFile, Places, Programs, Section, Setting
+from everturn.sources import Edit, InstallPrograms, JsonSetting, OwnFile, SearchPlaces, TomlSection
 from everturn.sources.installing import COMMANDS, DRAIN, HINTS, NAME, WHERE, as_json, hook_groups, server, skill
 
 EVENTS = {
@@ -21,18 +21,18 @@ EVENTS = {
 _SECONDS = 10
 
 
-def edits(places: Places, project: Path | None, programs: Programs) -> Sequence[Edit]:
+def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms) -> Sequence[Edit]:
     """Everything that is written."""
     folder = project / ".codex" if project else _home(places)
     hooks = hook_groups(programs, places, EVENTS, _SECONDS)
     return [
-        *(Setting(folder / "hooks.json", ("hooks", event), group, item=True) for event, group in hooks),
-        Section(folder / "config.toml", "\n".join(_server(programs))),
+        *(JsonSetting(folder / "hooks.json", ("hooks", event), group, item=True) for event, group in hooks),
+        TomlSection(folder / "config.toml", "\n".join(_server(programs))),
         *_skills(project / ".agents" / "skills" if project else folder / "skills"),
     ]
 
 
-def _server(programs: Programs) -> Iterator[str]:
+def _server(programs: InstallPrograms) -> Iterator[str]:
     """JSON strings and lists of them are TOML too."""
     entry = server(programs)
     yield f"[mcp_servers.{NAME}]"
@@ -55,7 +55,7 @@ def _skills(folder: Path) -> Iterator[Edit]:
             yield OwnFile(folder / one.name / "SKILL.md", head + text)
 
 
-def _home(places: Places) -> Path:
+def _home(places: SearchPlaces) -> Path:
     named = places.env.get("CODEX_HOME", "").strip()
     if not named:
         return places.home / ".codex"

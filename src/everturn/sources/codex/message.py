@@ -8,22 +8,32 @@ from typing import Any
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, Message
-from everturn.sources.codex.calls import call_start, call_text, output, provided
-from everturn.sources.codex.events import CALLS, DONE_BY_PROVIDER, ENDS, EVENT, ITEM, NOTICES, OUTPUTS, Event, is_silent
-from everturn.sources.codex.speaker import CONTEXT, NOTIFICATION, PROMPT, Speaker, by_words, said
+from everturn.sources.codex.calls import call_start, call_text, output, provided_call
+from everturn.sources.codex.events import (
+    CALLS,
+    DONE_BY_PROVIDER,
+    ENDS,
+    EVENT,
+    ITEM,
+    NOTICES,
+    OUTPUTS,
+    CodexRecord,
+    is_silent,
+)
+from everturn.sources.codex.speaker import CONTEXT, NOTIFICATION, PROMPT, CodexSpeaker, guess_speaker, text_blocks
 from everturn.sources.foreign import count, milliseconds, strings, word
-from everturn.sources.linewise import Place, Rec, listing, mapping
+from everturn.sources.linewise import Rec, RecordPlace, listing, mapping
 
-_UNKNOWN = Speaker("system", "unknown", False, "meta")
-_NOTICE = Speaker("system", "notice", False, "meta")
-_ANSWER = Speaker("model", "text", False, "answer")
+_UNKNOWN = CodexSpeaker("system", "unknown", False, "meta")
+_NOTICE = CodexSpeaker("system", "notice", False, "meta")
+_ANSWER = CodexSpeaker("model", "text", False, "answer")
 _TEXTS = frozenset(("input_text", "output_text", "text", "summary_text", "reasoning_text"))
 
 #: What says nothing to a reader of a notice.
 _NOT_WORDS = ("type", "turn_id", "id", "thread_id", "codex_error_info", "encrypted_content")
 
 
-def build(event: Event, place: Place) -> Message | None:
+def build(event: CodexRecord, place: RecordPlace) -> Message | None:
     """The message of a record; None when it is known to hold none."""
     if not event.is_known:
         return unknown(event, place)
@@ -35,11 +45,11 @@ def build(event: Event, place: Place) -> Message | None:
         return _event(event, place)
     if event.outer == "compacted":
         blocks = _text(word(event.item.get("message")), "summary")
-        return _message(event, place, "system", Speaker("system", "compaction", False, "summary"), blocks)
+        return _message(event, place, "system", CodexSpeaker("system", "compaction", False, "summary"), blocks)
     return _letter(event, place)
 
 
-def unknown(event: Event, place: Place) -> Message:
+def unknown(event: CodexRecord, place: RecordPlace) -> Message:
     """A message of a kind this version does not know: its words are kept, shown and indexed."""
     text = "\n".join(strings(event.item, "type", "timestamp", "id"))
     blocks = (Block("unknown", text, "meta"),) if text else ()
@@ -52,7 +62,7 @@ def texts_in(item: Rec) -> list[str]:
 
 
 # items --------------------------------------------------------------------------------------------------------------
-def _item(event: Event, place: Place) -> Message:
+def _item(event: CodexRecord, place: RecordPlace) -> Message:
     kind, item = event.kind, event.item
     if kind == "message":
         return _ROLES[item["role"]](event, place)
@@ -64,18 +74,18 @@ def _item(event: Event, place: Place) -> Message:
         block = Block("call", call_text(start), "tool_input", call=start, data=item)
         return _message(event, place, "assistant", _ANSWER, (block,))
     if kind in DONE_BY_PROVIDER:
-        return _message(event, place, "assistant", _ANSWER, _provided(event, place))
+        return _message(event, place, "assistant", _ANSWER, _provider_call_blocks(event, place))
     if kind in OUTPUTS:
         text, end = output(item)
         result = Block("result", text, "tool_output", result=end, data=item)
-        return _message(event, place, "tool", Speaker("tool", "result", False, "tool_output"), (result,))
+        return _message(event, place, "tool", CodexSpeaker("tool", "result", False, "tool_output"), (result,))
     return _letter(event, place)
 
 
-def _provided(event: Event, place: Place) -> tuple[Block, ...]:
+def _provider_call_blocks(event: CodexRecord, place: RecordPlace) -> tuple[Block, ...]:
     item = event.item
     call_id = word(item.get("call_id")) or word(item.get("id")) or f"{event.kind}@{place.start}"
-    start = provided(event.kind, item, call_id)
+    start = provided_call(event.kind, item, call_id)
     call = Block("call", call_text(start), "tool_input", call=start, data=_without_result(item))
     status = word(item.get("status"))
     if status not in ("completed", "failed", "incomplete"):
@@ -89,9 +99,9 @@ def _without_result(item: Rec) -> Rec:
     return {key: value for key, value in item.items() if key != "result"}
 
 
-def _user(event: Event, place: Place) -> Message:
+def _user(event: CodexRecord, place: RecordPlace) -> Message:
     content = event.item.get("content")
-    speakers = [by_words(text) for text in _texts(content)]
+    speakers = [guess_speaker(text) for text in _texts(content)]
     found = next((one for one in speakers if one.origin == "human"), speakers[0] if speakers else None)
     if found is None:
         found = PROMPT if listing(content) else CONTEXT  # an image without a word
@@ -99,23 +109,23 @@ def _user(event: Event, place: Place) -> Message:
     return _message(event, place, "user", found, blocks)
 
 
-def _user_blocks(part: Any, found: Speaker) -> tuple[Block, ...]:
+def _user_blocks(part: Any, found: CodexSpeaker) -> tuple[Block, ...]:
     text = _text_of(part)
     if text is None:
-        return (_wordless(part),)
-    own = by_words(text)
-    return said(text, own if found.origin == "human" else found)
+        return (_wordless_block(part),)
+    own = guess_speaker(text)
+    return text_blocks(text, own if found.origin == "human" else found)
 
 
-def _assistant(event: Event, place: Place) -> Message:
+def _assistant(event: CodexRecord, place: RecordPlace) -> Message:
     return _message(event, place, "assistant", _ANSWER, _blocks(event.item.get("content"), "answer"))
 
 
-def _developer(event: Event, place: Place) -> Message:
+def _developer(event: CodexRecord, place: RecordPlace) -> Message:
     return _message(event, place, "system", CONTEXT, _blocks(event.item.get("content"), "meta"))
 
 
-_ROLES: dict[str, Callable[[Event, Place], Message]] = {
+_ROLES: dict[str, Callable[[CodexRecord, RecordPlace], Message]] = {
     "user": _user,
     "assistant": _assistant,
     "developer": _developer,
@@ -123,29 +133,29 @@ _ROLES: dict[str, Callable[[Event, Place], Message]] = {
 }
 
 
-def _letter(event: Event, place: Place) -> Message:
+def _letter(event: CodexRecord, place: RecordPlace) -> Message:
     """What another agent sent."""
     text = "\n".join(strings(event.item.get("content"), "type"))
     return _message(event, place, "user", NOTIFICATION, _text(text, "meta"))
 
 
 # events -------------------------------------------------------------------------------------------------------------
-def _event(event: Event, place: Place) -> Message | None:
+def _event(event: CodexRecord, place: RecordPlace) -> Message | None:
     kind, item = event.kind, event.item
     if kind == "token_count":
-        return _message(event, place, "assistant", Speaker("model", "notice", False, "meta"), ())
+        return _message(event, place, "assistant", CodexSpeaker("model", "notice", False, "meta"), ())
     if kind == "turn_aborted":
-        interrupt = Speaker("system", "interrupt", False, "meta")
-        return _message(event, place, "system", interrupt, _text(word(item.get("reason")), "meta"), _lasted(item))
+        interrupt = CodexSpeaker("system", "interrupt", False, "meta")
+        return _message(event, place, "system", interrupt, _text(word(item.get("reason")), "meta"), _duration(item))
     if kind in ENDS:
-        lasted = _lasted(item)
+        lasted = _duration(item)
         return _message(event, place, "system", _NOTICE, (), lasted) if lasted is not None else None
     if kind in NOTICES:
         return _notice(event, place)
     return _mirror(event, place)
 
 
-def _notice(event: Event, place: Place) -> Message:
+def _notice(event: CodexRecord, place: RecordPlace) -> Message:
     if event.kind == "item_completed":
         text = "\n".join(strings(event.item.get("item"), *_NOT_WORDS))
         return _message(event, place, "assistant", _ANSWER, _text(text, "answer"))
@@ -157,19 +167,19 @@ def _notice(event: Event, place: Place) -> Message:
     return _message(event, place, "assistant" if event.kind == "error" else "system", _NOTICE, _text(text, "meta"))
 
 
-def _mirror(event: Event, place: Place) -> Message:
+def _mirror(event: CodexRecord, place: RecordPlace) -> Message:
     """The message of an event that repeats an item, for the case that the item was never written."""
     if event.kind == "user_message":
         text = word(event.item.get("message"))
-        found = by_words(text)
-        return _message(event, place, "user", found, said(text, found))
+        found = guess_speaker(text)
+        return _message(event, place, "user", found, text_blocks(text, found))
     if event.kind == "agent_message":
         return _message(event, place, "assistant", _ANSWER, _text(word(event.item.get("message")), "answer"))
     thought = Block("thinking", word(event.item.get("text")), "thinking")
     return _message(event, place, "assistant", _ANSWER, (thought,))
 
 
-def _lasted(item: Rec) -> int | None:
+def _duration(item: Rec) -> int | None:
     return count(item.get("duration_ms"))
 
 
@@ -192,11 +202,11 @@ def _blocks(content: Any, field: str) -> tuple[Block, ...]:
     blocks = []
     for part in _parts(content):
         text = _text_of(part)
-        blocks.append(_wordless(part) if text is None else Block("text", text, field))
+        blocks.append(_wordless_block(part) if text is None else Block("text", text, field))
     return tuple(blocks)
 
 
-def _wordless(part: Any) -> Block:
+def _wordless_block(part: Any) -> Block:
     kind = mapping(part).get("type")
     if kind in ("input_image", "image"):
         return Block("image", data=part)
@@ -210,7 +220,12 @@ def _text(text: str, field: str) -> tuple[Block, ...]:
 
 
 def _message(
-    event: Event, place: Place, role: str, speaker: Speaker, blocks: tuple[Block, ...], lasted: int | None = None
+    event: CodexRecord,
+    place: RecordPlace,
+    role: str,
+    speaker: CodexSpeaker,
+    blocks: tuple[Block, ...],
+    lasted: int | None = None,
 ) -> Message:
     at, precision = milliseconds(event.at)
     return Message(

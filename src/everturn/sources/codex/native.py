@@ -13,10 +13,10 @@ from uuid import UUID
 
 from everturn.derive.times import iso
 from everturn.model.conversation import Block, Message
-from everturn.sources import NewSession, Places
-from everturn.sources.native import Tool, line, pictures, text, told, uuid_of
+from everturn.sources import NewSession, SearchPlaces
+from everturn.sources.native import NativeTool, line, pictures, tell_call, text, uuid_of
 
-TOOLS = {"shell": Tool("exec_command", {"command": "cmd"})}
+TOOLS = {"shell": NativeTool("exec_command", {"command": "cmd"})}
 #: The version of the client whose form this is.
 _VERSION = "0.166.0"
 Rec = dict[str, Any]
@@ -27,7 +27,7 @@ def name(random: str, at: int) -> str:
     return str(UUID(hex=f"{at:012x}7{random[:3]}{'89ab'[int(random[3], 16) % 4]}{random[4:19]}"))
 
 
-def place(places: Places, new: NewSession) -> Path:
+def place(places: SearchPlaces, new: NewSession) -> Path:
     """See `Native`."""
     named = places.env.get("CODEX_HOME", "").strip()
     day = datetime.fromtimestamp(new.at / 1000, UTC)
@@ -35,7 +35,7 @@ def place(places: Places, new: NewSession) -> Path:
     return folder / f"rollout-{day.strftime('%Y-%m-%dT%H-%M-%S')}-{new.id}.jsonl"
 
 
-def write(places: Places, new: NewSession, messages: Sequence[Message]) -> bytes:
+def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) -> bytes:
     """See `Native`."""
     return b"".join(line({"timestamp": iso(at), **record}) for at, record in _records(new, messages))
 
@@ -55,7 +55,7 @@ def _records(new: NewSession, messages: Sequence[Message]) -> Iterator[tuple[int
             at, turn = message.at or new.at, uuid_of(new.id, "turn", number)
             yield at, _event("task_started", turn_id=turn, started_at=at // 1000, collaboration_mode_kind="default")
         at = message.at or new.at
-        for record in _of_message(message):
+        for record in _message_records(message):
             yield at, record
     if turn:
         yield at, _event("task_complete", turn_id=turn, completed_at=at // 1000)
@@ -75,10 +75,10 @@ def _meta(new: NewSession) -> Rec:
     return {**meta, "forked_from_id": new.forked_from} if new.forked_from else meta
 
 
-def _of_message(message: Message) -> Iterator[Rec]:
+def _message_records(message: Message) -> Iterator[Rec]:
     """The items of a message, which the model is told, and the events that the client's screen shows."""
     if message.role == "user":
-        content = [one for block in message.blocks for one in _given(block)]
+        content = [one for block in message.blocks for one in _input_parts(block)]
         yield _item({"type": "message", "role": "user", "content": content})
         words = "".join(block.text for block in message.blocks)  # as the client itself joins them
         yield _event("user_message", message=words, images=[], local_images=[], text_elements=[])
@@ -89,10 +89,10 @@ def _of_message(message: Message) -> Iterator[Rec]:
             content = [{"type": "output_text", "text": block.text}]
             yield _item({"type": "message", "role": "assistant", "content": content})
         else:
-            yield _item(_other(block))
+            yield _item(_block_item(block))
 
 
-def _other(block: Block) -> Rec:
+def _block_item(block: Block) -> Rec:
     if block.call is not None:
         return _call(block)
     if block.result is None:
@@ -110,11 +110,11 @@ def _call(block: Block) -> Rec:
     own = block.data if isinstance(block.data, dict) else {}
     if own.get("type") == "custom_tool_call":
         return {**own, "call_id": block.call.call_id}
-    name_, given = told(block.call, TOOLS)
+    name_, given = tell_call(block.call, TOOLS)
     return {"type": "function_call", "name": name_, "arguments": text(given), "call_id": block.call.call_id}
 
 
-def _given(block: Block) -> Iterator[Rec]:
+def _input_parts(block: Block) -> Iterator[Rec]:
     if block.kind != "image":
         yield {"type": "input_text", "text": block.text}
     for shown in pictures(block):

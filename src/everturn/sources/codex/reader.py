@@ -8,24 +8,34 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Link, Message, fingerprint
-from everturn.sources import Found
-from everturn.sources.codex.events import CALLS, DONE_BY_PROVIDER, ENDS, EVENT, HEADER, ITEM, MIRRORS, Event, opened
+from everturn.sources import SourceCandidate
+from everturn.sources.codex.events import (
+    CALLS,
+    DONE_BY_PROVIDER,
+    ENDS,
+    EVENT,
+    HEADER,
+    ITEM,
+    MIRRORS,
+    CodexRecord,
+    open_record,
+)
 from everturn.sources.codex.message import build, texts_in
 from everturn.sources.codex.speaker import folder_in
-from everturn.sources.codex.state import State, pack, unpack
-from everturn.sources.foreign import decoded, plain, word
-from everturn.sources.linewise import Counted, LineReader, Place, Rec, add, mapping
-from everturn.sources.tally import Talk
+from everturn.sources.codex.state import CodexReaderState, pack, unpack
+from everturn.sources.foreign import decode_value, plain, word
+from everturn.sources.linewise import Counted, LineReader, Rec, RecordPlace, add, mapping
+from everturn.sources.tally import SessionTally
 
 _AGENT = re.compile(r'\s*\{.{0,200}"agent_id"', re.DOTALL)
 _MODEL_ITEMS = CALLS | DONE_BY_PROVIDER | {"reasoning"}
 _HUMAN_TITLE = 3
 
 
-class RolloutReader(LineReader[State]):
+class CodexReader(LineReader[CodexReaderState]):
     """A rollout of either era, of a session or of a subagent."""
 
-    def __init__(self, found: Found, state: bytes) -> None:
+    def __init__(self, found: SourceCandidate, state: bytes) -> None:
         super().__init__(unpack(state))
         self._name = found.native_id or found.path.stem
         self._kind, self._parent = found.kind, found.parent
@@ -35,18 +45,18 @@ class RolloutReader(LineReader[State]):
         self._state.open_line = self._walk.open_line
         return pack(self._state)
 
-    def _take(self, record: Rec, place: Place) -> Counted:
-        event = opened(record)
+    def _take(self, record: Rec, place: RecordPlace) -> Counted:
+        event = open_record(record)
         handle = _HANDLERS.get(event.outer)
         made = handle(self, event, place) if handle else self._say(event, place, build(event, place))
         return event.name, ("message" if made else "known") if event.is_known else "unknown", self._state.client
 
-    def _talk(self) -> Talk:
+    def _talk(self) -> SessionTally:
         state = self._state
         return self._gathering.session(self._name, state.kind or self._kind, state.parent or self._parent)
 
     # records: each says whether it became a message -------------------------------------------------------------------
-    def _meta(self, event: Event, place: Place) -> bool:
+    def _meta(self, event: CodexRecord, place: RecordPlace) -> bool:
         """Said again on every resume; a fork says first who it is, then who it was copied from."""
         state, item = self._state, event.item
         native_id = word(item.get("id"))
@@ -89,16 +99,16 @@ class RolloutReader(LineReader[State]):
             self._state.placed = True
             self._talk().learn(workspace=folder)
 
-    def _context(self, event: Event, place: Place) -> bool:
+    def _context(self, event: CodexRecord, place: RecordPlace) -> bool:
         self._state.model = word(event.item.get("model")) or self._state.model
         self._learn_folder(word(event.item.get("cwd")))
         return False
 
-    def _compacted(self, event: Event, place: Place) -> bool:
+    def _compacted(self, event: CodexRecord, place: RecordPlace) -> bool:
         self._state.answering = False
         return self._say(event, place, build(event, place))
 
-    def _event(self, event: Event, place: Place) -> bool:
+    def _event(self, event: CodexRecord, place: RecordPlace) -> bool:
         state, kind = self._state, event.kind
         if kind == "token_count":
             return self._spend(event, place)
@@ -119,18 +129,18 @@ class RolloutReader(LineReader[State]):
             self._link_child(word(event.item.get("new_thread_id")), word(event.item.get("call_id")))
         return self._say(event, place, build(event, place))
 
-    def _spend(self, event: Event, place: Place) -> bool:
+    def _spend(self, event: CodexRecord, place: RecordPlace) -> bool:
         state = self._state
         usage = state.spend(mapping(event.item.get("info")))
         message = build(event, place)
         if usage is None or message is None:
             return False
         mark = state.mark_event(f"tokens {state.total}")
-        name = state.counting()
+        name = state.count_response()
         self._add(replace(message, usage=usage, provider_id=name, model=state.model, fingerprint=mark))
         return True
 
-    def _item(self, event: Event, place: Place) -> bool:
+    def _item(self, event: CodexRecord, place: RecordPlace) -> bool:
         state, kind, item = self._state, event.kind, event.item
         message = build(event, place)
         if message is None:
@@ -138,13 +148,13 @@ class RolloutReader(LineReader[State]):
         role = item.get("role")
         response = model = ""
         if kind in _MODEL_ITEMS or role == "assistant":
-            response, model = state.responding(), state.model
+            response, model = state.open_response(), state.model
         else:
             state.answering = False
         if kind in ("message", "reasoning"):
             state.say(texts_in(item))
         if role == "user":
-            message = self._heard_user(message)
+            message = self._place_prompt(message)
         elif kind == "agent_message":
             return self._letter(event, message)
         mark = state.mark_item(item, "\0".join([block.text for block in message.blocks]))
@@ -152,7 +162,7 @@ class RolloutReader(LineReader[State]):
         self._add(replace(message, provider_id=response, model=model, blocks=blocks, fingerprint=mark))
         return True
 
-    def _heard_user(self, message: Message) -> Message:
+    def _place_prompt(self, message: Message) -> Message:
         """A prompt in the middle of a turn was put into it; that of a subagent comes from another agent."""
         state = self._state
         if message.starts_turn:
@@ -170,11 +180,11 @@ class RolloutReader(LineReader[State]):
             self._learn_folder(next(filter(None, (folder_in(block.text) for block in message.blocks)), ""))
         return message
 
-    def _communication(self, event: Event, place: Place) -> bool:
+    def _communication(self, event: CodexRecord, place: RecordPlace) -> bool:
         message = build(event, place)
         return message is not None and self._letter(event, message)
 
-    def _letter(self, event: Event, message: Message) -> bool:
+    def _letter(self, event: CodexRecord, message: Message) -> bool:
         """What another agent sent. It may be written twice; to a subagent it is a request."""
         state, texts = self._state, [block.text for block in message.blocks]
         if not texts or not state.is_new_letter("".join(texts), event.outer == ITEM):
@@ -187,11 +197,11 @@ class RolloutReader(LineReader[State]):
         self._add(replace(message, fingerprint=state.mark_event("\0".join([event.name, *texts]))))
         return True
 
-    def _say(self, event: Event, place: Place, message: Message | None) -> bool:
+    def _say(self, event: CodexRecord, place: RecordPlace, message: Message | None) -> bool:
         if message is None:
             return False
         model = message.origin == "model"
-        name = self._state.responding() if model else ""
+        name = self._state.open_response() if model else ""
         mark = self._state.mark_event("\0".join([event.name, *(block.text for block in message.blocks)]))
         self._add(replace(message, fingerprint=mark, provider_id=name, model=self._state.model if model else ""))
         return True
@@ -200,7 +210,10 @@ class RolloutReader(LineReader[State]):
         """Events that repeat an item which never came are all there is of it."""
         for one in self._state.take_unheard():
             said = {"type": one.kind, "text" if "reasoning" in one.kind else "message": one.text}
-            event, place = opened({"timestamp": one.at, "type": EVENT, "payload": said}), Place(one.start, one.size)
+            event, place = (
+                open_record({"timestamp": one.at, "type": EVENT, "payload": said}),
+                RecordPlace(one.start, one.size),
+            )
             self._say(event, place, build(event, place))
 
     # messages and links -----------------------------------------------------------------------------------------------
@@ -211,10 +224,10 @@ class RolloutReader(LineReader[State]):
         """Note in a call that starts an agent, and in its result, which agent that is."""
         call, result = block.call, block.result
         if call is not None and call.prompt:
-            self._state.spawning(call.call_id)
+            self._state.note_spawn(call.call_id)
             self._talk().links.append(Link("spawned", "", call.call_id, _hint(call.prompt)))
         elif result is not None and result.call_id in self._state.spawned:
-            child = _child(block.text)
+            child = _child_id(block.text)
             self._link_child(child, result.call_id)
             return replace(block, result=replace(result, child=child))
         return block
@@ -234,20 +247,20 @@ class RolloutReader(LineReader[State]):
             self._talk().links.append(Link("subagent_of", parent, hint=_hint(prompt) if prompt else 0))
 
 
-_HANDLERS: dict[str, Callable[[RolloutReader, Event, Place], bool]] = {
-    "session_meta": RolloutReader._meta,
-    HEADER: RolloutReader._meta,
-    "turn_context": RolloutReader._context,
-    "compacted": RolloutReader._compacted,
-    "inter_agent_communication": RolloutReader._communication,
-    EVENT: RolloutReader._event,
-    ITEM: RolloutReader._item,
+_HANDLERS: dict[str, Callable[[CodexReader, CodexRecord, RecordPlace], bool]] = {
+    "session_meta": CodexReader._meta,
+    HEADER: CodexReader._meta,
+    "turn_context": CodexReader._context,
+    "compacted": CodexReader._compacted,
+    "inter_agent_communication": CodexReader._communication,
+    EVENT: CodexReader._event,
+    ITEM: CodexReader._item,
 }
 
 
-def _child(text: str) -> str:
+def _child_id(text: str) -> str:
     """The id of an agent in the output of the call that started it."""
-    return word(mapping(decoded(text.encode("utf-8", "replace"))).get("agent_id")) if _AGENT.match(text) else ""
+    return word(mapping(decode_value(text.encode("utf-8", "replace"))).get("agent_id")) if _AGENT.match(text) else ""
 
 
 def _hint(prompt: str) -> int:

@@ -14,10 +14,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Link, Message, fingerprint
-from everturn.sources import Found
+from everturn.sources import SourceCandidate
 from everturn.sources.foreign import count, milliseconds, plain, state_of, strings, word
-from everturn.sources.linewise import Counted, LineReader, Place, Rec, add, listing, mapping, records
-from everturn.sources.tally import Talk
+from everturn.sources.linewise import Counted, LineReader, Rec, RecordPlace, add, listing, mapping, records
+from everturn.sources.tally import SessionTally
 
 _KEY = re.compile(
     r"KeyEvent \{ code: (?:Char\('(\\?.|\\u\{[0-9a-f]{1,6}\})'\)|(\w+)).{0,80}?modifiers: KeyModifiers\((\w+)\)"
@@ -42,7 +42,7 @@ _SILENT = frozenset(
 )
 
 
-class _State(Struct, array_like=True):
+class _ScreenLogReaderState(Struct, array_like=True):
     open_line: bool = False
     model: str = ""
     response: int = 0
@@ -56,15 +56,15 @@ class _State(Struct, array_like=True):
     sent_at: str = ""
 
 
-class ScreenLogReader(LineReader[_State]):
+class CodexScreenLogReader(LineReader[_ScreenLogReaderState]):
     """One such log."""
 
-    def __init__(self, found: Found, state: bytes) -> None:
-        super().__init__(state_of(state, _State))
+    def __init__(self, found: SourceCandidate, state: bytes) -> None:
+        super().__init__(state_of(state, _ScreenLogReaderState))
         self._name = found.native_id
 
-    def _take(self, record: Rec, place: Place) -> Counted:
-        kind, told = word(record.get("kind")), _told(record)
+    def _take(self, record: Rec, place: RecordPlace) -> Counted:
+        kind, told = word(record.get("kind")), _payload_type(record)
         name = f"{kind}/{told}" if told else kind
         if kind == "key_event":
             self._key(record, place)
@@ -77,12 +77,12 @@ class ScreenLogReader(LineReader[_State]):
         if not _is_known(kind, told):
             self._add(_unknown(record, place))
             return plain(name), "unknown", ""
-        message = _said(record, place)
+        message = _build_message(record, place)
         if message is not None:
             self._add(self._answered(message))
         return plain(name), "message" if message is not None else "known", ""
 
-    def _talk(self) -> Talk:
+    def _talk(self) -> SessionTally:
         return self._gathering.session(self._name)
 
     def _add(self, message: Message) -> None:
@@ -105,9 +105,9 @@ class ScreenLogReader(LineReader[_State]):
         return replace(message, provider_id=f"#{state.response}", model=state.model)
 
     # keys -------------------------------------------------------------------------------------------------------------
-    def _key(self, record: Rec, place: Place) -> None:
+    def _key(self, record: Rec, place: RecordPlace) -> None:
         state = self._state
-        key = _pressed(record)
+        key = _pressed_key(record)
         if not state.keys:
             state.start, state.at = place.start, word(record.get("ts"))
         if key == "Enter" and state.keys:
@@ -120,26 +120,26 @@ class ScreenLogReader(LineReader[_State]):
     def _send(self) -> None:
         state = self._state
         if state.sent:
-            message = _prompt(state.sent, state.sent_at, Place(state.sent_start, state.sent_size))
+            message = _prompt(state.sent, state.sent_at, RecordPlace(state.sent_start, state.sent_size))
             state.sent = []
             self._add(self._answered(message))
 
 
 def view_log(raw: bytes, record: Rec | None) -> Message | None:
     """The message of a record, or of a stretch of them in which something was typed."""
-    place = Place(0, len(raw))
+    place = RecordPlace(0, len(raw))
     if record is not None and record.get("kind") != "key_event":
-        known = _is_known(word(record.get("kind")), _told(record))
-        return _said(record, place) if known else _unknown(record, place)
+        known = _is_known(word(record.get("kind")), _payload_type(record))
+        return _build_message(record, place) if known else _unknown(record, place)
     keys: list[str] = []
     typed = records(raw)
     for one in typed[:-1]:
         if one.get("kind") == "key_event":
-            _type(keys, _pressed(one))
+            _type(keys, _pressed_key(one))
     return _prompt(keys, word(typed[0].get("ts")), place) if keys else None
 
 
-def _told(record: Rec) -> str:
+def _payload_type(record: Rec) -> str:
     """The type of the event or of the request in a record."""
     payload = mapping(record.get("payload"))
     return word(payload.get("type")) or word(mapping(payload.get("msg")).get("type"))
@@ -150,8 +150,8 @@ def _is_known(kind: str, told: str) -> bool:
 
 
 # messages -----------------------------------------------------------------------------------------------------------
-def _said(record: Rec, place: Place) -> Message | None:
-    payload, told = mapping(record.get("payload")), _told(record)
+def _build_message(record: Rec, place: RecordPlace) -> Message | None:
+    payload, told = mapping(record.get("payload")), _payload_type(record)
     if record.get("kind") == "op" and told in _PROMPTS:
         return _message(
             record, place, "user", "human", _text("\n".join(strings(payload.get("items"), "type")), "prompt")
@@ -165,21 +165,21 @@ def _said(record: Rec, place: Place) -> Message | None:
         thought = Block("thinking", word(event.get("text")), "thinking")
         return _message(record, place, "assistant", "model", (thought,))
     if told == "exec_command_begin":
-        return _message(record, place, "assistant", "model", (_begun(event),))
+        return _message(record, place, "assistant", "model", (_begin_block(event),))
     if told == "exec_command_end":
-        return _message(record, place, "tool", "tool", (_ended(event),), "result")
+        return _message(record, place, "tool", "tool", (_end_block(event),), "result")
     kind = "interrupt" if told == "turn_aborted" else "notice"
     return _message(record, place, "system", "system", _text("\n".join(strings(event, "type")), "meta"), kind)
 
 
-def _begun(event: Rec) -> Block:
+def _begin_block(event: Rec) -> Block:
     words = [word(one) for one in listing(event.get("command"))]
     command = words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else " ".join(words)
     start = CallStart(word(event.get("call_id")), "shell", "shell", "", command, {"command": words})
     return Block("call", "\n".join(["shell", *words]), "tool_input", call=start, data=event)
 
 
-def _ended(event: Rec) -> Block:
+def _end_block(event: Rec) -> Block:
     text = "\n".join(filter(None, (word(event.get("stdout")), word(event.get("stderr")))))
     code = event.get("exit_code")
     status = code if isinstance(code, int) and not isinstance(code, bool) and abs(code) < 1 << 31 else None
@@ -190,19 +190,19 @@ def _ended(event: Rec) -> Block:
     return Block("result", text, "tool_output", result=end, data=event)
 
 
-def _unknown(record: Rec, place: Place) -> Message:
+def _unknown(record: Rec, place: RecordPlace) -> Message:
     text = "\n".join(strings(record, "ts", "dir", "kind", "type", "id"))
     blocks = (Block("unknown", text, "meta"),) if text else ()
     return _message(record, place, "system", "system", blocks, "unknown")
 
 
-def _prompt(keys: Iterable[str], at: str, place: Place) -> Message:
+def _prompt(keys: Iterable[str], at: str, place: RecordPlace) -> Message:
     blocks = _text("".join(keys), "prompt")
     return replace(_message({"ts": at}, place, "user", "human", blocks), fidelity="rendered")
 
 
 def _message(
-    record: Rec, place: Place, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
+    record: Rec, place: RecordPlace, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
 ) -> Message:
     at, precision = milliseconds(record.get("ts"))
     return Message(
@@ -223,7 +223,7 @@ def _text(text: str, field: str) -> tuple[Block, ...]:
 
 
 # keys ---------------------------------------------------------------------------------------------------------------
-def _pressed(record: Rec) -> str:
+def _pressed_key(record: Rec) -> str:
     """The character that was typed, or the name of the key; "" for what types nothing."""
     found = _KEY.match(word(record.get("event")))
     if found is None or found[3] in _CONTROL or "kind: Release" in word(record.get("event")):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from everturn.sources.codex.events import HEADER, Event, opened
+from everturn.sources.codex.events import HEADER, CodexRecord, open_record
 from everturn.sources.codex.speaker import folder_in
-from everturn.sources.foreign import decoded, strings, word
+from everturn.sources.foreign import decode_value, strings, word
 from everturn.sources.linewise import Rec, mapping, records
 
 #: The first line of a rollout that is cut off.
@@ -17,39 +17,39 @@ _FOLDER = re.compile(rb'"cwd":("(?:[^"\\]|\\.){1,4096}")')
 _WRAPPERS = frozenset(("response_item", "event_msg", "turn_context", "compacted"))
 
 
-class Known(NamedTuple):
+class CodexFileKind(NamedTuple):
     """What a file is."""
 
     native_id: str
     is_screen_log: bool = False
 
 
-def known(head: bytes) -> Known | None:
+def file_kind(head: bytes) -> CodexFileKind | None:
     """What a file that begins like this is; None when it is not ours."""
     found = records(head)
     if not found:
         name = _ID.search(head)
-        return Known(name[1].decode().lower() if name else "") if _BEGINNING.match(head) else None
+        return CodexFileKind(name[1].decode().lower() if name else "") if _BEGINNING.match(head) else None
     if _is_screen_log(found[0]):
-        return Known(_configured(found), True)
-    event = opened(found[0])
+        return CodexFileKind(_configured_session(found), True)
+    event = open_record(found[0])
     if event.outer == HEADER or (event.outer == "session_meta" and word(event.item.get("id"))):
-        return Known(word(event.item.get("id")).lower())
-    return Known("") if _is_wrapped(found[0]) else None
+        return CodexFileKind(word(event.item.get("id")).lower())
+    return CodexFileKind("") if _is_wrapped(found[0]) else None
 
 
-def workspace(head: bytes) -> str:
+def sniff_workspace(head: bytes) -> str:
     """The working folder that a file names first; "" when its beginning names none."""
     for record in records(head):
-        event = opened(record)
-        folder = word(event.item.get("cwd")) or _said_folder(event)
+        event = open_record(record)
+        folder = word(event.item.get("cwd")) or _message_folder(event)
         if folder:
             return folder
     found = _FOLDER.search(head)
-    return word(decoded(found[1])) if found is not None else ""
+    return word(decode_value(found[1])) if found is not None else ""
 
 
-def _said_folder(event: Event) -> str:
+def _message_folder(event: CodexRecord) -> str:
     if event.kind != "message" or event.item.get("role") != "user":
         return ""
     return next(filter(None, map(folder_in, strings(event.item.get("content")))), "")
@@ -68,6 +68,6 @@ def _is_screen_log(record: Rec) -> bool:
     return record.get("dir") == "meta" and record.get("kind") == "session_start" and isinstance(record.get("ts"), str)
 
 
-def _configured(found: list[Rec]) -> str:
+def _configured_session(found: list[Rec]) -> str:
     messages = (mapping(mapping(record.get("payload")).get("msg")) for record in found)
     return next((word(one.get("session_id")) for one in messages if one.get("type") == "session_configured"), "")

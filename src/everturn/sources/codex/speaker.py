@@ -8,7 +8,7 @@ from typing import NamedTuple
 from everturn.model.conversation import Block
 
 
-class Speaker(NamedTuple):
+class CodexSpeaker(NamedTuple):
     """Who says something, and as what it counts."""
 
     origin: str
@@ -17,10 +17,10 @@ class Speaker(NamedTuple):
     field: str
 
 
-PROMPT = Speaker("human", "text", True, "prompt")
-SHELL = Speaker("human", "shell", True, "prompt")
-CONTEXT = Speaker("injected", "context", False, "meta")
-NOTIFICATION = Speaker("agent", "notification", False, "meta")
+PROMPT = CodexSpeaker("human", "text", True, "prompt")
+SHELL = CodexSpeaker("human", "shell", True, "prompt")
+CONTEXT = CodexSpeaker("injected", "context", False, "meta")
+NOTIFICATION = CodexSpeaker("agent", "notification", False, "meta")
 
 #: How the words of the client begin. A human may begin with `<` or `#` too, so nothing is guessed.
 _INJECTED = (
@@ -57,7 +57,7 @@ _INJECTED = (
     "Warning: The maximum number of unified exec processes",
 )
 _MARKS = frozenset("#<W")
-_HEAD = 200
+_SPEAKER_HEAD = 200
 
 #: What an editor puts in front of a prompt ends with this heading.
 _REQUEST = re.compile(r"\n## My request for Codex:[ \t]*\n?")
@@ -67,9 +67,9 @@ _SHELL = re.compile(
 _FOLDER = re.compile(r"<cwd>([^<\n]{1,4096})</cwd>|Current working directory: (.{1,4096})")
 
 
-def by_words(text: str) -> Speaker:
+def guess_speaker(text: str) -> CodexSpeaker:
     """Who says this, judged by how it begins."""
-    head = text[:_HEAD].lstrip()
+    head = text[:_SPEAKER_HEAD].lstrip()
     if head[:1] not in _MARKS:
         return PROMPT
     if head.startswith(_INJECTED):
@@ -79,22 +79,22 @@ def by_words(text: str) -> Speaker:
     return SHELL if head.startswith("<user_shell_command>") else PROMPT
 
 
-def said(text: str, speaker: Speaker) -> tuple[Block, ...]:
+def text_blocks(text: str, speaker: CodexSpeaker) -> tuple[Block, ...]:
     """The blocks of a text: what an editor put in front of a prompt, and the output of a command, are their own."""
     if speaker is SHELL and (shell := _SHELL.fullmatch(text)):
-        return _some((shell[1], "prompt"), (shell[2], "tool_output"))
+        return _nonempty_blocks((shell[1], "prompt"), (shell[2], "tool_output"))
     if speaker is PROMPT and text.startswith("# ") and (request := _REQUEST.search(text)):
-        return _some((text[: request.end()].rstrip(), "meta"), (text[request.end() :], "prompt"))
-    return _some((text, speaker.field))
+        return _nonempty_blocks((text[: request.end()].rstrip(), "meta"), (text[request.end() :], "prompt"))
+    return _nonempty_blocks((text, speaker.field))
 
 
 def folder_in(text: str) -> str:
     """The working folder that a description of the environment names; "" when the text is none."""
-    if not text[:_HEAD].lstrip().startswith("<environment_context>"):
+    if not text[:_SPEAKER_HEAD].lstrip().startswith("<environment_context>"):
         return ""
     found = _FOLDER.search(text[:8192])
     return (found[1] or found[2]).strip() if found else ""
 
 
-def _some(*texts: tuple[str, str]) -> tuple[Block, ...]:
+def _nonempty_blocks(*texts: tuple[str, str]) -> tuple[Block, ...]:
     return tuple(Block("text", text, field) for text, field in texts if text)

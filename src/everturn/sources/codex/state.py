@@ -8,9 +8,9 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from everturn.model.conversation import Usage, fingerprint
+from everturn.model.conversation import TokenUsage, fingerprint
 from everturn.sources.foreign import count, word
-from everturn.sources.linewise import Place, Rec, mapping
+from everturn.sources.linewise import Rec, RecordPlace, mapping
 
 _MOST_SAID = 32
 _MOST_UNHEARD = 8
@@ -21,7 +21,7 @@ _LONGEST_UNHEARD = 8000
 _SURE_ID = 20
 
 
-class Unheard(Struct, array_like=True):
+class CodexUnheard(Struct, array_like=True):
     """An event that repeats an item which has not come yet."""
 
     start: int
@@ -32,7 +32,7 @@ class Unheard(Struct, array_like=True):
     at: str
 
 
-class State(Struct, array_like=True):
+class CodexReaderState(Struct, array_like=True):
     """Everything a later reader needs."""
 
     open_line: bool = False
@@ -53,26 +53,26 @@ class State(Struct, array_like=True):
     anchor: int = 0
     since: int = 0
     said: list[int] = []  # marks of the latest texts in items
-    unheard: list[Unheard] = []
+    unheard: list[CodexUnheard] = []
     spawned: dict[str, bool] = {}  # calls that start an agent
 
     # responses --------------------------------------------------------------------------------------------------------
-    def responding(self) -> str:
+    def open_response(self) -> str:
         """The name of the model response an item belongs to: consecutive items of the model are one."""
         if not self.answering:
             self.answering, self.counted = True, False
             self.response += 1
         return f"#{self.response}"
 
-    def counting(self) -> str:
+    def count_response(self) -> str:
         """The response that a count of tokens belongs to. Older clients write it before the items, newer ones after."""
         if not self.response or self.counted:
             self.answering = False
-            self.responding()
+            self.open_response()
         self.counted = True
         return f"#{self.response}"
 
-    def spend(self, info: Rec) -> Usage | None:
+    def spend(self, info: Rec) -> TokenUsage | None:
         """The tokens of the latest response, from counters that only grow; None when there is nothing new."""
         total, last = _tokens(info.get("total_token_usage")), _tokens(info.get("last_token_usage"))
         if not any(total):
@@ -124,35 +124,35 @@ class State(Struct, array_like=True):
         self.said = [*self.said, own][-_MOST_SAID:]
         return True
 
-    def hear(self, kind: str, text: str, at: object, place: Place) -> None:
+    def hear(self, kind: str, text: str, at: object, place: RecordPlace) -> None:
         """Note an event that repeats an item, unless the item has come."""
         mark = fingerprint("said", text.strip())
         if text.strip() and mark not in self.said and len(text) <= _LONGEST_UNHEARD:
-            self.unheard = [*self.unheard, Unheard(*place, mark, kind, text, word(at))][-_MOST_UNHEARD:]
+            self.unheard = [*self.unheard, CodexUnheard(*place, mark, kind, text, word(at))][-_MOST_UNHEARD:]
 
-    def take_unheard(self) -> list[Unheard]:
+    def take_unheard(self) -> list[CodexUnheard]:
         """The events whose items did not come."""
         found, self.unheard = self.unheard, []
         return found
 
-    def spawning(self, call_id: str) -> None:
+    def note_spawn(self, call_id: str) -> None:
         """Note a call that starts an agent."""
         self.spawned[call_id] = True
         if len(self.spawned) > _MOST_SPAWNED:
             del self.spawned[next(iter(self.spawned))]
 
 
-def pack(state: State) -> bytes:
+def pack(state: CodexReaderState) -> bytes:
     """The state as bytes."""
     return msgspec.msgpack.encode(state)
 
 
-def unpack(data: bytes) -> State:
+def unpack(data: bytes) -> CodexReaderState:
     """The state in some bytes; a fresh one when they are not ours."""
     try:
-        return msgspec.msgpack.decode(data, type=State) if data else State()
+        return msgspec.msgpack.decode(data, type=CodexReaderState) if data else CodexReaderState()
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return State()
+        return CodexReaderState()
 
 
 def _tokens(counted: object) -> list[int]:
@@ -160,6 +160,6 @@ def _tokens(counted: object) -> list[int]:
     return [count(found.get(key)) or 0 for key in ("input_tokens", "cached_input_tokens", "output_tokens")]
 
 
-def _usage(spent: list[int]) -> Usage:
+def _usage(spent: list[int]) -> TokenUsage:
     given, cached, said = spent
-    return Usage(max(given - cached, 0), said, cached)
+    return TokenUsage(max(given - cached, 0), said, cached)

@@ -5,7 +5,7 @@ Read first: `find` (where files are), `events` (what an event becomes), `reader`
 
 from __future__ import annotations
 
-from everturn.sources import Source, lazy
+from everturn.sources import Source, lazy_import
 from everturn.sources.copilot_cli.find import NAME, find, resume_command, roots, sniff, workspace
 
 SOURCE = Source(
@@ -15,8 +15,8 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=lazy("everturn.sources.copilot_cli.reader:EventReader"),
-    view=lazy("everturn.sources.copilot_cli.events:view"),
+    reader=lazy_import("everturn.sources.copilot_cli.reader:CopilotReader"),
+    view=lazy_import("everturn.sources.copilot_cli.events:view"),
     workspace=workspace,
     option="copilot-dir",
     resume_command=resume_command,

@@ -8,11 +8,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from everturn.derive.patches import patched
-from everturn.model.conversation import Block, CallEnd, CallStart, Message, Usage, fingerprint
+from everturn.derive.patches import patched_files
+from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage, fingerprint
 from everturn.sources import tools
 from everturn.sources.foreign import count, milliseconds, strings, word
-from everturn.sources.linewise import Place, Rec, alone, listing, mapping
+from everturn.sources.linewise import Rec, RecordPlace, listing, mapping, single_record
 
 #: Events about the session, not of it, and those that repeat others.
 SILENT = frozenset(
@@ -59,7 +59,7 @@ _NOT_WORDS = (
 )
 
 
-def build(record: Rec, place: Place) -> Message | None:
+def build(record: Rec, place: RecordPlace) -> Message | None:
     """The message of an event; None when it is known to hold none."""
     kind = word(record.get("type"))
     if kind in SILENT:
@@ -71,8 +71,8 @@ def build(record: Rec, place: Place) -> Message | None:
 
 def view(raw: bytes) -> Message | None:
     """The message of an event's bytes, judged by itself."""
-    record = alone(raw)
-    return build(record, Place(0, len(raw))) if record is not None else None
+    record = single_record(raw)
+    return build(record, RecordPlace(0, len(raw))) if record is not None else None
 
 
 def is_known(kind: str) -> bool:
@@ -80,25 +80,25 @@ def is_known(kind: str) -> bool:
     return kind in SILENT or kind in _NOTICES or kind in _BUILDERS
 
 
-def unknown(record: Rec, place: Place) -> Message:
+def unknown(record: Rec, place: RecordPlace) -> Message:
     """A message of a kind this version does not know: its words are kept, shown and indexed."""
     text = "\n".join(strings(record, "type", "id", "parentId", "timestamp"))
     return _message(record, place, "system", "system", _text(text, "meta", "unknown"), "unknown")
 
 
-def started(data: Rec) -> CallStart:
+def started_call(data: Rec) -> CallStart:
     """The call in a request of the model, or in the event that says it began."""
     name, given = word(data.get("name")) or word(data.get("toolName")), data.get("arguments")
     start = tools.call_start(word(data.get("toolCallId")), name, given)
     kind = _TOOLS.get(name)
     if kind is not None:
         return replace(start, kind=kind, command=word(mapping(given).get("input")) if kind == "shell" else "")
-    patch = patched(given) if isinstance(given, str) else []
+    patch = patched_files(given) if isinstance(given, str) else []
     return replace(start, kind=patch[0][0], path=patch[0][1]) if patch else start
 
 
 # what is said -------------------------------------------------------------------------------------------------------
-def _user(record: Rec, place: Place) -> Message:
+def _user(record: Rec, place: RecordPlace) -> Message:
     data = mapping(record.get("data"))
     content, sent = word(data.get("content")), word(data.get("transformedContent"))
     source = word(data.get("source"))
@@ -122,13 +122,13 @@ def _attachment(found: Any) -> Block:
     return Block("document", "\n".join(dict.fromkeys(filter(None, texts))), "meta", data=found)
 
 
-def _assistant(record: Rec, place: Place) -> Message:
+def _assistant(record: Rec, place: RecordPlace) -> Message:
     data = mapping(record.get("data"))
     thought = word(data.get("reasoningText"))
     blocks = _text(thought, "thinking", "thinking") + _text(word(data.get("content")), "answer")
     for request in listing(data.get("toolRequests")):
         if isinstance(request, dict):
-            start = started(request)
+            start = started_call(request)
             blocks += (Block("call", tools.call_text(start), "tool_input", call=start, data=request),)
         else:
             blocks += (Block("unknown", "\n".join(strings(request)), "meta", data=request),)
@@ -138,53 +138,53 @@ def _assistant(record: Rec, place: Place) -> Message:
         message,
         provider_id=word(data.get("messageId")),
         model=word(data.get("model")),
-        usage=Usage(output=said) if said else None,
+        usage=TokenUsage(output=said) if said else None,
     )
 
 
-def _reasoning(record: Rec, place: Place) -> Message:
+def _reasoning(record: Rec, place: RecordPlace) -> Message:
     thought = Block("thinking", word(mapping(record.get("data")).get("content")), "thinking")
     return _message(record, place, "assistant", "model", (thought,))
 
 
-def _usage(record: Rec, place: Place) -> Message:
+def _usage(record: Rec, place: RecordPlace) -> Message:
     data = mapping(record.get("data"))
     counted = [count(data.get(f"{name}Tokens")) or 0 for name in ("input", "output", "cacheRead", "cacheWrite")]
     given, said, cached, written = counted
-    usage = Usage(max(given - cached - written, 0), said, cached, written)
+    usage = TokenUsage(max(given - cached - written, 0), said, cached, written)
     message = _message(record, place, "assistant", "model", (), "notice")
     return replace(message, usage=usage, model=word(data.get("model")))
 
 
-def _system(record: Rec, place: Place) -> Message:
+def _system(record: Rec, place: RecordPlace) -> Message:
     text = word(mapping(record.get("data")).get("content"))
     return _message(record, place, "system", "injected", _text(text, "meta"), "context")
 
 
-def _notification(record: Rec, place: Place) -> Message:
+def _notification(record: Rec, place: RecordPlace) -> Message:
     text = word(mapping(record.get("data")).get("content"))
     return _message(record, place, "user", "agent", _text(text, "meta"), "notification")
 
 
 # tools --------------------------------------------------------------------------------------------------------------
-def _begun(record: Rec, place: Place) -> Message:
+def _call_message(record: Rec, place: RecordPlace) -> Message:
     """A call whose request was not written: of a subagent, or of the human."""
     data = mapping(record.get("data"))
-    start = started(data)
+    start = started_call(data)
     block = Block("call", tools.call_text(start), "tool_input", call=start, data=data)
     return _message(record, place, "assistant", "model", (block,))
 
 
-def _asked(record: Rec, place: Place) -> Message:
+def _shell_prompt(record: Rec, place: RecordPlace) -> Message:
     data = mapping(record.get("data"))
-    start = started(data)
+    start = started_call(data)
     message = _message(
         record, place, "user", "human", _text(start.command or tools.call_text(start), "prompt"), "shell"
     )
     return replace(message, starts_turn=True)
 
 
-def _ended(record: Rec, place: Place) -> Message:
+def _result_message(record: Rec, place: RecordPlace) -> Message:
     data = mapping(record.get("data"))
     result, error = data.get("result"), mapping(data.get("error"))
     noted = mapping(result)
@@ -210,16 +210,16 @@ def _error_class(code: str, text: str) -> str:
 
 
 # marks --------------------------------------------------------------------------------------------------------------
-def _notice(record: Rec, place: Place) -> Message:
+def _notice(record: Rec, place: RecordPlace) -> Message:
     text = "\n".join(strings(mapping(record.get("data")), *_NOT_WORDS))
     return _message(record, place, "system", "system", _text(text, "meta"), "notice")
 
 
-def _error(record: Rec, place: Place) -> Message:
+def _error(record: Rec, place: RecordPlace) -> Message:
     return replace(_notice(record, place), role="assistant")
 
 
-def _compacted(record: Rec, place: Place) -> Message:
+def _compaction(record: Rec, place: RecordPlace) -> Message:
     data = mapping(record.get("data"))
     if data.get("success") is False:
         return _notice(record, place)
@@ -227,12 +227,12 @@ def _compacted(record: Rec, place: Place) -> Message:
     return _message(record, place, "system", "system", blocks, "compaction")
 
 
-def _aborted(record: Rec, place: Place) -> Message:
+def _interrupt(record: Rec, place: RecordPlace) -> Message:
     text = word(mapping(record.get("data")).get("reason"))
     return _message(record, place, "system", "system", _text(text, "meta"), "interrupt")
 
 
-def _hook(record: Rec, place: Place) -> Message | None:
+def _hook(record: Rec, place: RecordPlace) -> Message | None:
     """Only what a hook said is kept: most say nothing."""
     data = mapping(record.get("data"))
     output = mapping(data.get("output"))
@@ -241,26 +241,26 @@ def _hook(record: Rec, place: Place) -> Message | None:
     return _message(record, place, "user", "injected", _text(text, "meta"), "context") if text else None
 
 
-def _skill(record: Rec, place: Place) -> Message:
+def _skill(record: Rec, place: RecordPlace) -> Message:
     """Its words come as a message of their own."""
     data = mapping(record.get("data"))
     text = "\n".join(filter(None, (word(data.get(key)) for key in ("name", "description", "path"))))
     return _message(record, place, "system", "injected", _text(text, "meta"), "context")
 
 
-_BUILDERS: dict[str, Callable[[Rec, Place], Message | None]] = {
+_BUILDERS: dict[str, Callable[[Rec, RecordPlace], Message | None]] = {
     "user.message": _user,
     "assistant.message": _assistant,
     "assistant.reasoning": _reasoning,
     "assistant.usage": _usage,
     "system.message": _system,
     "system.notification": _notification,
-    "tool.user_requested": _asked,
-    "tool.execution_start": _begun,
-    "tool.execution_complete": _ended,
+    "tool.user_requested": _shell_prompt,
+    "tool.execution_start": _call_message,
+    "tool.execution_complete": _result_message,
     "session.error": _error,
-    "session.compaction_complete": _compacted,
-    "abort": _aborted,
+    "session.compaction_complete": _compaction,
+    "abort": _interrupt,
     "hook.end": _hook,
     "skill.invoked": _skill,
 }
@@ -271,7 +271,7 @@ def _text(text: str, field: str, kind: str = "text") -> tuple[Block, ...]:
 
 
 def _message(
-    record: Rec, place: Place, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
+    record: Rec, place: RecordPlace, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
 ) -> Message:
     at, precision = milliseconds(record.get("timestamp"))
     name = word(record.get("id"))

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, beginning, each_once
+from everturn.sources import SearchPlaces, SourceCandidate, existing_folders, read_beginning
 
 NAME = "copilot_cli"
 HEAD = 64 << 10
@@ -27,7 +27,7 @@ _FAMILIES = ("session.", "user.", "assistant.", "tool.", "hook.", "system.")
 _DEEPEST = 8
 
 
-def roots(places: Places) -> list[Path]:
+def roots(places: SearchPlaces) -> list[Path]:
     """Existing folders: named by the user, by the environment, and the usual ones; each once, whatever leads to it."""
     wanted = [*places.extra.get(NAME, ())]
     named, older = places.env.get("COPILOT_HOME", "").strip(), places.env.get("XDG_STATE_HOME", "").strip()
@@ -36,10 +36,10 @@ def roots(places: Places) -> list[Path]:
     wanted.append(places.home / ".copilot")
     if older:
         wanted.append(Path(older) / ".copilot")
-    return each_once(wanted)
+    return existing_folders(wanted)
 
 
-def find(root: Path) -> Iterator[Found]:
+def find(root: Path) -> Iterator[SourceCandidate]:
     """All sessions below a root: the client's folder, its `session-state`, or any folder with sessions."""
     sessions = root / _SESSIONS
     failures: list[OSError] = []
@@ -48,7 +48,7 @@ def find(root: Path) -> Iterator[Found]:
         raise failures[0]
 
 
-def sniff(path: Path, head: bytes) -> Found | None:
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """What a file is, given its first bytes; None when it is not ours."""
     if head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n\0")[:1] != b"{":
         return None
@@ -56,15 +56,15 @@ def sniff(path: Path, head: bytes) -> Found | None:
     if session is None:
         return None
     named = _UUID.search(path.parent.name if path.name == _EVENTS else path.stem)
-    return Found(path, "main", session or (named[0].lower() if named else path.stem))
+    return SourceCandidate(path, "main", session or (named[0].lower() if named else path.stem))
 
 
 def workspace(head: bytes) -> str:
     """The working folder that a file names first; "" when its beginning names none."""
-    from everturn.sources.foreign import decoded, word
+    from everturn.sources.foreign import decode_value, word
 
     found = _FOLDER.search(head)
-    return word(decoded(found[1])) if found is not None else ""
+    return word(decode_value(found[1])) if found is not None else ""
 
 
 def resume_command(native_id: str) -> list[str]:
@@ -89,7 +89,7 @@ def _session(head: bytes) -> str | None:
     return "" if is_event and isinstance(first["data"], dict) else None
 
 
-def _walk(folder: str, failures: list[OSError], depth: int) -> Iterator[Found]:
+def _walk(folder: str, failures: list[OSError], depth: int) -> Iterator[SourceCandidate]:
     folders, is_session = [], False
     try:
         with os.scandir(folder) as entries:
@@ -106,9 +106,9 @@ def _walk(folder: str, failures: list[OSError], depth: int) -> Iterator[Found]:
             yield from _walk(path, failures, depth + 1)
 
 
-def _file(entry: os.DirEntry[str], folder: str) -> Found | None:
+def _file(entry: os.DirEntry[str], folder: str) -> SourceCandidate | None:
     if entry.is_symlink() and not entry.is_file():
         return None
     if entry.name == _EVENTS and _UUID.fullmatch(folder):
-        return Found(Path(entry.path), "main", folder.lower())
-    return sniff(Path(entry.path), beginning(entry.path))
+        return SourceCandidate(Path(entry.path), "main", folder.lower())
+    return sniff(Path(entry.path), read_beginning(entry.path))

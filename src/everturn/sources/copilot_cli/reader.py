@@ -6,18 +6,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Link, Message, fingerprint
-from everturn.sources import Found
+from everturn.sources import SourceCandidate
 from everturn.sources.copilot_cli.events import build, is_known
 from everturn.sources.foreign import plain, state_of, word
-from everturn.sources.linewise import Counted, LineReader, Place, Rec, add, mapping
-from everturn.sources.tally import Talk
+from everturn.sources.linewise import Counted, LineReader, Rec, RecordPlace, add, mapping
+from everturn.sources.tally import SessionTally
 
 _MOST_CALLS = 2000
 _MOST_AGENTS = 500
 _MODEL_TITLE = 2
 
 
-class State(Struct, array_like=True):
+class CopilotReaderState(Struct, array_like=True):
     """Everything a later reader needs."""
 
     open_line: bool = False
@@ -31,14 +31,14 @@ class State(Struct, array_like=True):
     agents: dict[str, str] = {}  # subagents that were linked
 
 
-class EventReader(LineReader[State]):
+class CopilotReader(LineReader[CopilotReaderState]):
     """One session with the subagents in it."""
 
-    def __init__(self, found: Found, state: bytes) -> None:
-        super().__init__(state_of(state, State))
+    def __init__(self, found: SourceCandidate, state: bytes) -> None:
+        super().__init__(state_of(state, CopilotReaderState))
         self._name = found.native_id or found.path.stem
 
-    def _take(self, record: Rec, place: Place) -> Counted:
+    def _take(self, record: Rec, place: RecordPlace) -> Counted:
         kind, data = word(record.get("type")), mapping(record.get("data"))
         self._learn(kind, data)
         agent = word(record.get("agentId")) or word(data.get("parentToolCallId"))
@@ -51,13 +51,13 @@ class EventReader(LineReader[State]):
             message = None
         if message is not None:
             if kind == "tool.execution_complete" and word(data.get("toolCallId")) in self._state.own:
-                message = _printed(message)
+                message = _output_message(message)
             add(self._gathering, self._talk(agent), self._placed(message, agent))
         known = is_known(kind)
         return plain(kind), ("message" if message is not None else "known") if known else "unknown", self._state.client
 
     # sessions ---------------------------------------------------------------------------------------------------------
-    def _talk(self, agent: str) -> Talk:
+    def _talk(self, agent: str) -> SessionTally:
         if not agent:
             return self._gathering.session(self._name)
         self._link(agent, "", {})
@@ -125,7 +125,7 @@ class EventReader(LineReader[State]):
         return replace(message, provider_id=response, model=message.model or state.model)
 
 
-def _printed(message: Message) -> Message:
+def _output_message(message: Message) -> Message:
     """The result of what the human ran is output, not the answer to a call of the model."""
     blocks = tuple(replace(block, kind="text", result=None) for block in message.blocks)
     return replace(message, kind="output", blocks=blocks)

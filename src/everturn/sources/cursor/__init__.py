@@ -10,7 +10,7 @@ databases), `export` (Markdown), `reader`.
 
 from __future__ import annotations
 
-from everturn.sources import Source, lazy
+from everturn.sources import Source, lazy_import
 from everturn.sources.cursor.find import NAME, find, roots, sniff, workspace
 
 SOURCE = Source(
@@ -20,10 +20,10 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=lazy("everturn.sources.cursor.reader:reader"),
-    view=lazy("everturn.sources.cursor.view:view"),
+    reader=lazy_import("everturn.sources.cursor.reader:reader"),
+    view=lazy_import("everturn.sources.cursor.view:view"),
     workspace=workspace,
-    unpack=lazy("everturn.sources.cursor.database:unpack"),
+    unpack=lazy_import("everturn.sources.cursor.database:unpack"),
     is_database=True,
     private=("DELETE FROM ItemTable WHERE key LIKE 'cursorAuth/%' OR key LIKE 'secret:%' OR key LIKE '%Token'",),
     option="cursor-dir",

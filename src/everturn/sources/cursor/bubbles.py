@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from everturn.model.conversation import Block, CallEnd, Message, Usage, fingerprint
-from everturn.sources.foreign import count, decoded, digest, milliseconds, strings, word
+from everturn.model.conversation import Block, CallEnd, Message, TokenUsage, fingerprint
+from everturn.sources.foreign import count, decode_value, digest, milliseconds, strings, word
 from everturn.sources.tools import call_start, call_text, error_class, exit_status
 from everturn.sources.wholefile import entries, record
 
@@ -15,14 +15,14 @@ _AROUND = ("attachedCodeChunks", "selections", "codebaseContextChunks", "docsRef
 
 def bubble(found: dict[str, Any]) -> Message:
     """The message of a bubble."""
-    if is_known(found):
+    if is_known_bubble(found):
         human = found.get("type") in _HUMAN
-        return _message(found, "user", "human", "text", _typed(found)) if human else _answer(found)
+        return _message(found, "user", "human", "text", _prompt_blocks(found)) if human else _answer(found)
     text = "\n".join(strings(found, "bubbleId", "type"))
     return _message(found, "system", "system", "unknown", [Block("unknown", text, "meta")] if text else [])
 
 
-def is_known(found: dict[str, Any]) -> bool:
+def is_known_bubble(found: dict[str, Any]) -> bool:
     """Whether a bubble is of a kind that this version knows."""
     kind = found.get("type")
     return kind in (*_HUMAN, *_MODEL) and kind is not True
@@ -35,7 +35,7 @@ def _answer(found: dict[str, Any]) -> Message:
         blocks.append(Block("thinking", thought, "thinking"))
     text = _text(found)
     blocks += [Block("text", text, "answer")] if text else []
-    blocks += _code(found, text)
+    blocks += _code_blocks(found, text)
     blocks += _call(record(found.get("toolFormerData")))
     failure = "\n".join(strings(found.get("errorDetails")))
     if failure and not blocks:
@@ -43,7 +43,7 @@ def _answer(found: dict[str, Any]) -> Message:
     return _message(found, "assistant", "model", "text", blocks)
 
 
-def _typed(found: dict[str, Any]) -> list[Block]:
+def _prompt_blocks(found: dict[str, Any]) -> list[Block]:
     text = _text(found)
     blocks = [Block("text", text, "prompt")] if text else []
     around = {key: found.get(key) or record(found.get("context")).get(key) for key in _AROUND}
@@ -56,12 +56,12 @@ def _text(found: dict[str, Any]) -> str:
     for key in ("text", "rawText"):
         if isinstance(found.get(key), str) and found[key]:
             return word(found[key])
-    return word(record(found.get("delegate")).get("a")) or _rich(found.get("richText") or found.get("initText"))
+    return word(record(found.get("delegate")).get("a")) or _rich_text(found.get("richText") or found.get("initText"))
 
 
-def _rich(rich: Any) -> str:
+def _rich_text(rich: Any) -> str:
     """The words of a text that is kept as a tree of the editor's."""
-    tree = decoded(rich.encode("utf-8", "replace")) if isinstance(rich, str) else rich
+    tree = decode_value(rich.encode("utf-8", "replace")) if isinstance(rich, str) else rich
     words: list[str] = []
     stack = [tree]
     while stack:
@@ -74,7 +74,7 @@ def _rich(rich: Any) -> str:
     return word("".join(words))
 
 
-def _code(found: dict[str, Any], text: str) -> list[Block]:
+def _code_blocks(found: dict[str, Any], text: str) -> list[Block]:
     """Code that stands beside the words and not in them."""
     codes = [word(record(one).get("content")) for one in entries(found.get("codeBlocks"))]
     return [Block("text", code, "answer") for code in codes if code and code not in text]
@@ -84,7 +84,7 @@ def _call(data: dict[str, Any]) -> list[Block]:
     name = word(data.get("name"))
     if not name:
         return []
-    given = _parsed(data.get("rawArgs")) or _parsed(data.get("params"))
+    given = _parse_json(data.get("rawArgs")) or _parse_json(data.get("params"))
     identity = word(data.get("toolCallId")) or f"{name}:{digest(*strings(given))}"
     start = call_start(identity, name, given)
     call = Block("call", call_text(start), "tool_input", call=start, data=data)
@@ -92,7 +92,7 @@ def _call(data: dict[str, Any]) -> list[Block]:
     result = data.get("result")
     if not result and status not in ("completed", "error", "cancelled"):
         return [call]
-    value = _parsed(result)
+    value = _parse_json(result)
     text = "\n".join(strings(value)) if value is not None else word(result)
     return [call, Block("result", text, "tool_output", result=_end(identity, data, value, text))]
 
@@ -113,10 +113,10 @@ def _end(identity: str, data: dict[str, Any], value: Any, text: str) -> CallEnd:
     )
 
 
-def _parsed(value: Any) -> Any:
+def _parse_json(value: Any) -> Any:
     """Arguments and results are JSON in a string."""
     if isinstance(value, str):
-        return decoded(value.encode("utf-8", "replace")) if value.lstrip()[:1] in ("{", "[") else None
+        return decode_value(value.encode("utf-8", "replace")) if value.lstrip()[:1] in ("{", "[") else None
     return value
 
 
@@ -133,6 +133,6 @@ def _message(found: dict[str, Any], role: str, origin: str, kind: str, blocks: l
     return Message(
         role, origin, kind, at, precision, name, (word(tool.get("modelCallId")) or name) if spoke else "",
         (word(record(found.get("modelInfo")).get("modelName")) or word(found.get("modelType"))) if spoke else "",
-        tuple(blocks), Usage(given, said) if spoke and (given or said) else None, origin == "human",
+        tuple(blocks), TokenUsage(given, said) if spoke and (given or said) else None, origin == "human",
         fingerprint=fingerprint(name, states) if name else None,
     )  # fmt: skip

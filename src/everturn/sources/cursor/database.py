@@ -15,20 +15,20 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from everturn.sources import Found, Member
-from everturn.sources.database import Reading, opened
+from everturn.sources import Member, SourceCandidate
+from everturn.sources.database import DatabaseSnapshot, open_snapshot
 from everturn.sources.foreign import milliseconds, word
-from everturn.sources.wholefile import Item, Walk, decoded, entries, record
+from everturn.sources.wholefile import DocumentItem, DocumentWalk, decode_item, entries, record
 
 #: As bytes: a text that is not UTF-8 would be refused.
 _VALUE = "CAST(value AS BLOB) AS value"
 _COMPOSERS, _CHATS = "composer.composerData", "workbench.panel.aichat.view.aichat.chatdata"
 
 
-def unpack(found: Found, path: Path) -> Iterator[Member]:
+def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
     """Every conversation in a database."""
     folder = _workspace(found.path)
-    with opened(path) as database:
+    with open_snapshot(path) as database:
         tables = database.tables()
         if "ItemTable" in tables:
             yield from _chats(_item(database, _CHATS), folder)
@@ -39,7 +39,7 @@ def unpack(found: Found, path: Path) -> Iterator[Member]:
 
 def _chats(value: bytes, folder: str) -> Iterator[Member]:
     for tab in _elements(value, "tabs"):
-        noted = record(decoded(tab.raw)[0])
+        noted = record(decode_item(tab.raw)[0])
         name = word(noted.get("tabId"))
         bubbles = _elements(tab.raw, "bubbles")
         if name and bubbles:
@@ -49,40 +49,40 @@ def _chats(value: bytes, folder: str) -> Iterator[Member]:
 
 def _composers(value: bytes, folder: str) -> Iterator[Member]:
     for composer in _elements(value, "allComposers"):
-        yield from _inline(composer.raw, folder)
+        yield from _inline_composer(composer.raw, folder)
 
 
-def _inline(raw: bytes, folder: str) -> Iterator[Member]:
+def _inline_composer(raw: bytes, folder: str) -> Iterator[Member]:
     """A composer that holds its bubbles itself."""
-    noted = record(decoded(raw)[0])
+    noted = record(decode_item(raw)[0])
     name = word(noted.get("composerId"))
     bubbles = _elements(raw, "conversation")
     if name and bubbles:
-        yield Member(name, _lines(_of_composer(name, noted, folder), (one.raw for one in bubbles)), native_id=name)
+        yield Member(name, _lines(_composer_head(name, noted, folder), (one.raw for one in bubbles)), native_id=name)
 
 
-def _rows(database: Reading, folder: str) -> Iterator[Member]:
+def _rows(database: DatabaseSnapshot, folder: str) -> Iterator[Member]:
     """Composers with a row of their own; so have their bubbles."""
     sql = f"SELECT key, {_VALUE} FROM cursorDiskKV WHERE key >= 'composerData:' AND key < 'composerData;' ORDER BY key"
     names = [(str(row["key"]).partition(":")[2], _bytes(row["value"])) for row in database.rows(sql)]
     for name, raw in names:
-        noted = record(decoded(raw)[0])
+        noted = record(decode_item(raw)[0])
         order = [word(record(one).get("bubbleId")) for one in entries(noted.get("fullConversationHeadersOnly"))]
         if not order:
-            yield from _inline(raw, folder)
+            yield from _inline_composer(raw, folder)
         elif name:
             parent = _parent(noted)
-            lines = _lines(_of_composer(name, noted, folder), _bubbles(database, name, order))
+            lines = _lines(_composer_head(name, noted, folder), _bubbles(database, name, order))
             yield Member(name, lines, "subagent" if parent else "main", name, parent)
 
 
-def _bubbles(database: Reading, composer: str, order: list[str]) -> Iterator[bytes]:
+def _bubbles(database: DatabaseSnapshot, composer: str, order: list[str]) -> Iterator[bytes]:
     for bubble in order:
         for row in database.rows(f"SELECT {_VALUE} FROM cursorDiskKV WHERE key=?", f"bubbleId:{composer}:{bubble}"):
             yield _bytes(row["value"])
 
 
-def _of_composer(name: str, noted: dict[str, Any], folder: str) -> dict[str, Any]:
+def _composer_head(name: str, noted: dict[str, Any], folder: str) -> dict[str, Any]:
     place = record(record(noted.get("workspaceIdentifier")).get("uri"))
     folder = folder or word(place.get("fsPath")) or word(place.get("path"))
     model = word(record(noted.get("modelConfig")).get("modelName"))
@@ -111,14 +111,14 @@ def _parent(noted: dict[str, Any]) -> str:
     return word(record(noted.get("subagentInfo")).get("parentComposerId"))
 
 
-def _item(database: Reading, key: str) -> bytes:
+def _item(database: DatabaseSnapshot, key: str) -> bytes:
     for row in database.rows(f"SELECT {_VALUE} FROM ItemTable WHERE key=?", key):
         return _bytes(row["value"])
     return b""
 
 
-def _elements(value: bytes, key: str) -> list[Item]:
-    return [item for item in Walk(key).split(value, 0, True) if not item.key]
+def _elements(value: bytes, key: str) -> list[DocumentItem]:
+    return [item for item in DocumentWalk(key).split(value, 0, True) if not item.key]
 
 
 def _bytes(value: Any) -> bytes:
@@ -128,7 +128,7 @@ def _bytes(value: Any) -> bytes:
 def _workspace(path: Path) -> str:
     """The folder that a database in `workspaceStorage` belongs to."""
     try:
-        noted = record(decoded(path.with_name("workspace.json").read_bytes())[0])
+        noted = record(decode_item(path.with_name("workspace.json").read_bytes())[0])
     except OSError:
         return ""
     uri = urlsplit(word(noted.get("folder")))

@@ -32,7 +32,7 @@ _ZONES = {
 }  # fmt: skip
 
 
-class Head(NamedTuple):
+class CursorExportHead(NamedTuple):
     """What the first lines say."""
 
     title: str
@@ -41,13 +41,13 @@ class Head(NamedTuple):
     precision: str
 
 
-def head_of(text: str) -> Head | None:
+def head_of(text: str) -> CursorExportHead | None:
     """The head of an export."""
     found = _HEAD.match(text.removeprefix("\ufeff"))
-    return Head(found[1].strip(), found[3] or "", *moment(found[2])) if found else None
+    return CursorExportHead(found[1].strip(), found[3] or "", *moment(found[2])) if found else None
 
 
-def stretch(text: str) -> Message:
+def export_message(text: str) -> Message:
     """The message of one stretch: the head, or what one side said."""
     found = _SPEAKER.match(text)
     if found is None:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, each_once
+from everturn.sources import SearchPlaces, SourceCandidate, existing_folders
 from everturn.sources.sqlitefile import beginnings, is_sqlite, stamp
 
 NAME = "cursor"
@@ -30,13 +30,13 @@ _EXPORT = rb"\s*# [^\n]*\n+_Exported on [^\n]{1,200} from Cursor(?: \([^()\n]{1,
 _FOLDER = rb'"workspace":("(?:[^"\\]|\\.)*")'
 
 
-def roots(places: Places) -> list[Path]:
+def roots(places: SearchPlaces) -> list[Path]:
     """Existing folders: named by the user, and the usual ones; each once."""
     wanted = [*places.extra.get(NAME, ()), places.home / ".cursor", _user_folder(places)]
-    return each_once(wanted)
+    return existing_folders(wanted)
 
 
-def find(root: Path) -> Iterator[Found]:
+def find(root: Path) -> Iterator[SourceCandidate]:
     """All transcripts and databases below a root."""
     failures: list[OSError] = []
     starts = [root / name for name in ("projects", "globalStorage", "workspaceStorage") if (root / name).is_dir()]
@@ -46,28 +46,28 @@ def find(root: Path) -> Iterator[Found]:
         raise failures[0]
 
 
-def sniff(path: Path, head: bytes) -> Found | None:
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """What a file is, given its first bytes; None when it is not ours."""
     if is_sqlite(head):
         schema = beginnings(path, head)
         ours = b"cursorDiskKV" in schema or (path.name == DATABASE and b"ItemTable" in schema)
-        return Found(path, "container", stamp=stamp(path)) if ours else None
+        return SourceCandidate(path, "container", stamp=stamp(path)) if ours else None
     start = head.removeprefix(b"\xef\xbb\xbf")
     if re.match(_LINE, start):
         return _transcript(path)
-    return Found(path, "main", path.stem) if re.match(_EXPORT, start) else None
+    return SourceCandidate(path, "main", path.stem) if re.match(_EXPORT, start) else None
 
 
 def workspace(head: bytes) -> str:
     """The working folder that the lines of a conversation from a database begin with."""
-    from everturn.sources.wholefile import decoded
+    from everturn.sources.wholefile import decode_item
 
     found = re.search(_FOLDER, head.split(b"\n", 1)[0])
-    value = decoded(found[1])[0] if found else ""
+    value = decode_item(found[1])[0] if found else ""
     return value if isinstance(value, str) else ""
 
 
-def _user_folder(places: Places) -> Path:
+def _user_folder(places: SearchPlaces) -> Path:
     home = places.home
     if places.platform == "darwin":
         return home / "Library" / "Application Support" / "Cursor" / "User"
@@ -76,14 +76,14 @@ def _user_folder(places: Places) -> Path:
     return Path(places.env.get("XDG_CONFIG_HOME", "") or home / ".config") / "Cursor" / "User"
 
 
-def _transcript(path: Path) -> Found:
+def _transcript(path: Path) -> SourceCandidate:
     above = path.parent
     if above.name == "subagents":
-        return Found(path, "subagent", path.stem, above.parent.name)
-    return Found(path, "main", path.stem)
+        return SourceCandidate(path, "subagent", path.stem, above.parent.name)
+    return SourceCandidate(path, "main", path.stem)
 
 
-def _walk(folder: str, transcripts: bool, failures: list[OSError], depth: int) -> Iterator[Found]:
+def _walk(folder: str, transcripts: bool, failures: list[OSError], depth: int) -> Iterator[SourceCandidate]:
     folders = []
     try:
         with os.scandir(folder) as entries:
@@ -99,7 +99,7 @@ def _walk(folder: str, transcripts: bool, failures: list[OSError], depth: int) -
             yield from _walk(entry.path, transcripts or entry.name == _TRANSCRIPTS, failures, depth + 1)
 
 
-def _file(entry: os.DirEntry[str], transcripts: bool) -> Found | None:
+def _file(entry: os.DirEntry[str], transcripts: bool) -> SourceCandidate | None:
     wanted = entry.name == DATABASE or (transcripts and entry.name.endswith(".jsonl"))
     if not wanted or not entry.is_file():
         return None

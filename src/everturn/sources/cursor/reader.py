@@ -11,18 +11,18 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Link, Message, Reading, fingerprint
-from everturn.sources import Found, Reader
+from everturn.model.conversation import Link, Message, ReadResult, fingerprint
+from everturn.sources import SourceCandidate, SourceReader
 from everturn.sources.cursor import bubbles, export, said
 from everturn.sources.foreign import plain, word
-from everturn.sources.jsonl import Lines
-from everturn.sources.tally import Gathering, Talk
+from everturn.sources.jsonl import JsonLines
+from everturn.sources.tally import ReadTally, SessionTally
 from everturn.sources.wholefile import record
 
 _decode: Callable[[bytes | memoryview], dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class State(Struct, array_like=True):
+class CursorReaderState(Struct, array_like=True):
     """What a later reader needs."""
 
     form: str = ""  # "lines" or "export", once that is known
@@ -32,26 +32,26 @@ class State(Struct, array_like=True):
     linked: bool = False
 
 
-def reader(found: Found, state: bytes) -> Reader:
+def reader(found: SourceCandidate, state: bytes) -> SourceReader:
     """The reader of a file."""
     try:
-        known = msgspec.msgpack.decode(state, type=State) if state else State()
+        known = msgspec.msgpack.decode(state, type=CursorReaderState) if state else CursorReaderState()
     except (msgspec.DecodeError, UnicodeDecodeError):
-        known = State()
-    return ConversationReader(found, known)
+        known = CursorReaderState()
+    return CursorReader(found, known)
 
 
-class ConversationReader:
+class CursorReader:
     """One conversation, in any form."""
 
-    def __init__(self, found: Found, state: State) -> None:
+    def __init__(self, found: SourceCandidate, state: CursorReaderState) -> None:
         self._found, self._state = found, state
-        self._lines = Lines[dict[str, Any]](_decode, lambda value: value, state.open_line)
-        self._gathering = Gathering()
+        self._lines = JsonLines[dict[str, Any]](_decode, lambda value: value, state.open_line)
+        self._gathering = ReadTally()
 
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         """See `sources.Reader`."""
-        self._gathering = Gathering()
+        self._gathering = ReadTally()
         if not self._state.form:
             start = data.removeprefix(b"\xef\xbb\xbf").lstrip()
             self._state.form = "" if not start else "export" if start.startswith(b"#") else "lines"
@@ -67,7 +67,7 @@ class ConversationReader:
         return msgspec.msgpack.encode(self._state)
 
     # lines ----------------------------------------------------------------------------------------------------------------
-    def _feed_lines(self, data: bytes, base: int, last: bool) -> Reading:
+    def _feed_lines(self, data: bytes, base: int, last: bool) -> ReadResult:
         gathering, lines = self._gathering, self._lines
         for start, raw, found, trouble in lines.split(data, base, last):
             if trouble:
@@ -87,12 +87,15 @@ class ConversationReader:
         elif "bubble" in found:
             inside = record(found["bubble"])
             self._say(bubbles.bubble(inside), raw, start)
-            count(f"bubble/{plain(str(inside.get('type'))[:20])}", "message" if bubbles.is_known(inside) else "unknown")
+            count(
+                f"bubble/{plain(str(inside.get('type'))[:20])}",
+                "message" if bubbles.is_known_bubble(inside) else "unknown",
+            )
         else:
-            message = said.said(found)
+            message = said.read_line(found)
             if message is not None:
                 self._say(message, raw, start)
-            known = "known" if message is None else "message" if said.is_known(found) else "unknown"
+            known = "known" if message is None else "message" if said.is_known_line(found) else "unknown"
             count(plain(found.get("type") or found.get("role")), known)
 
     def _learn(self, head: dict[str, Any]) -> None:
@@ -102,18 +105,18 @@ class ConversationReader:
             self._talk().learn(title=word(head.get("title")), title_rank=2)
 
     # exports --------------------------------------------------------------------------------------------------------------
-    def _feed_export(self, data: bytes, base: int, last: bool) -> Reading:
+    def _feed_export(self, data: bytes, base: int, last: bool) -> ReadResult:
         consumed = 0
-        for start, end in _stretches(data, last):
+        for start, end in _split_export(data, last):
             raw = data[start:end]
             text = raw.decode("utf-8", "replace")
             if not text.strip():
                 pass
             elif self._state.index == 0 and (head := export.head_of(text)) is not None:
                 self._talk().learn(title=head.title, title_rank=2 if head.title else 0, client=head.client)
-                self._add(export.stretch(text), raw, base + start, "(head)")
+                self._add(export.export_message(text), raw, base + start, "(head)")
             else:
-                message = export.stretch(text)
+                message = export.export_message(text)
                 self._add(
                     message, raw, base + start, {"user": "user", "assistant": "cursor"}.get(message.role, "(text)")
                 )
@@ -143,12 +146,12 @@ class ConversationReader:
         talk.messages.append(replace(message, start=start, size=len(raw)))
         state.index += 1
 
-    def _talk(self) -> Talk:
+    def _talk(self) -> SessionTally:
         found = self._found
         return self._gathering.session(found.native_id or found.path.stem, found.kind, found.parent)
 
 
-def _stretches(data: bytes, last: bool) -> Iterator[tuple[int, int]]:
+def _split_export(data: bytes, last: bool) -> Iterator[tuple[int, int]]:
     """From one speaker to the next; the last one ends with the file."""
     found = export.TURN.finditer(data)
     starts = [turn.start() for turn in found if last or turn.end() < len(data)]  # the line may go on

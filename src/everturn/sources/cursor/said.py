@@ -18,22 +18,22 @@ _STAMP = re.compile(
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
-def said(found: dict[str, Any]) -> Message | None:
+def read_line(found: dict[str, Any]) -> Message | None:
     """The message of a line; None when it holds none."""
     if word(found.get("type")) == "turn_ended":
-        return _ended(found)
+        return _turn_end(found)
     content = record(found.get("message")).get("content")
     blocks = [content] if isinstance(content, str) else entries(content)
     if found.get("role") == "assistant":
-        made = tuple(block for part in blocks for block in _answered(part))
+        made = tuple(block for part in blocks for block in _answer_blocks(part))
         whole = all(block.call is None for block in made)
         return Message("assistant", "model", "text", blocks=made, fidelity="exact" if whole else "partial")
     if found.get("role") == "user" and blocks:
-        return _typed(blocks)
+        return _prompt_message(blocks)
     return unknown(found)
 
 
-def is_known(found: dict[str, Any]) -> bool:
+def is_known_line(found: dict[str, Any]) -> bool:
     """Whether a line is of a kind that this version knows."""
     return found.get("role") in ("user", "assistant") or found.get("type") == "turn_ended"
 
@@ -44,7 +44,7 @@ def unknown(found: dict[str, Any]) -> Message:
     return Message("system", "system", "unknown", blocks=(Block("unknown", text, "meta"),) if text else ())
 
 
-def _ended(found: dict[str, Any]) -> Message | None:
+def _turn_end(found: dict[str, Any]) -> Message | None:
     status = word(found.get("status"))
     if status in ("", "success", "completed"):
         return None
@@ -52,7 +52,7 @@ def _ended(found: dict[str, Any]) -> Message | None:
     return Message("system", "system", kind, blocks=(Block("text", "\n".join(strings(found, "type")), "meta"),))
 
 
-def _typed(parts: list[Any]) -> Message:
+def _prompt_message(parts: list[Any]) -> Message:
     blocks: list[Block] = []
     at: tuple[int | None, str] = (None, "")
     for part in parts:
@@ -61,7 +61,7 @@ def _typed(parts: list[Any]) -> Message:
             blocks += _words(text)
             at = _stamp(text) if at[0] is None else at
         else:
-            blocks.append(_wordless(part))
+            blocks.append(_wordless_block(part))
     human = any(block.field == "prompt" for block in blocks) or all(block.kind == "image" for block in blocks)
     origin, kind = ("human", "text") if human else ("injected", "context")
     return Message("user", origin, kind, *at, blocks=tuple(blocks), starts_turn=human)
@@ -76,14 +76,14 @@ def _words(text: str) -> list[Block]:
     return [*([Block("text", around, "meta")] if around else []), *(Block("text", one, "prompt") for one in asked)]
 
 
-def _wordless(part: Any) -> Block:
+def _wordless_block(part: Any) -> Block:
     kind = word(record(part).get("type"))
     if kind in ("image", "document"):
         return Block(kind, data=part)
     return Block("unknown", "\n".join(strings(part, "type")), "meta", data=part)
 
 
-def _answered(part: Any) -> list[Block]:
+def _answer_blocks(part: Any) -> list[Block]:
     one = record(part)
     kind, text = word(one.get("type")), part if isinstance(part, str) else one.get("text")
     if kind == "tool_use":
@@ -96,7 +96,7 @@ def _answered(part: Any) -> list[Block]:
         return [Block("thinking", words, "thinking", data=part)]
     if isinstance(text, str):
         return [Block("text", text, "answer", data=None if isinstance(part, str) else part)]
-    return [_wordless(part)]
+    return [_wordless_block(part)]
 
 
 def _stamp(text: str) -> tuple[int | None, str]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from everturn.model.conversation import Message
 from everturn.sources.cursor import bubbles, export, said
-from everturn.sources.wholefile import decoded, record
+from everturn.sources.wholefile import decode_item, record
 
 
 def view(record_bytes: bytes) -> Message | None:
     """A line, or a stretch of an export."""
-    value, _ = decoded(record_bytes)
+    value, _ = decode_item(record_bytes)
     if not isinstance(value, dict):
-        return export.stretch(record_bytes.decode("utf-8", "replace"))
+        return export.export_message(record_bytes.decode("utf-8", "replace"))
     if "bubble" in value:
         return bubbles.bubble(record(value["bubble"]))
-    return said.said(value) or said.unknown(value)
+    return said.read_line(value) or said.unknown(value)

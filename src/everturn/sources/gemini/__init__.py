@@ -5,7 +5,7 @@ Read first: `find` (where files are), `message` (a record by itself), `calls`, `
 
 from __future__ import annotations
 
-from everturn.sources import Ask, Install, Native, Source, lazy
+from everturn.sources import AskProgram, Install, NativeWriter, Source, lazy_import
 from everturn.sources.gemini.find import NAME, find, resume_command, retention, roots, sniff, workspace
 
 SOURCE = Source(
@@ -15,24 +15,24 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=lazy("everturn.sources.gemini.reader:reader"),
-    view=lazy("everturn.sources.gemini.view:view"),
+    reader=lazy_import("everturn.sources.gemini.reader:reader"),
+    view=lazy_import("everturn.sources.gemini.view:view"),
     workspace=workspace,
     option="gemini-dir",
     retention=retention,
     resume_command=resume_command,
-    native=Native(
-        name=lazy("everturn.sources.native:dashed_id"),
-        place=lazy("everturn.sources.gemini.native:place"),
-        write=lazy("everturn.sources.gemini.native:write"),
-        marks=lazy("everturn.sources.gemini.native:marks"),
-        begin=lazy("everturn.sources.gemini.native:begin"),
+    native=NativeWriter(
+        name=lazy_import("everturn.sources.native:dashed_id"),
+        place=lazy_import("everturn.sources.gemini.native:place"),
+        write=lazy_import("everturn.sources.gemini.native:write"),
+        marks=lazy_import("everturn.sources.gemini.native:marks"),
+        begin=lazy_import("everturn.sources.gemini.native:begin"),
     ),
-    ask=Ask(
-        command=lazy("everturn.sources.gemini.asking:command"),
-        read=lazy("everturn.sources.gemini.asking:read"),
-        around=lazy("everturn.sources.gemini.asking:around"),
+    ask=AskProgram(
+        command=lazy_import("everturn.sources.gemini.asking:command"),
+        read=lazy_import("everturn.sources.gemini.asking:read"),
+        around=lazy_import("everturn.sources.gemini.asking:around"),
         leaves="nothing with GEMINI_API_KEY; with a login, a session in a project named everturn-asking-…",
     ),
-    install=Install(lazy("everturn.sources.gemini.installing:edits"), "Start it anew; `/extensions` shows it."),
+    install=Install(lazy_import("everturn.sources.gemini.installing:edits"), "Start it anew; `/extensions` shows it."),
 )

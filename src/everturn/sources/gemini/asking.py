@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from everturn.sources import Asked
-from everturn.sources.foreign import count, decoded, word
+from everturn.sources import ProgramReply
+from everturn.sources.foreign import count, decode_value, word
 
 _SETTINGS = '{"security": {"auth": {"selectedType": "gemini-api-key"}}, "tools": {"core": []}}'
 
@@ -33,17 +33,17 @@ def around(folder: Path, env: Mapping[str, str]) -> dict[str, str | None]:
     return {"GEMINI_CLI_HOME": str(home)}
 
 
-def read(printed: bytes) -> Asked:
+def read(printed: bytes) -> ProgramReply:
     """See `Ask`."""
-    said = decoded(printed[max(0, printed.find(b"{")) :])  # warnings may stand before it
+    said = decode_value(printed[max(0, printed.find(b"{")) :])  # warnings may stand before it
     if not isinstance(said, dict):
-        return Asked()
+        return ProgramReply()
     if error := _object(said.get("error")):
-        return Asked(failure=word(error.get("message")) or "it failed")
+        return ProgramReply(failure=word(error.get("message")) or "it failed")
     models = _object(_object(said.get("stats")).get("models"))
     counts = [_object(_object(one).get("tokens")) for one in models.values()]
     cached = _sum(counts, "cached")
-    return Asked(
+    return ProgramReply(
         text=word(said.get("response")),
         model=next(iter(models), ""),
         input=max(0, _sum(counts, "prompt") - cached),

@@ -107,7 +107,7 @@ def _start(call: dict[str, Any], number: int) -> CallStart:
 def _end(call: dict[str, Any], start: CallStart, text: str, asked_at: int | None) -> CallEnd:
     exit_status = _exit_status(text) if start.kind == "shell" else None
     failed = word(call.get("status")) in ("error", "cancelled")
-    action, path = _touched(text) if start.kind in ("edit", "create") and not failed else ("", "")
+    action, path = _find_artifact(text) if start.kind in ("edit", "create") and not failed else ("", "")
     done_at, _ = milliseconds(call.get("timestamp"))
     took = done_at - asked_at if done_at is not None and asked_at is not None else 0
     return CallEnd(
@@ -133,7 +133,7 @@ def _exit_status(text: str) -> int | None:
     return int(found[-1]) if found else None
 
 
-def _touched(text: str) -> tuple[str, str]:
+def _find_artifact(text: str) -> tuple[str, str]:
     found = _TOUCHED.match(text[:5000])
     if found is None:
         return "", ""

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, Retention, beginning, each_once
+from everturn.sources import Retention, SearchPlaces, SourceCandidate, existing_folders, read_beginning
 
 NAME = "gemini"
 _HEAD = 8 << 10
@@ -28,14 +28,14 @@ _AGE = re.compile(r"(\d{1,6})([hdwm])")
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30}
 
 
-def roots(places: Places) -> list[Path]:
+def roots(places: SearchPlaces) -> list[Path]:
     """Existing folders: named by the user, by the environment, and the usual one; each once."""
     moved = places.env.get("GEMINI_CLI_HOME", "").strip()
     wanted = [*places.extra.get(NAME, ()), *([Path(moved) / ".gemini"] if moved else []), places.home / ".gemini"]
-    return each_once(wanted)
+    return existing_folders(wanted)
 
 
-def find(root: Path) -> Iterator[Found]:
+def find(root: Path) -> Iterator[SourceCandidate]:
     """All sessions below a root: a configuration folder, or any folder with `chats` in it."""
     failures: list[OSError] = []
     starts = [root / name for name in _FOLDERS if (root / name).is_dir()] or [root]
@@ -45,7 +45,7 @@ def find(root: Path) -> Iterator[Found]:
         raise failures[0]
 
 
-def sniff(path: Path, head: bytes) -> Found | None:
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """What a file is, given its first bytes; None when it is not ours."""
     keys = _header(head)
     if not keys or "type" in keys:
@@ -56,17 +56,17 @@ def sniff(path: Path, head: bytes) -> Found | None:
     above = path.parent
     nested = above.parent.name == "chats"
     if kind == "subagent" or nested:
-        return Found(path, "subagent", session, above.name if nested else "")
-    return Found(path, "main", session)
+        return SourceCandidate(path, "subagent", session, above.name if nested else "")
+    return SourceCandidate(path, "main", session)
 
 
 def workspace(head: bytes) -> str:
     """The working folder, as far as the beginning of a file tells: the header only has its hash."""
-    from everturn.sources.wholefile import decoded
+    from everturn.sources.wholefile import decode_item
 
     found = _DIRECTORY.search(head)
     if found:
-        value, _ = decoded(found[1])
+        value, _ = decode_item(found[1])
         return value if isinstance(value, str) else ""
     named = _CWD.search(head)
     return named[1].decode("utf-8", "replace") if named else ""
@@ -74,11 +74,11 @@ def workspace(head: bytes) -> str:
 
 def retention(root: Path) -> Retention | None:
     """How long the client keeps sessions, where its settings say so."""
-    from everturn.sources.wholefile import decoded, record
+    from everturn.sources.wholefile import decode_item, record
 
     path = root / "settings.json"
     try:
-        settings, _ = decoded(path.read_bytes())
+        settings, _ = decode_item(path.read_bytes())
     except OSError:
         return None
     rule = record(record(record(settings).get("general")).get("sessionRetention"))
@@ -105,7 +105,7 @@ def _header(head: bytes) -> dict[str, str]:
     return {key.decode(): value.decode("utf-8", "replace") for key, value in reversed(_KEY.findall(before))}
 
 
-def _walk(folder: str, chats: bool, failures: list[OSError], depth: int) -> Iterator[Found]:
+def _walk(folder: str, chats: bool, failures: list[OSError], depth: int) -> Iterator[SourceCandidate]:
     folders = []
     try:
         with os.scandir(folder) as entries:
@@ -113,7 +113,7 @@ def _walk(folder: str, chats: bool, failures: list[OSError], depth: int) -> Iter
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(entry)
                 elif chats and entry.name.endswith((".json", ".jsonl")) and entry.is_file():
-                    found = sniff(Path(entry.path), beginning(entry.path))
+                    found = sniff(Path(entry.path), read_beginning(entry.path))
                     if found is not None:
                         yield found
     except OSError as failure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from everturn.sources import Edit, OwnFile, Places, Programs, Setting
+from everturn.sources import Edit, InstallPrograms, JsonSetting, OwnFile, SearchPlaces
 from everturn.sources.installing import (
     COMMANDS,
     DESCRIPTION,
@@ -14,7 +14,7 @@ from everturn.sources.installing import (
     NAME,
     VERSION,
     WHERE,
-    Command,
+    SlashCommand,
     as_json,
     hook_groups,
     server,
@@ -32,7 +32,7 @@ EVENTS = {
 _MILLISECONDS = 10_000
 
 
-def edits(places: Places, project: Path | None, programs: Programs) -> Sequence[Edit]:
+def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms) -> Sequence[Edit]:
     """Everything that is written."""
     if project is None:
         folder = _home(places) / "extensions" / NAME
@@ -44,24 +44,24 @@ def edits(places: Places, project: Path | None, programs: Programs) -> Sequence[
     return [*found, *commands, skill(folder / "skills")]
 
 
-def _extension(places: Places, folder: Path, programs: Programs) -> Iterator[Edit]:
+def _extension(places: SearchPlaces, folder: Path, programs: InstallPrograms) -> Iterator[Edit]:
     about = {"name": NAME, "version": VERSION, "description": DESCRIPTION, "mcpServers": {NAME: server(programs)}}
     hooks = {event: [group] for event, group in hook_groups(programs, places, EVENTS, _MILLISECONDS)}
     yield OwnFile(folder / "gemini-extension.json", as_json(about))
     yield OwnFile(folder / "hooks" / "hooks.json", as_json({"hooks": hooks}))
 
 
-def _entries(places: Places, settings: Path, programs: Programs) -> Iterator[Edit]:
+def _entries(places: SearchPlaces, settings: Path, programs: InstallPrograms) -> Iterator[Edit]:
     for event, group in hook_groups(programs, places, EVENTS, _MILLISECONDS):
-        yield Setting(settings, ("hooks", event), group, item=True)
-    yield Setting(settings, ("mcpServers", NAME), server(programs))
+        yield JsonSetting(settings, ("hooks", event), group, item=True)
+    yield JsonSetting(settings, ("mcpServers", NAME), server(programs))
 
 
-def _toml(one: Command) -> str:
+def _toml(one: SlashCommand) -> str:
     text = one.text.replace("ARGUMENTS", "{{args}}")
     return f"description = {as_json(one.description).strip()}\nprompt = '''\n{text}'''\n"
 
 
-def _home(places: Places) -> Path:
+def _home(places: SearchPlaces) -> Path:
     moved = places.env.get("GEMINI_CLI_HOME", "").strip()
     return (Path(moved) if moved else places.home) / ".gemini"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from everturn.model.conversation import Block, Message, Usage, fingerprint
+from everturn.model.conversation import Block, Message, TokenUsage, fingerprint
 from everturn.sources.foreign import count, milliseconds, strings, word
 from everturn.sources.gemini.calls import call_blocks
 from everturn.sources.wholefile import entries, record
@@ -65,21 +65,21 @@ def scratchpad(patch: dict[str, Any], start: int = 0, size: int = 0) -> Message:
     return Message("system", "system", "summary", blocks=blocks, start=start, size=size)
 
 
-def rewound(found: dict[str, Any], start: int = 0, size: int = 0) -> Message:
+def rewind_message(found: dict[str, Any], start: int = 0, size: int = 0) -> Message:
     """The mark where the human went back to before a message."""
     name = word(found.get("$rewindTo"))
     blocks = (Block("text", name, "meta"),)
     return Message("system", "system", "notice", blocks=blocks, start=start, size=size, takes_back=name)
 
 
-def usage(tokens: Any) -> Usage | None:
+def usage(tokens: Any) -> TokenUsage | None:
     """The tokens of a response. What was read from the cache is part of the prompt here, and thoughts are not output."""
     noted = record(tokens)
     tokens_of = {key: count(noted.get(key)) or 0 for key in ("input", "tool", "output", "thoughts", "cached")}
     cached = tokens_of["cached"]
     given = tokens_of["input"] + tokens_of["tool"]
     said = tokens_of["output"] + tokens_of["thoughts"]
-    return Usage(max(given - cached, 0), said, cached) if given or said else None
+    return TokenUsage(max(given - cached, 0), said, cached) if given or said else None
 
 
 def identity(found: dict[str, Any]) -> int | None:
@@ -126,7 +126,7 @@ def _prompt(found: dict[str, Any], start: int, size: int, helper: bool) -> Messa
         field = "summary"
     if origin == "human" and helper:
         origin = "agent"
-    blocks = _typed(content, shown) if field == "prompt" else _content(content, field)
+    blocks = _prompt_blocks(content, shown) if field == "prompt" else _content(content, field)
     return _message(found, "user", origin, kind, tuple(blocks), start, size, starts)
 
 
@@ -148,7 +148,7 @@ def _speaker(text: str) -> tuple[str, str, bool]:
     return "human", "command" if _COMMAND.match(head) else "text", True
 
 
-def _typed(content: Any, shown: str) -> list[Block]:
+def _prompt_blocks(content: Any, shown: str) -> list[Block]:
     """What the human typed, and apart from it what the client put around."""
     if shown:
         rest = [block for block in _content(content, "meta") if block.text.strip() != shown.strip()]
@@ -159,7 +159,7 @@ def _typed(content: Any, shown: str) -> list[Block]:
         if block.field != "prompt":
             found.append(block)
             continue
-        before, typed = ("", block.text) if added else _unwrapped(block.text)
+        before, typed = ("", block.text) if added else _split_wrapping(block.text)
         typed, mark, after = typed.partition(_REFERENCED) if not added else ("", "", block.text)
         added = added or bool(mark)
         found += [
@@ -170,7 +170,7 @@ def _typed(content: Any, shown: str) -> list[Block]:
     return found
 
 
-def _unwrapped(text: str) -> tuple[str, str]:
+def _split_wrapping(text: str) -> tuple[str, str]:
     found = _WRAPPED.match(text)
     return (text[: found.end()], text[found.end() :]) if found else ("", text)
 

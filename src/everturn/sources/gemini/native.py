@@ -16,33 +16,35 @@ from typing import Any
 
 from everturn.derive.times import iso
 from everturn.model.conversation import Block, Message
-from everturn.sources import NewSession, Places
-from everturn.sources.foreign import decoded
-from everturn.sources.native import Tool, line, pictures, told, uuid_of
+from everturn.sources import NewSession, SearchPlaces
+from everturn.sources.foreign import decode_value
+from everturn.sources.native import NativeTool, line, pictures, tell_call, uuid_of
 
 TOOLS = {
-    "shell": Tool("run_shell_command", {"command": "command"}),
-    "read": Tool("read_file", {"path": "file_path"}),
-    "edit": Tool("replace", {"path": "file_path", "old": "old_string", "new": "new_string", "all": "allow_multiple"}),
-    "create": Tool("write_file", {"path": "file_path", "content": "content"}),
+    "shell": NativeTool("run_shell_command", {"command": "command"}),
+    "read": NativeTool("read_file", {"path": "file_path"}),
+    "edit": NativeTool(
+        "replace", {"path": "file_path", "old": "old_string", "new": "new_string", "all": "allow_multiple"}
+    ),
+    "create": NativeTool("write_file", {"path": "file_path", "content": "content"}),
 }
 _MARK = ".project_root"
 _UNFIT = re.compile(r"[^a-z0-9]+")
 Rec = dict[str, Any]
 
 
-def place(places: Places, new: NewSession) -> Path:
+def place(places: SearchPlaces, new: NewSession) -> Path:
     """See `Native`."""
     minute = datetime.fromtimestamp(new.at / 1000, UTC).strftime("%Y-%m-%dT%H-%M")
     return _project(places, new.workspace) / "chats" / f"session-{minute}-{new.id[:8]}.jsonl"
 
 
-def marks(places: Places, new: NewSession) -> Mapping[Path, bytes]:
+def marks(places: SearchPlaces, new: NewSession) -> Mapping[Path, bytes]:
     """See `Native`."""
     return {_project(places, new.workspace) / _MARK: new.workspace.encode("utf-8", "surrogateescape")}
 
 
-def write(places: Places, new: NewSession, messages: Sequence[Message]) -> bytes:
+def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) -> bytes:
     """See `Native`."""
     header = {
         "sessionId": new.id,
@@ -60,20 +62,20 @@ def begin(prompt: str) -> list[str]:
     return ["gemini", "--prompt-interactive", prompt]
 
 
-def _project(places: Places, workspace: str) -> Path:
+def _project(places: SearchPlaces, workspace: str) -> Path:
     """The folder of a workspace: in the registry, by its mark, or a new one."""
     moved = places.env.get("GEMINI_CLI_HOME", "").strip()
     home = (Path(moved) if moved else places.home) / ".gemini"
-    known = decoded(_read(home / "projects.json"))
+    known = decode_value(_read(home / "projects.json"))
     names = known.get("projects") if isinstance(known, dict) else None
     name = names.get(workspace) if isinstance(names, dict) else None
     if isinstance(name, str) and name and _owner(home / "tmp" / name) in ("", workspace):
         return home / "tmp" / name
     taken = set(names.values()) if isinstance(names, dict) else set()
-    return home / "tmp" / _free(home / "tmp", workspace, {one for one in taken if isinstance(one, str)})
+    return home / "tmp" / _find_free_name(home / "tmp", workspace, {one for one in taken if isinstance(one, str)})
 
 
-def _free(folder: Path, workspace: str, taken: set[str]) -> str:
+def _find_free_name(folder: Path, workspace: str, taken: set[str]) -> str:
     try:
         marked = [one.name for one in folder.iterdir() if _owner(one) == workspace]
     except OSError:
@@ -104,7 +106,11 @@ def _records(new: NewSession, messages: Sequence[Message]) -> Iterator[Rec]:
     for number, message in enumerate(messages):
         envelope = {"id": uuid_of(new.id, number), "timestamp": iso(message.at or new.at)}
         if message.role == "user":
-            yield {**envelope, "type": "user", "content": [one for block in message.blocks for one in _said(block)]}
+            yield {
+                **envelope,
+                "type": "user",
+                "content": [one for block in message.blocks for one in _content_parts(block)],
+            }
         elif message.role == "assistant":
             yield {**envelope, **_answer(new, message, results)}
 
@@ -118,12 +124,14 @@ def _answer(new: NewSession, message: Message, results: Mapping[str, Block]) -> 
 
 def _call(block: Block, results: Mapping[str, Block], at: int) -> Rec:
     assert block.call is not None
-    name, given = told(block.call, TOOLS)
+    name, given = tell_call(block.call, TOOLS)
     call_id, found = block.call.call_id, results.get(block.call.call_id)
     is_error = found is None or found.result is None or found.result.is_error
     said = found.text if found is not None else ""
     response = {"id": call_id, "name": name, "response": {"error" if is_error else "output": said}}
-    images = [_inline(one.media, one.data) for one in (pictures(found) if found is not None else ()) if one is not None]
+    images = [
+        _inline_data(one.media, one.data) for one in (pictures(found) if found is not None else ()) if one is not None
+    ]
     return {
         "id": call_id,
         "name": name,
@@ -138,11 +146,11 @@ def _call(block: Block, results: Mapping[str, Block], at: int) -> Rec:
     }
 
 
-def _said(block: Block) -> Iterator[Rec]:
+def _content_parts(block: Block) -> Iterator[Rec]:
     if block.kind != "image":
         yield {"text": block.text}
-    yield from (_inline(one.media, one.data) for one in pictures(block) if one is not None)
+    yield from (_inline_data(one.media, one.data) for one in pictures(block) if one is not None)
 
 
-def _inline(media: str, data: str) -> Rec:
+def _inline_data(media: str, data: str) -> Rec:
     return {"inlineData": {"mimeType": media, "data": data}}

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from everturn.model.conversation import Link, Message, Reading, fingerprint
-from everturn.sources import Found, Reader
+from everturn.model.conversation import Link, Message, ReadResult, fingerprint
+from everturn.sources import SourceCandidate, SourceReader
 from everturn.sources.foreign import plain, word
 from everturn.sources.gemini.find import workspace
 from everturn.sources.gemini.message import (
@@ -23,40 +23,40 @@ from everturn.sources.gemini.message import (
     answers_a_call,
     build,
     only_calls,
-    rewound,
+    rewind_message,
     scratchpad,
     unknown,
     usage,
 )
-from everturn.sources.gemini.state import Known, State, pack, unpack, words_hash
-from everturn.sources.jsonl import Lines
-from everturn.sources.tally import Gathering, Talk
-from everturn.sources.wholefile import Item, Walk, decoded, entries, record, settle, value_of
+from everturn.sources.gemini.state import GeminiReaderState, GeminiSeenMessage, pack, unpack, words_hash
+from everturn.sources.jsonl import JsonLines
+from everturn.sources.tally import ReadTally, SessionTally
+from everturn.sources.wholefile import DocumentItem, DocumentWalk, decode_item, entries, record, settle, value_of
 
 _decode: Callable[[bytes | memoryview], dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-def reader(found: Found, state: bytes) -> Reader:
+def reader(found: SourceCandidate, state: bytes) -> SourceReader:
     """The reader of a file."""
-    return SessionReader(found, unpack(state))
+    return GeminiReader(found, unpack(state))
 
 
-class SessionReader:
+class GeminiReader:
     """One session, in either form."""
 
-    def __init__(self, found: Found, state: State) -> None:
+    def __init__(self, found: SourceCandidate, state: GeminiReaderState) -> None:
         self._found, self._state = found, state
         self._helper = found.kind == "subagent"
-        self._gathering = Gathering()
+        self._gathering = ReadTally()
         if not state.form:
             state.form = {".jsonl": "lines", ".json": "document"}.get(found.path.suffix.lower(), "")
-        self._lines = Lines[dict[str, Any]](_decode, lambda value: value, state.open_line)
-        self._walk = Walk("messages", state.stage)
+        self._lines = JsonLines[dict[str, Any]](_decode, lambda value: value, state.open_line)
+        self._walk = DocumentWalk("messages", state.stage)
 
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         """See `sources.Reader`."""
         state = self._state
-        self._gathering = Gathering()
+        self._gathering = ReadTally()
         if not state.form:
             state.form = _form(data, last)
         if not state.form:
@@ -71,7 +71,7 @@ class SessionReader:
         return pack(self._state)
 
     # the two forms ----------------------------------------------------------------------------------------------------
-    def _feed_lines(self, data: bytes, base: int, last: bool) -> Reading:
+    def _feed_lines(self, data: bytes, base: int, last: bool) -> ReadResult:
         gathering, lines = self._gathering, self._lines
         for start, raw, found, trouble in lines.split(data, base, last):
             if trouble:
@@ -83,7 +83,7 @@ class SessionReader:
             gathering.trouble(trouble, start, size, is_record=False, provisional=True)
         return gathering.reading(lines.consumed, lines.lines, lines.glued)
 
-    def _feed_document(self, data: bytes, base: int, last: bool) -> Reading:
+    def _feed_document(self, data: bytes, base: int, last: bool) -> ReadResult:
         gathering, walk = self._gathering, self._walk
         for item in walk.split(data, base, last):
             value, trouble = value_of(item)
@@ -94,7 +94,7 @@ class SessionReader:
         settle(walk, gathering)
         return gathering.reading(walk.consumed)
 
-    def _item(self, item: Item, value: Any) -> None:
+    def _item(self, item: DocumentItem, value: Any) -> None:
         if item.key:
             self._learn({item.key: value})
             self._gathering.count(f"({plain(item.key)})", "known")
@@ -109,7 +109,7 @@ class SessionReader:
         if "$set" in found:
             count("$set", self._patch(record(found["$set"]), raw, start))
         elif "$rewindTo" in found:
-            count("$rewindTo", self._say(rewound(found, start, len(raw))))
+            count("$rewindTo", self._say(rewind_message(found, start, len(raw))))
         elif "type" not in found and "sessionId" in found:
             self._learn(found)
             count("(header)", "known")
@@ -132,11 +132,11 @@ class SessionReader:
         items = _new_calls(found, before, raw, start)
         if items:
             first, last = items[0], items[-1]
-            calls = [decoded(item.raw)[0] for item in items]
+            calls = [decode_item(item.raw)[0] for item in items]
             return self._say(only_calls(found, calls, first.start, last.start + len(last.raw) - first.start), found)
         if usage(found.get("tokens")) is None or before.counted:
             return "known"
-        where = next(item for item in Walk("").split(bytes(raw), start, True) if item.key == "tokens")
+        where = next(item for item in DocumentWalk("").split(bytes(raw), start, True) if item.key == "tokens")
         return self._say(only_calls(found, [], where.start, len(where.raw)), found)
 
     def _patch(self, patch: dict[str, Any], raw: bytes | memoryview, start: int) -> str:
@@ -153,12 +153,12 @@ class SessionReader:
 
     def _rewrite(self, raw: bytes | memoryview, start: int) -> str:
         """All messages written anew: those never seen stand for what was compacted."""
-        whole = next((item for item in Walk("").split(bytes(raw), start, True) if item.key == "$set"), None)
+        whole = next((item for item in DocumentWalk("").split(bytes(raw), start, True) if item.key == "$set"), None)
         if whole is None:
             return "known"
         fresh = []
-        for item in Walk("messages").split(whole.raw, whole.start, True):
-            value = record(decoded(item.raw)[0]) if not item.key else {}
+        for item in DocumentWalk("messages").split(whole.raw, whole.start, True):
+            value = record(decode_item(item.raw)[0]) if not item.key else {}
             if value and self._state.is_new(value) and not answers_a_call(value.get("content")):
                 fresh.append((item, value))
         if not fresh:
@@ -170,7 +170,7 @@ class SessionReader:
             self._say(replace(made, origin="injected", kind=kind, starts_turn=False, provider_id="", usage=None))
         return "message"
 
-    def _talk(self) -> Talk:
+    def _talk(self) -> SessionTally:
         found = self._found
         return self._gathering.session(found.native_id or found.path.stem, found.kind, found.parent)
 
@@ -212,7 +212,7 @@ def _form(data: bytes, last: bool) -> str:
     line, end, _ = data.lstrip().partition(b"\n")
     if not end and not last:
         return ""
-    walk = Walk("messages")
+    walk = DocumentWalk("messages")
     for _ in walk.split(line.rstrip(), 0, False):
         if walk.stage == "{[":
             return "document"
@@ -221,13 +221,15 @@ def _form(data: bytes, last: bool) -> str:
     return "document" if end or walk.stage == "{[" else ""
 
 
-def _new_calls(found: dict[str, Any], before: Known, raw: bytes | memoryview, start: int) -> list[Item]:
+def _new_calls(
+    found: dict[str, Any], before: GeminiSeenMessage, raw: bytes | memoryview, start: int
+) -> list[DocumentItem]:
     """The calls that were not there before, or had no result."""
     calls = [record(call) for call in entries(found.get("toolCalls"))]
     fresh = [n for n, call in enumerate(calls) if not before.calls.get(word(call.get("id")), False)]
     if not fresh:
         return []
-    items = [item for item in Walk("toolCalls").split(bytes(raw), start, True) if not item.key]
+    items = [item for item in DocumentWalk("toolCalls").split(bytes(raw), start, True) if not item.key]
     return items[fresh[0] : fresh[-1] + 1]
 
 

@@ -22,7 +22,7 @@ _MOST_RECENT = 64
 _MOST_LINKS = 2000
 
 
-class Known(Struct, array_like=True):
+class GeminiSeenMessage(Struct, array_like=True):
     """What was read of a message that may be written again."""
 
     words: int = 0  # a hash of its text
@@ -30,7 +30,7 @@ class Known(Struct, array_like=True):
     counted: bool = False  # it had its tokens
 
 
-class State(Struct, array_like=True):
+class GeminiReaderState(Struct, array_like=True):
     """Everything a later reader needs."""
 
     form: str = ""  # "lines" or "document", once that is known
@@ -39,7 +39,7 @@ class State(Struct, array_like=True):
     workspace: bool = False  # it was told
     linked: bool = False  # to the session it hangs on
     ids: dict[int, bool] = {}  # messages seen, as hashes
-    recent: dict[str, Known] = {}  # by id, the latest ones
+    recent: dict[str, GeminiSeenMessage] = {}  # by id, the latest ones
     links: dict[int, bool] = {}  # links made
 
     def is_new(self, found: dict[str, Any]) -> bool:
@@ -50,13 +50,13 @@ class State(Struct, array_like=True):
             return True
         return False
 
-    def note(self, found: dict[str, Any]) -> Known:
+    def note(self, found: dict[str, Any]) -> GeminiSeenMessage:
         """Remember what a record said; what was known before of its message."""
         name = word(found.get("id"))
-        before = self.recent.pop(name, None) or Known()
+        before = self.recent.pop(name, None) or GeminiSeenMessage()
         calls = {word(call.get("id")): is_done(call) for call in map(record, entries(found.get("toolCalls")))}
         counted = before.counted or usage(found.get("tokens")) is not None
-        _put(self.recent, name, Known(words_hash(found), before.calls | calls, counted), _MOST_RECENT)
+        _put(self.recent, name, GeminiSeenMessage(words_hash(found), before.calls | calls, counted), _MOST_RECENT)
         return before
 
     def is_new_link(self, key: int) -> bool:
@@ -72,17 +72,17 @@ def words_hash(found: dict[str, Any]) -> int:
     return fingerprint("words", words_of(found.get("content")))
 
 
-def pack(state: State) -> bytes:
+def pack(state: GeminiReaderState) -> bytes:
     """The state as bytes."""
     return msgspec.msgpack.encode(state)
 
 
-def unpack(data: bytes) -> State:
+def unpack(data: bytes) -> GeminiReaderState:
     """The state in some bytes; a fresh one when they are not ours."""
     try:
-        return msgspec.msgpack.decode(data, type=State) if data else State()
+        return msgspec.msgpack.decode(data, type=GeminiReaderState) if data else GeminiReaderState()
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return State()
+        return GeminiReaderState()
 
 
 def _key(found: dict[str, Any]) -> int:

@@ -5,7 +5,7 @@ Read first: `find` (where they are), `content` (what a message holds), `database
 
 from __future__ import annotations
 
-from everturn.sources import Source, lazy
+from everturn.sources import Source, lazy_import
 from everturn.sources.goose.find import NAME, find, resume_command, roots, sniff, workspace
 
 SOURCE = Source(
@@ -15,10 +15,10 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=lazy("everturn.sources.goose.reader:reader"),
-    view=lazy("everturn.sources.goose.reader:view"),
+    reader=lazy_import("everturn.sources.goose.reader:reader"),
+    view=lazy_import("everturn.sources.goose.reader:view"),
     workspace=workspace,
-    unpack=lazy("everturn.sources.goose.database:unpack"),
+    unpack=lazy_import("everturn.sources.goose.database:unpack"),
     is_database=True,
     option="goose-dir",
     resume_command=resume_command,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from everturn.model.conversation import Block, CallEnd, CallStart, Message, fingerprint
 from everturn.sources.foreign import milliseconds, strings, word
 from everturn.sources.tools import call_start, call_text, error_class, exit_status
-from everturn.sources.wholefile import decoded, entries, record
+from everturn.sources.wholefile import decode_item, entries, record
 
 _EDITOR = {
     "view": "read",
@@ -30,7 +30,7 @@ def message(found: dict[str, Any]) -> Message:
     """The message of a line."""
     content = found.get("content")
     if isinstance(content, str) and content.startswith("["):
-        content, _ = decoded(content.encode("utf-8", "replace"))
+        content, _ = decode_item(content.encode("utf-8", "replace"))
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else entries(content)
     role, origin, kind = _speaker(word(found.get("role")), parts, _metadata(found))
     field = {"human": "prompt", "model": "answer"}.get(origin, "summary" if kind == "summary" else "meta")
@@ -64,18 +64,18 @@ def _speaker(role: str, parts: list[Any], metadata: dict[str, Any]) -> tuple[str
 
 def _metadata(found: dict[str, Any]) -> dict[str, Any]:
     noted = found.get("metadata")
-    return record(decoded(noted.encode("utf-8", "replace"))[0]) if isinstance(noted, str) else record(noted)
+    return record(decode_item(noted.encode("utf-8", "replace"))[0]) if isinstance(noted, str) else record(noted)
 
 
 # parts ------------------------------------------------------------------------------------------------------------------
 def _blocks(part: Any, field: str) -> list[Block]:
     made = _PARTS.get(word(record(part).get("type")))
-    return made(part, field) if made else [_odd(part)]
+    return made(part, field) if made else [_unknown_block(part)]
 
 
 def _text(part: dict[str, Any], field: str) -> list[Block]:
     text = part.get("text")
-    return [Block("text", text, field, data=part)] if isinstance(text, str) else [_odd(part)]
+    return [Block("text", text, field, data=part)] if isinstance(text, str) else [_unknown_block(part)]
 
 
 def _thinking(part: dict[str, Any], field: str) -> list[Block]:
@@ -94,12 +94,12 @@ def _notice(part: dict[str, Any], field: str) -> list[Block]:
 def _call(part: dict[str, Any], field: str) -> list[Block]:
     outcome = record(part.get("toolCall"))
     value = record(outcome.get("value"))
-    start = _neutral(call_start(word(part.get("id")), word(value.get("name")), value.get("arguments")))
+    start = _neutral_call(call_start(word(part.get("id")), word(value.get("name")), value.get("arguments")))
     text = call_text(start) if value else "\n".join(strings(outcome, "status"))
     return [Block("call", text, "tool_input", call=start, data=part)]
 
 
-def _neutral(start: CallStart) -> CallStart:
+def _neutral_call(start: CallStart) -> CallStart:
     """Names of this agent's own tools."""
     if start.name.endswith("text_editor"):
         return replace(start, kind=_EDITOR.get(word(record(start.input).get("command")), "edit"), command="")
@@ -131,7 +131,7 @@ def _result_texts(value: Any) -> list[str]:
     return texts
 
 
-def _odd(part: Any) -> Block:
+def _unknown_block(part: Any) -> Block:
     return Block("unknown", "\n".join(strings(part, "type")), "meta", data=part)
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from everturn.sources import Found, Member
-from everturn.sources.database import Reading, Row, opened
+from everturn.sources import Member, SourceCandidate
+from everturn.sources.database import DatabaseSnapshot, Row, open_snapshot
 
-_HEAD = (
+_HEAD_COLUMNS = (
     "id name description session_type working_dir created_at schedule_id recipe_json user_recipe_values_json provider_name "
     "model_config_json"
 ).split()
@@ -24,20 +24,20 @@ _NUMBERS = ("id", "created_timestamp", "tokens")
 _SUBAGENT = "sub_agent"
 
 
-def unpack(found: Found, path: Path) -> Iterator[Member]:
+def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
     """Every session in the database."""
-    with opened(path) as database:
-        head = [name for name in _HEAD if name in database.columns("sessions")]
+    with open_snapshot(path) as database:
+        head = [name for name in _HEAD_COLUMNS if name in database.columns("sessions")]
         message = [name for name in _MESSAGE if name in database.columns("messages")]
         if "id" not in head or "session_id" not in database.columns("messages"):
             return
         for row in list(database.rows(f"SELECT {_columns(head)} FROM sessions ORDER BY id")):
             name = str(row["id"])
-            kind = "subagent" if _plain(row.get("session_type")) == _SUBAGENT else "main"
+            kind = "subagent" if _plain_text(row.get("session_type")) == _SUBAGENT else "main"
             yield Member(name, _lines(database, row, message), kind, name)
 
 
-def _lines(database: Reading, session: Row, columns: list[str]) -> Iterator[bytes]:
+def _lines(database: DatabaseSnapshot, session: Row, columns: list[str]) -> Iterator[bytes]:
     yield _line({"session": session["id"], **session})
     sql = f"SELECT {_columns(columns)} FROM messages WHERE session_id=? ORDER BY id"
     for row in database.rows(sql, session["id"]):
@@ -52,20 +52,21 @@ def _columns(names: list[str]) -> str:
 def _line(row: Row) -> bytes:
     """One row; what is JSON in it stays as it is."""
     value = {
-        key.removesuffix("_json"): _inner(item) if key.endswith("_json") else _plain(item) for key, item in row.items()
+        key.removesuffix("_json"): _raw_json(item) if key.endswith("_json") else _plain_text(item)
+        for key, item in row.items()
     }
     return msgspec.json.encode({key: item for key, item in value.items() if item is not None}) + b"\n"
 
 
-def _inner(raw: Any) -> Any:
+def _raw_json(raw: Any) -> Any:
     if not isinstance(raw, bytes) or b"\n" in raw:
-        return _plain(raw)
+        return _plain_text(raw)
     try:
         msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _plain(raw)
+        return _plain_text(raw)
     return msgspec.Raw(raw)
 
 
-def _plain(value: Any) -> Any:
+def _plain_text(value: Any) -> Any:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

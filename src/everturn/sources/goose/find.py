@@ -13,11 +13,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, beginning, each_once
+from everturn.sources import SearchPlaces, SourceCandidate, existing_folders, read_beginning
 from everturn.sources.sqlitefile import beginnings, is_sqlite, stamp
 
 NAME = "goose"
-_HEAD = 16 << 10
+_HEAD_SIZE = 16 << 10
 _SCHEMA = (b"CREATE TABLE sessions", b"CREATE TABLE messages", b"content_json", b"working_dir")
 
 # Patterns are compiled when they are first needed: every start of the program imports this.
@@ -25,7 +25,7 @@ _FIRST = rb'\s*\{(?=[^\n]*"working_dir"\s*:)(?=[^\n]*"(?:message_count|descripti
 _FOLDER = rb'"working_dir"\s*:\s*("(?:[^"\\]|\\.)*")'
 
 
-def roots(places: Places) -> list[Path]:
+def roots(places: SearchPlaces) -> list[Path]:
     """Existing folders: named by the user, by the environment, and the usual one; each once."""
     wanted = list(places.extra.get(NAME, ()))
     moved = places.env.get("GOOSE_PATH_ROOT", "").strip()
@@ -35,10 +35,10 @@ def roots(places: Places) -> list[Path]:
     else:
         base = Path(places.env.get("XDG_DATA_HOME", "") or places.home / ".local" / "share") / "goose"
     wanted.append(base / "sessions")
-    return each_once(wanted)
+    return existing_folders(wanted)
 
 
-def find(root: Path) -> Iterator[Found]:
+def find(root: Path) -> Iterator[SourceCandidate]:
     """The database and the files of lines in a folder, or in its `sessions`."""
     for folder in (root, root / "sessions"):
         if not folder.is_dir() or (folder != root and folder.is_symlink()):
@@ -48,26 +48,26 @@ def find(root: Path) -> Iterator[Found]:
                 entry.path for entry in entries if entry.name.endswith((".jsonl", ".db")) and entry.is_file()
             )
         for name in names:
-            found = sniff(Path(name), beginning(name))
+            found = sniff(Path(name), read_beginning(name))
             if found is not None:
                 yield found
 
 
-def sniff(path: Path, head: bytes) -> Found | None:
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """What a file is, given its first bytes; None when it is not ours."""
     if is_sqlite(head):
         schema = beginnings(path, head)
         ours = all(words in schema for words in _SCHEMA)
-        return Found(path, "container", stamp=stamp(path)) if ours else None
-    return Found(path, "main", path.stem) if re.match(_FIRST, head) else None
+        return SourceCandidate(path, "container", stamp=stamp(path)) if ours else None
+    return SourceCandidate(path, "main", path.stem) if re.match(_FIRST, head) else None
 
 
 def workspace(head: bytes) -> str:
     """The working folder that the first line names."""
-    from everturn.sources.wholefile import decoded
+    from everturn.sources.wholefile import decode_item
 
     found = re.search(_FOLDER, head.split(b"\n", 1)[0])
-    value = decoded(found[1])[0] if found else ""
+    value = decode_item(found[1])[0] if found else ""
     return value if isinstance(value, str) else ""
 
 

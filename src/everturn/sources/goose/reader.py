@@ -9,18 +9,18 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Message, Reading, fingerprint
-from everturn.sources import Found, Reader
+from everturn.model.conversation import Message, ReadResult, fingerprint
+from everturn.sources import SourceCandidate, SourceReader
 from everturn.sources.foreign import digest, plain, word
 from everturn.sources.goose.content import message
-from everturn.sources.jsonl import Lines
-from everturn.sources.tally import Gathering, Talk
-from everturn.sources.wholefile import decoded, record
+from everturn.sources.jsonl import JsonLines
+from everturn.sources.tally import ReadTally, SessionTally
+from everturn.sources.wholefile import decode_item, record
 
 _decode: Callable[[bytes | memoryview], dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class State(Struct, array_like=True):
+class GooseReaderState(Struct, array_like=True):
     """What a later reader needs."""
 
     open_line: bool = False
@@ -28,32 +28,32 @@ class State(Struct, array_like=True):
     model: str = ""
 
 
-def reader(found: Found, state: bytes) -> Reader:
+def reader(found: SourceCandidate, state: bytes) -> SourceReader:
     """The reader of a file."""
     try:
-        known = msgspec.msgpack.decode(state, type=State) if state else State()
+        known = msgspec.msgpack.decode(state, type=GooseReaderState) if state else GooseReaderState()
     except (msgspec.DecodeError, UnicodeDecodeError):
-        known = State()
-    return SessionReader(found, known)
+        known = GooseReaderState()
+    return GooseReader(found, known)
 
 
 def view(record_bytes: bytes) -> Message | None:
     """The message of a line; None when it is none."""
-    value, _ = decoded(record_bytes)
+    value, _ = decode_item(record_bytes)
     return message(value) if isinstance(value, dict) else None
 
 
-class SessionReader:
+class GooseReader:
     """One session."""
 
-    def __init__(self, found: Found, state: State) -> None:
+    def __init__(self, found: SourceCandidate, state: GooseReaderState) -> None:
         self._found, self._state = found, state
-        self._lines = Lines[dict[str, Any]](_decode, lambda value: value, state.open_line)
-        self._gathering = Gathering()
+        self._lines = JsonLines[dict[str, Any]](_decode, lambda value: value, state.open_line)
+        self._gathering = ReadTally()
 
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         """See `sources.Reader`."""
-        gathering, lines = Gathering(), self._lines
+        gathering, lines = ReadTally(), self._lines
         self._gathering = gathering
         for start, raw, found, trouble in lines.split(data, base, last):
             if trouble:
@@ -95,6 +95,6 @@ class SessionReader:
         state.index += 1
         return "unknown" if said.kind == "unknown" else "message"
 
-    def _talk(self) -> Talk:
+    def _talk(self) -> SessionTally:
         found = self._found
         return self._gathering.session(found.native_id or found.path.stem, found.kind, found.parent)

@@ -7,17 +7,17 @@ becomes), `reader`. They are written by `everturn.resume.journal`.
 
 from __future__ import annotations
 
-from everturn.sources import Source, given, lazy
+from everturn.sources import Source, lazy_import, named_folders
 from everturn.sources.journal.find import NAME, find, sniff, workspace
 
 SOURCE = Source(
     name=NAME,
     title="everturn journal",
     parser=1,
-    roots=given(NAME),
+    roots=named_folders(NAME),
     find=find,
     sniff=sniff,
-    reader=lazy("everturn.sources.journal.reader:JournalReader"),
-    view=lazy("everturn.sources.journal.records:view"),
+    reader=lazy_import("everturn.sources.journal.reader:JournalReader"),
+    view=lazy_import("everturn.sources.journal.records:view"),
     workspace=workspace,
 )

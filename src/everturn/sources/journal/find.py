@@ -7,29 +7,29 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from everturn.sources import Found, beginning
+from everturn.sources import SourceCandidate, read_beginning
 
 NAME = "journal"
 _MARK = b'"journal":'
 
 
-def find(root: Path) -> Iterator[Found]:
+def find(root: Path) -> Iterator[SourceCandidate]:
     """Exported journals in a folder and its folders."""
     failures: list[OSError] = []
     for folder, folders, names in os.walk(root, onerror=failures.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             path = Path(folder, name)
-            if name.endswith(".jsonl") and (found := sniff(path, beginning(path))) is not None:
+            if name.endswith(".jsonl") and (found := sniff(path, read_beginning(path))) is not None:
                 yield found
     if failures:
         raise failures[0]
 
 
-def sniff(path: Path, head: bytes) -> Found | None:
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """What a file is, given its first bytes; None when it is not ours."""
     header = _header(head)
-    return Found(path, "main", header["id"], header["parent"]) if header is not None else None
+    return SourceCandidate(path, "main", header["id"], header["parent"]) if header is not None else None
 
 
 def workspace(head: bytes) -> str:

@@ -13,10 +13,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from everturn.model.conversation import Block, CallEnd, Message, Usage
+from everturn.model.conversation import Block, CallEnd, Message, TokenUsage
 from everturn.sources import tools
 from everturn.sources.foreign import count, milliseconds, strings, word
-from everturn.sources.linewise import Place, Rec, alone, listing, mapping
+from everturn.sources.linewise import Rec, RecordPlace, listing, mapping, single_record
 
 #: Records about the session, not of it.
 SILENT = frozenset(("session", "intent", "lease", "pause"))
@@ -34,7 +34,7 @@ _OUTCOMES = {
 }
 
 
-def build(record: Rec, place: Place) -> Message | None:
+def build(record: Rec, place: RecordPlace) -> Message | None:
     """The message of a record; None when it is known to hold none."""
     kind = word(record.get("type"))
     return None if kind in SILENT else _RECORDS.get(kind, unknown)(record, place)
@@ -42,8 +42,8 @@ def build(record: Rec, place: Place) -> Message | None:
 
 def view(raw: bytes) -> Message | None:
     """The message of a record's bytes, judged by itself."""
-    record = alone(raw)
-    return build(record, Place(0, len(raw))) if record is not None else None
+    record = single_record(raw)
+    return build(record, RecordPlace(0, len(raw))) if record is not None else None
 
 
 def is_known(kind: str) -> bool:
@@ -51,22 +51,22 @@ def is_known(kind: str) -> bool:
     return kind in SILENT or kind in _RECORDS
 
 
-def unknown(record: Rec, place: Place) -> Message:
+def unknown(record: Rec, place: RecordPlace) -> Message:
     """A message of a kind this version does not know: its words are kept, shown and indexed."""
     blocks = _text("\n".join(strings(record, *_ENVELOPE)), "meta", "unknown")
     return _message(record, place, "system", "system", blocks, "unknown")
 
 
-def _setup(record: Rec, place: Place) -> Message:
+def _setup(record: Rec, place: RecordPlace) -> Message:
     return _message(record, place, "system", "system", _text(word(record.get("system")), "meta"), "context")
 
 
-def _user(record: Rec, place: Place) -> Message:
+def _user(record: Rec, place: RecordPlace) -> Message:
     blocks = tuple(_block(part, "prompt") for part in listing(record.get("parts")))
     return replace(_message(record, place, "user", "human", blocks), starts_turn=True)
 
 
-def _response(record: Rec, place: Place) -> Message:
+def _response(record: Rec, place: RecordPlace) -> Message:
     reply = mapping(record.get("reply"))
     said = mapping(reply.get("message"))
     blocks = tuple(_block(part, "answer") for part in listing(said.get("parts")))
@@ -75,13 +75,13 @@ def _response(record: Rec, place: Place) -> Message:
     return replace(message, provider_id=name, model=word(reply.get("model")), usage=_usage(reply.get("usage")))
 
 
-def _partial(record: Rec, place: Place) -> Message:
+def _partial(record: Rec, place: RecordPlace) -> Message:
     """The beginning of a response that broke off: shown, but no part of the history."""
     blocks = _text(word(record.get("text")), "answer")
     return _message(record, place, "assistant", "system", blocks, "notice")
 
 
-def _result(record: Rec, place: Place) -> Message:
+def _result(record: Rec, place: RecordPlace) -> Message:
     text, failed, outcome = word(record.get("text")), record.get("is_error") is True, word(record.get("outcome"))
     why = (_OUTCOMES.get(outcome) or tools.error_class(text)) if failed else ""
     status = tools.exit_status(text) if failed else None
@@ -90,26 +90,26 @@ def _result(record: Rec, place: Place) -> Message:
     return _message(record, place, "tool", "tool", (block,), "result")
 
 
-def _decision(record: Rec, place: Place) -> Message:
+def _decision(record: Rec, place: RecordPlace) -> Message:
     words = " ".join(filter(None, (word(record.get("verdict")), word(record.get("call_id")), word(record.get("text")))))
     return _message(record, place, "system", "system", _text(words, "meta"), "notice")
 
 
-def _interrupt(record: Rec, place: Place) -> Message:
+def _interrupt(record: Rec, place: RecordPlace) -> Message:
     return _message(record, place, "user", "human", _text(word(record.get("text")), "meta"), "interrupt")
 
 
-def _note(record: Rec, place: Place) -> Message:
+def _note(record: Rec, place: RecordPlace) -> Message:
     blocks = _text("\n".join(strings(record, *_ENVELOPE, "kind")), "meta")
     return _message(record, place, "system", "system", blocks, "notice")
 
 
-def _state(record: Rec, place: Place) -> Message:
+def _state(record: Rec, place: RecordPlace) -> Message:
     blocks = _text("\n".join(strings(record.get("data"))), "meta")
     return _message(record, place, "system", "injected", blocks, "context")
 
 
-_RECORDS: dict[str, Callable[[Rec, Place], Message]] = {
+_RECORDS: dict[str, Callable[[Rec, RecordPlace], Message]] = {
     "setup": _setup,
     "user": _user,
     "response": _response,
@@ -137,10 +137,10 @@ def _block(part: Any, field: str) -> Block:
     return Block("unknown", text or "\n".join(strings(found.get("raw"), *_SEALED)), "meta", data=part)
 
 
-def _usage(tokens: Any) -> Usage | None:
+def _usage(tokens: Any) -> TokenUsage | None:
     found = mapping(tokens)
     counted = [count(found.get(key)) or 0 for key in ("input", "output", "cache_read", "cache_write")]
-    return Usage(*counted) if any(counted) else None
+    return TokenUsage(*counted) if any(counted) else None
 
 
 def _text(text: str, field: str, kind: str = "text") -> tuple[Block, ...]:
@@ -148,7 +148,7 @@ def _text(text: str, field: str, kind: str = "text") -> tuple[Block, ...]:
 
 
 def _message(
-    record: Rec, place: Place, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
+    record: Rec, place: RecordPlace, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
 ) -> Message:
     at, precision = milliseconds(record.get("at"))
     name = word(record.get("id"))  # of a copy: where it was first written

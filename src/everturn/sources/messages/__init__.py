@@ -9,28 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, Source, lazy, nowhere
+from everturn.sources import SearchPlaces, Source, SourceCandidate, lazy_import, no_workspace
 
 NAME = "messages"
 
 
-def _roots(places: Places) -> list[Path]:
+def _roots(places: SearchPlaces) -> list[Path]:
     """None: a list of messages may be anywhere, and be anything's."""
     return []
 
 
-def _find(root: Path) -> Iterator[Found]:
+def _find(root: Path) -> Iterator[SourceCandidate]:
     """Nothing: what other formats do not know is recognised file by file."""
     return iter(())
 
 
-def _sniff(path: Path, head: bytes) -> Found | None:
+def _sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """What a file is, given its first bytes; None when it is not clearly a list of messages."""
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"[", b"{"):
         return None
     from everturn.sources.messages.shapes import holds_messages
 
-    return Found(path, "main", f"{path.stem}@{path.parent.name}") if holds_messages(head) else None
+    return SourceCandidate(path, "main", f"{path.stem}@{path.parent.name}") if holds_messages(head) else None
 
 
 SOURCE = Source(
@@ -40,8 +40,8 @@ SOURCE = Source(
     roots=_roots,
     find=_find,
     sniff=_sniff,
-    reader=lazy("everturn.sources.messages.reader:MessagesReader"),
-    view=lazy("everturn.sources.messages.message:view"),
-    workspace=nowhere,
+    reader=lazy_import("everturn.sources.messages.reader:MessagesReader"),
+    view=lazy_import("everturn.sources.messages.message:view"),
+    workspace=no_workspace,
     rank=-1,
 )

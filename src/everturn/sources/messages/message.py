@@ -7,7 +7,7 @@ from typing import Any
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Message
 from everturn.sources.apiblocks import blocks_of, call_block, function_calls, has_results, result_block, usage_of
-from everturn.sources.foreign import decoded, milliseconds, strings, word
+from everturn.sources.foreign import decode_value, milliseconds, strings, word
 from everturn.sources.messages.shapes import is_item, is_message
 
 #: The name of a call where nothing names it: call and result follow each other.
@@ -30,9 +30,9 @@ def view(record: bytes) -> Message | None:
     """The message of an element, judged by itself."""
     shown = _SHOWN.match(record)
     if shown:
-        return said_in_text(shown[1].decode(), decoded(b'"' + record[shown.end() :] + b'"'))
-    value = decoded(record)
-    return build(value) if isinstance(value, dict) else around(value)
+        return message_in_text(shown[1].decode(), decode_value(b'"' + record[shown.end() :] + b'"'))
+    value = decode_value(record)
+    return build(value) if isinstance(value, dict) else context_message(value)
 
 
 def build(value: dict[str, Any]) -> Message:
@@ -40,7 +40,7 @@ def build(value: dict[str, Any]) -> Message:
     if is_item(value):
         return _item(value)
     if not is_message(value):
-        return around(value) if "role" not in value and "type" not in value else unknown(value)
+        return context_message(value) if "role" not in value and "type" not in value else unknown(value)
     role = value["role"]
     if role in ("system", "developer") or value.get("is_demo"):
         role = "system" if role in ("system", "developer") else role
@@ -49,11 +49,11 @@ def build(value: dict[str, Any]) -> Message:
         return _message(value, role, "model", "text", _answer(value))
     if role == "user" and not has_results(value.get("content")):
         return _message(value, role, "human", "text", blocks_of(value.get("content"), "prompt"), starts_turn=True)
-    blocks = blocks_of(value.get("content"), "meta") if role == "user" else [_returned(value)]
+    blocks = blocks_of(value.get("content"), "meta") if role == "user" else [_tool_result(value)]
     return _message(value, "tool", "tool", "result", blocks)
 
 
-def said_in_text(role: str, text: Any) -> Message:
+def message_in_text(role: str, text: Any) -> Message:
     """A message that stands in a text with others: what tools were given is not in it."""
     words = text if isinstance(text, str) else ""
     if role == "assistant" and words == "None":
@@ -68,7 +68,7 @@ def said_in_text(role: str, text: Any) -> Message:
     return Message(role, origin, kind, blocks=blocks, starts_turn=role == "user", fidelity="partial")
 
 
-def observed(message: Message) -> Message:
+def observed_result(message: Message) -> Message:
     """What a user says after an action is what the action gave back."""
     text = "\n".join(block.text for block in message.blocks)
     kept = [block for block in message.blocks if block.kind != "text"]
@@ -78,7 +78,7 @@ def observed(message: Message) -> Message:
     )  # fmt: skip
 
 
-def around(value: Any) -> Message:
+def context_message(value: Any) -> Message:
     """What stands around the messages of a conversation: settings, results, counts."""
     text = "\n".join(strings(value))
     return Message("system", "system", "context", blocks=(Block("text", text, "meta"),) if text else ())
@@ -101,11 +101,11 @@ def _answer(value: dict[str, Any]) -> list[Block]:
         calls.append(call_block(f"function {name}", name, function.get("arguments"), function))
     action = value.get("action")
     if not calls and isinstance(action, str) and action.strip():
-        calls.append(_acted(action))
+        calls.append(_action_call(action))
     return blocks + calls
 
 
-def _acted(action: str) -> Block:
+def _action_call(action: str) -> Block:
     """A command that stands in the text of the model, which the program has taken out of it."""
     first, *rest = action.split(None, 2)
     kind = _ACTION_OF.get(first, "shell")
@@ -117,7 +117,7 @@ def _acted(action: str) -> Block:
     return Block("call", action.strip(), "tool_input", call=start)
 
 
-def _returned(value: dict[str, Any]) -> Block:
+def _tool_result(value: dict[str, Any]) -> Block:
     ids = value.get("tool_call_ids")
     call = word(value.get("tool_call_id")) or (word(ids[0]) if isinstance(ids, list) and ids else "")
     if not call and value["role"] == "function":

@@ -9,15 +9,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Message, Reading, fingerprint
-from everturn.sources import Found
-from everturn.sources.document import Damage, elements, inside
-from everturn.sources.foreign import decoded, digest, plain, state_of, word
-from everturn.sources.linewise import Counted, Place, Rec, add, read, walker
-from everturn.sources.messages.message import ACTION, around, build, observed, unknown, view
+from everturn.model.conversation import Message, ReadResult, fingerprint
+from everturn.sources import SourceCandidate
+from everturn.sources.document import Damage, elements, follow_keys
+from everturn.sources.foreign import decode_value, digest, plain, state_of, word
+from everturn.sources.linewise import Counted, Rec, RecordPlace, add, read, walker
+from everturn.sources.messages.message import ACTION, build, context_message, observed_result, unknown, view
 from everturn.sources.messages.shapes import DISPLAY, holder_in, holder_of, is_conversation, is_item, is_message
-from everturn.sources.tally import Gathering
-from everturn.sources.wholefile import Walk, settle
+from everturn.sources.tally import ReadTally
+from everturn.sources.wholefile import DocumentWalk, settle
 
 _NAMES = ("title", "name", "instance_id", "task_id", "id")
 #: Repeats the messages in other words.
@@ -25,7 +25,7 @@ _REPLAYS = frozenset(("trajectory",))
 _TURN = re.compile(rb"\\(?:(n)(?=(?:user|assistant|tool|system): )|.)", re.DOTALL)
 
 
-class State(Struct):
+class MessagesReaderState(Struct):
     """What a later reader needs to go on."""
 
     mode: str = ""  # lines or document, once that is known
@@ -43,20 +43,20 @@ class State(Struct):
 class MessagesReader:
     """One file."""
 
-    def __init__(self, found: Found, state: bytes) -> None:
-        self._state = state_of(state, State)
+    def __init__(self, found: SourceCandidate, state: bytes) -> None:
+        self._state = state_of(state, MessagesReaderState)
         self._name = found.native_id or f"{found.path.stem}@{found.path.parent.name}"
         self._state.session = self._state.session or self._name
         self._lined = found.path.suffix in (".jsonl", ".ndjson")
         self._lines = walker(self._state.open_line)
-        self._walk = Walk(self._state.holder, self._state.stage)
-        self._gathering = Gathering()
+        self._walk = DocumentWalk(self._state.holder, self._state.stage)
+        self._gathering = ReadTally()
         self._piece = b"", 0
 
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         """See `sources.Reader`."""
-        self._gathering, self._piece = Gathering(), (data, base)
-        if not self._state.mode and not self._settled(data, last):
+        self._gathering, self._piece = ReadTally(), (data, base)
+        if not self._state.mode and not self._settle_mode(data, last):
             if last and data.strip():
                 self._gathering.trouble("torn_tail", base, len(data), is_record=False, provisional=True)
             return self._gathering.reading(0)
@@ -69,48 +69,48 @@ class MessagesReader:
         self._state.open_line, self._state.stage = self._lines.open_line, self._walk.stage
         return msgspec.msgpack.encode(self._state)
 
-    def _settled(self, data: bytes, last: bool) -> bool:
+    def _settle_mode(self, data: bytes, last: bool) -> bool:
         """Whether the file is made of lines or is a document, and where the messages are in it."""
         start = data.removeprefix(b"\xef\xbb\xbf").lstrip()
         first, end, _ = start.partition(b"\n")
         if not start or not (end or last or start.startswith(b"[")):
             return False
-        if not start.startswith(b"[") and (self._lined or start[:1] != b"{" or isinstance(decoded(first), dict)):
+        if not start.startswith(b"[") and (self._lined or start[:1] != b"{" or isinstance(decode_value(first), dict)):
             self._state.mode = "lines"
             return True
         holder = holder_of(data)
         if holder is None and not (last and end):
             return False
         self._state.mode, self._state.holder = "document", holder or "messages"
-        self._walk = Walk(self._state.holder)
+        self._walk = DocumentWalk(self._state.holder)
         return True
 
     # documents ------------------------------------------------------------------------------------------------------
-    def _document(self, data: bytes, base: int, last: bool) -> Reading:
+    def _document(self, data: bytes, base: int, last: bool) -> ReadResult:
         gathering, walk = self._gathering, self._walk
         for key, start, raw in walk.split(data, base, last):
-            value = decoded(raw)
+            value = decode_value(raw)
             if value is None and raw != b"null":
                 gathering.trouble("invalid_json", start, len(raw))
             elif key:
-                gathering.count(f"around/{plain(key)}", self._around(key, value, Place(start, len(raw))))
+                gathering.count(f"around/{plain(key)}", self._read_context(key, value, RecordPlace(start, len(raw))))
             elif is_conversation(value):
                 gathering.count("conversation", self._conversation(raw, value, start))
             else:
-                gathering.count(*self._element(value, Place(start, len(raw))))
+                gathering.count(*self._element(value, RecordPlace(start, len(raw))))
         settle(walk, gathering)
         return gathering.reading(walk.consumed)
 
-    def _around(self, key: str, value: object, place: Place) -> str:
+    def _read_context(self, key: str, value: object, place: RecordPlace) -> str:
         if key in _REPLAYS:
             return "known"
         if key in _NAMES[:2]:
             self._gathering.session(self._state.session).learn(title=word(value), title_rank=1 if word(value) else 0)
-        self._add(around(value), place)
+        self._add(context_message(value), place)
         return "message"
 
     # lines ----------------------------------------------------------------------------------------------------------
-    def _line(self, record: Rec, place: Place) -> Counted:
+    def _line(self, record: Rec, place: RecordPlace) -> Counted:
         if is_conversation(record):
             data, base = self._piece
             raw = data[place.start - base : place.start - base + place.size]
@@ -126,15 +126,15 @@ class MessagesReader:
         state.index, state.spoke, state.acting = 0, False, False
         title = next((str(value[key]) for key in _NAMES if isinstance(value.get(key), str | int)), "")
         self._gathering.session(state.session).learn(title=title, title_rank=1 if title else 0)
-        pieces = _shown(raw) if isinstance(value.get(DISPLAY), str) else _held(raw, holder_in(value))
+        pieces = _split_display(raw) if isinstance(value.get(DISPLAY), str) else _list_elements(raw, holder_in(value))
         for at, piece in pieces:
             message = view(piece)
             if message is not None:
-                self._add(message, Place(start + at, len(piece)))
+                self._add(message, RecordPlace(start + at, len(piece)))
         state.session, state.index = before, 0
         return "message"
 
-    def _element(self, value: object, place: Place) -> tuple[str, str]:
+    def _element(self, value: object, place: RecordPlace) -> tuple[str, str]:
         if is_message(value) or is_item(value):
             assert isinstance(value, dict)
             self._add(build(value), place)
@@ -142,11 +142,11 @@ class MessagesReader:
         self._add(build(value) if isinstance(value, dict) else unknown(value), place)
         return "?", "unknown"
 
-    def _add(self, message: Message, place: Place) -> None:
+    def _add(self, message: Message, place: RecordPlace) -> None:
         """The message with what only its place tells: which response it is of, and what it gives back."""
         state = self._state
         if message.origin == "human" and state.acting:
-            message = observed(message)
+            message = observed_result(message)
         if message.origin == "model":
             state.answers += not state.spoke
             message = replace(message, provider_id=f"{state.session}/{state.answers}")
@@ -161,10 +161,10 @@ class MessagesReader:
         add(self._gathering, talk, replace(message, start=place.start, size=place.size, fingerprint=prints))
 
 
-def _held(raw: bytes, holder: str) -> Iterator[tuple[int, bytes]]:
+def _list_elements(raw: bytes, holder: str) -> Iterator[tuple[int, bytes]]:
     """The elements of the list in a conversation, and where they begin."""
     try:
-        found = inside(raw, raw.find(b"{"), holder)
+        found = follow_keys(raw, raw.find(b"{"), holder)
         if found is not None:
             for element in elements(raw, found.start):
                 yield element.start, element.cut(raw)
@@ -172,10 +172,10 @@ def _held(raw: bytes, holder: str) -> Iterator[tuple[int, bytes]]:
         return
 
 
-def _shown(raw: bytes) -> Iterator[tuple[int, bytes]]:
+def _split_display(raw: bytes) -> Iterator[tuple[int, bytes]]:
     """The pieces of a conversation that is one text, as they stand in the JSON of it."""
     try:
-        found = inside(raw, raw.find(b"{"), DISPLAY)
+        found = follow_keys(raw, raw.find(b"{"), DISPLAY)
     except Damage:
         return
     if found is None:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from everturn.sources.document import Damage, elements, top
-from everturn.sources.foreign import decoded
+from everturn.sources.document import Damage, document_start, elements
+from everturn.sources.foreign import decode_value
 from everturn.sources.linewise import records
 
 ROLES = frozenset(("system", "developer", "user", "assistant", "tool", "function"))
@@ -55,7 +55,7 @@ def is_conversation(value: Any) -> bool:
 def holder_of(data: bytes) -> str | None:
     """The key under which a document holds its messages: "" for a list; None when what is there does not tell (yet)."""
     try:
-        at = top(data)
+        at = document_start(data)
     except Damage:
         return ""
     if data[at : at + 1] == b"[":
@@ -64,7 +64,7 @@ def holder_of(data: bytes) -> str | None:
     try:
         seen = [(element.key, element.cut(data)) for element in elements(data, at)]
     except Damage:
-        seen += _outer(data, at)
+        seen += _outer_values(data, at)
     found = [key for key, raw in seen if key in HOLDERS and raw.startswith(b"[") and _is_list_text(raw)]
     if not found and any(key == "trajectory" for key, _ in seen):
         return "history"
@@ -77,14 +77,14 @@ def holds_messages(head: bytes) -> bool:
     if start.startswith(b"["):
         return _begins_with_messages(start)
     first = start.partition(b"\n")[0].rstrip()
-    if first.endswith(b"}") and isinstance(decoded(first), dict):
+    if first.endswith(b"}") and isinstance(decode_value(first), dict):
         found = records(start[: start.rfind(b"\n") + 1] or start)[:_LOOKED_AT]
         return bool(found) and all(is_message(one) or is_item(one) or is_conversation(one) for one in found[:2])
     held = _HELD.search(start)
     return (held is not None and _begins_with_messages(start[held.end() :])) or _TRAJECTORY.search(start) is not None
 
 
-def _outer(data: bytes, at: int) -> list[tuple[str, bytes]]:
+def _outer_values(data: bytes, at: int) -> list[tuple[str, bytes]]:
     """The values of an object that breaks off; of the last one only its beginning."""
     found: list[tuple[str, bytes]] = []
     end = at
@@ -101,7 +101,7 @@ def _outer(data: bytes, at: int) -> list[tuple[str, bytes]]:
 def _begins_with_messages(start: bytes) -> bool:
     try:
         for element in elements(start, 0):
-            value = decoded(element.cut(start))
+            value = decode_value(element.cut(start))
             return is_message(value) or is_conversation(value)
     except Damage:
         pass

@@ -5,7 +5,7 @@ Read first: `find` (where they are), `records` (what a record is), `message` (a 
 
 from __future__ import annotations
 
-from everturn.sources import Ask, Install, Native, Source, lazy
+from everturn.sources import AskProgram, Install, NativeWriter, Source, lazy_import
 from everturn.sources.opencode.find import NAME, find, roots, sniff
 from everturn.sources.opencode.shapes import folder_in
 
@@ -16,26 +16,26 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=lazy("everturn.sources.opencode.reader:ConversationReader"),
-    view=lazy("everturn.sources.opencode.view:view"),
+    reader=lazy_import("everturn.sources.opencode.reader:OpencodeReader"),
+    view=lazy_import("everturn.sources.opencode.view:view"),
     workspace=folder_in,
-    unpack=lazy("everturn.sources.opencode.unpacking:unpack"),
+    unpack=lazy_import("everturn.sources.opencode.unpacking:unpack"),
     is_database=True,
     private=('DELETE FROM "account"', 'DELETE FROM "credential"', 'DELETE FROM "session_share"'),
     option="opencode-dir",
     resume_command=lambda native_id: ["opencode", "--session", native_id],
-    native=Native(
-        name=lazy("everturn.sources.opencode.native:name"),
-        place=lazy("everturn.sources.opencode.native:place"),
-        write=lazy("everturn.sources.opencode.native:write"),
-        take_in=lazy("everturn.sources.opencode.native:take_in"),
-        begin=lazy("everturn.sources.opencode.native:begin"),
+    native=NativeWriter(
+        name=lazy_import("everturn.sources.opencode.native:name"),
+        place=lazy_import("everturn.sources.opencode.native:place"),
+        write=lazy_import("everturn.sources.opencode.native:write"),
+        take_in=lazy_import("everturn.sources.opencode.native:take_in"),
+        begin=lazy_import("everturn.sources.opencode.native:begin"),
     ),
-    ask=Ask(
-        command=lazy("everturn.sources.opencode.asking:command"),
-        read=lazy("everturn.sources.opencode.asking:read"),
-        around=lazy("everturn.sources.opencode.asking:around"),
+    ask=AskProgram(
+        command=lazy_import("everturn.sources.opencode.asking:command"),
+        read=lazy_import("everturn.sources.opencode.asking:read"),
+        around=lazy_import("everturn.sources.opencode.asking:around"),
         leaves="nothing: its database is one in memory for this run",
     ),
-    install=Install(lazy("everturn.sources.opencode.installing:edits"), "Start it anew."),
+    install=Install(lazy_import("everturn.sources.opencode.installing:edits"), "Start it anew."),
 )

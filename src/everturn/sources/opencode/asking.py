@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from everturn.sources import Asked
-from everturn.sources.foreign import count, decoded, word
+from everturn.sources import ProgramReply
+from everturn.sources.foreign import count, decode_value, word
 
 _CONFIG = '{"tools": {"*": false}, "permission": {"*": "deny"}, "share": "disabled", "autoupdate": false}'
 
@@ -27,13 +27,13 @@ def around(folder: Path, env: Mapping[str, str]) -> dict[str, str | None]:
     return {"OPENCODE_DB": ":memory:", "OPENCODE_CONFIG_CONTENT": _CONFIG}
 
 
-def read(printed: bytes) -> Asked:
+def read(printed: bytes) -> ProgramReply:
     """See `Ask`. Each step counts its own tokens."""
     texts: list[str] = []
     spent = [0, 0, 0, 0]
     failure = ""
     for line in printed.splitlines():
-        event = _object(decoded(line))
+        event = _object(decode_value(line))
         part = _object(event.get("part"))
         if event.get("type") == "text":
             texts.append(word(part.get("text")))
@@ -44,7 +44,7 @@ def read(printed: bytes) -> Asked:
             failure = word(_object(error.get("data")).get("message")) or word(error.get("name")) or "it failed"
     told, answered, read_again, kept = spent
     text = "\n\n".join(texts)
-    return Asked(text, "", told, answered, read_again, kept, failure)
+    return ProgramReply(text, "", told, answered, read_again, kept, failure)
 
 
 def _tokens(part: dict[str, Any]) -> tuple[int, int, int, int]:

@@ -48,7 +48,7 @@ def tool_blocks(part: Rec) -> list[Block]:
     start = _start(part, state)
     blocks = [Block("call", "\n".join([start.name, *strings(start.input)]), "tool_input", call=start, data=part)]
     if state.get("status") in ("completed", "error"):
-        text = _text(state)
+        text = _result_text(state)
         blocks.append(Block("result", text, "tool_output", result=_end(start, state, text)))
         blocks += [file_block(attached) for attached in map(mapping, listing(state.get("attachments")))]
     return blocks
@@ -95,7 +95,7 @@ def _start(part: Rec, state: Rec) -> CallStart:
     return call_start(word(part.get("callID")) or word(part.get("id")), word(part.get("tool")), state.get("input"))
 
 
-def _text(state: Rec) -> str:
+def _result_text(state: Rec) -> str:
     given = state.get("error" if state["status"] == "error" else "output")
     return given if isinstance(given, str) else "\n".join(strings(given))
 
@@ -104,7 +104,7 @@ def _end(start: CallStart, state: Rec, text: str) -> CallEnd:
     metadata, arguments = mapping(state.get("metadata")), mapping(start.input)
     status = _exit_status(metadata)
     why = _failure(start, state, text, status)
-    touched = _touched(start, metadata, arguments)
+    touched = _find_artifacts(start, metadata, arguments)
     action, path = touched[0] if touched else ("", "")
     child = word(metadata.get("sessionId")) or word(metadata.get("sessionID"))
     others = tuple(touched[1:])
@@ -136,7 +136,7 @@ def _duration(state: Rec) -> int | None:
     return end - start if start and end and end >= start else None
 
 
-def _touched(start: CallStart, metadata: Rec, arguments: Rec) -> list[tuple[str, str]]:
+def _find_artifacts(start: CallStart, metadata: Rec, arguments: Rec) -> list[tuple[str, str]]:
     """What the client noted about the files of a call."""
     if start.kind == "create":
         action = "edited" if metadata.get("exists") is True else "created"

@@ -13,14 +13,14 @@ from datetime import UTC, date, datetime
 _HOUR, _DAY = 3_600_000, 86_400_000
 _SPAN = 1 << 36
 _BITS = (1 << 48) - 1
-_ID = re.compile(r"ses_([0-9a-f]{12})")
+_SESSION_ID = re.compile(r"ses_([0-9a-f]{12})")
 _DIGITS = re.compile(r"\d{1,4}", re.ASCII)
 
 
 def created_at(session: str, written: str) -> tuple[int | None, str]:
     """Milliseconds UTC and their precision: exact when id and date agree, else the day; (None, "") without a date."""
     days = _days(written)
-    found = _ID.match(session)
+    found = _SESSION_ID.match(session)
     if found is not None:
         rest = (~int(found[1], 16) & _BITS) >> 12  # ids of sessions count down, so that the newest sorts first
         for day in days:

@@ -25,7 +25,7 @@ _FAR = 400
 Lines = Sequence[str]
 
 
-class Tool(NamedTuple):
+class OpencodeToolSection(NamedTuple):
     """A tool's section; None for what it does not have. `end` is the line after it."""
 
     name: str
@@ -45,14 +45,14 @@ def is_boundary(lines: Lines, at: int) -> bool:
     return True
 
 
-def tool_at(lines: Lines, at: int) -> Tool | None:
+def tool_at(lines: Lines, at: int) -> OpencodeToolSection | None:
     """The tool's section that begins here, of either generation of the client."""
     name, old = _tool_name(lines, at)
     if not name:
         return None
     found: dict[str, str] = {}
     end = at + 1 + old
-    while (label := _past_blank(lines, end)) < len(lines) - 1:
+    while (label := _skip_blank(lines, end)) < len(lines) - 1:
         opening, key = lines[label + 1], lines[label]
         if key == _INPUT and opening == f"{FENCE}json" and not found:
             close = _first_fence(lines, label + 2)
@@ -64,12 +64,14 @@ def tool_at(lines: Lines, at: int) -> Tool | None:
         end = close + 1
         if key in _RESULTS:
             break
-    if old and (close := _past_blank(lines, end)) < len(lines) and lines[close] == FENCE:
+    if old and (close := _skip_blank(lines, end)) < len(lines) and lines[close] == FENCE:
         end = close + 1
-    return Tool(name, found.get(_INPUT), found.get(_RESULTS[0]), found.get(_RESULTS[1]), min(end, len(lines)))
+    return OpencodeToolSection(
+        name, found.get(_INPUT), found.get(_RESULTS[0]), found.get(_RESULTS[1]), min(end, len(lines))
+    )
 
 
-def past_fence(lines: Lines, at: int) -> int:
+def skip_fence(lines: Lines, at: int) -> int:
     """The line after the fenced stretch that begins here; `at` itself when none does, or it is never closed."""
     opening = _TEXT_FENCE.match(lines[at])
     if opening is None:
@@ -94,7 +96,7 @@ def _tool_name(lines: Lines, at: int) -> tuple[str, bool]:
     return "", False
 
 
-def _past_blank(lines: Lines, at: int) -> int:
+def _skip_blank(lines: Lines, at: int) -> int:
     while at < len(lines) and not lines[at].strip():
         at += 1
     return at
@@ -136,13 +138,13 @@ def _may_end(lines: Lines, at: int, old: bool) -> bool:
 
 def _goes_on(lines: Lines, at: int, old: bool) -> bool:
     """Does the transcript itself go on behind this fence: with a message or a tool, and no fence left over there?"""
-    after = _past_blank(lines, at + 1)
+    after = _skip_blank(lines, at + 1)
     if old and after < len(lines) and lines[after] == FENCE:  # the end of the section
-        after = _past_blank(lines, after + 1)
+        after = _skip_blank(lines, after + 1)
     if after >= len(lines):
         return True
     if lines[after].strip() == "---":
-        after = _past_blank(lines, after + 1)
+        after = _skip_blank(lines, after + 1)
         if after >= len(lines):
             return True
         return is_boundary(lines, after) and _is_even(lines, after + 1)

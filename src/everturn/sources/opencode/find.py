@@ -16,20 +16,20 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, each_once
+from everturn.sources import SearchPlaces, SourceCandidate, existing_folders
 from everturn.sources.opencode.shapes import session_in
 
 NAME = "opencode"
 _DATABASE = re.compile(r"opencode(?:-[\w.-]+)?\.db")
 _FILE = re.compile(r"(ses_\w+)\.json")
-_SESSION = re.compile(rb'"id"\s*:\s*"(ses_\w+)"')
+_SESSION_FILE_ID = re.compile(rb'"id"\s*:\s*"(ses_\w+)"')
 _SQLITE = b"SQLite format 3\0"
 
 #: The newest messages are looked at for changes; older ones change only together with something else.
 _NEWEST = 4
 
 
-def roots(places: Places) -> list[Path]:
+def roots(places: SearchPlaces) -> list[Path]:
     """Existing folders: named by the user, by the environment, and the usual ones; each once, whatever leads to it."""
     env, home = places.env, places.home
     wanted = list(places.extra.get(NAME, ()))
@@ -39,16 +39,16 @@ def roots(places: Places) -> list[Path]:
     data += [str(home / "Library" / "Application Support")] if places.platform == "darwin" else []
     data += [env.get("LOCALAPPDATA", ""), env.get("APPDATA", "")] if places.platform == "win32" else []
     wanted += [Path(folder) / "opencode" for folder in data if folder]
-    return each_once((folder for folder in wanted if folder.is_absolute()), files=True)
+    return existing_folders((folder for folder in wanted if folder.is_absolute()), files=True)
 
 
-def find(root: Path) -> Iterator[Found]:
+def find(root: Path) -> Iterator[SourceCandidate]:
     """Everything of ours below a root: a data folder, its `storage`, or a database."""
     if root.is_file():
         yield database(root)
         return
     failures: list[OSError] = []
-    for entry in _listed(root, failures):
+    for entry in _list_folder(root, failures):
         if _DATABASE.fullmatch(entry.name) and entry.is_file():
             yield database(Path(entry.path))
     for storage in _storages(root, failures):
@@ -57,19 +57,19 @@ def find(root: Path) -> Iterator[Found]:
         raise failures[0]
 
 
-def sniff(path: Path, head: bytes) -> Found | None:
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """What a file is, given its first bytes; None when it is not ours."""
     if head.startswith(_SQLITE):
         return database(path) if _DATABASE.fullmatch(path.name) or _has_our_tables(path) else None
     named = _FILE.fullmatch(path.name)
     if named is not None and _is_session_file(path):
-        found = _SESSION.search(head)
+        found = _SESSION_FILE_ID.search(head)
         return bundle(path, named[1]) if found is not None and found[1].decode() == named[1] else None
     session = session_in(head)
-    return Found(path, "main", session) if session else None
+    return SourceCandidate(path, "main", session) if session else None
 
 
-def database(path: Path) -> Found:
+def database(path: Path) -> SourceCandidate:
     """A database. What is new in it may stand in the file beside it only."""
     stamps = []
     for one in (str(path), f"{path}-wal"):
@@ -77,12 +77,12 @@ def database(path: Path) -> Found:
             stamps.append(os.stat(one).st_mtime_ns)
         except OSError:
             pass
-    return Found(path, "container", stamp=max(stamps, default=0))
+    return SourceCandidate(path, "container", stamp=max(stamps, default=0))
 
 
-def bundle(path: Path, session: str) -> Found:
+def bundle(path: Path, session: str) -> SourceCandidate:
     """A session in many files, known by the file that describes it."""
-    return Found(path, "bundle", session, stamp=_stamp(path, session))
+    return SourceCandidate(path, "bundle", session, stamp=_stamp(path, session))
 
 
 def is_early(path: Path) -> bool:
@@ -95,10 +95,10 @@ def _is_session_file(path: Path) -> bool:
 
 
 def _has_our_tables(path: Path) -> bool:
-    from everturn.sources.database import opened
+    from everturn.sources.database import open_snapshot
 
     try:
-        with opened(path) as found:
+        with open_snapshot(path) as found:
             return {"session", "message", "part"} <= found.tables() and "message_id" in found.columns("part")
     except OSError:
         return False
@@ -109,17 +109,17 @@ def _storages(root: Path, failures: list[OSError]) -> Iterator[Path]:
     for storage in (root, root / "storage"):
         if storage.name == "storage" and (storage / "session").is_dir() and not storage.is_symlink():
             yield storage
-    for project in _listed(root / "project", failures):
+    for project in _list_folder(root / "project", failures):
         storage = Path(project.path) / "storage"
         if project.is_dir(follow_symlinks=False) and storage.is_dir() and not storage.is_symlink():
             yield storage
 
 
-def _sessions(storage: Path, failures: list[OSError]) -> Iterator[Found]:
-    for project in _listed(storage / "session", failures):
+def _sessions(storage: Path, failures: list[OSError]) -> Iterator[SourceCandidate]:
+    for project in _list_folder(storage / "session", failures):
         if not project.is_dir(follow_symlinks=False) or project.name in ("message", "part"):
             continue
-        for entry in _listed(Path(project.path), failures):
+        for entry in _list_folder(Path(project.path), failures):
             named = _FILE.fullmatch(entry.name)
             if named is not None and entry.is_file():
                 yield bundle(Path(entry.path), named[1])
@@ -130,20 +130,20 @@ def _stamp(path: Path, session: str) -> int:
     top = path.parent.parent if is_early(path) else path.parent.parent.parent
     messages = top / "message" / session
     newest = [path, top / "session_diff" / path.name, top / "todo" / path.name, messages]
-    for name in sorted((entry.name for entry in _listed(messages, [])), reverse=True)[:_NEWEST]:
+    for name in sorted((entry.name for entry in _list_folder(messages, [])), reverse=True)[:_NEWEST]:
         parts = top / "part" / session / name[:-5] if is_early(path) else top / "part" / name[:-5]
-        newest += [messages / name, parts, *(Path(entry.path) for entry in _listed(parts, []))]
-    return max(map(_changed, newest))
+        newest += [messages / name, parts, *(Path(entry.path) for entry in _list_folder(parts, []))]
+    return max(map(_modified_at, newest))
 
 
-def _changed(path: Path) -> int:
+def _modified_at(path: Path) -> int:
     try:
         return path.stat().st_mtime_ns
     except OSError:
         return 0
 
 
-def _listed(folder: Path, failures: list[OSError]) -> list[os.DirEntry[str]]:
+def _list_folder(folder: Path, failures: list[OSError]) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from everturn.sources import Edit, OwnFile, Places, Programs, Setting
+from everturn.sources import Edit, InstallPrograms, JsonSetting, OwnFile, SearchPlaces
 from everturn.sources.installing import DRAIN, HINTS, NAME, WHERE, hook_words, markdown_commands, skill
 
 _PLUGIN = Path(__file__).with_name("plugin.js")
@@ -14,7 +14,7 @@ _PLUGIN = Path(__file__).with_name("plugin.js")
 _SCHEMA = "https://opencode.ai/config.json"
 
 
-def edits(places: Places, project: Path | None, programs: Programs) -> Sequence[Edit]:
+def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms) -> Sequence[Edit]:
     """Everything that is written."""
     folder = project / ".opencode" if project else _home(places)
     words = {
@@ -30,8 +30,8 @@ def edits(places: Places, project: Path | None, programs: Programs) -> Sequence[
     entry |= {"environment": dict(programs.env)} if programs.env else {}
     return [
         OwnFile(folder / "plugins" / f"{NAME}.js", text),
-        Setting(settings, ("$schema",), _SCHEMA, only_new=True),
-        Setting(settings, ("mcp", NAME), entry),
+        JsonSetting(settings, ("$schema",), _SCHEMA, only_new=True),
+        JsonSetting(settings, ("mcp", NAME), entry),
         *markdown_commands(folder / "commands"),
         skill(folder / "skills"),
     ]
@@ -43,7 +43,7 @@ def _settings(folder: Path) -> Path:
     return commented if commented.exists() else folder / "opencode.json"
 
 
-def _home(places: Places) -> Path:
+def _home(places: SearchPlaces) -> Path:
     if named := places.env.get("OPENCODE_CONFIG_DIR", "").strip():
         return Path(named)
     config = places.env.get("XDG_CONFIG_HOME", "").strip()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from everturn.model.conversation import Block, Message, Usage, fingerprint
+from everturn.model.conversation import Block, Message, TokenUsage, fingerprint
 from everturn.sources.foreign import count, milliseconds, strings, word
 from everturn.sources.linewise import Rec, listing, mapping
 from everturn.sources.opencode.parts import blocks_of, is_own
@@ -17,7 +17,7 @@ from everturn.sources.opencode.parts import blocks_of, is_own
 _ABORTED = "MessageAbortedError"
 
 
-class Built(NamedTuple):
+class OpencodeMessage(NamedTuple):
     """A message, the type it is counted under, and whether all of it is known."""
 
     message: Message
@@ -25,15 +25,15 @@ class Built(NamedTuple):
     known: bool = True
 
 
-def build(info: Rec, parts: list[Any]) -> Built:
+def build(info: Rec, parts: list[Any]) -> OpencodeMessage:
     """The message of a user or an assistant."""
     role = info.get("role")
     parts = parts or listing(info.get("parts"))
     if role not in ("user", "assistant"):
-        return Built(unknown({"info": info, "parts": parts}, word(info.get("id"))), "?", False)
+        return OpencodeMessage(unknown({"info": info, "parts": parts}, word(info.get("id"))), "?", False)
     made = _user(info, parts) if role == "user" else _assistant(info, parts)
     message, strange = made
-    return Built(message, f"{role}/{strange}" if strange else role, not strange)
+    return OpencodeMessage(message, f"{role}/{strange}" if strange else role, not strange)
 
 
 def failure(error: Rec, info: Rec) -> Message:
@@ -119,7 +119,7 @@ def _assistant(info: Rec, parts: list[Any]) -> tuple[Message, str]:
         None if by_hand else _usage(info, parts),
         starts_turn=by_hand,
         fingerprint=mark("assistant", info, blocks),
-        reported_ms=_lasted(time),
+        reported_ms=_duration(time),
     )
     return message, strange
 
@@ -131,13 +131,13 @@ def _is_by_hand(info: Rec, parts: list[Any]) -> bool:
     return all(isinstance(part, dict) and part.get("type") == "tool" and part.get("tool") == "bash" for part in parts)
 
 
-def _usage(info: Rec, parts: list[Any]) -> Usage | None:
+def _usage(info: Rec, parts: list[Any]) -> TokenUsage | None:
     """Of the whole response, as the message has it; where it has none, what its steps add up to."""
     numbers = _tokens(info)
     if not any(numbers):
         steps = [_tokens(part) for part in parts if isinstance(part, dict) and part.get("type") == "step-finish"]
         numbers = [sum(column) for column in zip(*steps, strict=True)] if steps else numbers
-    return Usage(*numbers) if isinstance(info.get("tokens"), dict) or any(numbers) else None
+    return TokenUsage(*numbers) if isinstance(info.get("tokens"), dict) or any(numbers) else None
 
 
 def _tokens(holder: Rec) -> list[int]:
@@ -148,7 +148,7 @@ def _tokens(holder: Rec) -> list[int]:
     return [count(tokens.get("input")) or 0, output, count(cache.get("read")) or 0, count(cache.get("write")) or 0]
 
 
-def _lasted(time: Rec) -> int | None:
+def _duration(time: Rec) -> int | None:
     start, end = count(time.get("created")), count(time.get("completed"))
     return end - start if start and end and end >= start else None
 

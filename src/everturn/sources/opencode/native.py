@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from everturn.model.conversation import Block, Message
-from everturn.sources import NewSession, Places
-from everturn.sources.foreign import decoded, word
-from everturn.sources.native import Tool, line, pictures, told
+from everturn.sources import NewSession, SearchPlaces
+from everturn.sources.foreign import decode_value, word
+from everturn.sources.native import NativeTool, line, pictures, tell_call
 
 TOOLS = {
-    "shell": Tool("bash", {"command": "command"}, {"description": ""}),
-    "read": Tool("read", {"path": "filePath"}),
-    "edit": Tool("edit", {"path": "filePath", "old": "oldString", "new": "newString", "all": "replaceAll"}),
-    "create": Tool("write", {"path": "filePath", "content": "content"}),
+    "shell": NativeTool("bash", {"command": "command"}, {"description": ""}),
+    "read": NativeTool("read", {"path": "filePath"}),
+    "edit": NativeTool("edit", {"path": "filePath", "old": "oldString", "new": "newString", "all": "replaceAll"}),
+    "create": NativeTool("write", {"path": "filePath", "content": "content"}),
 }
 #: The version of the client whose form this is.
 _VERSION = "1.18.33"
@@ -37,7 +37,7 @@ def name(random: str, at: int) -> str:
     return _id("ses", ((1 << 48) - 1) ^ (at * 0x1000 + 1), random)
 
 
-def place(places: Places, new: NewSession) -> Path:
+def place(places: SearchPlaces, new: NewSession) -> Path:
     """See `Native`. The file is only brought to the client; it stays with us."""
     return Path(f"{new.id}.json")
 
@@ -52,7 +52,7 @@ def begin(prompt: str) -> list[str]:
     return ["opencode", "--prompt", prompt]
 
 
-def write(places: Places, new: NewSession, messages: Sequence[Message]) -> bytes:
+def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) -> bytes:
     """See `Native`."""
     provider, model = _model(places, new)
     info = {
@@ -64,11 +64,11 @@ def write(places: Places, new: NewSession, messages: Sequence[Message]) -> bytes
         "title": new.title or "Handed over",
         "time": {"created": new.at, "updated": new.at},
     }
-    made = _Making(new, provider, model, messages)
+    made = _MessageWriter(new, provider, model, messages)
     return line({"info": info, "messages": list(made.messages(messages))})
 
 
-class _Making:
+class _MessageWriter:
     """The messages of one session. The client sorts by ids, so these count up; the next prompt comes after all of them."""
 
     def __init__(self, new: NewSession, provider: str, model: str, messages: Sequence[Message]) -> None:
@@ -94,15 +94,15 @@ class _Making:
             "id": self._prompt,
             "sessionID": self._new.id,
             "role": "user",
-            "time": {"created": self._when(message)},
+            "time": {"created": self._message_time(message)},
             "agent": "build",
             "model": {"providerID": self._provider, "modelID": self._model_id},
         }
-        parts = [one for block in message.blocks for one in self._given(block)]
+        parts = [one for block in message.blocks for one in self._prompt_parts(block)]
         return {"info": info, "parts": self._parts(self._prompt, parts)}
 
     def _assistant(self, message: Message) -> Rec:
-        own, at = self._next("msg"), self._when(message)
+        own, at = self._next("msg"), self._message_time(message)
         calls = any(block.call is not None for block in message.blocks)
         finish = "tool-calls" if calls else "stop"
         info = {
@@ -128,7 +128,7 @@ class _Making:
         if block.call is None:
             kind = "reasoning" if block.kind == "thinking" else "text"
             return {"type": kind, "text": block.text, "time": {"start": at, "end": at}}
-        name_, given = told(block.call, TOOLS)
+        name_, given = tell_call(block.call, TOOLS)
         found = self._results.get(block.call.call_id)
         failed = found is None or found.result is None or found.result.is_error
         state: Rec = {"input": given, "time": {"start": at, "end": at}, "metadata": {}}
@@ -142,7 +142,7 @@ class _Making:
             state |= {"attachments": attached} if attached else {}
         return {"type": "tool", "tool": name_, "callID": block.call.call_id, "state": state}
 
-    def _given(self, block: Block) -> Iterator[Rec]:
+    def _prompt_parts(self, block: Block) -> Iterator[Rec]:
         if block.kind != "image":
             yield {"type": "text", "text": block.text}
         yield from (_file(one.media, one.address) for one in pictures(block) if one is not None)
@@ -153,7 +153,7 @@ class _Making:
     def _envelope(self, kind: str, message: str) -> Rec:
         return {"id": self._next(kind), "sessionID": self._new.id, "messageID": message}
 
-    def _when(self, message: Message) -> int:
+    def _message_time(self, message: Message) -> int:
         """Its time, never before that of the one before it: the client sorts by these, too."""
         self._at = max(self._at, min(message.at or self._new.at, self._new.at))
         return self._at
@@ -173,26 +173,26 @@ def _file(media: str, address: str) -> Rec:
     return {"type": "file", "mime": media, "url": address}
 
 
-def _model(places: Places, new: NewSession) -> tuple[str, str]:
+def _model(places: SearchPlaces, new: NewSession) -> tuple[str, str]:
     config = Path(places.env.get("XDG_CONFIG_HOME") or places.home / ".config") / "opencode"
     state = Path(places.env.get("XDG_STATE_HOME") or places.home / ".local" / "state") / "opencode"
     for path in (config / "opencode.jsonc", config / "opencode.json", config / "config.json"):
-        provider, _, model = word(_object(path).get("model")).partition("/")
+        provider, _, model = word(_read_json_file(path).get("model")).partition("/")
         if provider and model:
             return provider, model
-    recent = _object(state / "model.json").get("recent")
+    recent = _read_json_file(state / "model.json").get("recent")
     for used in recent if isinstance(recent, list) else ():
         if isinstance(used, dict) and word(used.get("providerID")) and word(used.get("modelID")):
             return word(used["providerID"]), word(used["modelID"])
     return next((one for start, one in _PROVIDERS if new.model.startswith(start)), "opencode"), new.model or "unknown"
 
 
-def _object(path: Path) -> Mapping[str, Any]:
+def _read_json_file(path: Path) -> Mapping[str, Any]:
     try:
         text = path.read_text("utf-8", "replace")
     except OSError:
         return {}
     for _ in range(2):  # a comma that is too many may stand before a comment
         text = _COMMENT.sub(lambda match: match[1] or "", text)
-    found = decoded(text.encode("utf-8", "replace"))
+    found = decode_value(text.encode("utf-8", "replace"))
     return found if isinstance(found, dict) else {}

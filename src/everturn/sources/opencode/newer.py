@@ -14,7 +14,7 @@ from everturn.sources.linewise import Rec, listing, mapping
 _SWITCHES = ("agent-switched", "model-switched")
 
 
-def translated(kind: str, data: Rec) -> tuple[Rec, list[Any]] | None:
+def translate_row(kind: str, data: Rec) -> tuple[Rec, list[Any]] | None:
     """The message and its parts; None for a row that says nothing. A kind that is not known has no role."""
     info = {"id": data.get("id"), "sessionID": data.get("sessionID"), "time": data.get("time")}
     if kind in _SWITCHES:
@@ -30,11 +30,11 @@ def translated(kind: str, data: Rec) -> tuple[Rec, list[Any]] | None:
     if kind == "shell":
         return {**info, "role": "assistant"}, [_shell(data)]
     if kind == "assistant":
-        return _assistant(info, data)
+        return _assistant_row(info, data)
     return {**data, **info}, []
 
 
-def _assistant(info: Rec, data: Rec) -> tuple[Rec, list[Any]]:
+def _assistant_row(info: Rec, data: Rec) -> tuple[Rec, list[Any]]:
     model = mapping(data.get("model"))
     info |= {"role": "assistant", "modelID": model.get("id"), "agent": data.get("agent")}
     info |= {key: data[key] for key in ("finish", "tokens", "cost", "error") if key in data}

@@ -20,7 +20,7 @@ def blocks_of(parts: list[Any], field: str) -> tuple[list[Block], str]:
     strange = ""
     for part in parts:
         kind = part.get("type") if isinstance(part, dict) else None
-        made = _MADE.get(kind) if isinstance(kind, str) else None
+        made = _PART_BUILDERS.get(kind) if isinstance(kind, str) else None
         if made is None:
             blocks.append(Block("unknown", "\n".join(strings(part, *_ENVELOPE)), "meta", data=part))
             strange = strange or (kind if isinstance(kind, str) and kind else "?")
@@ -62,24 +62,24 @@ def _patch(part: Rec, field: str) -> list[Block]:
     return [Block("text", files, "meta", data=part)] if files else []
 
 
-def _noted(part: Rec, field: str) -> list[Block]:
+def _note_blocks(part: Rec, field: str) -> list[Block]:
     """A mention of an agent, a try that failed: words of the client."""
     text = word(part.get("name")) or "\n".join(strings(mapping(part.get("error")), "name", "responseHeaders"))
     return [Block("text", text, "meta", data=part)] if text else []
 
 
-def _nothing(part: Rec, field: str) -> list[Block]:
+def _no_blocks(part: Rec, field: str) -> list[Block]:
     return []
 
 
-_MADE: dict[str, Callable[[Rec, str], list[Block]]] = {
+_PART_BUILDERS: dict[str, Callable[[Rec, str], list[Block]]] = {
     "text": _text,
     "reasoning": _reasoning,
     "tool": lambda part, field: tool_blocks(part),
     "file": lambda part, field: [file_block(part)],
     "subtask": _subtask,
     "patch": _patch,
-    "agent": _noted,
-    "retry": _noted,
-    **dict.fromkeys(("step-start", "step-finish", "snapshot", "compaction"), _nothing),
+    "agent": _note_blocks,
+    "retry": _note_blocks,
+    **dict.fromkeys(("step-start", "step-finish", "snapshot", "compaction"), _no_blocks),
 }

@@ -10,23 +10,23 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Link, Message, Reading, fingerprint
-from everturn.sources import Found
-from everturn.sources.document import Damage, inside
+from everturn.model.conversation import Link, Message, ReadResult, fingerprint
+from everturn.sources import SourceCandidate
+from everturn.sources.document import Damage, follow_keys
 from everturn.sources.foreign import plain, word
-from everturn.sources.linewise import Counted, Place, Rec, add, mapping, read, walker
+from everturn.sources.linewise import Counted, Rec, RecordPlace, add, mapping, read, walker
 from everturn.sources.opencode.calls import child_of
-from everturn.sources.opencode.message import Built, failure, mark, unknown
+from everturn.sources.opencode.message import OpencodeMessage, failure, mark, unknown
 from everturn.sources.opencode.records import info_of, message_of, session_of
 from everturn.sources.opencode.shapes import shape_of
-from everturn.sources.tally import Gathering, Talk
-from everturn.sources.wholefile import Item, Walk, decoded, settle
+from everturn.sources.tally import ReadTally, SessionTally
+from everturn.sources.wholefile import DocumentItem, DocumentWalk, decode_item, settle
 
 #: Titles that nobody gave.
 _UNTITLED = ("New session - ", "Child session - ")
 
 
-class State(Struct, array_like=True):
+class OpencodeReaderState(Struct, array_like=True):
     """What a reader remembers between pieces."""
 
     shape: str = ""
@@ -40,19 +40,19 @@ class State(Struct, array_like=True):
     n: int = 0  # messages of a rendered transcript so far
 
 
-class ConversationReader:
+class OpencodeReader:
     """See `sources.Reader`."""
 
-    def __init__(self, found: Found, state: bytes) -> None:
+    def __init__(self, found: SourceCandidate, state: bytes) -> None:
         self._found = found
-        self._state = _unpacked(state) or State(parent=found.parent)
-        self._gathering = Gathering()
+        self._state = _unpack_state(state) or OpencodeReaderState(parent=found.parent)
+        self._gathering = ReadTally()
         self._lines = walker(self._state.open_line)
         self._data, self._base = b"", 0
 
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         """See `sources.Reader`."""
-        gathering = self._gathering = Gathering()
+        gathering = self._gathering = ReadTally()
         self._data, self._base = data, base
         shape = self._state.shape = self._state.shape or shape_of(data)
         if shape == "lines":
@@ -71,19 +71,19 @@ class ConversationReader:
         return msgspec.msgpack.encode(self._state)
 
     # the three shapes -------------------------------------------------------------------------------------------------
-    def _document(self, data: bytes, base: int, last: bool) -> Reading:
-        walk, gathering = Walk("messages", self._state.stage), self._gathering
+    def _document(self, data: bytes, base: int, last: bool) -> ReadResult:
+        walk, gathering = DocumentWalk("messages", self._state.stage), self._gathering
         for item in walk.split(data, base, last):
             gathering.count(*self._item(item))
         settle(walk, gathering)
         self._state.stage = walk.stage
         return gathering.reading(walk.consumed)
 
-    def _item(self, item: Item) -> Counted:
-        value, trouble = decoded(item.raw)
+    def _item(self, item: DocumentItem) -> Counted:
+        value, trouble = decode_item(item.raw)
         if trouble:
             self._gathering.trouble(trouble, item.start, len(item.raw), is_record=False)
-        place = Place(item.start, len(item.raw))
+        place = RecordPlace(item.start, len(item.raw))
         if item.key == "info" and isinstance(value, dict):
             return self._learn(value)
         if not item.key and isinstance(value, dict):
@@ -93,7 +93,7 @@ class ConversationReader:
         self._add(unknown(value), place)
         return "?", "unknown", self._state.client
 
-    def _text(self, data: bytes, base: int) -> Reading:
+    def _text(self, data: bytes, base: int) -> ReadResult:
         from everturn.sources.opencode.rendered import read_text
 
         self._state.native_id = self._state.native_id or self._found.native_id or self._found.path.stem
@@ -102,7 +102,7 @@ class ConversationReader:
         return self._gathering.reading(len(data))
 
     # records ----------------------------------------------------------------------------------------------------------
-    def _take(self, record: Rec, place: Place) -> Counted:
+    def _take(self, record: Rec, place: RecordPlace) -> Counted:
         about = session_of(record)
         if about:
             return self._learn(about)
@@ -112,7 +112,7 @@ class ConversationReader:
         self._say(built, record, place)
         return plain(built.type), "message" if built.known else "unknown", self._state.client
 
-    def _say(self, built: Built, record: Rec, place: Place) -> None:
+    def _say(self, built: OpencodeMessage, record: Rec, place: RecordPlace) -> None:
         info = info_of(record)
         self._settle(word(info.get("sessionID")))
         message, state = built.message, self._state
@@ -122,29 +122,29 @@ class ConversationReader:
             state.placed = True
         if state.parent and not state.linked:
             self._talk().learn(agent_name=word(info.get("agent")))
-        self._add(self._helped(message, info), place)
+        self._add(self._helper_message(message, info), place)
         if isinstance(info.get("error"), dict) and "info" in record and "parts" in record:
             self._failed(info, place)
 
-    def _failed(self, info: Rec, place: Place) -> None:
+    def _failed(self, info: Rec, place: RecordPlace) -> None:
         """An export says inside the message how it ended."""
         start = place.start - self._base
         try:
-            found = inside(self._data[start : start + place.size], 0, "info", "error")
+            found = follow_keys(self._data[start : start + place.size], 0, "info", "error")
         except Damage:
             return
         if found is not None:
-            message = self._helped(failure(info["error"], info), info)
-            self._add(message, Place(place.start + found.start, found.size))
+            message = self._helper_message(failure(info["error"], info), info)
+            self._add(message, RecordPlace(place.start + found.start, found.size))
 
-    def _helped(self, message: Message, info: Rec) -> Message:
+    def _helper_message(self, message: Message, info: Rec) -> Message:
         """In a session that hangs on another the agent there speaks. Several may ask the same thing at the same time."""
         if not self._state.parent or not message.native_id:
             return message
         origin = "agent" if message.origin == "human" else message.origin
         return replace(message, origin=origin, fingerprint=mark(message.native_id, info, message.blocks))
 
-    def _add(self, message: Message, place: Place) -> None:
+    def _add(self, message: Message, place: RecordPlace) -> None:
         talk, state = self._talk(), self._state
         message = replace(message, start=place.start, size=place.size)
         add(self._gathering, talk, message)
@@ -153,7 +153,7 @@ class ConversationReader:
             prompt = next((block.text for block in message.blocks if block.field == "prompt"), "")
             hint = fingerprint("prompt", prompt) if prompt and message.starts_turn else 0
             talk.links.append(Link("subagent_of", state.parent, hint=hint))
-        talk.links += _spawned(message)
+        talk.links += _spawn_links(message)
 
     # the session ------------------------------------------------------------------------------------------------------
     def _learn(self, about: Rec) -> Counted:
@@ -174,7 +174,7 @@ class ConversationReader:
         state, found = self._state, self._found
         state.native_id = state.native_id or native_id or found.native_id or found.path.stem
 
-    def _talk(self) -> Talk:
+    def _talk(self) -> SessionTally:
         self._settle("")
         parent, kind = self._state.parent, self._found.kind
         kind = "subagent" if parent else kind if kind not in ("container", "bundle") else "main"
@@ -183,7 +183,7 @@ class ConversationReader:
         return talk
 
 
-def _spawned(message: Message) -> list[Link]:
+def _spawn_links(message: Message) -> list[Link]:
     """The sessions that calls in this message started: by id, or by what they were asked."""
     found = []
     for block in message.blocks:
@@ -195,8 +195,8 @@ def _spawned(message: Message) -> list[Link]:
     return found
 
 
-def _unpacked(state: bytes) -> State | None:
+def _unpack_state(state: bytes) -> OpencodeReaderState | None:
     try:
-        return msgspec.msgpack.decode(state, type=State) if state else None
+        return msgspec.msgpack.decode(state, type=OpencodeReaderState) if state else None
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None

@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import Any
 
 from everturn.sources.linewise import Rec, listing, mapping
-from everturn.sources.opencode.message import Built, build, failure, unknown
-from everturn.sources.opencode.newer import translated
-from everturn.sources.wholefile import decoded
+from everturn.sources.opencode.message import OpencodeMessage, build, failure, unknown
+from everturn.sources.opencode.newer import translate_row
+from everturn.sources.wholefile import decode_item
 
 
 def session_of(record: Rec) -> Rec:
@@ -34,41 +34,41 @@ def info_of(record: Rec) -> Rec:
     if "info" in record:
         return mapping(record["info"])
     if "message" in record:
-        return _loaded(record["message"])
-    return _loaded(record["session_message"]) if "session_message" in record else {}
+        return _load_row(record["message"])
+    return _load_row(record["session_message"]) if "session_message" in record else {}
 
 
-def message_of(record: Rec) -> Built | None:
+def message_of(record: Rec) -> OpencodeMessage | None:
     """The message in a record; None when the record is known and holds none."""
     if isinstance(record.get("error"), dict) and "parts" not in record:
-        return Built(failure(record["error"], info_of(record)), "error")
+        return OpencodeMessage(failure(record["error"], info_of(record)), "error")
     if "session_message" in record:
-        return _newer(mapping(record["session_message"]))
+        return _newer_message(mapping(record["session_message"]))
     if "parts" in record and ("info" in record or "message" in record):
-        loaded = record["parts"] if "info" in record else list(map(_loaded, listing(record["parts"])))
+        loaded = record["parts"] if "info" in record else list(map(_load_row, listing(record["parts"])))
         built = build(info_of(record), listing(loaded))
-        return built if built.message.kind != "unknown" else Built(unknown(record), "?", False)
+        return built if built.message.kind != "unknown" else OpencodeMessage(unknown(record), "?", False)
     if session_of(record) or "file" in record:
         return None
-    return Built(unknown(record), "?", False)
+    return OpencodeMessage(unknown(record), "?", False)
 
 
-def error_in(value: Rec) -> Built | None:
+def error_in(value: Rec) -> OpencodeMessage | None:
     """An error that was cut out of an export's message; None when it is something else."""
-    return Built(failure(value, {}), "error") if value and set(value) <= {"name", "data"} else None
+    return OpencodeMessage(failure(value, {}), "error") if value and set(value) <= {"name", "data"} else None
 
 
-def _newer(row: Rec) -> Built | None:
+def _newer_message(row: Rec) -> OpencodeMessage | None:
     kind = row.get("type")
-    found = translated(kind if isinstance(kind, str) else "", _loaded(row))
+    found = translate_row(kind if isinstance(kind, str) else "", _load_row(row))
     return None if found is None else build(*found)
 
 
-def _loaded(row: Any) -> Rec:
+def _load_row(row: Any) -> Rec:
     """What a row or a file says. A row has the ids in columns of their own."""
     row = mapping(row)
     inside = row.get("data") if "data" in row else row.get("text")
-    value = decoded(inside.encode("utf-8", "replace"))[0] if isinstance(inside, str) else inside
+    value = decode_item(inside.encode("utf-8", "replace"))[0] if isinstance(inside, str) else inside
     if not isinstance(value, dict):
         return {}
     if "data" not in row:

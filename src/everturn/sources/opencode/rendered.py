@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, Message, fingerprint
-from everturn.sources.foreign import decoded, digest, strings
+from everturn.sources.foreign import decode_value, digest, strings
 from everturn.sources.opencode.calls import call_start, error_class
 from everturn.sources.opencode.created import created_at
-from everturn.sources.opencode.fences import HEADING, THINKING, Tool, is_boundary, past_fence, tool_at
-from everturn.sources.tally import Gathering, Talk
+from everturn.sources.opencode.fences import HEADING, THINKING, OpencodeToolSection, is_boundary, skip_fence, tool_at
+from everturn.sources.tally import ReadTally, SessionTally
 
 _TITLE = re.compile(r"# (.+)")
 _SESSION = re.compile(r"\*\*Session ID:\*\* (ses_\w+)")
@@ -30,10 +30,10 @@ _SHELL = re.compile(r"```sh\n\$ (.*?)\n```(?:\n+```text\n(.*)\n```)?\s*", re.DOT
 _HEAD_LINES = 12
 
 
-def read_text(gathering: Gathering, talk: Talk, data: bytes, base: int, n: int) -> int:
+def read_text(gathering: ReadTally, talk: SessionTally, data: bytes, base: int, n: int) -> int:
     """Read a transcript, or what was added to one; the number of messages there are now."""
     began: tuple[int | None, str] = None, ""
-    for start, end in _stretches(data):
+    for start, end in _split_messages(data):
         raw = data[start:end]
         if not base and not start and not HEADING.fullmatch(_lines(raw)[0]):
             began = _head(talk, _lines(raw))
@@ -97,20 +97,20 @@ def _blocks(lines: list[str], name: str) -> Iterator[Block]:
     while at < len(lines):
         tool = tool_at(lines, at)
         if tool is None and lines[at] != THINKING:
-            past = max(past_fence(lines, at), at + 1)
+            past = max(skip_fence(lines, at), at + 1)
             words += lines[at:past]
             at = past
             continue
-        yield from _said(words, thinking, False)
+        yield from _prose_blocks(words, thinking, False)
         words, thinking = [], tool is None
         at = tool.end if tool is not None else at + 1
         if tool is not None:
-            yield from _called(tool, f"{name}/{n}")
+            yield from _call_blocks(tool, f"{name}/{n}")
             n += 1
-    yield from _said(words, thinking, True)
+    yield from _prose_blocks(words, thinking, True)
 
 
-def _said(words: list[str], thinking: bool, at_end: bool) -> Iterator[Block]:
+def _prose_blocks(words: list[str], thinking: bool, at_end: bool) -> Iterator[Block]:
     text = "\n".join(words).strip("\n")
     if thinking and at_end and text:
         first, _, rest = text.partition("\n\n")
@@ -123,9 +123,9 @@ def _said(words: list[str], thinking: bool, at_end: bool) -> Iterator[Block]:
         yield Block("thinking", text, "thinking") if thinking else Block("text", text, "answer")
 
 
-def _called(tool: Tool, call_id: str) -> Iterator[Block]:
+def _call_blocks(tool: OpencodeToolSection, call_id: str) -> Iterator[Block]:
     """A call and its result. Without its arguments nothing is known of a result; with them, an empty one is not shown."""
-    given = decoded(tool.input.encode("utf-8", "replace")) if tool.input is not None else None
+    given = decode_value(tool.input.encode("utf-8", "replace")) if tool.input is not None else None
     start = call_start(call_id, tool.name, given if given is not None else tool.input)
     yield Block("call", "\n".join([tool.name, *strings(start.input)]), "tool_input", call=start)
     if tool.error is not None:
@@ -136,7 +136,7 @@ def _called(tool: Tool, call_id: str) -> Iterator[Block]:
 
 
 # the file ---------------------------------------------------------------------------------------------------------------
-def _head(talk: Talk, lines: list[str]) -> tuple[int | None, str]:
+def _head(talk: SessionTally, lines: list[str]) -> tuple[int | None, str]:
     """What stands before the first message; when the session began."""
     head = lines[:_HEAD_LINES]
     title = next((found[1] for line in head if (found := _TITLE.fullmatch(line))), "")
@@ -148,7 +148,7 @@ def _head(talk: Talk, lines: list[str]) -> tuple[int | None, str]:
     return at, "min" if precision == "ms" else precision
 
 
-def _stretches(data: bytes) -> Iterator[tuple[int, int]]:
+def _split_messages(data: bytes) -> Iterator[tuple[int, int]]:
     """Where the messages stand, and what stands before the first, without the rules between them."""
     lines, offsets, at = _lines(data), [0], 0
     for line in data.split(b"\n"):
@@ -156,16 +156,16 @@ def _stretches(data: bytes) -> Iterator[tuple[int, int]]:
     begin, inside = 0, False
     while at < len(lines):
         if is_boundary(lines, at):
-            yield from _stretch(lines, offsets, begin, at)
+            yield from _trim_range(lines, offsets, begin, at)
             begin, inside = at, True
             at += 1
             continue
         tool = tool_at(lines, at) if inside else None
-        at = max(tool.end if tool is not None else past_fence(lines, at), at + 1)
-    yield from _stretch(lines, offsets, begin, len(lines), len(data))
+        at = max(tool.end if tool is not None else skip_fence(lines, at), at + 1)
+    yield from _trim_range(lines, offsets, begin, len(lines), len(data))
 
 
-def _stretch(
+def _trim_range(
     lines: list[str], offsets: list[int], begin: int, end: int, limit: int = 1 << 62
 ) -> Iterator[tuple[int, int]]:
     while end > begin and lines[end - 1].strip() in ("", "---"):

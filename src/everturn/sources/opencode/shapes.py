@@ -9,8 +9,8 @@ _LINE = re.compile(rb'\s*+\{"(?:session|message|session_message|error|file)":')
 _OPENED = re.compile(rb'\s*+(\[?)\s*+\{\s*+"(info|parts|messages)"\s*+:')
 _FIRST = re.compile(rb'\s*+\[?\s*+(?:\{\s*+(?:"[^"]{0,40}"?\s*+:?)?)?')
 #: The id of a session or of a message, whichever comes first. Text inside strings has its quotes escaped.
-_ID = re.compile(rb'(?<!\\)"id"\s*+:\s*+"(ses|msg)_')
-_SESSION = re.compile(rb'(?<!\\)"(?:id|sessionID)"\s*+:\s*+"(ses_\w+)"')
+_ID_FIELD = re.compile(rb'(?<!\\)"id"\s*+:\s*+"(ses|msg)_')
+_SESSION_FIELD = re.compile(rb'(?<!\\)"(?:id|sessionID)"\s*+:\s*+"(ses_\w+)"')
 _TALK = re.compile(rb"(?:\xef\xbb\xbf)?\s*+# [^\n]*\n\s*+\*\*Session ID:\*\* (ses_\w+)")
 _FOLDER = re.compile(rb'(?<!\\)"(?:directory|cwd)"\s*+:\s*+("(?:[^"\\]|\\.){1,4096}")')
 _MARK = b"\xef\xbb\xbf"
@@ -29,7 +29,7 @@ def shape_of(data: bytes) -> str:
     if first not in b"[{" or _LINE.match(data):
         return "lines"
     opened = _OPENED.match(data)
-    return _unopened(data, first) if opened is None else _opened(data, opened)
+    return _unopened_shape(data, first) if opened is None else _opened_shape(data, opened)
 
 
 def session_in(head: bytes) -> str:
@@ -37,31 +37,31 @@ def session_in(head: bytes) -> str:
     talk = _TALK.match(head)
     body = head.removeprefix(_MARK)
     if talk is None and (_OPENED.match(body) or body.lstrip().startswith(b'{"session":{')):
-        talk = _SESSION.search(body)
+        talk = _SESSION_FIELD.search(body)
     return talk[1].decode() if talk else ""
 
 
 def folder_in(head: bytes) -> str:
     """The working folder that a file names first; "" when it names none."""
-    from everturn.sources.foreign import decoded, word
+    from everturn.sources.foreign import decode_value, word
 
     found = _FOLDER.search(head)
-    return word(decoded(found[1])) if found else ""
+    return word(decode_value(found[1])) if found else ""
 
 
-def _unopened(data: bytes, first: bytes) -> str:
+def _unopened_shape(data: bytes, first: bytes) -> str:
     cut = _FIRST.match(data)
     if cut is not None and cut.end() == len(data):
         return ""
     return "document" if first == b"[" else "lines"
 
 
-def _opened(data: bytes, opened: re.Match[bytes]) -> str:
+def _opened_shape(data: bytes, opened: re.Match[bytes]) -> str:
     if opened[1] or opened[2] == b"messages":
         return "document"
     line, end, _ = data[opened.end() :].partition(b"\n")
     is_whole = bool(end) and line.rstrip().endswith(b"}")  # a record, or a document, on one line
-    found = _ID.search(line) if is_whole else _ID.search(data, opened.end())
+    found = _ID_FIELD.search(line) if is_whole else _ID_FIELD.search(data, opened.end())
     if found is None:
         return "lines" if is_whole else ""
     return "document" if found[1] == b"ses" else "lines"

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw
 
-from everturn.sources import Found, Member
+from everturn.sources import Member, SourceCandidate
 from everturn.sources.foreign import word
 from everturn.sources.linewise import Rec, mapping
 from everturn.sources.opencode.find import is_early
-from everturn.sources.wholefile import decoded
+from everturn.sources.wholefile import decode_item
 
 if TYPE_CHECKING:
-    from everturn.sources.database import Reading
+    from everturn.sources.database import DatabaseSnapshot
 
 #: Columns and keys of a session that change while it goes on.
 _RESTLESS = frozenset(
@@ -34,19 +34,19 @@ _TABLES = frozenset(("session", "message", "part", "session_message"))
 _encode = msgspec.json.Encoder().encode
 
 
-def unpack(found: Found, path: Path) -> Iterator[Member]:
+def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
     """The sessions in a database, or the one in a folder."""
     if found.kind == "bundle":
-        yield _bundled(found, path)
+        yield _bundle_member(found, path)
     else:
-        yield from _stored(path)
+        yield from _database_members(path)
 
 
 # databases --------------------------------------------------------------------------------------------------------------
-def _stored(path: Path) -> Iterator[Member]:
-    from everturn.sources.database import opened
+def _database_members(path: Path) -> Iterator[Member]:
+    from everturn.sources.database import open_snapshot
 
-    with opened(path) as database:
+    with open_snapshot(path) as database:
         orders = {table: _order(set(database.columns(table))) for table in sorted(database.tables() & _TABLES)}
         if "session" not in orders:
             return
@@ -64,7 +64,7 @@ def _order(columns: set[str]) -> str:
     return f"ORDER BY {', '.join(known)}" if known else ""
 
 
-def _rows(database: Reading, orders: dict[str, str], session: Rec) -> Iterator[bytes]:
+def _rows(database: DatabaseSnapshot, orders: dict[str, str], session: Rec) -> Iterator[bytes]:
     def of(table: str, key: str, value: Any) -> list[Rec]:
         query = f"SELECT * FROM {table} WHERE {key}=? {orders.get(table)}"
         return list(database.rows(query, value)) if table in orders else []
@@ -74,15 +74,15 @@ def _rows(database: Reading, orders: dict[str, str], session: Rec) -> Iterator[b
     for row in of("message", "session_id", native_id):
         parts = of("part", "message_id", row.get("id"))
         seen.add(row.get("id"))
-        yield _line(message=_verbatim(row), parts=[_verbatim(part) for part in parts])
-        yield from _ending(row.get("data"), row.get("id"))
+        yield _line(message=_verbatim_row(row), parts=[_verbatim_row(part) for part in parts])
+        yield from _error_record(row.get("data"), row.get("id"))
     for row in of("session_message", "session_id", native_id):
         if row.get("id") not in seen:  # kept in the words of both generations
-            yield _line(session_message=_verbatim(row))
-            yield from _ending(row.get("data"), row.get("id"))
+            yield _line(session_message=_verbatim_row(row))
+            yield from _error_record(row.get("data"), row.get("id"))
 
 
-def _verbatim(row: Rec) -> Rec:
+def _verbatim_row(row: Rec) -> Rec:
     """A row with the JSON in it as it stands there, if that is JSON on one line."""
     data = row.get("data")
     if not isinstance(data, str) or "\n" in data or "\r" in data:
@@ -96,8 +96,8 @@ def _verbatim(row: Rec) -> Rec:
 
 
 # folders ----------------------------------------------------------------------------------------------------------------
-def _bundled(found: Found, path: Path) -> Member:
-    about = mapping(decoded(path.read_bytes())[0])
+def _bundle_member(found: SourceCandidate, path: Path) -> Member:
+    about = mapping(decode_item(path.read_bytes())[0])
     parent = word(about.get("parentID"))
     return Member(
         found.native_id, _files(found.native_id, path, about), "subagent" if parent else "main", found.native_id, parent
@@ -110,17 +110,17 @@ def _files(session: str, path: Path, about: Rec) -> Iterator[bytes]:
     root = top.parent if early else top
     steady = {key: value for key, value in about.items() if key not in _RESTLESS}
     yield _line(session={"id": session, **steady})
-    for message in _jsons(top / "message" / session):
+    for message in _json_files(top / "message" / session):
         folder = top / "part" / session / message.stem if early else top / "part" / message.stem
         file = _file(message, root)
-        yield _line(message=file, parts=[_file(part, root) for part in _jsons(folder)])
-        yield from _ending(file.get("text"), message.stem)
+        yield _line(message=file, parts=[_file(part, root) for part in _json_files(folder)])
+        yield from _error_record(file.get("text"), message.stem)
     for other in (top / "todo" / path.name, top / "session_diff" / path.name, path):
         if other.is_file():
             yield _line(**_file(other, root))
 
 
-def _jsons(folder: Path) -> list[Path]:
+def _json_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*.json") if path.is_file()) if folder.is_dir() else []
 
 
@@ -134,11 +134,11 @@ def _file(path: Path, root: Path) -> Rec:
 
 
 # both -------------------------------------------------------------------------------------------------------------------
-def _ending(data: Any, native_id: Any) -> Iterator[bytes]:
+def _error_record(data: Any, native_id: Any) -> Iterator[bytes]:
     """How a message ended, if that was not well: a record of its own, because it is the client who says it."""
     if not isinstance(data, str) or '"error"' not in data:
         return
-    found = mapping(decoded(data.encode("utf-8", "replace"))[0])
+    found = mapping(decode_item(data.encode("utf-8", "replace"))[0])
     if isinstance(found.get("error"), dict):
         yield _line(error=found["error"], info={"id": native_id, "time": found.get("time")})
 

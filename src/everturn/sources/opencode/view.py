@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from everturn.model.conversation import Message
-from everturn.sources.linewise import alone
+from everturn.sources.linewise import single_record
 from everturn.sources.opencode.message import unknown
 from everturn.sources.opencode.records import error_in, message_of
-from everturn.sources.wholefile import decoded
+from everturn.sources.wholefile import decode_item
 
 
 def view(record: bytes) -> Message | None:
     """The message of a line, of an element of an export, or of a stretch of a rendered transcript."""
     value = None
     if record.lstrip()[:1] in (b"{", b"[", b'"'):
-        value = decoded(record)[0]
-        value = alone(record) if value is None else value
+        value = decode_item(record)[0]
+        value = single_record(record) if value is None else value
     if value is None:
         from everturn.sources.opencode.rendered import view_text
 

@@ -7,7 +7,7 @@ the order in which it was said, and that is the order it is read in.
 
 from __future__ import annotations
 
-from everturn.sources import Source, lazy
+from everturn.sources import Source, lazy_import
 from everturn.sources.pi.find import NAME, find, resume_command, roots, sniff, workspace
 
 SOURCE = Source(
@@ -17,8 +17,8 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=lazy("everturn.sources.pi.reader:EntryReader"),
-    view=lazy("everturn.sources.pi.entries:view"),
+    reader=lazy_import("everturn.sources.pi.reader:PiReader"),
+    view=lazy_import("everturn.sources.pi.entries:view"),
     workspace=workspace,
     option="pi-dir",
     resume_command=resume_command,

@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from everturn.model.conversation import Block, CallEnd, Message, Usage, fingerprint
+from everturn.model.conversation import Block, CallEnd, Message, TokenUsage, fingerprint
 from everturn.sources import tools
 from everturn.sources.foreign import count, digest, milliseconds, strings, word
-from everturn.sources.linewise import Place, Rec, alone, listing, mapping
+from everturn.sources.linewise import Rec, RecordPlace, listing, mapping, single_record
 
 #: Entries about the session, not of it.
 SILENT = frozenset(
@@ -22,7 +22,7 @@ _STOPPED = re.compile(r"(?:Command (timed out)|(?:Command|Operation|Request)(?: 
 _ENVELOPE = ("type", "id", "parentId", "timestamp", "role")
 
 
-def build(record: Rec, place: Place) -> Message | None:
+def build(record: Rec, place: RecordPlace) -> Message | None:
     """The message of an entry; None when it is known to hold none."""
     kind = word(record.get("type"))
     if kind in SILENT:
@@ -34,11 +34,11 @@ def build(record: Rec, place: Place) -> Message | None:
 
 def view(raw: bytes) -> Message | None:
     """The message of an entry's bytes, judged by itself."""
-    record = alone(raw)
-    return build(record, Place(0, len(raw))) if record is not None else None
+    record = single_record(raw)
+    return build(record, RecordPlace(0, len(raw))) if record is not None else None
 
 
-def named(record: Rec) -> tuple[str, bool]:
+def entry_kind(record: Rec) -> tuple[str, bool]:
     """The type of an entry, with its role where it has one, and whether this version knows it."""
     kind, role = word(record.get("type")), word(mapping(record.get("message")).get("role"))
     if kind == "message":
@@ -46,19 +46,19 @@ def named(record: Rec) -> tuple[str, bool]:
     return kind, kind in SILENT or kind in _ENTRIES
 
 
-def unknown(record: Rec, place: Place) -> Message:
+def unknown(record: Rec, place: RecordPlace) -> Message:
     """A message of a kind this version does not know: its words are kept, shown and indexed."""
     text = "\n".join(strings(record, *_ENVELOPE))
     return _message(record, place, "system", "system", _text(text, "meta", "unknown"), "unknown")
 
 
 # messages -----------------------------------------------------------------------------------------------------------
-def _user(record: Rec, place: Place) -> Message:
+def _user(record: Rec, place: RecordPlace) -> Message:
     blocks = _blocks(mapping(record.get("message")).get("content"), "prompt")
     return replace(_message(record, place, "user", "human", blocks), starts_turn=True)
 
 
-def _assistant(record: Rec, place: Place) -> Message:
+def _assistant(record: Rec, place: RecordPlace) -> Message:
     said = mapping(record.get("message"))
     blocks = _blocks(said.get("content"), "answer")
     failure, stopped = word(said.get("errorMessage")), said.get("stopReason")
@@ -71,13 +71,13 @@ def _assistant(record: Rec, place: Place) -> Message:
     return replace(message, provider_id=name, model=word(said.get("model")), usage=_usage(said.get("usage")))
 
 
-def _usage(tokens: Any) -> Usage | None:
+def _usage(tokens: Any) -> TokenUsage | None:
     found = mapping(tokens)
     counted = [count(found.get(key)) or 0 for key in ("input", "output", "cacheRead", "cacheWrite")]
-    return Usage(*counted) if any(counted) else None
+    return TokenUsage(*counted) if any(counted) else None
 
 
-def _result(record: Rec, place: Place) -> Message:
+def _result(record: Rec, place: RecordPlace) -> Message:
     said = mapping(record.get("message"))
     text = "\n".join(block.text or f"[{block.kind}]" for block in _blocks(said.get("content"), "tool_output"))
     failed, exited, stopped = said.get("isError") is True, _EXITED.search(text), _STOPPED.search(text)
@@ -91,41 +91,41 @@ def _result(record: Rec, place: Place) -> Message:
     return _message(record, place, "tool", "tool", (block,), "result")
 
 
-def _shell(record: Rec, place: Place) -> Message:
+def _shell(record: Rec, place: RecordPlace) -> Message:
     """What the human ran with `!`, and what it printed."""
     said = mapping(record.get("message"))
     blocks = _text(word(said.get("command")), "prompt") + _text(word(said.get("output")), "tool_output")
     return replace(_message(record, place, "user", "human", blocks, "shell"), starts_turn=True)
 
 
-def _injected(record: Rec, place: Place) -> Message:
+def _injected_message(record: Rec, place: RecordPlace) -> Message:
     content = mapping(record.get("message")).get("content", record.get("content"))
     return _message(record, place, "user", "injected", _blocks(content, "meta"), "context")
 
 
-def _summary(record: Rec, place: Place) -> Message:
+def _summary(record: Rec, place: RecordPlace) -> Message:
     text = word(record.get("summary")) or word(mapping(record.get("message")).get("summary"))
     return _message(record, place, "system", "injected", _text(text, "summary"), "summary")
 
 
-def _compaction(record: Rec, place: Place) -> Message:
+def _compaction(record: Rec, place: RecordPlace) -> Message:
     blocks = _text(word(record.get("summary")), "summary")
     return _message(record, place, "system", "system", blocks, "compaction")
 
 
-_Builder = Callable[[Rec, Place], Message]
+_Builder = Callable[[Rec, RecordPlace], Message]
 _ROLES: dict[str, _Builder] = {
     "user": _user,
     "assistant": _assistant,
     "toolResult": _result,
     "bashExecution": _shell,
-    "custom": _injected,
-    "hookMessage": _injected,
+    "custom": _injected_message,
+    "hookMessage": _injected_message,
     "branchSummary": _summary,
     "compactionSummary": _summary,
 }
 _ENTRIES: dict[str, _Builder] = {
-    "custom_message": _injected,
+    "custom_message": _injected_message,
     "branch_summary": _summary,
     "compaction": _compaction,
 }
@@ -158,7 +158,7 @@ def _text(text: str, field: str, kind: str = "text") -> tuple[Block, ...]:
 
 
 def _message(
-    record: Rec, place: Place, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
+    record: Rec, place: RecordPlace, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
 ) -> Message:
     at, precision = milliseconds(record.get("timestamp"))
     name, when = word(record.get("id")), word(record.get("timestamp"))

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, beginning, each_once
+from everturn.sources import SearchPlaces, SourceCandidate, existing_folders, read_beginning
 
 NAME = "pi"
 HEAD = 64 << 10
@@ -24,16 +24,16 @@ _NAMED = re.compile(
 _DEEPEST = 8
 
 
-def roots(places: Places) -> list[Path]:
+def roots(places: SearchPlaces) -> list[Path]:
     """Existing folders: named by the user, by the environment, and the usual one; each once, whatever leads to it."""
     wanted = [*places.extra.get(NAME, ())]
     named = places.env.get("PI_CODING_AGENT_DIR", "").strip()
     if named:
         wanted.append(places.home / named[2:] if named.startswith(("~/", "~\\")) else Path(named))
-    return each_once([*wanted, places.home / ".pi" / "agent"])
+    return existing_folders([*wanted, places.home / ".pi" / "agent"])
 
 
-def find(root: Path) -> Iterator[Found]:
+def find(root: Path) -> Iterator[SourceCandidate]:
     """All sessions below a root: the client's folder, its `sessions`, or any folder with sessions."""
     sessions = root / _SESSIONS
     failures: list[OSError] = []
@@ -42,13 +42,13 @@ def find(root: Path) -> Iterator[Found]:
         raise failures[0]
 
 
-def sniff(path: Path, head: bytes) -> Found | None:
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """What a file is, given its first bytes; None when it is not ours."""
     header = _header(head)
     if header is None:
         return None
     named = _NAMED.fullmatch(path.name)
-    return Found(path, "main", header.get("id") or (named[1].lower() if named else path.stem))
+    return SourceCandidate(path, "main", header.get("id") or (named[1].lower() if named else path.stem))
 
 
 def workspace(head: bytes) -> str:
@@ -80,7 +80,7 @@ def _header(head: bytes) -> dict[str, str] | None:
     return {key: word(first[key]) for key in ("id", "cwd")} if is_header else None
 
 
-def _walk(folder: str, failures: list[OSError], depth: int, sure: bool) -> Iterator[Found]:
+def _walk(folder: str, failures: list[OSError], depth: int, sure: bool) -> Iterator[SourceCandidate]:
     folders = []
     try:
         with os.scandir(folder) as entries:
@@ -96,8 +96,10 @@ def _walk(folder: str, failures: list[OSError], depth: int, sure: bool) -> Itera
             yield from _walk(path, failures, depth + 1, sure)
 
 
-def _file(entry: os.DirEntry[str], sure: bool) -> Found | None:
+def _file(entry: os.DirEntry[str], sure: bool) -> SourceCandidate | None:
     if entry.is_symlink() and not entry.is_file():
         return None
     name = session_in(entry.name) if sure else ""
-    return Found(Path(entry.path), "main", name) if name else sniff(Path(entry.path), beginning(entry.path))
+    return (
+        SourceCandidate(Path(entry.path), "main", name) if name else sniff(Path(entry.path), read_beginning(entry.path))
+    )

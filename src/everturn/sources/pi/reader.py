@@ -5,30 +5,30 @@ from __future__ import annotations
 from msgspec import Struct
 
 from everturn.model.conversation import Link
-from everturn.sources import Found
+from everturn.sources import SourceCandidate
 from everturn.sources.foreign import count, plain, state_of, word
-from everturn.sources.linewise import Counted, LineReader, Place, Rec, add
-from everturn.sources.pi.entries import build, named
+from everturn.sources.linewise import Counted, LineReader, Rec, RecordPlace, add
+from everturn.sources.pi.entries import build, entry_kind
 from everturn.sources.pi.find import session_in
 
 _HUMAN_TITLE = 3
 
 
-class State(Struct, array_like=True):
+class PiReaderState(Struct, array_like=True):
     """Everything a later reader needs."""
 
     open_line: bool = False
     version: str = ""  # of the format: the client does not say its own
 
 
-class EntryReader(LineReader[State]):
+class PiReader(LineReader[PiReaderState]):
     """One session."""
 
-    def __init__(self, found: Found, state: bytes) -> None:
-        super().__init__(state_of(state, State))
+    def __init__(self, found: SourceCandidate, state: bytes) -> None:
+        super().__init__(state_of(state, PiReaderState))
         self._name = found.native_id or found.path.stem
 
-    def _take(self, record: Rec, place: Place) -> Counted:
+    def _take(self, record: Rec, place: RecordPlace) -> Counted:
         kind = record.get("type")
         talk = self._gathering.session(self._name)
         if kind == "session":
@@ -42,5 +42,5 @@ class EntryReader(LineReader[State]):
         message = build(record, place)
         if message is not None:
             add(self._gathering, talk, message)
-        name, known = named(record)
+        name, known = entry_kind(record)
         return plain(name), ("message" if message is not None else "known") if known else "unknown", self._state.version

@@ -6,7 +6,7 @@ Read first: `find` (where files are), `sections` (where a message begins), `mess
 
 from __future__ import annotations
 
-from everturn.sources import Source, lazy, nowhere
+from everturn.sources import Source, lazy_import, no_workspace
 from everturn.sources.specstory.find import NAME, find, roots, sniff
 
 SOURCE = Source(
@@ -16,8 +16,8 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=lazy("everturn.sources.specstory.reader:HistoryReader"),
-    view=lazy("everturn.sources.specstory.message:view"),
-    workspace=nowhere,
+    reader=lazy_import("everturn.sources.specstory.reader:SpecstoryReader"),
+    view=lazy_import("everturn.sources.specstory.message:view"),
+    workspace=no_workspace,
     option="specstory-dir",
 )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Places, beginning, each_once
+from everturn.sources import SearchPlaces, SourceCandidate, existing_folders, read_beginning
 
 NAME = "specstory"
 FOLDER = ".specstory"
@@ -22,12 +22,12 @@ _HEAD = re.compile(
 )
 
 
-def roots(places: Places) -> list[Path]:
+def roots(places: SearchPlaces) -> list[Path]:
     """Existing folders named by the user: there is no usual one, every project has its own."""
-    return each_once(places.extra.get(NAME, ()))
+    return existing_folders(places.extra.get(NAME, ()))
 
 
-def find(root: Path) -> Iterator[Found]:
+def find(root: Path) -> Iterator[SourceCandidate]:
     """All saved sessions in the projects below a root."""
     failures: list[OSError] = []
     yield from _walk(str(root), FOLDER in root.parts, failures, 0)
@@ -35,15 +35,15 @@ def find(root: Path) -> Iterator[Found]:
         raise failures[0]
 
 
-def sniff(path: Path, head: bytes) -> Found | None:
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """What a file is, given its first bytes; None when it is not ours."""
     if not _HEAD.match(head):
         return None
     named = SESSION.search(head[:2000].decode("utf-8", "replace"))
-    return Found(path, "main", named[2] if named else path.stem)
+    return SourceCandidate(path, "main", named[2] if named else path.stem)
 
 
-def _walk(folder: str, inside: bool, failures: list[OSError], depth: int) -> Iterator[Found]:
+def _walk(folder: str, inside: bool, failures: list[OSError], depth: int) -> Iterator[SourceCandidate]:
     folders = []
     try:
         with os.scandir(folder) as entries:
@@ -59,6 +59,6 @@ def _walk(folder: str, inside: bool, failures: list[OSError], depth: int) -> Ite
             yield from _walk(entry.path, inside or entry.name == FOLDER, failures, depth + 1)
 
 
-def _file(entry: os.DirEntry[str]) -> Found | None:
+def _file(entry: os.DirEntry[str]) -> SourceCandidate | None:
     is_ours = entry.name.endswith(".md") and entry.is_file()
-    return sniff(Path(entry.path), beginning(entry.path)) if is_ours else None
+    return sniff(Path(entry.path), read_beginning(entry.path)) if is_ours else None

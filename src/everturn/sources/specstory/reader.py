@@ -9,20 +9,20 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Link, Message, Reading, fingerprint
-from everturn.sources import Found
+from everturn.model.conversation import Link, Message, ReadResult, fingerprint
+from everturn.sources import SourceCandidate
 from everturn.sources.foreign import digest, plain, state_of
 from everturn.sources.passages import Passages, text_of
 from everturn.sources.specstory.find import FOLDER
 from everturn.sources.specstory.message import CONTEXT, build, header
-from everturn.sources.specstory.sections import ALIKE, Known, Mark, mark_of, opens
-from everturn.sources.tally import Gathering, Talk
+from everturn.sources.specstory.sections import ALIKE, SpecstoryLineState, SpecstoryMark, mark_of, opens
+from everturn.sources.tally import ReadTally, SessionTally
 
 
-class State(Struct):
+class SpecstoryReaderState(Struct):
     """What a later reader needs to go on."""
 
-    known: Known = msgspec.field(default_factory=Known)
+    known: SpecstoryLineState = msgspec.field(default_factory=SpecstoryLineState)
     native_id: str = ""
     client: str = ""
     role: str = ""  # of the section before
@@ -36,20 +36,20 @@ class State(Struct):
     model: str = ""
 
 
-class HistoryReader:
+class SpecstoryReader:
     """One file."""
 
-    def __init__(self, found: Found, state: bytes) -> None:
-        self._state = state_of(state, State)
+    def __init__(self, found: SourceCandidate, state: bytes) -> None:
+        self._state = state_of(state, SpecstoryReaderState)
         self._state.native_id = self._state.native_id or found.native_id or found.path.stem
         self._passages = Passages(opens, self._state.known, ALIKE)
         parts = found.path.parts
         inside = FOLDER in parts and found.path.is_absolute()
         self._workspace = str(found.path.parents[len(parts) - parts.index(FOLDER) - 1]) if inside else ""
 
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         """See `sources.Reader`."""
-        gathering, passages = Gathering(), self._passages
+        gathering, passages = ReadTally(), self._passages
         for start, raw in passages.split(data, base, last):
             self._section(gathering, start, raw)
         self._state.known = passages.state
@@ -59,7 +59,7 @@ class HistoryReader:
         """See `sources.Reader`."""
         return msgspec.msgpack.encode(self._state)
 
-    def _section(self, gathering: Gathering, start: int, raw: bytes) -> None:
+    def _section(self, gathering: ReadTally, start: int, raw: bytes) -> None:
         state = self._state
         text, is_fine = text_of(raw)
         if not is_fine:
@@ -77,7 +77,7 @@ class HistoryReader:
         state.index += 1
         gathering.count(mark.role or ("header" if message.kind == "notice" else "item"), "message", state.client)
 
-    def _begin(self, gathering: Gathering, text: str) -> None:
+    def _begin(self, gathering: ReadTally, text: str) -> None:
         found = header(text)
         self._state.client = plain(found.client) if found.client else ""
         gathering.session(self._state.native_id).learn(
@@ -85,7 +85,7 @@ class HistoryReader:
             agent_name=found.agent,
         )  # fmt: skip
 
-    def _thread(self, gathering: Gathering, mark: Mark) -> Talk:
+    def _thread(self, gathering: ReadTally, mark: SpecstoryMark) -> SessionTally:
         """The session of a section: each run of sections of another thread is one."""
         state = self._state
         if not mark.sidechain and (mark.role or not state.in_chain):
@@ -102,7 +102,7 @@ class HistoryReader:
             gathering.session(state.native_id).links.append(Link("spawned", name))
         return talk
 
-    def _placed(self, mark: Mark, message: Message) -> Message:
+    def _placed(self, mark: SpecstoryMark, message: Message) -> Message:
         """The message with what only its place tells: which response it is of, and what a command was replaced by."""
         state = self._state
         if not mark.role and message.kind != "notice" and state.role == "User":  # the rest of a prompt

@@ -26,7 +26,7 @@ ALIKE = re.compile(rb"(?:[^_<\- \t\r\n][^\n]*+\n)++")
 _TIME = re.compile(r"(?:^|\s)(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)$")
 
 
-class Mark(Struct, frozen=True):
+class SpecstoryMark(Struct, frozen=True):
     """What a section says about itself."""
 
     role: str = ""  # User Agent Assistant; "" when there is no mark
@@ -35,7 +35,7 @@ class Mark(Struct, frozen=True):
     time: str = ""
 
 
-class Known(Struct):
+class SpecstoryLineState(Struct):
     """What is known of the lines before."""
 
     begun: bool = False
@@ -45,7 +45,7 @@ class Known(Struct):
     earlier: str = ""  # and what was before lines of that kind
 
 
-def opens(known: Known, line: str) -> bool:
+def opens(known: SpecstoryLineState, line: str) -> bool:
     """Does a section begin with this line? (`Passages` asks for every line in order.)"""
     if line and line[0] not in _TELLING:  # nearly all of them
         if known.last != "text":
@@ -63,10 +63,10 @@ def opens(known: Known, line: str) -> bool:
         return False
     if kind == "rule":
         return known.role == "Assistant"
-    return line[:3] == "_**" and _begins(known, line, last, earlier)
+    return line[:3] == "_**" and _begins_section(known, line, last, earlier)
 
 
-def _begins(known: Known, line: str, last: str, earlier: str) -> bool:
+def _begins_section(known: SpecstoryLineState, line: str, last: str, earlier: str) -> bool:
     found = MARK.fullmatch(line)
     if found is None or last not in ("", "blank"):
         return False
@@ -76,11 +76,13 @@ def _begins(known: Known, line: str, last: str, earlier: str) -> bool:
     return True
 
 
-def mark_of(line: str) -> Mark:
+def mark_of(line: str) -> SpecstoryMark:
     """What the first line of a section says."""
     found = MARK.fullmatch(line.rstrip("\r\n"))
     if found is None:
-        return Mark()
+        return SpecstoryMark()
     about = (found[3] or "").strip()
     time = _TIME.search(about)
-    return Mark(found[1], bool(found[2]), about[: time.start()].strip() if time else about, time[1] if time else "")
+    return SpecstoryMark(
+        found[1], bool(found[2]), about[: time.start()].strip() if time else about, time[1] if time else ""
+    )

@@ -9,7 +9,7 @@ import re
 
 from everturn.model.conversation import Block, CallEnd, CallStart
 from everturn.sources.foreign import digest, word
-from everturn.sources.tools import error_class, exit_status, kind_of
+from everturn.sources.tools import error_class, exit_status, tool_kind
 
 _TAG = re.compile(r'<tool-use data-tool-type="([^"\n]{0,80})" data-tool-name="([^"\n]{0,200})">')
 _SUMMARY = re.compile(r"<summary>(?:Tool use: )?(.{0,4000}?)</summary>", re.DOTALL)
@@ -50,8 +50,8 @@ def tool_blocks(text: str) -> list[Block]:
         named = _NAMED.match(text)
         kind, name, head = "", named[1] if named else "", named[2] if named else ""
         body = text[named.end() if named else 0 :]
-    asked, result = _parted(_TAGS.sub("", body))
-    neutral = kind_of(name)
+    asked, result = _split_result(_TAGS.sub("", body))
+    neutral = tool_kind(name)
     neutral = _KINDS.get(kind, "other") if neutral == "other" else neutral
     head = _BOLD.sub("", head).strip().removeprefix("•").strip()
     return _blocks(name, neutral, f"{head}\n{asked}".strip(), result, text)
@@ -70,7 +70,7 @@ def item_blocks(item: str) -> list[Block]:
     if details:
         summary = details[1].strip()
         name = next((name for pattern, name in _ITEMS if pattern.match(summary)), "other")
-        return _blocks(name, kind_of(name), summary, details[2].strip(), item)
+        return _blocks(name, tool_kind(name), summary, details[2].strip(), item)
     if item.startswith("```diff\n") and item.endswith("```"):
         return _blocks("edit_file", "edit", item, "", item)
     return [Block("text", item, "answer")] if item else []
@@ -96,7 +96,7 @@ def _end(call: str, kind: str, result: str) -> CallEnd:
     return CallEnd(call, failed, error_class(result) if failed else "", status, action=action, path=path)
 
 
-def _parted(body: str) -> tuple[str, str]:
+def _split_result(body: str) -> tuple[str, str]:
     """What was asked, and what came back: the last fence that is no code, which may hold fences itself."""
     lines, fence, start = body.split("\n"), "", -1
     for number, line in enumerate(lines):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Source, beginning, given, lazy
+from everturn.sources import Source, SourceCandidate, lazy_import, named_folders, read_beginning
 
 NAME = "stream_json"
 _TYPES = re.compile(rb'"type"\s*:\s*"(system|assistant|user|result|stream_event)"')
@@ -18,18 +18,18 @@ _SESSION = re.compile(rb'"session_id"\s*:\s*"([\w-]{1,100})"')
 _HEAD = 64 << 10
 
 
-def _find(root: Path) -> Iterator[Found]:
+def _find(root: Path) -> Iterator[SourceCandidate]:
     """Captures in a folder and its folders."""
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if name.endswith((".jsonl", ".ndjson", ".json", ".log")):
-                found = _sniff(Path(folder, name), beginning(Path(folder, name)))
+                found = _sniff(Path(folder, name), read_beginning(Path(folder, name)))
                 if found is not None:
                     yield found
 
 
-def _sniff(path: Path, head: bytes) -> Found | None:
+def _sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """What a file is, given its first bytes; None when it is not ours."""
     if not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return None
@@ -38,7 +38,7 @@ def _sniff(path: Path, head: bytes) -> Found | None:
     from everturn.sources.stream_json.records import session_in
 
     session = session_in(head)
-    return Found(path, "main", session or path.stem) if session is not None else None
+    return SourceCandidate(path, "main", session or path.stem) if session is not None else None
 
 
 def _resume_command(native_id: str) -> list[str]:
@@ -50,12 +50,12 @@ SOURCE = Source(
     name=NAME,
     title="Claude Code stream-json",
     parser=1,
-    roots=given(NAME),
+    roots=named_folders(NAME),
     find=_find,
     sniff=_sniff,
-    reader=lazy("everturn.sources.stream_json.reader:CaptureReader"),
-    view=lazy("everturn.sources.stream_json.records:view"),
-    workspace=lazy("everturn.sources.stream_json.records:folder_in"),
+    reader=lazy_import("everturn.sources.stream_json.reader:StreamReader"),
+    view=lazy_import("everturn.sources.stream_json.records:view"),
+    workspace=lazy_import("everturn.sources.stream_json.records:folder_in"),
     option="stream-json-dir",
     resume_command=_resume_command,
 )

@@ -6,16 +6,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Link, Message, fingerprint
-from everturn.sources import Found
+from everturn.sources import SourceCandidate
 from everturn.sources.foreign import digest, plain, state_of, word
-from everturn.sources.linewise import Counted, LineReader, Place, Rec, add
+from everturn.sources.linewise import Counted, LineReader, Rec, RecordPlace, add
 from everturn.sources.stream_json.records import KNOWN, build, is_note
-from everturn.sources.tally import Talk
+from everturn.sources.tally import SessionTally
 
 _MOST_LINKED = 1000
 
 
-class State(Struct):
+class StreamReaderState(Struct):
     """What a later reader needs to go on."""
 
     session: str = ""
@@ -26,14 +26,14 @@ class State(Struct):
     open_line: bool = False
 
 
-class CaptureReader(LineReader[State]):
+class StreamReader(LineReader[StreamReaderState]):
     """One capture: mostly one session, its subagents in between."""
 
-    def __init__(self, found: Found, state: bytes) -> None:
-        super().__init__(state_of(state, State))
+    def __init__(self, found: SourceCandidate, state: bytes) -> None:
+        super().__init__(state_of(state, StreamReaderState))
         self._state.session = self._state.session or found.native_id or found.path.stem
 
-    def _take(self, record: Rec, place: Place) -> Counted:
+    def _take(self, record: Rec, place: RecordPlace) -> Counted:
         state = self._state
         state.session = word(record.get("session_id")) or state.session
         kind = word(record.get("type"))
@@ -49,7 +49,7 @@ class CaptureReader(LineReader[State]):
         counted = plain(f"event/{record['event']}") if is_note(record) else plain(kind)
         return counted, disposition, state.client
 
-    def _talk(self, record: Rec) -> Talk:
+    def _talk(self, record: Rec) -> SessionTally:
         """The session of a record: that of the call whose subagent it is of, or the main one."""
         state, call = self._state, word(record.get("parent_tool_use_id"))
         if not call or word(record.get("type")) in KNOWN:
@@ -62,7 +62,7 @@ class CaptureReader(LineReader[State]):
             self._gathering.session(state.session).links.append(Link("spawned", name, call))
         return talk
 
-    def _learn(self, talk: Talk, record: Rec, kind: str) -> None:
+    def _learn(self, talk: SessionTally, record: Rec, kind: str) -> None:
         state = self._state
         if kind == "system" and record.get("subtype") == "init":
             version = word(record.get("claude_code_version"))
@@ -73,7 +73,7 @@ class CaptureReader(LineReader[State]):
             state.client = plain(version) if version else state.client
             talk.learn(client=state.client)
 
-    def _placed(self, message: Message, talk: Talk, kind: str) -> Message:
+    def _placed(self, message: Message, talk: SessionTally, kind: str) -> Message:
         """The message with what only its place tells: its number, and whether its words were said before."""
         words = digest(*(block.text for block in message.blocks))
         if message.origin == "model" and any(block.field == "answer" for block in message.blocks):

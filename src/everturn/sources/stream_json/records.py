@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from everturn.model.conversation import Block, Message, fingerprint
 from everturn.sources.apiblocks import blocks_of, has_results, texts_in, usage_of
 from everturn.sources.foreign import count, milliseconds, strings, word
-from everturn.sources.linewise import Rec, alone, mapping, records
+from everturn.sources.linewise import Rec, mapping, records, single_record
 
 #: Records about the run, not of the conversation.
 KNOWN = frozenset(
@@ -26,7 +26,7 @@ _SPOKEN = ("user", "assistant")
 _ENVELOPE = ("type", "subtype", "uuid", "session_id", "parent_tool_use_id", "tools", "apiKeySource")
 
 
-class Speaker(NamedTuple):
+class StreamSpeaker(NamedTuple):
     """What a record of a user really is."""
 
     origin: str
@@ -35,23 +35,23 @@ class Speaker(NamedTuple):
     field: str
 
 
-PROMPT = Speaker("human", "text", True, "prompt")
-_CONTEXT = Speaker("injected", "context", False, "meta")
+PROMPT = StreamSpeaker("human", "text", True, "prompt")
+_CONTEXT = StreamSpeaker("injected", "context", False, "meta")
 _BEGINNINGS = (
-    ("<command-name>", Speaker("human", "command", True, "prompt")),
-    ("<command-message>", Speaker("human", "command", True, "prompt")),
-    ("<local-command-stdout>", Speaker("system", "output", False, "tool_output")),
+    ("<command-name>", StreamSpeaker("human", "command", True, "prompt")),
+    ("<command-message>", StreamSpeaker("human", "command", True, "prompt")),
+    ("<local-command-stdout>", StreamSpeaker("system", "output", False, "tool_output")),
     ("<local-command-caveat>", _CONTEXT),
     ("<system-reminder>", _CONTEXT),
-    ("[Request interrupted by user", Speaker("system", "interrupt", False, "meta")),
-    ("<task-notification>", Speaker("agent", "notification", False, "meta")),
-    ("This session is being continued from a previous", Speaker("injected", "summary", False, "summary")),
+    ("[Request interrupted by user", StreamSpeaker("system", "interrupt", False, "meta")),
+    ("<task-notification>", StreamSpeaker("agent", "notification", False, "meta")),
+    ("This session is being continued from a previous", StreamSpeaker("injected", "summary", False, "summary")),
 )
 
 
 def view(record: bytes) -> Message | None:
     """The message of a record, judged by itself; None when it holds none."""
-    found = alone(record)
+    found = single_record(record)
     return build(found) if found is not None else None
 
 
@@ -61,7 +61,7 @@ def build(record: Rec) -> Message | None:
     if kind in KNOWN:
         return None
     if kind in _SPOKEN and isinstance(record.get("message"), dict):
-        return _answer(record) if kind == "assistant" else _said(record)
+        return _answer(record) if kind == "assistant" else _user_message(record)
     if kind == "result":
         return _result(record)
     if kind == "system":
@@ -112,7 +112,7 @@ def _answer(record: Rec) -> Message:
     return _message(record, "assistant", "model", "text", blocks)
 
 
-def _said(record: Rec) -> Message:
+def _user_message(record: Rec) -> Message:
     content = mapping(record["message"]).get("content")
     if has_results(content):
         return _message(record, "tool", "tool", "result", tuple(blocks_of(content, "meta")))

@@ -11,35 +11,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Found, Source, given, lazy
+from everturn.sources import Source, SourceCandidate, lazy_import, named_folders
 
 NAME = "terminal"
 
 
-def find(root: Path) -> Iterator[Found]:
+def find(root: Path) -> Iterator[SourceCandidate]:
     """Every recording below a folder, known by its content."""
-    from everturn.sources.terminal.written import recordings_below
+    from everturn.sources.terminal.written import find_recordings
 
-    return recordings_below(root)
+    return find_recordings(root)
 
 
-def sniff(path: Path, head: bytes) -> Found | None:
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """Is it a recording?"""
-    from everturn.sources.terminal.recordings import recognise
+    from everturn.sources.terminal.recordings import recognise_recording
 
-    return Found(path, "container") if recognise(head, path.name) is not None else None
+    return SourceCandidate(path, "container") if recognise_recording(head, path.name) is not None else None
 
 
 SOURCE = Source(
     name=NAME,
     title="Terminal recordings",
     parser=1,
-    roots=given(NAME),
+    roots=named_folders(NAME),
     find=find,
     sniff=sniff,
-    reader=lazy("everturn.sources.terminal.written:TalkReader"),
-    view=lazy("everturn.sources.terminal.written:view"),
-    workspace=lazy("everturn.sources.terminal.written:workspace"),
-    unpack=lazy("everturn.sources.terminal.written:unpack"),
+    reader=lazy_import("everturn.sources.terminal.written:TerminalReader"),
+    view=lazy_import("everturn.sources.terminal.written:view"),
+    workspace=lazy_import("everturn.sources.terminal.written:workspace"),
+    unpack=lazy_import("everturn.sources.terminal.written:unpack"),
     option="terminal-dir",
 )

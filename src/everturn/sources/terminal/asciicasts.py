@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import DecodeError, Raw, Struct
 
-from everturn.sources.terminal.chunks import Chunk, Recording
-from everturn.sources.terminal.sizes import DEFAULT, sensible
+from everturn.sources.terminal.chunks import OutputChunk, TerminalRecording
+from everturn.sources.terminal.sizes import DEFAULT, sensible_size
 
 _Event = tuple[float, str, str]
 
@@ -31,79 +31,79 @@ class _Header(Struct):
     command: str | None = None
 
 
-class _First(_Header):
+class _VersionOne(_Header):
     """The whole of version 1."""
 
     stdout: list[Raw] = []
 
 
 _header = msgspec.json.Decoder(_Header, strict=False)
-_first = msgspec.json.Decoder(_First, strict=False)
+_version_1_decoder = msgspec.json.Decoder(_VersionOne, strict=False)
 _event: msgspec.json.Decoder[_Event] = msgspec.json.Decoder(_Event, strict=False)
-_delayed = msgspec.json.Decoder(tuple[float, str], strict=False)
+_delay_decoder = msgspec.json.Decoder(tuple[float, str], strict=False)
 
 
-def recognise(head: bytes) -> bool:
+def recognise_asciicast(head: bytes) -> bool:
     """Whether a file starts like an asciicast."""
     start = head.lstrip()
     if not start.startswith(b"{") or b'"version"' not in start[:2000]:
         return False
-    header = _decoded(start.split(b"\n", 1)[0])
+    header = _decode_header(start.split(b"\n", 1)[0])
     if header is not None and header.version in (2, 3):
-        return _size(header) is not None
+        return _cast_size(header) is not None
     compact = start.translate(None, b" \r\n\t")
     return b'"version":1,' in compact[:2000] and b'"stdout":[[' in compact
 
 
-def take_apart(data: bytes) -> Recording:
+def read_asciicast(data: bytes) -> TerminalRecording:
     """An asciicast; an unreadable event is left out."""
     end = data.find(b"\n", len(data) - len(data.lstrip()))
-    header = _decoded(data[: end if end >= 0 else len(data)])
+    header = _decode_header(data[: end if end >= 0 else len(data)])
     if header is None or header.version == 1:
         return _version_1(data)
-    columns, rows = _size(header) or DEFAULT
-    return Recording(
+    columns, rows = _cast_size(header) or DEFAULT
+    return TerminalRecording(
         "asciicast",
         columns,
         rows,
         lambda: _events(data, end + 1, relative=header.version == 3),
-        started=_milliseconds(header.timestamp),
+        started=_cast_milliseconds(header.timestamp),
         command=header.command or "",
         exit_status=_exit_status(data) if header.version == 3 else None,
     )
 
 
-def _version_1(data: bytes) -> Recording:
+def _version_1(data: bytes) -> TerminalRecording:
     try:
-        whole = _first.decode(data)
+        whole = _version_1_decoder.decode(data)
     except (DecodeError, UnicodeDecodeError):
-        whole = _First(1)
-    columns, rows = _size(whole) or DEFAULT
-    return Recording(
+        whole = _VersionOne(1)
+    columns, rows = _cast_size(whole) or DEFAULT
+    return TerminalRecording(
         "asciicast",
         columns,
         rows,
         lambda: _delays(data, whole.stdout),
         command=whole.command or "",
-        started=_milliseconds(whole.timestamp),
+        started=_cast_milliseconds(whole.timestamp),
     )
 
 
-def _delays(data: bytes, stdout: list[Raw]) -> Iterator[Chunk]:
+def _delays(data: bytes, stdout: list[Raw]) -> Iterator[OutputChunk]:
     place, elapsed = 0, 0.0
     for raw in stdout:
         written = bytes(raw)
         start = max(place, data.find(written, place))
         place = start + len(written)
         try:
-            delay, text = _delayed.decode(written)
+            delay, text = _delay_decoder.decode(written)
         except (DecodeError, UnicodeDecodeError):
             continue
         elapsed += max(0.0, delay)
-        yield Chunk(text.encode("utf-8", "replace"), start, place, elapsed)
+        yield OutputChunk(text.encode("utf-8", "replace"), start, place, elapsed)
 
 
-def _events(data: bytes, place: int, relative: bool) -> Iterator[Chunk]:
+def _events(data: bytes, place: int, relative: bool) -> Iterator[OutputChunk]:
     elapsed = 0.0
     while place < len(data):
         end = data.find(b"\n", place)
@@ -113,9 +113,9 @@ def _events(data: bytes, place: int, relative: bool) -> Iterator[Chunk]:
             at, kind, text = event
             elapsed = elapsed + max(0.0, at) if relative else max(elapsed, at)
             if kind == "o":
-                yield Chunk(text.encode("utf-8", "replace"), place, end, elapsed)
+                yield OutputChunk(text.encode("utf-8", "replace"), place, end, elapsed)
             elif kind == "r":
-                yield Chunk(b"", place, end, elapsed, sensible(*text.partition("x")[::2]))
+                yield OutputChunk(b"", place, end, elapsed, sensible_size(*text.partition("x")[::2]))
         place = end + 1
 
 
@@ -140,18 +140,18 @@ def _exit_status(data: bytes) -> int | None:
     return int(event[2]) if event and event[1] == "x" and event[2].isdigit() else None
 
 
-def _decoded(line: bytes) -> _Header | None:
+def _decode_header(line: bytes) -> _Header | None:
     try:
         return _header.decode(line)
     except (DecodeError, UnicodeDecodeError):
         return None
 
 
-def _size(header: _Header) -> tuple[int, int] | None:
+def _cast_size(header: _Header) -> tuple[int, int] | None:
     if header.term is not None:
-        return sensible(header.term.cols, header.term.rows)
-    return sensible(header.width, header.height)
+        return sensible_size(header.term.cols, header.term.rows)
+    return sensible_size(header.width, header.height)
 
 
-def _milliseconds(seconds: float | None) -> int | None:
+def _cast_milliseconds(seconds: float | None) -> int | None:
     return round(seconds * 1000) if seconds is not None and 0 < seconds < 1e11 else None

@@ -14,9 +14,19 @@ from msgspec.structs import replace
 
 from everturn.sources.terminal import tools
 from everturn.sources.terminal.moments import TIME
-from everturn.sources.terminal.rows import Row, colour_at, dedented, drawn, indent, is_red, rejoined, trimmed, width
-from everturn.sources.terminal.talk import Called, Said
-from everturn.sources.terminal.transcript import Colour, Segment
+from everturn.sources.terminal.rows import (
+    TranscriptRow,
+    colour_at,
+    dedent_rows,
+    indent,
+    is_red,
+    place_saying,
+    rejoin_rows,
+    trim_rows,
+    width,
+)
+from everturn.sources.terminal.talk import DrawnCall, DrawnSaying
+from everturn.sources.terminal.transcript import Colour, TranscriptSegment
 
 BAR = "┃"
 _FOOTER = re.compile(rf"(\S.*?) \(({TIME})\)$")
@@ -39,35 +49,35 @@ _THEME = {0x5C9CF5: "user", 0x9D7CD8: "queued", 0x141414: "tool", 0xE06C75: "err
 Palette = dict[Colour, str]
 
 
-class Box(Struct, frozen=True):
+class ScreenBox(Struct, frozen=True):
     """Rows with a border, and what stands in it."""
 
-    rows: list[Row]
+    rows: list[TranscriptRow]
     lines: list[str]  # without the border, blanks kept
     colour: Colour
     room: int  # cells for text
 
     def words(self) -> list[str]:
         """Its lines from the first to the last that is not empty, without the padding."""
-        return dedented(trimmed(self.lines), 2)
+        return dedent_rows(trim_rows(self.lines), 2)
 
 
-class Open(Struct, frozen=True):
+class OpenBox(Struct, frozen=True):
     """Rows without a border."""
 
-    rows: list[Row]
+    rows: list[TranscriptRow]
 
 
-def looks_boxed(rows: Sequence[Row]) -> int:
+def looks_boxed(rows: Sequence[TranscriptRow]) -> int:
     """How many rows have a border on both sides."""
     return sum(row.text.lstrip(" ").startswith(BAR) and row.text.endswith(BAR) and len(row.text) > 4 for row in rows)
 
 
-def palette_of(rows: Sequence[Row]) -> Palette:
+def palette_of(rows: Sequence[TranscriptRow]) -> Palette:
     """What each border colour stands for: that of prompts, of tools, or of both."""
     votes: dict[Colour, list[int]] = {}
     for block in blocks_of(rows):
-        if isinstance(block, Box) and (words := block.words()) and not _is_chrome(words):
+        if isinstance(block, ScreenBox) and (words := block.words()) and not _is_chrome(words):
             vote = votes.setdefault(block.colour, [0, 0])
             vote[0] += _footer(words) is not None and not _looks_like_tool(words)
             vote[1] += 1
@@ -79,15 +89,15 @@ def palette_of(rows: Sequence[Row]) -> Palette:
     return learnt
 
 
-def without_frame(rows: Sequence[Row]) -> tuple[list[Row], str, str]:
+def without_frame(rows: Sequence[TranscriptRow]) -> tuple[list[TranscriptRow], str, str]:
     """The rows without what is left of the client's frame; its header and its last lines.
 
     What never moves is taken off before; a session that never filled the screen shows no difference.
     """
-    kept: list[Row] = []
+    kept: list[TranscriptRow] = []
     header: list[str] = []
     for block in blocks_of(rows):
-        words = block.words() if isinstance(block, Box) else []
+        words = block.words() if isinstance(block, ScreenBox) else []
         if words and _is_header(words) and not any(row.text.strip() for row in kept):
             header += words
             kept = []
@@ -97,13 +107,13 @@ def without_frame(rows: Sequence[Row]) -> tuple[list[Row], str, str]:
     return kept[:end], "\n".join(header), "\n".join(row.text.strip() for row in kept[end:])
 
 
-def read_boxes(rows: Sequence[Row], segment: Segment, palette: Palette) -> list[Said]:
+def read_boxes(rows: Sequence[TranscriptRow], segment: TranscriptSegment, palette: Palette) -> list[DrawnSaying]:
     """What was said in the rows of one segment."""
-    said: list[Said] = []
+    said: list[DrawnSaying] = []
     blocks = blocks_of(rows)
     for n, block in enumerate(blocks):
         first = n == 0 and segment.cut_top
-        if isinstance(block, Box):
+        if isinstance(block, ScreenBox):
             item = _read_box(block, palette, first, n == len(blocks) - 1)
             said += [item] if item is not None else []
         else:
@@ -111,10 +121,10 @@ def read_boxes(rows: Sequence[Row], segment: Segment, palette: Palette) -> list[
     return said
 
 
-def blocks_of(rows: Sequence[Row]) -> list[Box | Open]:
+def blocks_of(rows: Sequence[TranscriptRow]) -> list[ScreenBox | OpenBox]:
     """The rows cut where a border begins, ends or changes its colour."""
-    blocks: list[Box | Open] = []
-    pending: list[Row] = []
+    blocks: list[ScreenBox | OpenBox] = []
+    pending: list[TranscriptRow] = []
     mark: tuple[bool, Colour] = (False, None)
     for row in rows:
         bordered = row.text.lstrip(" ").startswith(BAR) and indent(row.text) <= 8
@@ -129,29 +139,29 @@ def blocks_of(rows: Sequence[Row]) -> list[Box | Open]:
     return blocks
 
 
-def _block(rows: list[Row], mark: tuple[bool, Colour]) -> Box | Open:
+def _block(rows: list[TranscriptRow], mark: tuple[bool, Colour]) -> ScreenBox | OpenBox:
     if not mark[0]:
-        return Open(rows)
+        return OpenBox(rows)
     inner = [row.text.lstrip(" ")[1:] for row in rows]
     closed = [line for line in inner if line.endswith(BAR)]
     lines = [line.removesuffix(BAR).rstrip() for line in inner]
     padding = min((indent(line) for line in lines if line), default=2)
     room = max(map(width, closed), default=10_000) - 1 - 2 * min(padding, 2)
-    return Box(rows, lines, mark[1], room)
+    return ScreenBox(rows, lines, mark[1], room)
 
 
 # boxes ----------------------------------------------------------------------------------------------------------------
-def _read_box(box: Box, palette: Palette, first: bool, last: bool) -> Said | None:
+def _read_box(box: ScreenBox, palette: Palette, first: bool, last: bool) -> DrawnSaying | None:
     words = box.words()
     if not words or _is_chrome(words) or (words[0] in tools.PENDING and len(words) == 1):
         return None
     role = _role(box, words, palette)
     cut = (first and bool(box.lines[0])) or (last and role == "user" and _footer(words) is None)
-    said = _of_role(role, box, words)
+    said = _build_saying(role, box, words)
     return replace(said, fidelity="partial") if cut or (said.calls and first) else said
 
 
-def _role(box: Box, words: list[str], palette: Palette) -> str:
+def _role(box: ScreenBox, words: list[str], palette: Palette) -> str:
     if words[0] == "Thinking...":
         return "thinking"
     if words == [_ABORTED]:
@@ -164,53 +174,55 @@ def _role(box: Box, words: list[str], palette: Palette) -> str:
     return "tool" if tools.is_known(words[0]) or _looks_like_tool(words) else "error"
 
 
-def _of_role(role: str, box: Box, words: list[str]) -> Said:
+def _build_saying(role: str, box: ScreenBox, words: list[str]) -> DrawnSaying:
     if role == "user":
         return _prompt(box, words)
     if role == "thinking":
         return _thinking(box, words)
     if role == "tool" and not _REVERTED.match(words[0]) and (call := _call(box, words)) is not None:
-        return drawn(box.rows, role="assistant", calls=(call,))
+        return place_saying(box.rows, role="assistant", calls=(call,))
     if _REVERTED.match(words[0]):
-        return drawn(box.rows, role="system", kind="notice", text="\n".join(words))
+        return place_saying(box.rows, role="system", kind="notice", text="\n".join(words))
     aborted = words[0] == _ABORTED
     # The client draws the failure of an answer in its place: the request was answered with it.
     kind = "interrupt" if aborted else "notice"
-    return drawn(box.rows, role="assistant", kind=kind, text="\n".join(words), aborted=aborted)
+    return place_saying(box.rows, role="assistant", kind=kind, text="\n".join(words), aborted=aborted)
 
 
-def _prompt(box: Box, words: list[str]) -> Said:
+def _prompt(box: ScreenBox, words: list[str]) -> DrawnSaying:
     footer = _footer(words)
     author, time_text = footer or ("", "")
-    lines = trimmed(words[:-1] if footer else words)
+    lines = trim_rows(words[:-1] if footer else words)
     queued = bool(lines) and lines[0].strip() == "QUEUED"
-    lines = trimmed(lines[1:] if queued else lines)
+    lines = trim_rows(lines[1:] if queued else lines)
     attached: list[str] = []
     while lines and (badge := _BADGE.fullmatch(lines[-1].strip())):
         attached.insert(0, badge[1].strip())
-        lines = trimmed(lines[:-1])
-    return drawn(
-        box.rows, role="user", kind="queued" if queued else "text", text=rejoined(lines, box.room), author=author,
+        lines = trim_rows(lines[:-1])
+    return place_saying(
+        box.rows, role="user", kind="queued" if queued else "text", text=rejoin_rows(lines, box.room), author=author,
         time_text=time_text, queued=queued, starts_turn=True, attached=tuple(attached),
         fidelity="rendered" if footer else "partial",
     )  # fmt: skip
 
 
-def _thinking(box: Box, words: list[str]) -> Said:
+def _thinking(box: ScreenBox, words: list[str]) -> DrawnSaying:
     found = _model_line(words[-1])
-    lines = trimmed(words[1:-1] if found else words[1:])
+    lines = trim_rows(words[1:-1] if found else words[1:])
     mode, model, time_text = found or ("", "", "")
-    return drawn(box.rows, role="assistant", thinking="\n".join(lines), mode=mode, model=model, time_text=time_text)
+    return place_saying(
+        box.rows, role="assistant", thinking="\n".join(lines), mode=mode, model=model, time_text=time_text
+    )
 
 
-def _call(box: Box, words: list[str]) -> Called | None:
+def _call(box: ScreenBox, words: list[str]) -> DrawnCall | None:
     title = words[0].strip()
-    call = tools.boxed(title)
+    call = tools.read_box_title(title)
     if call is None:
         return None
-    body = dedented(trimmed(words[1:]), 2)
+    body = dedent_rows(trim_rows(words[1:]), 2)
     waiting = _PERMISSION in body
-    body = trimmed(body[: body.index(_PERMISSION)]) if waiting else body
+    body = trim_rows(body[: body.index(_PERMISSION)]) if waiting else body
     if call.kind == "shell" and body and body[0].startswith("$"):
         command, body = tools.command_of(body)
         call = replace(call, command=command)
@@ -218,7 +230,7 @@ def _call(box: Box, words: list[str]) -> Called | None:
         steps = tuple(line.strip()[1:].strip() for line in body if line.strip().startswith("∟"))
         body = [line for line in body if not line.strip().startswith("∟") and "navigate child sessions" not in line]
         call = replace(call, steps=steps)
-    output = "\n".join(trimmed(body))
+    output = "\n".join(trim_rows(body))
     title_row = next((row for row in box.rows if title in row.text), box.rows[0])
     red = is_red(colour_at(title_row, indent_after_bar(title_row)))
     failed = red or _FAILED.match(output) is not None
@@ -254,7 +266,7 @@ def _is_header(words: Sequence[str]) -> bool:
     return any("/share" in line or "/unshare" in line or _TOKENS.search(line) for line in words)
 
 
-def _bottom(rows: Sequence[Row]) -> int:
+def _bottom(rows: Sequence[TranscriptRow]) -> int:
     """Where the input field, or else the status, begins at the end of a screen."""
     end = len(rows)
     while end and _is_footer(rows[end - 1].text):
@@ -272,16 +284,16 @@ def _is_footer(text: str) -> bool:
     return not words or _INPUT.match(text) is not None or _STATUS.match(text) is not None
 
 
-def indent_after_bar(row: Row) -> int:
+def indent_after_bar(row: TranscriptRow) -> int:
     """The cell in which the text of a bordered row begins."""
     bar = row.text.find(BAR)
     return bar + 1 + indent(row.text[bar + 1 :])
 
 
 # between boxes --------------------------------------------------------------------------------------------------------
-def _read_open(rows: Sequence[Row], first: bool) -> list[Said]:
-    said: list[Said] = []
-    pending: list[Row] = []
+def _read_open(rows: Sequence[TranscriptRow], first: bool) -> list[DrawnSaying]:
+    said: list[DrawnSaying] = []
+    pending: list[TranscriptRow] = []
     for n, row in enumerate(rows):
         found = _model_line(row.text.strip())
         if found is not None and (n + 1 == len(rows) or not rows[n + 1].text.strip()):
@@ -292,18 +304,20 @@ def _read_open(rows: Sequence[Row], first: bool) -> list[Said]:
     return said + _answer(pending, None, ("", "", ""), first and not said)
 
 
-def _answer(rows: Sequence[Row], end: Row | None, model: tuple[str, str, str], first: bool) -> list[Said]:
+def _answer(
+    rows: Sequence[TranscriptRow], end: TranscriptRow | None, model: tuple[str, str, str], first: bool
+) -> list[DrawnSaying]:
     """A stretch of an answer, cut where a call without a box stands in it."""
-    said: list[Said] = []
-    text: list[Row] = []
+    said: list[DrawnSaying] = []
+    text: list[TranscriptRow] = []
     for row in rows:
-        call = tools.bare(row.text.strip())
+        call = tools.read_bare_title(row.text.strip())
         if call is None:
             text.append(row)
             continue
         said += _text(text)
         text = []
-        said.append(drawn([row], role="assistant", calls=(replace(call, lines=(row.index, row.index)),)))
+        said.append(place_saying([row], role="assistant", calls=(replace(call, lines=(row.index, row.index)),)))
     said += _text([*text, end] if end is not None else text, ending=end is not None)
     if said and first:
         said[0] = replace(said[0], fidelity="partial")
@@ -311,19 +325,19 @@ def _answer(rows: Sequence[Row], end: Row | None, model: tuple[str, str, str], f
     return [replace(item, mode=mode, model=name, time_text=time_text) for item in said]
 
 
-def _text(rows: Sequence[Row], ending: bool = False) -> Iterable[Said]:
+def _text(rows: Sequence[TranscriptRow], ending: bool = False) -> Iterable[DrawnSaying]:
     used = [row for row in rows if row.text.strip() and row.text.strip() not in tools.PENDING]
     words = rows[:-1] if ending else rows
     steps = {row.index: row for row in words if row.text.strip().startswith("∟ ")}
     calls = tuple(
         replace(call, lines=(row.index, row.index))
         for row in steps.values()
-        if (call := tools.boxed(row.text.strip()[2:].strip())) is not None
+        if (call := tools.read_box_title(row.text.strip()[2:].strip())) is not None
     )
     lines = [row.text for row in words if row.text.strip() not in tools.PENDING and row.index not in steps]
-    text = "\n".join(dedented(trimmed(lines), 5))
+    text = "\n".join(dedent_rows(trim_rows(lines), 5))
     if text or calls:
-        yield drawn(used, role="assistant", text=text, calls=calls)
+        yield place_saying(used, role="assistant", text=text, calls=calls)
 
 
 def _model_line(line: str) -> tuple[str, str, str] | None:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
-from everturn.sources.terminal.frames import Painted
+from everturn.sources.terminal.frames import PaintedRow
 from everturn.sources.terminal.matching import is_telling
 
 #: At most so many rows at either edge.
@@ -32,7 +32,7 @@ _MOST_TEXTS = 50_000
 
 
 @lru_cache(8192)
-def masked(text: str) -> str:
+def mask_row(text: str) -> str:
     """A row without what moves in it by itself."""
     return _MOVING.sub("#", text)
 
@@ -44,22 +44,22 @@ class Alike:
     masked counts only where no other row of the frame looks like it.
     """
 
-    def __init__(self, rows: Sequence[Painted]) -> None:
+    def __init__(self, rows: Sequence[PaintedRow]) -> None:
         self._rows = rows
         self._masks: Counter[str] | None = None
 
     def __call__(self, old: str, new: str) -> bool:
         if old == new:
             return True
-        mask = masked(new)
-        if masked(old) != mask:
+        mask = mask_row(new)
+        if mask_row(old) != mask:
             return False
         if self._masks is None:
-            self._masks = Counter(masked(row.text) for row in self._rows)
+            self._masks = Counter(mask_row(row.text) for row in self._rows)
         return self._masks[mask] <= 1
 
 
-class Edge:
+class ScreenEdge:
     """Rows counted from one edge of the screen."""
 
     def __init__(self) -> None:
@@ -101,14 +101,14 @@ class Chrome:
 
     def __init__(self) -> None:
         self.top = self.bottom = 0
-        self._edges = (Edge(), Edge())
+        self._edges = (ScreenEdge(), ScreenEdge())
         self._row_of: dict[str, int] = {}
         self._wandering: set[str] = set()
         self._changes = [0] * DEEPEST  # of rows from the bottom
         self._counted = [0] * DEEPEST  # of rows from the top: another number, else the same
         self._frames = 0
 
-    def look(self, old: Sequence[Painted], new: Sequence[Painted]) -> None:
+    def look(self, old: Sequence[PaintedRow], new: Sequence[PaintedRow]) -> None:
         """Take note of a frame: which lines are seen at more than one row, which rows at the bottom change."""
         self._frames += 1
         if len(self._row_of) > _MOST_TEXTS:
@@ -120,13 +120,13 @@ class Chrome:
             if text and self._row_of.setdefault(text, number) != number:
                 self._wandering.add(text)
             if number < DEEPEST:
-                self._counted[number] += before != text and masked(before) == masked(text)
+                self._counted[number] += before != text and mask_row(before) == mask_row(text)
             if number >= len(new) - DEEPEST:
-                self._changes[len(new) - 1 - number] += masked(before) != masked(text)
+                self._changes[len(new) - 1 - number] += mask_row(before) != mask_row(text)
 
-    def scrolled(self, old: Sequence[Painted], new: Sequence[Painted]) -> bool:
+    def note_scroll(self, old: Sequence[PaintedRow], new: Sequence[PaintedRow]) -> bool:
         """Compare two frames; whether the content moved up and the edges now tell more."""
-        distance, _ = moved_up(old, new)
+        distance, _ = rows_moved_up(old, new)
         if distance == 0:
             return False
         alike = Alike(new)
@@ -137,14 +137,14 @@ class Chrome:
                 blank=[not old[number].text and not new[number].text for number in rows],
             )
         depths = [
-            edge.depth([not self._wanders(new[number].text) for number in rows])
+            edge.depth([not self._is_wandering(new[number].text) for number in rows])
             for edge, rows in zip(self._edges, _edges(len(new)), strict=True)
         ]
         changed = depths != [self.top, self.bottom]
         self.top, self.bottom = depths
         return changed
 
-    def still(self, rows: Sequence[Painted]) -> tuple[int, int]:
+    def still_edges(self, rows: Sequence[PaintedRow]) -> tuple[int, int]:
         """Rows at the top and the bottom, for a view that never scrolled.
 
         At the bottom, the last block of rows if its first row and most others hardly ever changed (what is typed does
@@ -160,7 +160,7 @@ class Chrome:
         is_still = bool(changes) and end < DEEPEST and changes[-1] <= most and 2 * quiet >= len(changes)
         return counted[-1] + 1 if counted else 0, end if is_still else 0
 
-    def _wanders(self, text: str) -> bool:
+    def _is_wandering(self, text: str) -> bool:
         return text in self._wandering and is_telling(text)
 
 
@@ -170,7 +170,7 @@ def _edges(height: int) -> tuple[range, range]:
     return range(depth), range(height - 1, height - 1 - depth, -1)
 
 
-def _last_block(rows: Sequence[Painted]) -> tuple[int, int]:
+def _last_block(rows: Sequence[PaintedRow]) -> tuple[int, int]:
     """Where the last rows that are not blank begin and end, counted from the bottom."""
     begin = 0
     while begin < min(DEEPEST, len(rows)) and not rows[-1 - begin].text:
@@ -181,7 +181,7 @@ def _last_block(rows: Sequence[Painted]) -> tuple[int, int]:
     return begin, end
 
 
-def moved_up(old: Sequence[Painted], new: Sequence[Painted]) -> tuple[int, int]:
+def rows_moved_up(old: Sequence[PaintedRow], new: Sequence[PaintedRow]) -> tuple[int, int]:
     """By how many rows most of the content moved up, and how many did; 0 when it did not, or not as a whole."""
     if len(old) != len(new):
         return 0, 0
@@ -204,7 +204,7 @@ def moved_up(old: Sequence[Painted], new: Sequence[Painted]) -> tuple[int, int]:
     return (-distance, count) if moved else (0, 0)
 
 
-def _one_step_up(old: Sequence[Painted], new: Sequence[Painted]) -> tuple[int, int]:
+def _one_step_up(old: Sequence[PaintedRow], new: Sequence[PaintedRow]) -> tuple[int, int]:
     """Where every line occurs more than once: the step with which most telling rows agree, if they are nearly all."""
     telling = sum(is_telling(row.text) for row in new[: len(new) - DEEPEST // 2])
     best = (0, 0)
@@ -216,7 +216,7 @@ def _one_step_up(old: Sequence[Painted], new: Sequence[Painted]) -> tuple[int, i
     return best if best[1] >= max(_FEWEST_MOVED, _NEARLY_ALL * telling) else (0, 0)
 
 
-def _goes_along(old: Sequence[Painted], new: Sequence[Painted], number: int, distance: int) -> bool:
+def _goes_along(old: Sequence[PaintedRow], new: Sequence[PaintedRow], number: int, distance: int) -> bool:
     """Whether a row moved as the rest did: it went up, or the row now here came from below."""
     went = bool(old[number].text) and number >= distance and new[number - distance].text == old[number].text
     below = number + distance

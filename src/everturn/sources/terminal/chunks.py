@@ -9,7 +9,7 @@ from typing import NamedTuple
 PIECE = 64 << 10
 
 
-class Chunk(NamedTuple):
+class OutputChunk(NamedTuple):
     """Bytes sent to the screen, and where in the file they come from."""
 
     data: bytes
@@ -19,13 +19,13 @@ class Chunk(NamedTuple):
     size: tuple[int, int] | None = None  # columns and rows from here on
 
 
-class Recording(NamedTuple):
+class TerminalRecording(NamedTuple):
     """A recording, taken apart. `chunks` can be gone through as often as wanted."""
 
     kind: str
     columns: int
     rows: int
-    chunks: Callable[[], Iterator[Chunk]]
+    chunks: Callable[[], Iterator[OutputChunk]]
     started: int | None = None  # milliseconds, UTC; None also when only the local time is known
     ended: int | None = None
     command: str = ""
@@ -33,8 +33,8 @@ class Recording(NamedTuple):
     zone: int | None = None  # minutes east of UTC
 
 
-def pieces(data: bytes, start: int, end: int) -> Iterator[Chunk]:
+def cut_chunks(data: bytes, start: int, end: int) -> Iterator[OutputChunk]:
     """A stretch of the file as it is."""
     for place in range(start, end, PIECE):
         stop = min(place + PIECE, end)
-        yield Chunk(data[place:stop], place, stop)
+        yield OutputChunk(data[place:stop], place, stop)

@@ -42,7 +42,7 @@ def foreground(parameters: str) -> Colour:
         place += 1
         if code in _WITH_ARGUMENTS and not parts:
             parts, place = _arguments(fields, place)
-        colour = _after(colour, code, parts)
+        colour = _apply_code(colour, code, parts)
     return colour
 
 
@@ -54,7 +54,7 @@ def _arguments(fields: list[str], place: int) -> tuple[list[int], int]:
     return [int(part[:9]) if part.isdigit() else 0 for part in taken], place + length
 
 
-def _after(colour: Colour, code: int, parts: list[int]) -> Colour:
+def _apply_code(colour: Colour, code: int, parts: list[int]) -> Colour:
     if code in (0, _DEFAULT):
         return None
     if 30 <= code <= 37:
@@ -62,12 +62,12 @@ def _after(colour: Colour, code: int, parts: list[int]) -> Colour:
     if 90 <= code <= 97:
         return PALETTE[code - 82]
     if code == _FOREGROUND and parts:
-        chosen = _chosen(parts)
+        chosen = _extended_colour(parts)
         return colour if chosen is None else chosen
     return colour
 
 
-def _chosen(parts: list[int]) -> int | None:
+def _extended_colour(parts: list[int]) -> int | None:
     """Of `5:n`, `2:r:g:b` and `2:space:r:g:b`; None when out of range."""
     kind, *values = parts
     if kind == _INDEXED and values and values[0] < len(PALETTE):

@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from everturn.sources.terminal.grid import NO_INK, Grid, Scrolled
+from everturn.sources.terminal.grid import NO_INK, Grid, ScrollHook
 from everturn.sources.terminal.transcript import Colour
 
 #: Called with what happens and where in the stream: see `screen`.
-Marked = Callable[[str, int], None]
+MarkHook = Callable[[str, int], None]
 
 _FAR_UP = 2  # rows: a jump by more than this begins a repaint
 _TAB = 8
 
 
-class _Saved(NamedTuple):
+class _SavedCursor(NamedTuple):
     """A cursor put aside."""
 
     x: int = 0
@@ -29,11 +29,11 @@ class _Saved(NamedTuple):
     origin: bool = False
 
 
-class Controlled(Grid):
+class ControlledGrid(Grid):
     """A grid that obeys control functions."""
 
     def __init__(
-        self, columns: int, rows: int, on_mark: Marked | None = None, on_scroll: Scrolled | None = None
+        self, columns: int, rows: int, on_mark: MarkHook | None = None, on_scroll: ScrollHook | None = None
     ) -> None:
         super().__init__(columns, rows, on_scroll)
         self.on_mark = on_mark
@@ -52,7 +52,7 @@ class Controlled(Grid):
         self.ink = NO_INK
         self.sets, self.shifted = (False, False), False  # line drawing in G0 and G1; which one is in use
         self.tabs = set(range(_TAB, self.columns, _TAB))
-        self._saved = _Saved()
+        self._saved = _SavedCursor()
 
     def mark(self, what: str, after: bool = False) -> None:
         if self.on_mark is not None:
@@ -130,10 +130,10 @@ class Controlled(Grid):
     def restore_cursor(self) -> None:
         self._restore(self._saved)
 
-    def _state(self) -> _Saved:
-        return _Saved(self.x, self.y, self.ink, self.sets, self.shifted, self.origin)
+    def _state(self) -> _SavedCursor:
+        return _SavedCursor(self.x, self.y, self.ink, self.sets, self.shifted, self.origin)
 
-    def _restore(self, saved: _Saved) -> None:
+    def _restore(self, saved: _SavedCursor) -> None:
         self.ink, self.sets, self.shifted, self.origin = saved.ink, saved.sets, saved.shifted, saved.origin
         self._go(saved.x, saved.y)
 
@@ -270,12 +270,12 @@ class Controlled(Grid):
 
 
 _PRIVATE_MODES: dict[int, Callable[[Any, bool], None]] = {
-    3: Controlled._set_columns,
-    6: Controlled._set_origin,
-    7: Controlled._set_wrapping,
-    25: Controlled._set_cursor_shown,
-    47: Controlled._set_alternate,
-    1047: Controlled._set_alternate,
-    1049: Controlled._set_alternate_and_cursor,
-    2026: Controlled._set_synchronized,
+    3: ControlledGrid._set_columns,
+    6: ControlledGrid._set_origin,
+    7: ControlledGrid._set_wrapping,
+    25: ControlledGrid._set_cursor_shown,
+    47: ControlledGrid._set_alternate,
+    1047: ControlledGrid._set_alternate,
+    1049: ControlledGrid._set_alternate_and_cursor,
+    2026: ControlledGrid._set_synchronized,
 }

@@ -13,44 +13,44 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from everturn.sources.terminal import boxes, panels, prompts
-from everturn.sources.terminal.rows import Row, drawn, rows_of, trimmed
-from everturn.sources.terminal.sessions import Building, finished
-from everturn.sources.terminal.talk import Said, Talk
-from everturn.sources.terminal.transcript import Segment, Transcript
+from everturn.sources.terminal.rows import TranscriptRow, place_saying, rows_of, trim_rows
+from everturn.sources.terminal.sessions import TalkBuilder, finish_talk
+from everturn.sources.terminal.talk import DrawnSaying, ScreenTalk
+from everturn.sources.terminal.transcript import TerminalTranscript, TranscriptSegment
 
 _LOGO = re.compile(r"[█▀▄░]{2,}[█▀▄░ ]*[█▀▄░]{2,}")
 _BEFORE, _ROWS_OF_LOGO = 12, 3
 
-Heard = tuple[list[Said], Segment]  # what was said, and the frame around it
+SegmentSayings = tuple[list[DrawnSaying], TranscriptSegment]  # what was said, and the frame around it
 
 
-def read_screens(transcript: Transcript) -> list[Talk]:
+def read_screens(transcript: TerminalTranscript) -> list[ScreenTalk]:
     """The conversations of a recording, in the order in which they began."""
-    pieces = _pieces(transcript)
+    pieces = _read_segments(transcript)
     if not any(piece.dialect in _READERS for piece in pieces):
-        return _plain(pieces, transcript)
-    return finished(_built(pieces, transcript), transcript)
+        return _plain_talks(pieces, transcript)
+    return finish_talk(_build_talks(pieces, transcript), transcript)
 
 
-class _Piece:
+class _DrawnSegment:
     """A segment, its rows and who drew it."""
 
-    def __init__(self, segment: Segment, rows: list[Row], before: _Piece | None) -> None:
+    def __init__(self, segment: TranscriptSegment, rows: list[TranscriptRow], before: _DrawnSegment | None) -> None:
         self.segment = segment
         self.rows = rows
         self.dialect = _dialect(rows, segment, before)
 
 
-def _pieces(transcript: Transcript) -> list[_Piece]:
-    pieces: list[_Piece] = []
+def _read_segments(transcript: TerminalTranscript) -> list[_DrawnSegment]:
+    pieces: list[_DrawnSegment] = []
     base = 0
     for segment in transcript.segments:
-        pieces.append(_Piece(segment, rows_of(segment, base), pieces[-1] if pieces else None))
+        pieces.append(_DrawnSegment(segment, rows_of(segment, base), pieces[-1] if pieces else None))
         base += len(segment.lines)
     return pieces
 
 
-def _dialect(rows: Sequence[Row], segment: Segment, before: _Piece | None) -> str:
+def _dialect(rows: Sequence[TranscriptRow], segment: TranscriptSegment, before: _DrawnSegment | None) -> str:
     if segment.alternate and _is_home(rows):
         return "home"
     scores = {
@@ -66,13 +66,13 @@ def _dialect(rows: Sequence[Row], segment: Segment, before: _Piece | None) -> st
     return before.dialect if goes_on and before is not None and before.dialect in ("boxes", "panels") else "plain"
 
 
-def _is_home(rows: Sequence[Row]) -> bool:
+def _is_home(rows: Sequence[TranscriptRow]) -> bool:
     """The first view of a client, with its name in big letters and no conversation."""
     logo = sum(_LOGO.search(row.text) is not None for row in rows)
     return logo >= _ROWS_OF_LOGO and not any("▣ " in row.text for row in rows)
 
 
-def _built(pieces: Sequence[_Piece], transcript: Transcript) -> list[Building]:
+def _build_talks(pieces: Sequence[_DrawnSegment], transcript: TerminalTranscript) -> list[TalkBuilder]:
     builder = _Builder(pieces, transcript.columns)
     for piece in pieces:
         builder.add(piece)
@@ -80,16 +80,16 @@ def _built(pieces: Sequence[_Piece], transcript: Transcript) -> list[Building]:
 
 
 class _Builder:
-    def __init__(self, pieces: Sequence[_Piece], columns: int) -> None:
+    def __init__(self, pieces: Sequence[_DrawnSegment], columns: int) -> None:
         of = {name: [row for piece in pieces if piece.dialect == name for row in piece.rows] for name in _READERS}
         self.columns = columns
         self.boxes = boxes.palette_of(of["boxes"])
         self.panels = panels.palette_of(of["panels"])
-        self.talks: list[Building] = []
-        self.outside: list[Said] = []  # not yet given to a talk
+        self.talks: list[TalkBuilder] = []
+        self.outside: list[DrawnSaying] = []  # not yet given to a talk
         self.fresh = False  # a home screen was seen since the last item
 
-    def add(self, piece: _Piece) -> None:
+    def add(self, piece: _DrawnSegment) -> None:
         """Take in the next segment."""
         if piece.dialect == "home":
             self.fresh = True
@@ -98,18 +98,18 @@ class _Builder:
         else:
             self._conversation(piece)
 
-    def close(self) -> list[Building]:
+    def close(self) -> list[TalkBuilder]:
         """All talks; what was printed last goes to the last one."""
         if self.talks:
             self.talks[-1].said += self.outside
         return self.talks
 
-    def _plain(self, piece: _Piece) -> None:
-        text = "\n".join(trimmed([row.text for row in piece.rows]))
+    def _plain(self, piece: _DrawnSegment) -> None:
+        text = "\n".join(trim_rows([row.text for row in piece.rows]))
         if not text:
             return
         used = [row for row in piece.rows if row.text.strip()]
-        item = drawn(used, role="system", kind="output", text=text)
+        item = place_saying(used, role="system", kind="output", text=text)
         # What a client prints when it ends belongs to the talk that ended.
         if self.talks and self.talks[-1].named(text):
             self.talks[-1].said.append(item)
@@ -118,7 +118,7 @@ class _Builder:
         if not piece.segment.alternate:
             self.fresh = True
 
-    def _conversation(self, piece: _Piece) -> None:
+    def _conversation(self, piece: _DrawnSegment) -> None:
         for said, segment in _READERS[piece.dialect](self, piece):
             talk = self._talk_for(piece.dialect, said, segment)
             if self.outside:
@@ -127,35 +127,35 @@ class _Builder:
             talk.take(said, segment)
             self.fresh = piece.dialect == "prompts" or (self.fresh and not said)
 
-    def _talk_for(self, dialect: str, said: list[Said], segment: Segment) -> Building:
+    def _talk_for(self, dialect: str, said: list[DrawnSaying], segment: TranscriptSegment) -> TalkBuilder:
         known = [talk for talk in self.talks if talk.dialect == dialect]
         talk = next((talk for talk in reversed(known) if talk.continues(said, segment, self.fresh)), None)
         if talk is None:
-            talk = Building(dialect, segment.cut_top)
+            talk = TalkBuilder(dialect, segment.cut_top)
             self.talks.append(talk)
         return talk
 
-    def read_boxes(self, piece: _Piece) -> list[Heard]:
+    def read_boxes(self, piece: _DrawnSegment) -> list[SegmentSayings]:
         """A segment of boxes, and with it what the client's frame says."""
         rows, title, footer = boxes.without_frame(piece.rows)
-        segment = _framed(piece.segment, title, footer)
+        segment = _add_frame(piece.segment, title, footer)
         return [(boxes.read_boxes(rows, segment, self.boxes), segment)]
 
-    def read_panels(self, piece: _Piece) -> list[Heard]:
+    def read_panels(self, piece: _DrawnSegment) -> list[SegmentSayings]:
         """A segment of panels, and with it what stands below and beside it."""
         rows, beside = panels.without_sidebar(piece.rows, self.columns)
         rows, footer = panels.without_composer(rows)
-        segment = _framed(piece.segment, "\n".join(filter(None, beside)), footer)
+        segment = _add_frame(piece.segment, "\n".join(filter(None, beside)), footer)
         return [(panels.read_panels(rows, segment, self.panels, self.columns), segment)]
 
-    def read_prompts(self, piece: _Piece) -> list[Heard]:
+    def read_prompts(self, piece: _DrawnSegment) -> list[SegmentSayings]:
         """A segment of the main screen; each start of the client is a conversation of its own."""
         greeting = "\n".join(row.text for row in piece.rows[:_BEFORE])
-        segment = _framed(piece.segment, greeting, "")
+        segment = _add_frame(piece.segment, greeting, "")
         return [(said, segment) for said in prompts.read_prompts(piece.rows, self.columns)]
 
 
-def _framed(segment: Segment, title: str, footer: str) -> Segment:
+def _add_frame(segment: TranscriptSegment, title: str, footer: str) -> TranscriptSegment:
     """The segment, with parts of the frame that were found among its rows."""
     return replace(
         segment, title=f"{segment.title}\n{title}".strip("\n"), footer=f"{segment.footer}\n{footer}".strip("\n")
@@ -169,11 +169,11 @@ _READERS = {
 }
 
 
-def _plain(pieces: Sequence[_Piece], transcript: Transcript) -> list[Talk]:
+def _plain_talks(pieces: Sequence[_DrawnSegment], transcript: TerminalTranscript) -> list[ScreenTalk]:
     """Nothing we know: the text of each segment, as it is."""
-    talk = Building("plain", False)
+    talk = TalkBuilder("plain", False)
     for piece in pieces:
         if used := [row for row in piece.rows if row.text.strip()]:
-            text = "\n".join(trimmed([row.text for row in piece.rows]))
-            talk.said.append(drawn(used, role="system", kind="unknown", text=text))
-    return finished([talk], transcript) if talk.said else []
+            text = "\n".join(trim_rows([row.text for row in piece.rows]))
+            talk.said.append(place_saying(used, role="system", kind="unknown", text=text))
+    return finish_talk([talk], transcript) if talk.said else []

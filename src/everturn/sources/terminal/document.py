@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from everturn.sources.terminal.chrome import DEEPEST, Alike, masked
-from everturn.sources.terminal.frames import Frame, Painted
-from everturn.sources.terminal.matching import Block, blocks, is_telling, overlap
+from everturn.sources.terminal.chrome import DEEPEST, Alike, mask_row
+from everturn.sources.terminal.frames import PaintedRow, ScreenFrame
+from everturn.sources.terminal.matching import RowBlock, blocks, is_telling, overlap
 
 _SCREENS_AROUND = 2  # looked through above and below where the view stands
 _SURE = 3  # telling rows in common that leave no doubt
@@ -20,20 +20,20 @@ _SHARE = 0.5  # of the telling rows, where there are fewer
 _LEFT, _LONG = 6, 12  # lines after the end of it, characters of one line: how a frame goes on with what is nearly gone
 _EXCHANGED = 2  # telling rows gone, from which on more have to have stayed
 _FRAME = " ┃│|║"
-_BLANK = Painted("", "", "")
+_BLANK = PaintedRow("", "", "")
 _GAP = "   "  # blank rows that a full screen does not have
 _TITLE = 3  # rows at the top that may stay while the text below is another one
 
 
-class Written:
+class ScreenTextLine:
     """A line of the document, with its evidence."""
 
     __slots__ = ("at", "first", "last", "row")
 
-    def __init__(self, row: Painted, first: int, last: int, at: int | None) -> None:
+    def __init__(self, row: PaintedRow, first: int, last: int, at: int | None) -> None:
         self.row, self.first, self.last, self.at = row, first, last, at
 
-    def write(self, row: Painted, first: int, last: int, at: int | None) -> None:
+    def write(self, row: PaintedRow, first: int, last: int, at: int | None) -> None:
         """What the line shows from now on. A line that grows stays the line it was."""
         before, after = self.row.text, row.text
         self.row = row
@@ -43,11 +43,11 @@ class Written:
                 self.first, self.at = first, at
 
 
-class Document:
+class ScreenText:
     """Lines seen to follow each other, and where the view stands in them."""
 
-    def __init__(self, rows: Sequence[Painted], frame: Frame, framed: bool) -> None:
-        self.lines: list[Written] = []
+    def __init__(self, rows: Sequence[PaintedRow], frame: ScreenFrame, framed: bool) -> None:
+        self.lines: list[ScreenTextLine] = []
         self.texts: list[str] = []  # of the lines
         self.top = 0  # the line that stands in the first row
         self.frames = 0  # placed after the first one
@@ -58,7 +58,7 @@ class Document:
         self._append(rows[: _height(rows)], frame)
 
     # nothing scrolled -----------------------------------------------------------------------------------------------
-    def stays(self, rows: Sequence[Painted], frame: Frame) -> bool:
+    def stays(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> bool:
         """Take in a frame in which the view stands where it stood; False when that is not sure."""
         if len(rows) != len(self.rows):
             return False
@@ -72,22 +72,22 @@ class Document:
             elif rows[number].text:
                 self._append(rows[len(self.lines) - self.top : number + 1], frame)
         last = _height(rows) - 1
-        altered = last >= 0 and masked(self.rows[last].text) != masked(rows[last].text)
+        altered = last >= 0 and mask_row(self.rows[last].text) != mask_row(rows[last].text)
         self._placed(rows, altered)
         return True
 
-    def _is_in_place(self, rows: Sequence[Painted], changed: list[int]) -> bool:
+    def _is_in_place(self, rows: Sequence[PaintedRow], changed: list[int]) -> bool:
         """Few rows differ, none shows what stood in another row, and the text was not exchanged as a whole."""
         written = [row.text for row in self.rows if row.text]
         before = set(written)
         for number in changed:
             if rows[number].text in before and rows[number].text != self.rows[number].text:
                 return False
-        gone = self._gone(rows, changed)
+        gone = self._find_gone_rows(rows, changed)
         replaced = sum(bool(rows[number].text) for number in gone)
         return replaced <= max(1, len(written) - replaced) and not self._is_exchanged(gone)
 
-    def _gone(self, rows: Sequence[Painted], changed: Iterable[int]) -> list[int]:
+    def _find_gone_rows(self, rows: Sequence[PaintedRow], changed: Iterable[int]) -> list[int]:
         """Rows whose text is no longer there, not even as part of it, taken back a little or with another number in it."""
         alike = Alike(rows)
         found = []
@@ -105,7 +105,7 @@ class Document:
         return telling >= _EXCHANGED and telling > sum(bool(self.rows[number].text) for number in inner) - len(lost)
 
     # the terminal scrolled ------------------------------------------------------------------------------------------
-    def shift(self, first: int, last: int, count: int, frame: Frame) -> None:
+    def shift(self, first: int, last: int, count: int, frame: ScreenFrame) -> None:
         """The terminal itself moved rows `first` to `last` up by `count`; what is drawn there comes next.
 
         What stands below stays where it is, so that room for new lines opens above it. Nothing is done where rows above
@@ -123,16 +123,16 @@ class Document:
         self.rows = [*self.rows[:first], *moved, *self.rows[last + 1 :]]
 
     # something scrolled ---------------------------------------------------------------------------------------------
-    def place(self, rows: Sequence[Painted], frame: Frame, anywhere: bool = True) -> bool:
+    def place(self, rows: Sequence[PaintedRow], frame: ScreenFrame, anywhere: bool = True) -> bool:
         """Take in a frame where its rows stand: near the view, at the end, or `anywhere`; False when they do not."""
         height = _height(rows)
-        found = self._found([row.text for row in rows[:height]], anywhere)
+        found = self._find_blocks([row.text for row in rows[:height]], anywhere)
         if not found or self._is_elsewhere(rows, found):
             return False
         first, last = found[0], found[-1]
         bottom = height - 1 + last.distance
         altered = last.last < height - 1 and (
-            bottom >= len(self.texts) or masked(self.texts[bottom]) != masked(rows[height - 1].text)
+            bottom >= len(self.texts) or mask_row(self.texts[bottom]) != mask_row(rows[height - 1].text)
         )
         self._replace(last.last + 1 + last.distance, bottom + 1, rows[last.last + 1 : height], frame)
         for block, following in zip(found[-2::-1], found[:0:-1], strict=True):
@@ -145,20 +145,20 @@ class Document:
         self._placed(rows, altered)
         return True
 
-    def _is_elsewhere(self, rows: Sequence[Painted], found: list[Block]) -> bool:
+    def _is_elsewhere(self, rows: Sequence[PaintedRow], found: list[RowBlock]) -> bool:
         """Whether only title and status agree, because it is not known yet that they are chrome."""
         if self.framed or len(rows) != len(self.rows) or any(block.distance != self.top for block in found):
             return False
-        return self._is_exchanged(self._gone(rows, range(len(rows))))
+        return self._is_exchanged(self._find_gone_rows(rows, range(len(rows))))
 
-    def _found(self, texts: list[str], anywhere: bool) -> list[Block]:
+    def _find_blocks(self, texts: list[str], anywhere: bool) -> list[RowBlock]:
         for places in self._search(len(texts), anywhere):
             found = blocks(self.texts, places, texts)
             if found and self._is_credible(found, texts):
                 return found
-        return self._one_step(texts) if anywhere and _is_full(self.rows) else []
+        return self._find_one_step(texts) if anywhere and _is_full(self.rows) else []
 
-    def _one_step(self, texts: list[str]) -> list[Block]:
+    def _find_one_step(self, texts: list[str]) -> list[RowBlock]:
         step = overlap(self.texts[self.top : self.top + len(self.rows)], texts)
         return [step._replace(distance=self.top + step.distance)] if step else []
 
@@ -172,7 +172,7 @@ class Document:
             self._floor = 0
             yield range(length)
 
-    def _is_credible(self, found: list[Block], texts: list[str]) -> bool:
+    def _is_credible(self, found: list[RowBlock], texts: list[str]) -> bool:
         """Whether enough rows agree. A view that was not full yet has no reason to scroll."""
         common = [text for block in found for text in texts[block.first : block.last + 1] if is_telling(text)]
         if len(common) >= _SURE:
@@ -182,17 +182,17 @@ class Document:
             return enough
         return _is_full(self.rows) and (enough or self._goes_on(found, texts, common))
 
-    def _goes_on(self, found: list[Block], texts: list[str], common: list[str]) -> bool:
+    def _goes_on(self, found: list[RowBlock], texts: list[str], common: list[str]) -> bool:
         """Whether the frame begins with what the document ends with."""
         first, last = found[0], found[-1]
         left = len(self.lines) - (last.last + last.distance)
         return not any(texts[: first.first]) and left <= _LEFT and max(map(len, common), default=0) >= _LONG
 
-    def _write_block(self, block: Block, rows: Sequence[Painted], frame: Frame) -> None:
+    def _write_block(self, block: RowBlock, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
         for number in range(block.first, block.last + 1):
             self._write(number + block.distance, rows[number], frame)
 
-    def _write_above(self, rows: Sequence[Painted], place: int, frame: Frame) -> None:
+    def _write_above(self, rows: Sequence[PaintedRow], place: int, frame: ScreenFrame) -> None:
         """Rows above all that was recognised; they end before `place`. A blank does not wipe out what was there."""
         known = min(len(rows), place - self._floor)
         for number in range(1, known + 1):
@@ -201,7 +201,7 @@ class Document:
         self._insert(self._floor, rows[: len(rows) - known], frame)
 
     # the lines ------------------------------------------------------------------------------------------------------
-    def _placed(self, rows: Sequence[Painted], altered: bool) -> None:
+    def _placed(self, rows: Sequence[PaintedRow], altered: bool) -> None:
         """After a frame: lines that are no longer there are dropped from the end.
 
         They are gone when their rows are blank now and nothing is known to follow them (then somebody scrolled back),
@@ -217,18 +217,18 @@ class Document:
         if wiped or (altered and height == len(rows)):
             del self.lines[end:], self.texts[end:]
 
-    def _write(self, place: int, row: Painted, frame: Frame) -> None:
+    def _write(self, place: int, row: PaintedRow, frame: ScreenFrame) -> None:
         self.lines[place].write(row, frame.start, frame.end, frame.at)
         self.texts[place] = row.text
 
-    def _append(self, rows: Sequence[Painted], frame: Frame) -> None:
+    def _append(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
         self._insert(len(self.lines), rows, frame)
 
-    def _insert(self, place: int, rows: Sequence[Painted], frame: Frame) -> None:
-        self.lines[place:place] = [Written(row, frame.start, frame.end, frame.at) for row in rows]
+    def _insert(self, place: int, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
+        self.lines[place:place] = [ScreenTextLine(row, frame.start, frame.end, frame.at) for row in rows]
         self.texts[place:place] = [row.text for row in rows]
 
-    def _replace(self, start: int, end: int, rows: Sequence[Painted], frame: Frame) -> None:
+    def _replace(self, start: int, end: int, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
         """Lines `start` to `end` become these rows; the first ones are taken for the same lines, changed."""
         end = min(end, len(self.lines))
         kept = min(len(rows), end - start)
@@ -249,12 +249,12 @@ class Document:
             self.top += top
         self.rows = self.rows[top : len(self.rows) - bottom]
 
-    def widen(self, rows: Sequence[Painted], top: int) -> None:
+    def widen(self, rows: Sequence[PaintedRow], top: int) -> None:
         """Rows that were taken for chrome are content; `top` of them at the top."""
         self.rows = rows
         self.top = max(0, self.top - top)
 
-    def repaint(self, change: Callable[[Painted], Painted]) -> None:
+    def repaint(self, change: Callable[[PaintedRow], PaintedRow]) -> None:
         """Every line and row becomes another one: a sidebar was found and is taken off."""
         for place, line in enumerate(self.lines):
             line.row = change(line.row)
@@ -263,7 +263,7 @@ class Document:
         self.begun = [change(row) for row in self.begun]
 
 
-def _height(rows: Sequence[Painted]) -> int:
+def _height(rows: Sequence[PaintedRow]) -> int:
     """How many rows there are up to the last that is not blank."""
     height = len(rows)
     while height and not rows[height - 1].text:
@@ -271,11 +271,11 @@ def _height(rows: Sequence[Painted]) -> int:
     return height
 
 
-def _is_full(rows: Sequence[Painted]) -> bool:
+def _is_full(rows: Sequence[PaintedRow]) -> bool:
     return any(row.text for row in rows[-2:])
 
 
-def _has_gap(rows: Sequence[Painted]) -> bool:
+def _has_gap(rows: Sequence[PaintedRow]) -> bool:
     """Whether there is room between the text and what stands at the bottom."""
     filled = "".join("x" if row.text else " " for row in rows)
     return _GAP in filled

@@ -18,9 +18,9 @@ from collections.abc import Iterator, Sequence
 from operator import is_
 from typing import Final, NamedTuple
 
-from everturn.sources.terminal.chunks import Chunk, Recording
+from everturn.sources.terminal.chunks import OutputChunk, TerminalRecording
 from everturn.sources.terminal.grid import NO_INK
-from everturn.sources.terminal.screen import Screen
+from everturn.sources.terminal.screen import TerminalScreen
 
 #: Output that pauses for longer shows a finished screen.
 _PAUSE = 0.01  # seconds
@@ -34,7 +34,7 @@ _TRUST = 128 << 10  # bytes
 _MOST_KNOWN = 2_000  # rows remembered by how they look
 
 
-class Painted:
+class PaintedRow:
     """A row as it stands on the screen. Rows that did not change are the same object in the next frame."""
 
     __slots__ = ("cells", "inks", "left", "text")
@@ -43,7 +43,7 @@ class Painted:
         self.text = text  # without trailing blanks
         self.cells = cells
         self.inks = inks
-        self.left: Painted | None = None  # this row without a sidebar, once somebody asked
+        self.left: PaintedRow | None = None  # this row without a sidebar, once somebody asked
 
 
 class Shift(NamedTuple):
@@ -54,10 +54,10 @@ class Shift(NamedTuple):
     distance: int
 
 
-class Frame(NamedTuple):
+class ScreenFrame(NamedTuple):
     """A complete screen. Offsets are places in the recording file."""
 
-    rows: Sequence[Painted]
+    rows: Sequence[PaintedRow]
     why: str
     alternate: bool
     start: int  # after the frame before it
@@ -66,10 +66,10 @@ class Frame(NamedTuple):
     shift: Shift | None = None  # since the frame before, when it was one
 
 
-class Scrolled(NamedTuple):
+class ScrolledRow(NamedTuple):
     """A row that left the main screen at the top."""
 
-    row: Painted
+    row: PaintedRow
     end: int
     at: int | None
 
@@ -77,19 +77,19 @@ class Scrolled(NamedTuple):
 class Frames:
     """Replays a recording. Going through it gives frames and scrolled rows in the order they came."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: TerminalRecording) -> None:
         self._recording = recording
-        self.screen = Screen(recording.columns, recording.rows, on_mark=self._mark, on_scroll=self._scroll)
-        self._known: dict[str, Painted] = {}
-        self._events: deque[Frame | Scrolled] = deque()
-        self._rows: list[Painted] = [self._painted(" ", NO_INK)] * recording.rows
-        self._chunk = Chunk(b"", 0, 0)
+        self.screen = TerminalScreen(recording.columns, recording.rows, on_mark=self._mark, on_scroll=self._scroll)
+        self._known: dict[str, PaintedRow] = {}
+        self._events: deque[ScreenFrame | ScrolledRow] = deque()
+        self._rows: list[PaintedRow] = [self._paint_row(" ", NO_INK)] * recording.rows
+        self._chunk = OutputChunk(b"", 0, 0)
         self._fed = 0  # bytes before the chunk at work
         self._taken = 0  # end of the last frame
         self._trusted = (0, 0)  # rank of the best mark lately, and where it was
         self.elapsed: float | None = None
 
-    def __iter__(self) -> Iterator[Frame | Scrolled]:
+    def __iter__(self) -> Iterator[ScreenFrame | ScrolledRow]:
         for chunk in self._recording.chunks():
             self._begin(chunk)
             self.screen.feed(chunk.data)
@@ -101,10 +101,10 @@ class Frames:
         yield from self._events
         self._events.clear()
 
-    def _begin(self, chunk: Chunk) -> None:
+    def _begin(self, chunk: OutputChunk) -> None:
         if chunk.elapsed is not None:
             if self.elapsed is not None and chunk.elapsed - self.elapsed > _PAUSE:
-                self._marked("pause", self._chunk.end)
+                self._take_mark("pause", self._chunk.end)
             self.elapsed = chunk.elapsed
         self._chunk = chunk
         if chunk.size is not None and chunk.size != (self.screen.columns, self.screen.rows):
@@ -113,9 +113,9 @@ class Frames:
 
     # what the screen reports ----------------------------------------------------------------------------------------
     def _mark(self, what: str, position: int) -> None:
-        self._marked(what, self._place(position))
+        self._take_mark(what, self._place(position))
 
-    def _marked(self, what: str, place: int) -> None:
+    def _take_mark(self, what: str, place: int) -> None:
         rank = _RANKS.get(what)
         if rank is not None and not self._is_trusted(rank, place):
             return
@@ -132,14 +132,14 @@ class Frames:
 
     def _scroll(self, cells: str, inks: str) -> None:
         place = self._place(self.screen.position)
-        self._events.append(Scrolled(self._painted(cells, inks), place, self._moment()))
+        self._events.append(ScrolledRow(self._paint_row(cells, inks), place, self._moment()))
 
     def _take(self, why: str, place: int) -> None:
         rows = self._changed_rows()
         if rows is self._rows and why in _RANKS:
             return
         self._rows = rows
-        frame = Frame(rows, why, self.screen.alternate, self._taken, place, self._moment(), self._shift())
+        frame = ScreenFrame(rows, why, self.screen.alternate, self._taken, place, self._moment(), self._shift())
         self._events.append(frame)
         self._taken = place
 
@@ -149,31 +149,31 @@ class Frames:
         self.screen.shifts.clear()
         return shifts[0] if len(shifts) == 1 else None
 
-    def _changed_rows(self) -> list[Painted]:
+    def _changed_rows(self) -> list[PaintedRow]:
         """The rows of the screen; the same list as before when nothing changed."""
         screen, before = self.screen, self._rows
         rows = [
-            row if row.cells is cells and row.inks is inks else self._repainted(row, cells, inks)
+            row if row.cells is cells and row.inks is inks else self._repaint_row(row, cells, inks)
             for row, cells, inks in zip(before, screen.cells, screen.inks, strict=False)
         ]
         rows += [
-            self._painted(screen.cells[y], screen.inks[y]) for y in range(len(rows), len(screen.cells))
+            self._paint_row(screen.cells[y], screen.inks[y]) for y in range(len(rows), len(screen.cells))
         ]  # after a resize
         return before if len(rows) == len(before) and all(map(is_, rows, before)) else rows
 
-    def _repainted(self, row: Painted, cells: str, inks: str) -> Painted:
+    def _repaint_row(self, row: PaintedRow, cells: str, inks: str) -> PaintedRow:
         if row.cells == cells and row.inks == inks:
             row.cells, row.inks = cells, inks  # painted over with the same: known at a glance the next time
             return row
-        return self._painted(cells, inks)
+        return self._paint_row(cells, inks)
 
-    def _painted(self, cells: str, inks: str) -> Painted:
+    def _paint_row(self, cells: str, inks: str) -> PaintedRow:
         """A row; the same object when it looked like this before, as rows do that scroll or go through a cycle."""
         known = self._known.get(cells)
         if known is None or known.inks != inks:
             if len(self._known) > _MOST_KNOWN:
                 self._known.clear()
-            known = Painted(self.screen.alphabet.characters(cells).rstrip(), cells, inks)
+            known = PaintedRow(self.screen.alphabet.characters(cells).rstrip(), cells, inks)
             self._known[cells] = known
         return known
 

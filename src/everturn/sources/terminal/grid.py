@@ -12,7 +12,7 @@ from everturn.sources.terminal.transcript import Colour
 from everturn.sources.terminal.widths import FILLER, JOINER, Alphabet
 
 #: One row that leaves the main screen at the top: its cells and its inks.
-Scrolled = Callable[[str, str], None]
+ScrollHook = Callable[[str, str], None]
 
 #: Ink of cells in the default colour.
 NO_INK = "\0"
@@ -45,7 +45,7 @@ class Inks:
 class Grid:
     """Rows of cells with a cursor. `cells[y]` and `inks[y]` are strings of `columns` characters."""
 
-    def __init__(self, columns: int, rows: int, on_scroll: Scrolled | None = None) -> None:
+    def __init__(self, columns: int, rows: int, on_scroll: ScrollHook | None = None) -> None:
         self.columns, self.rows = columns, rows
         self.alphabet, self.palette = Alphabet(), Inks()
         self.on_scroll = on_scroll
@@ -138,7 +138,7 @@ class Grid:
         while place >= 0 and row[place] == FILLER:
             place -= 1
         if place >= 0:
-            self.cells[self.y] = row[:place] + self.alphabet.joined(row[place], marks) + row[place + 1 :]
+            self.cells[self.y] = row[:place] + self.alphabet.join_marks(row[place], marks) + row[place + 1 :]
 
     def _free(self, start: int, end: int) -> None:
         """Blank the halves of wide characters that printing from `start` to `end` would leave behind."""

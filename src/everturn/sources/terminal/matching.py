@@ -20,7 +20,7 @@ _FEWEST_ROWS = 3  # that overlap
 _NEAR = 3  # a lone anchor may be this far from its neighbours
 
 
-class Block(NamedTuple):
+class RowBlock(NamedTuple):
     """Rows `first` to `last` stand at `first + distance` to `last + distance`."""
 
     first: int
@@ -33,18 +33,18 @@ def is_telling(text: str) -> bool:
     return _WORD.search(text) is not None
 
 
-def blocks(lines: Sequence[str], places: Iterable[int], rows: Sequence[str]) -> list[Block]:
+def blocks(lines: Sequence[str], places: Iterable[int], rows: Sequence[str]) -> list[RowBlock]:
     """Blocks of rows that stand in `lines`, looked for at `places`; in order, and as large as can be."""
     where = _places_of_lines(lines, places)
     seen = Counter(row for row in rows if row)
     anchors = [
         (number, where[row][0]) for number, row in enumerate(rows) if seen[row] == 1 and len(where.get(row, ())) == 1
     ]
-    found = _strong(_in_order(anchors)) or _by_vote(where, rows, seen)
-    return _grown(found, lines, rows)
+    found = _strong_blocks(_longest_rising(anchors)) or _vote_blocks(where, rows, seen)
+    return _grow_blocks(found, lines, rows)
 
 
-def overlap(old: Sequence[str], new: Sequence[str]) -> Block | None:
+def overlap(old: Sequence[str], new: Sequence[str]) -> RowBlock | None:
     """The smallest step by which one screen becomes the next, for text in which no line is rare.
 
     All rows have to agree but the last of the old screen, which may have grown meanwhile.
@@ -52,9 +52,9 @@ def overlap(old: Sequence[str], new: Sequence[str]) -> Block | None:
     for step in range(1, len(old) - _FEWEST_ROWS):
         common = len(old) - step - 1
         if old[step:-1] == new[:common] and sum(map(is_telling, new[:common])) >= _FEWEST_ROWS:
-            return Block(0, common - 1, step)
+            return RowBlock(0, common - 1, step)
         if old[:common] == new[step : step + common] and sum(map(is_telling, old[:common])) >= _FEWEST_ROWS:
-            return Block(step, step + common - 1, -step)
+            return RowBlock(step, step + common - 1, -step)
     return None
 
 
@@ -67,7 +67,7 @@ def _places_of_lines(lines: Sequence[str], places: Iterable[int]) -> dict[str, l
     return where
 
 
-def _in_order(anchors: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _longest_rising(anchors: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The longest run of anchors whose places rise as their rows do."""
     ends: list[int] = []  # smallest last place of a run of each length
     last: list[int] = []  # and its anchor
@@ -88,7 +88,7 @@ def _in_order(anchors: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return run[::-1]
 
 
-def _strong(anchors: list[tuple[int, int]]) -> list[Block]:
+def _strong_blocks(anchors: list[tuple[int, int]]) -> list[RowBlock]:
     """Anchors of equal distance together; a lone one far from the others is chance."""
     found: list[list[int]] = []  # first, last, distance, how many
     for row, place in anchors:
@@ -100,10 +100,10 @@ def _strong(anchors: list[tuple[int, int]]) -> list[Block]:
     if len(found) > 1:
         main = max(found, key=lambda block: block[3])[2]
         found = [block for block in found if block[3] > 1 or abs(block[2] - main) <= _NEAR]
-    return [Block(first, last, distance) for first, last, distance, _ in found]
+    return [RowBlock(first, last, distance) for first, last, distance, _ in found]
 
 
-def _by_vote(where: dict[str, list[int]], rows: Sequence[str], seen: Counter[str]) -> list[Block]:
+def _vote_blocks(where: dict[str, list[int]], rows: Sequence[str], seen: Counter[str]) -> list[RowBlock]:
     votes: dict[int, float] = {}
     for number, row in enumerate(rows):
         places = where.get(row, ()) if row else ()
@@ -117,12 +117,12 @@ def _by_vote(where: dict[str, list[int]], rows: Sequence[str], seen: Counter[str
         return []
     distance = max(votes, key=lambda key: votes[key])
     matched = [number for number, row in enumerate(rows) if number + distance in where.get(row, ())]
-    return [Block(matched[0], matched[-1], distance)]
+    return [RowBlock(matched[0], matched[-1], distance)]
 
 
-def _grown(found: list[Block], lines: Sequence[str], rows: Sequence[str]) -> list[Block]:
+def _grow_blocks(found: list[RowBlock], lines: Sequence[str], rows: Sequence[str]) -> list[RowBlock]:
     """Blocks with the equal lines next to them, without overlapping."""
-    grown: list[Block] = []
+    grown: list[RowBlock] = []
     for number, (first, last, distance) in enumerate(found):
         floor = grown[-1].last + 1 if grown else 0
         lowest = grown[-1].last + grown[-1].distance + 1 if grown else 0
@@ -132,5 +132,5 @@ def _grown(found: list[Block], lines: Sequence[str], rows: Sequence[str]) -> lis
             first -= 1
         while last + 1 < ceiling and last + 1 + distance < highest and rows[last + 1] == lines[last + 1 + distance]:
             last += 1
-        grown.append(Block(first, last, distance))
+        grown.append(RowBlock(first, last, distance))
     return grown

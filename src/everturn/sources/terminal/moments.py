@@ -13,8 +13,8 @@ from datetime import UTC, date, datetime, timedelta
 
 from msgspec.structs import replace
 
-from everturn.sources.terminal.talk import Said
-from everturn.sources.terminal.transcript import Transcript
+from everturn.sources.terminal.talk import DrawnSaying
+from everturn.sources.terminal.transcript import TerminalTranscript
 
 #: A time as drawn, to be used in other patterns.
 TIME = r"(?:\d{1,2} [A-Z][a-z]{2} \d{4} )?\d{1,2}:\d{2} [AP]M"
@@ -52,13 +52,15 @@ def milliseconds(text: str) -> int | None:
     return round((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + rest)
 
 
-def dated(said: Sequence[Said], seen: Sequence[int | None], transcript: Transcript) -> list[Said]:
+def date_sayings(
+    said: Sequence[DrawnSaying], seen: Sequence[int | None], transcript: TerminalTranscript
+) -> list[DrawnSaying]:
     """The items with their moments: as the screen says, else when they were drawn (`seen`, where that is known)."""
     zone = zone_of(said, seen, transcript)
     started = transcript.started
     day = _day(started, zone) if started is not None and zone is not None else None
     before: int | None = None
-    found: list[Said] = []
+    found: list[DrawnSaying] = []
     for item, drawn in zip(said, seen, strict=True):
         shown = clock(item.time_text) if item.time_text else None
         at: int | None = drawn
@@ -66,14 +68,14 @@ def dated(said: Sequence[Said], seen: Sequence[int | None], transcript: Transcri
             own_day, minutes = shown
             if own_day is None:
                 # Half a day back is no correction of the clock but the next day.
-                day = _next(day) if before is not None and minutes + _DAY // 2 < before else day
+                day = _next_day(day) if before is not None and minutes + _DAY // 2 < before else day
                 before = minutes
-            at = _at(own_day or day, minutes, zone)
+            at = _moment_at(own_day or day, minutes, zone)
         found.append(item if at is None else replace(item, at=at, precision="min" if shown is not None else "s"))
     return found
 
 
-def zone_of(said: Sequence[Said], seen: Sequence[int | None], transcript: Transcript) -> int | None:
+def zone_of(said: Sequence[DrawnSaying], seen: Sequence[int | None], transcript: TerminalTranscript) -> int | None:
     """Minutes east of UTC: as the header says, or the only zone in which the times fit the recording."""
     if transcript.zone is not None and abs(transcript.zone) < _DAY:
         return transcript.zone
@@ -109,11 +111,11 @@ def _day(started: int, zone: int) -> date | None:
         return None
 
 
-def _next(day: date | None) -> date | None:
+def _next_day(day: date | None) -> date | None:
     return day + timedelta(days=1) if day is not None and day < date.max else day
 
 
-def _at(day: date | None, minutes: int, zone: int | None) -> int | None:
+def _moment_at(day: date | None, minutes: int, zone: int | None) -> int | None:
     if day is None or zone is None:
         return None
     return ((day.toordinal() - _EPOCH.toordinal()) * _DAY + minutes - zone) * _MINUTE

@@ -16,19 +16,19 @@ from msgspec.structs import replace
 from everturn.sources.terminal import tools
 from everturn.sources.terminal.moments import milliseconds
 from everturn.sources.terminal.rows import (
-    Row,
+    TranscriptRow,
     colour_at,
     cut,
-    dedented,
-    drawn,
+    dedent_rows,
     indent,
     is_red,
-    rejoined,
-    trimmed,
+    place_saying,
+    rejoin_rows,
+    trim_rows,
     width,
 )
-from everturn.sources.terminal.talk import Called, Said
-from everturn.sources.terminal.transcript import Colour, Segment
+from everturn.sources.terminal.talk import DrawnCall, DrawnSaying
+from everturn.sources.terminal.transcript import Colour, TranscriptSegment
 
 BAR = "┃"
 SIDEBAR = 42  # cells; drawn from 121 columns on
@@ -54,12 +54,12 @@ class Palette(Struct, frozen=True):
     muted: frozenset[int]  # of what is less important, such as the calls of tools
 
 
-def looks_panelled(rows: Sequence[Row]) -> int:
+def looks_panelled(rows: Sequence[TranscriptRow]) -> int:
     """How many rows have a bar on the left only, or end a turn."""
     return sum((_is_panel(row.text) and not row.text.endswith(BAR)) or _END.match(row.text) is not None for row in rows)
 
 
-def palette_of(rows: Sequence[Row]) -> Palette:
+def palette_of(rows: Sequence[TranscriptRow]) -> Palette:
     """The colours of agents and of muted text, learnt from the ends of turns."""
     agents: set[int] = set()
     muted: set[int] = set()
@@ -72,7 +72,7 @@ def palette_of(rows: Sequence[Row]) -> Palette:
     return Palette(frozenset(agents), frozenset(muted))
 
 
-def without_sidebar(rows: Sequence[Row], columns: int) -> tuple[list[Row], list[str]]:
+def without_sidebar(rows: Sequence[TranscriptRow], columns: int) -> tuple[list[TranscriptRow], list[str]]:
     """The rows without the column on the right, and that column; as they are where there is none."""
     if columns <= 120:
         return list(rows), []
@@ -85,7 +85,7 @@ def without_sidebar(rows: Sequence[Row], columns: int) -> tuple[list[Row], list[
     return kept, [side.strip() for _, side in beside]
 
 
-def without_composer(rows: Sequence[Row]) -> tuple[list[Row], str]:
+def without_composer(rows: Sequence[TranscriptRow]) -> tuple[list[TranscriptRow], str]:
     """The rows without the input field, which ends with a rounded edge, and the client's last lines below it."""
     edge = next((n for n in range(len(rows) - 1, -1, -1) if _COMPOSER.match(rows[n].text)), None)
     if edge is None:
@@ -100,11 +100,13 @@ def without_composer(rows: Sequence[Row]) -> tuple[list[Row], str]:
     return [*rows[:top], *rows[below:]], footer
 
 
-def read_panels(rows: Sequence[Row], segment: Segment, palette: Palette, columns: int) -> list[Said]:
+def read_panels(
+    rows: Sequence[TranscriptRow], segment: TranscriptSegment, palette: Palette, columns: int
+) -> list[DrawnSaying]:
     """What was said in the rows of one segment."""
     # Prompts are wrapped where the conversation ends, with a sidebar further left.
     narrow = columns > 120 and all(width(row.text) <= columns - SIDEBAR for row in rows)
-    reader = _Reader(palette, columns - SIDEBAR if narrow else columns)
+    reader = _PanelReader(palette, columns - SIDEBAR if narrow else columns)
     for run in _runs(rows):
         if _is_panel(run[0].text):
             reader.panel(run)
@@ -121,9 +123,9 @@ def _is_panel(text: str) -> bool:
     return indent(text) <= 4 and text.lstrip(" ").startswith(BAR)
 
 
-def _runs(rows: Sequence[Row]) -> list[list[Row]]:
+def _runs(rows: Sequence[TranscriptRow]) -> list[list[TranscriptRow]]:
     """The rows cut where a bar begins, ends or changes its colour."""
-    runs: list[list[Row]] = []
+    runs: list[list[TranscriptRow]] = []
     mark: tuple[bool, Colour] | None = None
     for row in rows:
         panel = _is_panel(row.text)
@@ -135,19 +137,19 @@ def _runs(rows: Sequence[Row]) -> list[list[Row]]:
     return runs
 
 
-class _Reader:
+class _PanelReader:
     def __init__(self, palette: Palette, columns: int) -> None:
         self.palette = palette
         self.columns = columns
-        self.said: list[Said] = []
+        self.said: list[DrawnSaying] = []
         self.turn = 0  # where the items of the running turn begin
-        self.stopped: Row | None = None  # a turn's end without a time
+        self.stopped: TranscriptRow | None = None  # a turn's end without a time
 
     # panels -----------------------------------------------------------------------------------------------------------
-    def panel(self, rows: list[Row]) -> None:
+    def panel(self, rows: list[TranscriptRow]) -> None:
         """A prompt, the output of a tool, thoughts, a failure or a question of the client."""
-        words = trimmed([row.text.lstrip(" ")[1:] for row in rows])
-        words = dedented(words, 2)
+        words = trim_rows([row.text.lstrip(" ")[1:] for row in rows])
+        words = dedent_rows(words, 2)
         if not words:
             return
         head = words[0].strip()
@@ -155,16 +157,16 @@ class _Reader:
             self.question(rows, words)
         elif head.startswith(("Thinking:", "_Thinking:_")):
             text = "\n".join(words).strip().removeprefix("_Thinking:_").removeprefix("Thinking:").strip()
-            self.said.append(drawn(rows, role="assistant", thinking=text))
+            self.said.append(place_saying(rows, role="assistant", thinking=text))
         elif self._is_prompt(rows[0], head):
             self.prompt(rows, words)
         elif (call := _block_call(rows, words)) is not None:
-            self.said.append(drawn(rows, role="assistant", calls=(call,)))
+            self.said.append(place_saying(rows, role="assistant", calls=(call,)))
         elif head not in tools.PENDING:
             kind = ("system", "notice") if "reverted" in head else ("assistant", "notice")
-            self.said.append(drawn(rows, role=kind[0], kind=kind[1], text="\n".join(words)))
+            self.said.append(place_saying(rows, role=kind[0], kind=kind[1], text="\n".join(words)))
 
-    def question(self, rows: list[Row], words: list[str]) -> None:
+    def question(self, rows: list[TranscriptRow], words: list[str]) -> None:
         """The client asks whether it may do something: until then it is not done."""
         about = words[1].strip().lstrip("→← #$") if len(words) > 1 else ""
         for n in range(len(self.said) - 1, self.turn - 1, -1):
@@ -173,9 +175,9 @@ class _Reader:
                 self.said[n] = replace(self.said[n], calls=(replace(calls[0], status="open", action=""),))
                 break
         text = "\n".join(line.strip() for line in words[:2])
-        self.said.append(drawn(rows, role="system", kind="notice", text=text))
+        self.said.append(place_saying(rows, role="system", kind="notice", text=text))
 
-    def _is_prompt(self, row: Row, head: str) -> bool:
+    def _is_prompt(self, row: TranscriptRow, head: str) -> bool:
         colour = colour_at(row, indent(row.text))
         if colour is None:
             return _TOOL_SHAPE.match(head) is None
@@ -183,32 +185,32 @@ class _Reader:
             return colour in self.palette.agents or (_is_vivid(colour) and not is_red(colour))
         return _is_vivid(colour) and not is_red(colour)
 
-    def prompt(self, rows: list[Row], words: list[str]) -> None:
+    def prompt(self, rows: list[TranscriptRow], words: list[str]) -> None:
         """What the human sent."""
         self.settle()
         queued = words[-1].strip() == "QUEUED"
-        lines = trimmed(words[:-1] if queued else words)
+        lines = trim_rows(words[:-1] if queued else words)
         time_text = ""
         if len(lines) > 1 and _TIMES.fullmatch(lines[-1].strip()):
-            time_text, lines = lines[-1].strip(), trimmed(lines[:-1])
+            time_text, lines = lines[-1].strip(), trim_rows(lines[:-1])
         attached: list[str] = []
         if len(lines) > 2 and not lines[-2].strip() and _BADGE.match(lines[-1].strip()):
-            attached, lines = _BADGE.findall(lines[-1]), trimmed(lines[:-2])
+            attached, lines = _BADGE.findall(lines[-1]), trim_rows(lines[:-2])
         if not lines:
             return
         room = max(self.columns - 7 if self.columns > 20 else 10_000, *map(width, lines))
         self.said.append(
-            drawn(
-                rows, role="user", kind="queued" if queued else "text", text=rejoined(lines, room, _GLUE),
+            place_saying(
+                rows, role="user", kind="queued" if queued else "text", text=rejoin_rows(lines, room, _GLUE),
                 queued=queued, starts_turn=True, time_text=time_text, attached=tuple(attached),
             )
         )  # fmt: skip
         self.turn = len(self.said)
 
     # answers ----------------------------------------------------------------------------------------------------------
-    def open(self, rows: list[Row]) -> None:
+    def open(self, rows: list[TranscriptRow]) -> None:
         """Rows without a bar: answers, calls in one line, and the ends of turns."""
-        text: list[Row] = []
+        text: list[TranscriptRow] = []
         for row in rows:
             words = row.text.strip()
             end = _END.match(row.text)
@@ -227,18 +229,18 @@ class _Reader:
                 self.said.append(item)
         self.text(text)
 
-    def _item(self, row: Row, words: str) -> Said | None:
+    def _item(self, row: TranscriptRow, words: str) -> DrawnSaying | None:
         """What a row is by itself; None for a part of a text."""
         if _COMPACTION.match(row.text):
-            return drawn([row], role="system", kind="compaction", text="Compaction")
+            return place_saying([row], role="system", kind="compaction", text="Compaction")
         if _THOUGHT.match(words):
             # What was thought is not drawn, only that it was.
-            return drawn([row], role="assistant", kind="notice", text=words, fidelity="partial")
-        call = self._inline(row, words)
-        return None if call is None else drawn([row], role="assistant", calls=(call,))
+            return place_saying([row], role="assistant", kind="notice", text=words, fidelity="partial")
+        call = self._inline_call(row, words)
+        return None if call is None else place_saying([row], role="assistant", calls=(call,))
 
-    def _inline(self, row: Row, words: str) -> Called | None:
-        call = tools.panelled(words) if not words.startswith("# ") else None
+    def _inline_call(self, row: TranscriptRow, words: str) -> DrawnCall | None:
+        call = tools.read_panel_title(words) if not words.startswith("# ") else None
         colour = colour_at(row, indent(row.text))
         red = is_red(colour)
         if words[:2] in ("$", "$ ") and (red or colour in self.palette.muted):
@@ -250,7 +252,7 @@ class _Reader:
         status = "error" if red else "open" if undone else "ok"
         return replace(call, status=status, action="" if red or undone else call.action, lines=(row.index, row.index))
 
-    def _belongs_to_call(self, row: Row, words: str, text: list[Row]) -> bool:
+    def _belongs_to_call(self, row: TranscriptRow, words: str, text: list[TranscriptRow]) -> bool:
         """Lines drawn below a call in one line: how far a subagent is, what was loaded, why it failed."""
         last = self.said[-1] if self.said else None
         if text or not words or last is None or not last.calls or last.lines[1] != row.index - 1:
@@ -267,15 +269,15 @@ class _Reader:
         self.said[-1] = replace(last, calls=(call,), lines=call.lines)
         return True
 
-    def text(self, rows: list[Row]) -> None:
+    def text(self, rows: list[TranscriptRow]) -> None:
         """A stretch of an answer."""
         used = [row for row in rows if row.text.strip()]
         if used:
-            text = "\n".join(dedented(trimmed([row.text for row in rows]), 5))
-            self.said.append(drawn(used, role="assistant", text=text))
+            text = "\n".join(dedent_rows(trim_rows([row.text for row in rows]), 5))
+            self.said.append(place_saying(used, role="assistant", text=text))
 
     # ends of turns ----------------------------------------------------------------------------------------------------
-    def end(self, row: Row, found: re.Match[str]) -> None:
+    def end(self, row: TranscriptRow, found: re.Match[str]) -> None:
         """The mark at the end of an answer: it says who answered and how long that took."""
         mode, model = found["mode"].strip(), (found["model"] or "").strip()
         span = milliseconds(found["time"]) if found["time"] else None
@@ -284,7 +286,7 @@ class _Reader:
                 self.said[n] = replace(self.said[n], mode=mode, model=model)
         if found["stop"]:
             fields = {"kind": "interrupt", "text": "interrupted", "interrupted": True, "aborted": True}
-            self.said.append(drawn([row], role="assistant", mode=mode, model=model, **fields))
+            self.said.append(place_saying([row], role="assistant", mode=mode, model=model, **fields))
         elif span is None:
             self.stopped = row
             return
@@ -302,24 +304,24 @@ class _Reader:
         if last is not None:
             self.said[last] = replace(self.said[last], interrupted=True)
         else:
-            self.said.insert(self.turn, drawn([row], role="assistant", kind="interrupt", interrupted=True))
+            self.said.insert(self.turn, place_saying([row], role="assistant", kind="interrupt", interrupted=True))
 
 
-def _block_call(rows: list[Row], words: list[str]) -> Called | None:
-    head, body = words[0].strip(), dedented(trimmed(words[1:]), 2)
+def _block_call(rows: list[TranscriptRow], words: list[str]) -> DrawnCall | None:
+    head, body = words[0].strip(), dedent_rows(trim_rows(words[1:]), 2)
     if body and body[-1].strip() in _MORE:
-        body = trimmed(body[:-1])
-    call = tools.panelled(head)
+        body = trim_rows(body[:-1])
+    call = tools.read_panel_title(head)
     if call is None and (head.startswith("$ ") or (body and body[0].startswith("$ "))):
         title, lines = ("", [head, *body]) if head.startswith("$ ") else (head, body)
         command, body = tools.command_of(lines)
         call = tools.shell(command, title)
     elif call is None and head.startswith("# "):
-        call = tools.panelled(f"⚙ {head[2:]}")
+        call = tools.read_panel_title(f"⚙ {head[2:]}")
         call = replace(call, title=head) if call is not None else None
     if call is None:
         return None
-    output = "\n".join(trimmed(body))
+    output = "\n".join(trim_rows(body))
     failed = any(is_red(colour_at(row, indent(row.text.replace(BAR, " ", 1)))) for row in rows) and not call.action
     return replace(
         call, output=output, status="error" if failed else "ok", error_class=tools.error_class(output) if failed else "",

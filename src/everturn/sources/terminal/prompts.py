@@ -14,8 +14,17 @@ from msgspec.structs import replace
 
 from everturn.sources.terminal import tools
 from everturn.sources.terminal.moments import milliseconds
-from everturn.sources.terminal.rows import Row, colour_at, dedented, drawn, indent, is_red, rejoined, trimmed
-from everturn.sources.terminal.talk import Called, Said
+from everturn.sources.terminal.rows import (
+    TranscriptRow,
+    colour_at,
+    dedent_rows,
+    indent,
+    is_red,
+    place_saying,
+    rejoin_rows,
+    trim_rows,
+)
+from everturn.sources.terminal.talk import DrawnCall, DrawnSaying
 
 _SPINNER = "·✢✳✶✻✽∗*✺"
 _PROMPT = re.compile(r"[>❯] (?!\d{1,2}\. )(?P<words>\S.*)$")
@@ -43,7 +52,7 @@ _DONE = (
 )
 
 
-def looks_prompted(rows: Sequence[Row]) -> int:
+def looks_prompted(rows: Sequence[TranscriptRow]) -> int:
     """How many rows begin like parts of such a conversation; 0 without both sides of one."""
     sides = [0, 0]
     for row in rows:
@@ -54,20 +63,20 @@ def looks_prompted(rows: Sequence[Row]) -> int:
     return sum(sides) if all(sides) else 0
 
 
-def read_prompts(rows: Sequence[Row], columns: int) -> list[list[Said]]:
+def read_prompts(rows: Sequence[TranscriptRow], columns: int) -> list[list[DrawnSaying]]:
     """What was said in the rows of one segment, conversation by conversation; what a shell printed between is given as such.
 
     The client greets when it starts, and again when it draws all that was said once more: that is no other conversation.
     """
-    reader = _Reader(columns)
-    for row in _without_input(rows):
+    reader = _PromptReader(columns)
+    for row in _drop_input(rows):
         reader.row(row)
     reader.flush()
     starts = [*reader.greetings, len(reader.said)]
     found = [reader.said[: starts[0]]]
     for start, end in pairwise(starts):
         said = reader.said[start:end]
-        if _is_told_again(found[-1], said):
+        if _is_redrawn(found[-1], said):
             found[-1] = [item for item in found[-1] if item.kind == "output" and item.role == "system"]
         if any(item.role == "assistant" for item in found[-1]):
             found.append(said)
@@ -76,7 +85,7 @@ def read_prompts(rows: Sequence[Row], columns: int) -> list[list[Said]]:
     return [said for said in found if said]
 
 
-def _is_told_again(before: Sequence[Said], after: Sequence[Said]) -> bool:
+def _is_redrawn(before: Sequence[DrawnSaying], after: Sequence[DrawnSaying]) -> bool:
     """Whether one begins with all of the other, whose last words may have been cut off."""
     old, new = ([_key(item) for item in side if item.kind != "output"] for side in (before, after))
     if not old or len(new) < len(old):
@@ -84,14 +93,14 @@ def _is_told_again(before: Sequence[Said], after: Sequence[Said]) -> bool:
     return old[:-1] == new[: len(old) - 1] and new[len(old) - 1][1].startswith(old[-1][1])
 
 
-def _key(item: Said) -> tuple[str, str]:
+def _key(item: DrawnSaying) -> tuple[str, str]:
     return item.role, item.text or item.thinking or "\n".join(call.title for call in item.calls)
 
 
-def _without_input(rows: Sequence[Row]) -> list[Row]:
+def _drop_input(rows: Sequence[TranscriptRow]) -> list[TranscriptRow]:
     """Without frames, and without the input field: a prompt right below a rule, with all up to the next rule and the hints
     and menu under it."""
-    kept: list[Row] = []
+    kept: list[TranscriptRow] = []
     inside = False
     for n, row in enumerate(rows):
         if _RULE.match(row.text):
@@ -103,12 +112,12 @@ def _without_input(rows: Sequence[Row]) -> list[Row]:
         else:
             inside = False
             kept.append(row)
-    return _without_menus(kept)
+    return _drop_menus(kept)
 
 
-def _without_menus(rows: Sequence[Row]) -> list[Row]:
+def _drop_menus(rows: Sequence[TranscriptRow]) -> list[TranscriptRow]:
     """Without what stands below a rule up to the next empty row: hints, menus, the status line."""
-    kept: list[Row] = []
+    kept: list[TranscriptRow] = []
     below = False
     for row in rows:
         if row.text == "\0":
@@ -130,15 +139,15 @@ def _is_marked(text: str) -> bool:
     return any(mark.match(text) for mark in (_PROMPT, _ANSWER, _OUTPUT, _WORKED, _COMPACTED))
 
 
-class _Reader:
+class _PromptReader:
     def __init__(self, columns: int) -> None:
         self.columns = columns
-        self.said: list[Said] = []
+        self.said: list[DrawnSaying] = []
         self.greetings: list[int] = []  # how many items came before each
-        self.rows: list[Row] = []  # of the item being read
+        self.rows: list[TranscriptRow] = []  # of the item being read
         self.what = "outside"
 
-    def row(self, row: Row) -> None:
+    def row(self, row: TranscriptRow) -> None:
         """Take in the next row. One without a mark belongs to what is above it when it is empty or indented."""
         text = row.text
         if _GREETING.search(text):
@@ -164,48 +173,48 @@ class _Reader:
             getattr(self, f"_{self.what}")(rows)
 
     # items ------------------------------------------------------------------------------------------------------------
-    def _outside(self, rows: list[Row]) -> None:
-        text = "\n".join(trimmed([row.text for row in rows]))
-        self.said.append(drawn(rows, role="system", kind="output", text=text))
+    def _outside(self, rows: list[TranscriptRow]) -> None:
+        text = "\n".join(trim_rows([row.text for row in rows]))
+        self.said.append(place_saying(rows, role="system", kind="output", text=text))
 
-    def _prompt(self, rows: list[Row]) -> None:
+    def _prompt(self, rows: list[TranscriptRow]) -> None:
         lines = _body(rows, 2)
-        text = rejoined(lines, max(self.columns - 2, 20))
+        text = rejoin_rows(lines, max(self.columns - 2, 20))
         kind = "command" if re.match(r"/[a-z][\w:-]*(?:\s|$)", text) else "text"
-        self.said.append(drawn(rows, role="user", kind=kind, text=text, starts_turn=True))
+        self.said.append(place_saying(rows, role="user", kind=kind, text=text, starts_turn=True))
 
-    def _shell(self, rows: list[Row]) -> None:
+    def _shell(self, rows: list[TranscriptRow]) -> None:
         text = "\n".join(_body(rows, 2))
-        self.said.append(drawn(rows, role="user", kind="shell", text=text, starts_turn=True))
+        self.said.append(place_saying(rows, role="user", kind="shell", text=text, starts_turn=True))
 
-    def _answer(self, rows: list[Row]) -> None:
+    def _answer(self, rows: list[TranscriptRow]) -> None:
         lines = _body(rows, 2)
         # The arguments of a call go on in rows indented further.
-        title = "\n".join([lines[0], *dedented(lines[1:], 4)]) if lines else ""
+        title = "\n".join([lines[0], *dedent_rows(lines[1:], 4)]) if lines else ""
         goes_on = bool(lines) and all(line.startswith("    ") for line in lines[1:])
-        call = tools.prompted(title) if goes_on else None
+        call = tools.read_prompt_title(title) if goes_on else None
         if call is None:
-            self.said.append(drawn(rows, role="assistant", text="\n".join(lines)))
+            self.said.append(place_saying(rows, role="assistant", text="\n".join(lines)))
             return
         red = is_red(colour_at(rows[0], 0))
         span = (rows[0].index, rows[-1].index)
         call = replace(call, lines=span, status="error" if red else "open", action="" if red else call.action)
-        self.said.append(drawn(rows, role="assistant", calls=(call,)))
+        self.said.append(place_saying(rows, role="assistant", calls=(call,)))
 
-    def _summary(self, rows: list[Row]) -> None:
+    def _summary(self, rows: list[TranscriptRow]) -> None:
         """Several calls folded into one line."""
-        text = "\n".join(trimmed([row.text.strip() for row in rows]))
-        self.said.append(drawn(rows, role="assistant", kind="notice", text=text, fidelity="partial"))
+        text = "\n".join(trim_rows([row.text.strip() for row in rows]))
+        self.said.append(place_saying(rows, role="assistant", kind="notice", text=text, fidelity="partial"))
 
-    def _thinking(self, rows: list[Row]) -> None:
+    def _thinking(self, rows: list[TranscriptRow]) -> None:
         text = "\n".join(_body(rows[1:], 2)) if len(rows) > 1 else ""
         if text:
-            self.said.append(drawn(rows, role="assistant", thinking=text))
+            self.said.append(place_saying(rows, role="assistant", thinking=text))
 
-    def _compacted(self, rows: list[Row]) -> None:
-        self.said.append(drawn(rows, role="system", kind="compaction", text=rows[0].text.strip(" ═─✻·*")))
+    def _compacted(self, rows: list[TranscriptRow]) -> None:
+        self.said.append(place_saying(rows, role="system", kind="compaction", text=rows[0].text.strip(" ═─✻·*")))
 
-    def _worked(self, rows: list[Row]) -> None:
+    def _worked(self, rows: list[TranscriptRow]) -> None:
         """The line left behind by a finished turn says how long it took."""
         found = _WORKED.match(rows[0].text)
         span = milliseconds(found["span"]) if found else None
@@ -213,21 +222,21 @@ class _Reader:
         if last is not None and self.said[last].role == "assistant" and span is not None:
             self.said[last] = replace(self.said[last], duration_ms=span)
 
-    def _output(self, rows: list[Row]) -> None:
+    def _output(self, rows: list[TranscriptRow]) -> None:
         first = _OUTPUT.match(rows[0].text)
         head = first["words"] if first else rows[0].text
-        lines = trimmed([head, *dedented([row.text for row in rows[1:]], 5)])
+        lines = trim_rows([head, *dedent_rows([row.text for row in rows[1:]], 5)])
         text = "\n".join(lines)
         last = self.said[-1] if self.said else None
         if _INTERRUPTED.match(head):
-            self._interrupted(rows, text)
+            self._add_interrupt(rows, text)
         elif last is not None and last.calls:
             self._result(last, rows, text)
         else:
             # What a command of the client answered.
-            self.said.append(drawn(rows, role="system", kind="output", text=text))
+            self.said.append(place_saying(rows, role="system", kind="output", text=text))
 
-    def _interrupted(self, rows: list[Row], text: str) -> None:
+    def _add_interrupt(self, rows: list[TranscriptRow], text: str) -> None:
         last = self.said[-1] if self.said else None
         if last is not None and last.role == "assistant":
             calls = tuple(
@@ -235,12 +244,12 @@ class _Reader:
                 for call in last.calls
             )
             self.said[-1] = replace(last, interrupted=True, calls=calls)
-        self.said.append(drawn(rows, role="user", kind="interrupt", text=text, interrupted=True))
+        self.said.append(place_saying(rows, role="user", kind="interrupt", text=text, interrupted=True))
 
-    def _result(self, last: Said, rows: list[Row], text: str) -> None:
-        call = _closed(last.calls[-1], text)
+    def _result(self, last: DrawnSaying, rows: list[TranscriptRow], text: str) -> None:
+        call = _close_call(last.calls[-1], text)
         call = replace(call, lines=(call.lines[0], rows[-1].index))
-        where = drawn(rows, role="assistant")
+        where = place_saying(rows, role="assistant")
         self.said[-1] = replace(
             last, calls=(*last.calls[:-1], call), lines=call.lines,
             bytes=(min(last.bytes[0], where.bytes[0]), max(last.bytes[1], where.bytes[1])),
@@ -276,15 +285,15 @@ def _is_noise(text: str) -> bool:
     return text.strip() in ("❯", ">") or any(pattern.match(text) for pattern in noise)
 
 
-def _body(rows: Sequence[Row], margin: int) -> list[str]:
+def _body(rows: Sequence[TranscriptRow], margin: int) -> list[str]:
     """The lines of an item without its mark and the indent of the lines below."""
     if not rows:
         return []
     rest = [row.text[margin:] if not row.text[:margin].strip() else row.text for row in rows[1:]]
-    return trimmed([rows[0].text[margin:], *rest])
+    return trim_rows([rows[0].text[margin:], *rest])
 
 
-def _closed(call: Called, text: str) -> Called:
+def _close_call(call: DrawnCall, text: str) -> DrawnCall:
     """The call with its result."""
     output = f"{call.output}\n{text}".strip()
     if _RUNNING.match(text):

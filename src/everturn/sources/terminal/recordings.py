@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator
 
 from everturn.sources.terminal import asciicasts, typescripts
-from everturn.sources.terminal.chunks import Chunk, Recording, pieces
-from everturn.sources.terminal.sizes import guessed
+from everturn.sources.terminal.chunks import OutputChunk, TerminalRecording, cut_chunks
+from everturn.sources.terminal.sizes import guess_size
 
 _MOST_CONTROLS_OF_CAPTURES = re.compile(rb"\x1b(?!\[[0-9;:]*m|\]8;|\\|\(B|\x0f)|[\x08\x0b\x0c]|\r(?!\n)")
 _DRIVES_A_SCREEN = re.compile(rb"\x1b\[(?:\?(?:25|47|1047|1049|2004|2026)[hl]|\d+;\d+[Hf]|H|\d*A|\d*G|2?J)")
@@ -30,15 +30,15 @@ _FEWEST_BARS = 0.25  # of the lines that are not blank
 _MOST_BROKEN = 0.02  # of the characters
 
 
-def recognise(head: bytes, name: str = "") -> str | None:
+def recognise_recording(head: bytes, name: str = "") -> str | None:
     """What kind of recording the first bytes of a file are of; None for all that is not surely one.
 
     Ordinary text, also with some colours in it, is not claimed. Text that a terminal has drawn is, when it shows the
     frames or bullets of an agent's screen.
     """
-    if typescripts.recognise(head):
+    if typescripts.recognise_typescript(head):
         return "typescript"
-    if asciicasts.recognise(head):
+    if asciicasts.recognise_asciicast(head):
         return "asciicast"
     if not _is_text(head) or head.lstrip()[:1] in (b"{", b"["):
         return None
@@ -48,16 +48,16 @@ def recognise(head: bytes, name: str = "") -> str | None:
     return "raw" if _DRIVES_A_SCREEN.search(head) else None
 
 
-def take_apart(data: bytes, name: str = "", timing: bytes | None = None) -> Recording:
+def read_recording(data: bytes, name: str = "", timing: bytes | None = None) -> TerminalRecording:
     """A whole recording. `timing` is the file beside a typescript, see `timing_names`."""
-    if typescripts.recognise(data[:1024]) or timing:
-        return typescripts.take_apart(data, timing)
-    if asciicasts.recognise(data[: 64 << 10]):
-        return asciicasts.take_apart(data)
+    if typescripts.recognise_typescript(data[:1024]) or timing:
+        return typescripts.read_typescript(data, timing)
+    if asciicasts.recognise_asciicast(data[: 64 << 10]):
+        return asciicasts.read_asciicast(data)
     if _is_captured(data):
-        return _captured(data)
-    columns, rows = guessed(data)
-    return Recording("raw", columns, rows, lambda: pieces(data, 0, len(data)))
+        return _read_capture(data)
+    columns, rows = guess_size(data)
+    return TerminalRecording("raw", columns, rows, lambda: cut_chunks(data, 0, len(data)))
 
 
 def timing_names(name: str) -> list[str]:
@@ -84,13 +84,13 @@ def _shows_an_agent(text: bytes) -> bool:
     return len(_BULLETS.findall(text)) >= 1 and len(_OUTPUTS.findall(text)) >= 1
 
 
-def _captured(data: bytes) -> Recording:
+def _read_capture(data: bytes) -> TerminalRecording:
     lines = data.split(b"\n")
     widest = max(len(_ESCAPE_CODES.sub(b"", line).decode("utf-8", "replace")) for line in lines)
-    return Recording("captured", max(80, 2 * widest), max(2, len(lines)), lambda: _drawn(data))
+    return TerminalRecording("captured", max(80, 2 * widest), max(2, len(lines)), lambda: _draw_lines(data))
 
 
-def _drawn(data: bytes) -> Iterator[Chunk]:
+def _draw_lines(data: bytes) -> Iterator[OutputChunk]:
     """Line by line, each sent with the carriage return that drawing it takes."""
-    for piece in pieces(data, 0, len(data)):
+    for piece in cut_chunks(data, 0, len(data)):
         yield piece._replace(data=piece.data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))

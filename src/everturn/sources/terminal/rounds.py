@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from everturn.derive.artifacts import touched
+from everturn.derive.artifacts import touched_files
 from everturn.model.conversation import CallEnd, CallStart
 from everturn.sources.terminal.dialects import read_screens
-from everturn.sources.terminal.talk import Called, Said, Talk
-from everturn.sources.terminal.transcript import Line, Segment, Transcript
+from everturn.sources.terminal.talk import DrawnCall, DrawnSaying, ScreenTalk
+from everturn.sources.terminal.transcript import TerminalTranscript, TranscriptLine, TranscriptSegment
 
 USER_MESSAGE_PATTERN = r"┃\s+(.+?)\s+┃"
 USERNAME_TIMESTAMP_PATTERN = r"(\w+)\s+\(\d{1,2}:\d{2}\s+[AP]M\)"
@@ -76,7 +76,7 @@ class TurnParser:
                     self.problems.append(f"turn {number} could not be read: {type(error).__name__}: {error}")
         return rounds
 
-    def round(self, number: int, items: list[Said]) -> TurnRound:
+    def round(self, number: int, items: list[DrawnSaying]) -> TurnRound:
         """One round of the things that were said in it."""
         first = min(item.lines[0] for item in items)
         last = max(item.lines[1] for item in items)
@@ -90,32 +90,32 @@ class TurnParser:
             artifacts=[artifact for item in items for call in item.calls for artifact in self.artifacts(call)],
         )
 
-    def artifacts(self, call: Called) -> list[ArtifactAction]:
+    def artifacts(self, call: DrawnCall) -> list[ArtifactAction]:
         """The files a call touched: those it names, and those a shell command surely read, changed or made."""
         if call.status != "ok":
             return []
         start = CallStart("", call.name, call.kind, call.path, call.command)
-        found = touched(start, CallEnd("", action=call.action), call.output)
+        found = touched_files(start, CallEnd("", action=call.action), call.output)
         line = call.lines[0]
         return [ArtifactAction(path, _ACTIONS[action], line) for action, path in found if action in _ACTIONS]
 
 
-def _transcript(recording: str | bytes | Path) -> Transcript:
+def _transcript(recording: str | bytes | Path) -> TerminalTranscript:
     if isinstance(recording, Path):
         recording = recording.read_bytes()
     if isinstance(recording, str) and _ESCAPE not in recording:
-        lines = tuple(Line(line.rstrip()) for line in recording.split("\n"))
+        lines = tuple(TranscriptLine(line.rstrip()) for line in recording.split("\n"))
         columns = max((len(line.text) for line in lines), default=0)
-        return Transcript((Segment(lines),), columns, len(lines))
+        return TerminalTranscript((TranscriptSegment(lines),), columns, len(lines))
     from everturn.sources.terminal.stitch import transcribe
 
     data = recording.encode("utf-8", "surrogatepass") if isinstance(recording, str) else recording
     return transcribe(data)
 
 
-def _turns(talk: Talk) -> list[list[Said]]:
+def _turns(talk: ScreenTalk) -> list[list[DrawnSaying]]:
     """The items from one request to the next. Requests that nothing answered belong to the one that follows."""
-    turns: list[list[Said]] = []
+    turns: list[list[DrawnSaying]] = []
     answered = False
     for item in talk.said:
         if item.starts_turn and (not turns or answered):
@@ -127,7 +127,7 @@ def _turns(talk: Talk) -> list[list[Said]]:
     return turns
 
 
-def _words(item: Said) -> str:
+def _words(item: DrawnSaying) -> str:
     """What was drawn of an answer."""
     parts = [item.thinking, item.text]
     for call in item.calls:

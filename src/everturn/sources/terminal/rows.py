@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from everturn.sources.terminal.talk import Said
-from everturn.sources.terminal.transcript import Colour, Line, Segment
+from everturn.sources.terminal.talk import DrawnSaying
+from everturn.sources.terminal.transcript import Colour, TranscriptLine, TranscriptSegment
 
 #: A prompt for a secret; whatever follows it in the same row was typed and is nobody's business. Programs that draw the
 #: whole screen echo what a child's prompt asked for into their own input field.
@@ -27,17 +27,17 @@ _SECRET = re.compile(
 _OWN_LINE = re.compile(r"\s|[-*+•>|#]\s|#{2,6}\s|\d{1,3}[.)]\s|```|~~~|\$ ")
 
 
-class Row(Struct, frozen=True):
+class TranscriptRow(Struct, frozen=True):
     """A line of the clean transcript and its number there."""
 
     index: int
     text: str
-    line: Line
+    line: TranscriptLine
 
 
-def rows_of(segment: Segment, base: int) -> list[Row]:
+def rows_of(segment: TranscriptSegment, base: int) -> list[TranscriptRow]:
     """The rows of a segment whose first line has number `base`."""
-    return [Row(base + n, without_secret(line.text), line) for n, line in enumerate(segment.lines)]
+    return [TranscriptRow(base + n, without_secret(line.text), line) for n, line in enumerate(segment.lines)]
 
 
 def without_secret(text: str) -> str:
@@ -45,7 +45,7 @@ def without_secret(text: str) -> str:
     return _SECRET.sub(r"\1", text) if ":" in text else text
 
 
-def colour_at(row: Row, cell: int) -> Colour:
+def colour_at(row: TranscriptRow, cell: int) -> Colour:
     """The colour of the character in a cell."""
     return next((run.colour for run in row.line.runs if run.start <= cell < run.end), None)
 
@@ -80,7 +80,7 @@ def _cells(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
-def trimmed(lines: Sequence[str]) -> list[str]:
+def trim_rows(lines: Sequence[str]) -> list[str]:
     """Without empty lines at either end, and without blanks at the ends of lines."""
     kept = [line.rstrip() for line in lines]
     first = next((n for n, line in enumerate(kept) if line), len(kept))
@@ -88,13 +88,13 @@ def trimmed(lines: Sequence[str]) -> list[str]:
     return kept[first:last]
 
 
-def dedented(lines: Sequence[str], most: int) -> list[str]:
+def dedent_rows(lines: Sequence[str], most: int) -> list[str]:
     """Without the blanks that all lines begin with, `most` of them at most."""
     common = min((indent(line) for line in lines if line.strip()), default=0)
     return [line[min(common, most) :] for line in lines]
 
 
-def rejoined(lines: Sequence[str], room: int, glue: str = "") -> str:
+def rejoin_rows(lines: Sequence[str], room: int, glue: str = "") -> str:
     """Word-wrapped text with its lines put together again, where it is sure that the client broke them.
 
     A line was broken by the client when the next word would not have fitted into `room` cells. After one of the `glue`
@@ -121,7 +121,7 @@ def is_red(colour: Colour) -> bool:
     return red >= 160 and red - green > 60 and red - blue > 40
 
 
-def drawn(rows: Sequence[Row], **fields: Any) -> Said:
+def place_saying(rows: Sequence[TranscriptRow], **fields: Any) -> DrawnSaying:
     """An item with its place: the lines it stands in and the part of the recording in which they were drawn."""
     first, last = min(row.line.first for row in rows), max(row.line.last for row in rows)
-    return Said(**fields, lines=(rows[0].index, rows[-1].index), bytes=(first, last))
+    return DrawnSaying(**fields, lines=(rows[0].index, rows[-1].index), bytes=(first, last))

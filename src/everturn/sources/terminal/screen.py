@@ -20,8 +20,8 @@ from collections.abc import Callable
 
 from everturn.sources.terminal.actions import CHARACTERS, ESCAPES, action_of, known_actions
 from everturn.sources.terminal.charsets import LINE_DRAWING
-from everturn.sources.terminal.controls import Controlled, Marked
-from everturn.sources.terminal.grid import NO_INK, Scrolled
+from everturn.sources.terminal.controls import ControlledGrid, MarkHook
+from everturn.sources.terminal.grid import NO_INK, ScrollHook
 from everturn.sources.terminal.sequences import (
     CHARSET,
     COMMAND,
@@ -30,8 +30,8 @@ from everturn.sources.terminal.sequences import (
     ESCAPE,
     TEXT,
     TOKEN,
-    Swallowing,
-    irregular,
+    StringSkipper,
+    read_irregular,
     whole_characters,
 )
 from everturn.sources.terminal.widths import JOINER
@@ -39,7 +39,7 @@ from everturn.sources.terminal.widths import JOINER
 SMALLEST, LARGEST = 2, 2_000  # columns or rows
 
 
-class Screen(Controlled):
+class TerminalScreen(ControlledGrid):
     """A terminal of a given size."""
 
     def __init__(
@@ -47,14 +47,14 @@ class Screen(Controlled):
         columns: int = 80,
         rows: int = 24,
         *,
-        on_mark: Marked | None = None,
-        on_scroll: Scrolled | None = None,
+        on_mark: MarkHook | None = None,
+        on_scroll: ScrollHook | None = None,
         on_title: Callable[[str], None] | None = None,
     ) -> None:
-        super().__init__(_within(columns), _within(rows), on_mark, on_scroll)
+        super().__init__(_clamp_size(columns), _clamp_size(rows), on_mark, on_scroll)
         self.on_title = on_title
         self._held = b""  # not complete yet
-        self._string: Swallowing | None = None
+        self._string: StringSkipper | None = None
         self._fed = 0  # bytes of the stream before what is at work now
 
     def feed(self, data: bytes) -> None:
@@ -76,7 +76,7 @@ class Screen(Controlled):
 
     def resize(self, columns: int, rows: int) -> None:
         """Another size; what does not fit at the top of the main screen is scrolled off, as if more had been printed."""
-        columns, rows = _within(columns), _within(rows)
+        columns, rows = _clamp_size(columns), _clamp_size(rows)
         while self.rows > rows:
             self._lose_row()
         spare = rows - self.rows
@@ -133,7 +133,7 @@ class Screen(Controlled):
             else:
                 self.began, self.position = fed + token.start(), fed + token.end()
                 if not self._escape(kind or 0, token[0]):
-                    return self._irregular(data, token.start())
+                    return self._take_irregular(data, token.start())
         return len(data), False
 
     def _control(self, characters: bytes) -> None:
@@ -158,14 +158,14 @@ class Screen(Controlled):
             return False
         return True
 
-    def _irregular(self, data: bytes, start: int) -> tuple[int, bool]:
-        end, controls, sequence, string = irregular(data, start)
+    def _take_irregular(self, data: bytes, start: int) -> tuple[int, bool]:
+        end, controls, sequence, string = read_irregular(data, start)
         if end < 0:
             return start, True
         self.position = self._fed + end
         self._control(controls)
         if string is not None:
-            self._string = Swallowing(string)
+            self._string = StringSkipper(string)
         elif sequence[:1] == b"\x1b":
             ESCAPES.get(sequence[1:], lambda _: None)(self)
         elif sequence:
@@ -217,5 +217,5 @@ class Screen(Controlled):
         self.rows = last
 
 
-def _within(size: int) -> int:
+def _clamp_size(size: int) -> int:
     return min(max(size, SMALLEST), LARGEST)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from everturn.sources.terminal.document import Written
-from everturn.sources.terminal.frames import Frame, Painted, Scrolled
+from everturn.sources.terminal.document import ScreenTextLine
+from everturn.sources.terminal.frames import PaintedRow, ScreenFrame, ScrolledRow
 from everturn.sources.terminal.grid import NO_INK
 from everturn.sources.terminal.matching import is_telling
 
@@ -21,36 +21,36 @@ class Scrollback:
     """The lines of the main screen since the last `take`."""
 
     def __init__(self) -> None:
-        self._firm: list[Written] = []  # above the last clearing of the screen
-        self._doubtful: list[Written] = []  # was cleared away, and may be drawn again
-        self._lines: list[Written] = []  # scrolled off since then
-        self._screen: list[Written] = []  # rows of the screen
+        self._firm: list[ScreenTextLine] = []  # above the last clearing of the screen
+        self._doubtful: list[ScreenTextLine] = []  # was cleared away, and may be drawn again
+        self._lines: list[ScreenTextLine] = []  # scrolled off since then
+        self._screen: list[ScreenTextLine] = []  # rows of the screen
         self._given = 0  # rows of the screen that came out before
         self._blanks = 0  # scrolled off in a row
         self._place = 0  # in the recording: where the last row was complete
 
-    def scroll(self, event: Scrolled) -> None:
+    def scroll(self, event: ScrolledRow) -> None:
         """A row left the screen."""
-        line = self._screen.pop(0) if self._screen else Written(event.row, self._place, event.end, event.at)
+        line = self._screen.pop(0) if self._screen else ScreenTextLine(event.row, self._place, event.end, event.at)
         line.write(event.row, self._place, event.end, event.at)
         self._place = event.end
         if self._given:
             self._given -= 1
         elif not self._is_void(event):
-            line.row = _slim(line.row)
+            line.row = _slim_row(line.row)
             self._lines.append(line)
 
-    def _is_void(self, event: Scrolled) -> bool:
+    def _is_void(self, event: ScrolledRow) -> bool:
         """Whether it is one blank too many: a program can scroll a whole screen away with four bytes."""
         self._blanks = 0 if event.row.text else self._blanks + 1
         return self._blanks > _MOST_BLANKS
 
-    def see(self, frame: Frame) -> None:
+    def see(self, frame: ScreenFrame) -> None:
         """The screen as it is at a mark."""
         for row, line in zip(frame.rows, self._screen, strict=False):
             line.write(row, frame.start, frame.end, frame.at)
         for row in frame.rows[len(self._screen) :]:
-            self._screen.append(Written(row, frame.start, frame.end, frame.at))
+            self._screen.append(ScreenTextLine(row, frame.start, frame.end, frame.at))
         del self._screen[len(frame.rows) :]
         self._place = frame.end
         if frame.why == "clear":
@@ -58,7 +58,7 @@ class Scrollback:
         elif frame.why == "forget":
             self._forget()
 
-    def take(self) -> list[Written]:
+    def take(self) -> list[ScreenTextLine]:
         """All lines so far; they do not come again."""
         self._decide()
         lines = self._firm + self._lines + self._shown()
@@ -88,7 +88,7 @@ class Scrollback:
                 self._firm += self._doubtful
         self._doubtful = []
 
-    def _shown(self) -> list[Written]:
+    def _shown(self) -> list[ScreenTextLine]:
         return self._screen[self._given : self._height()]
 
     def _height(self) -> int:
@@ -98,6 +98,6 @@ class Scrollback:
         return height
 
 
-def _slim(row: Painted) -> Painted:
+def _slim_row(row: PaintedRow) -> PaintedRow:
     """A row that will not change any more, without the cells it does not need: long logs have many."""
-    return row if row.inks.strip(NO_INK) else Painted(row.text, row.text, "")
+    return row if row.inks.strip(NO_INK) else PaintedRow(row.text, row.text, "")

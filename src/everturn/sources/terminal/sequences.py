@@ -1,7 +1,7 @@
 """Cuts a stream of terminal output into text, control characters and escape sequences, wherever the stream is split.
 
 `TOKEN` finds all that is well-formed in one go. What is not (a sequence with control characters inside, one that never
-ends, one that is not complete yet) is taken apart by `irregular`. Both look at bytes, so that places in the recording
+ends, one that is not complete yet) is taken apart by `read_irregular`. Both look at bytes, so that places in the recording
 are known exactly.
 """
 
@@ -54,7 +54,7 @@ class Irregular(NamedTuple):
     string: re.Pattern[bytes] | None = None  # a string begins: this is what ends it
 
 
-def irregular(data: bytes, start: int) -> Irregular:
+def read_irregular(data: bytes, start: int) -> Irregular:
     """What stands at an escape that no token matched."""
     if start + 1 >= len(data):
         return Irregular(-1)
@@ -64,8 +64,8 @@ def irregular(data: bytes, start: int) -> Irregular:
     if kind in _STRINGS:
         return Irregular(start + 2, string=_STRINGS[kind])
     if kind == ord("["):
-        return _interrupted(data, start + 2)
-    return _short(data, start + 1)
+        return _interrupted_sequence(data, start + 2)
+    return _short_escape(data, start + 1)
 
 
 def _may_be_title(data: bytes, start: int) -> bool:
@@ -76,7 +76,7 @@ def _may_be_title(data: bytes, start: int) -> bool:
     return found[0][0] == _ESC and found.end() == len(data) and found.start() - start <= _LONGEST_TITLE
 
 
-def _interrupted(data: bytes, place: int) -> Irregular:
+def _interrupted_sequence(data: bytes, place: int) -> Irregular:
     """A CSI sequence with control characters inside, or one that does not end."""
     controls, sequence = bytearray(), bytearray()
     for end in range(place, min(len(data), place + _LONGEST)):
@@ -97,7 +97,7 @@ def _interrupted(data: bytes, place: int) -> Irregular:
     return Irregular(place + _LONGEST, bytes(controls)) if complete else Irregular(-1)
 
 
-def _short(data: bytes, place: int) -> Irregular:
+def _short_escape(data: bytes, place: int) -> Irregular:
     """An escape with intermediate bytes (`ESC # 8` has a token of its own), or a lone one."""
     for end in range(place, min(len(data), place + _LONGEST)):
         if not 0x20 <= data[end] < 0x30:
@@ -106,7 +106,7 @@ def _short(data: bytes, place: int) -> Irregular:
     return Irregular(place) if len(data) >= place + _LONGEST else Irregular(-1)
 
 
-class Swallowing:
+class StringSkipper:
     """Skips a string until its end comes."""
 
     def __init__(self, until: re.Pattern[bytes]) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from everturn.sources.terminal.moments import dated
-from everturn.sources.terminal.talk import Said, Talk
-from everturn.sources.terminal.transcript import Segment, Transcript
+from everturn.sources.terminal.moments import date_sayings
+from everturn.sources.terminal.talk import DrawnSaying, ScreenTalk
+from everturn.sources.terminal.transcript import TerminalTranscript, TranscriptSegment
 
 _TITLE = re.compile(r"# (?P<title>[^\n]+?)(?: *┃?\s*\n|\s{2,}|\s*┃|\s*/(?:un)?share\b|$)")
 _UNTITLED = re.compile(r"New session|Child session|Untitled", re.IGNORECASE)
@@ -32,13 +32,13 @@ _FACTOR = {"": 1, "K": 1_000, "M": 1_000_000}
 Key = tuple[str, str, str, str, str]
 
 
-class Building:
+class TalkBuilder:
     """A talk being put together."""
 
     def __init__(self, dialect: str, cut_top: bool) -> None:
         self.dialect = dialect
         self.cut_top = cut_top
-        self.said: list[Said] = []
+        self.said: list[DrawnSaying] = []
         self._places: list[int] = []  # in `said`, of what is no output of a shell
         self._keys: list[Key] = []  # of the same
         self.titles: list[str] = []
@@ -47,19 +47,19 @@ class Building:
         self.percent: int | None = None
         self.working = False
 
-    def continues(self, said: Sequence[Said], segment: Segment, fresh: bool) -> bool:
+    def continues(self, said: Sequence[DrawnSaying], segment: TranscriptSegment, fresh: bool) -> bool:
         """Whether a segment belongs to this talk."""
         title = title_of(segment.title)
         if title and not _UNTITLED.match(title) and title in self.titles:
             return True
         if self._overlap([item for item in said if item.kind != "output"])[1]:
             return True
-        if fresh or (not segment.cut_top and _begins(said)):
+        if fresh or (not segment.cut_top and _is_beginning(said)):
             return False
         renamed = bool(title and self.titles) and not _UNTITLED.match(self.titles[-1]) and title != self.titles[-1]
         return not renamed
 
-    def take(self, said: Sequence[Said], segment: Segment) -> None:
+    def take(self, said: Sequence[DrawnSaying], segment: TranscriptSegment) -> None:
         """Add what a segment holds beyond what is here already."""
         spoken = [item for item in said if item.kind != "output"]
         at, n, skipped = self._overlap(spoken)
@@ -90,7 +90,7 @@ class Building:
             self._title(title[1].strip())
         return True
 
-    def _overlap(self, said: Sequence[Said]) -> tuple[int, int, int]:
+    def _overlap(self, said: Sequence[DrawnSaying]) -> tuple[int, int, int]:
         """Where the first of `said` stands here already, how many of them do, and how many in front are left out.
 
         One equal item alone may be the same words sent again; several in a row, or one with its time, are the same ones.
@@ -101,7 +101,7 @@ class Building:
             new = keys[skipped:]
             for at, key in enumerate(self._keys):
                 n = min(len(self._keys) - at, len(new))
-                if not n or not _same(key, new[0], n == 1) or not _all_same(self._keys[at : at + n], new[:n]):
+                if not n or not _is_same(key, new[0], n == 1) or not _is_all_same(self._keys[at : at + n], new[:n]):
                     continue
                 if n > 1 or len(new) > 1 or said[skipped].time_text:
                     return at, n, skipped
@@ -110,7 +110,7 @@ class Building:
             return end, 1, 0
         return 0, 0, 0
 
-    def _frame(self, segment: Segment) -> None:
+    def _frame(self, segment: TranscriptSegment) -> None:
         """What the client shows around the conversation."""
         frame = f"{segment.title}\n{segment.footer}"
         self._title(title_of(segment.title) or (_side_title(segment.title) if self.dialect == "panels" else ""))
@@ -139,17 +139,17 @@ def title_of(frame: str) -> str:
     return found["title"].strip(" ┃") if found else ""
 
 
-def finished(talks: Sequence[Building], transcript: Transcript) -> list[Talk]:
+def finish_talk(talks: Sequence[TalkBuilder], transcript: TerminalTranscript) -> list[ScreenTalk]:
     """The talks with everything that is known only at their end: queue, steps, times."""
     lines = [line for segment in transcript.segments for line in segment.lines]
-    done: list[Talk] = []
+    done: list[ScreenTalk] = []
     for talk in talks:
-        said = _stepped(_unqueued(talk.said))
-        said = dated(said, [lines[item.lines[0]].at for item in said], transcript)
+        said = _number_steps(_drop_queued(talk.said))
+        said = date_sayings(said, [lines[item.lines[0]].at for item in said], transcript)
         if talk.working:
-            said = _cut_off(said)
+            said = _mark_interrupted(said)
         done.append(
-            Talk(
+            ScreenTalk(
                 talk.dialect, tuple(said), tuple(talk.titles), talk.native_id, talk.client, talk.workspace,
                 talk.tokens, talk.percent, talk.working, talk.cut_top,
             )
@@ -157,12 +157,12 @@ def finished(talks: Sequence[Building], transcript: Transcript) -> list[Talk]:
     return done
 
 
-def _key(item: Said) -> Key:
+def _key(item: DrawnSaying) -> Key:
     titles = "\n".join(f"{call.title}\0{call.command}" for call in item.calls)
     return item.role, item.kind, item.text or item.thinking, titles, item.time_text
 
 
-def _same(old: Key, new: Key, last: bool) -> bool:
+def _is_same(old: Key, new: Key, last: bool) -> bool:
     """Equal; the last one known may have gone on since."""
     return old == new or (
         last and old[0] == "assistant" and old[2] != "" and old[:2] == new[:2] and new[2].startswith(old[2])
@@ -174,17 +174,17 @@ def _is_end_of(cut: Key, known: Key) -> bool:
     return cut[0] == known[0] and cut[3:] == known[3:] and known[2] != "" and known[2].endswith(cut[2])
 
 
-def _all_same(old: Sequence[Key], new: Sequence[Key]) -> bool:
-    return old[:-1] == new[:-1] and _same(old[-1], new[-1], True)
+def _is_all_same(old: Sequence[Key], new: Sequence[Key]) -> bool:
+    return old[:-1] == new[:-1] and _is_same(old[-1], new[-1], True)
 
 
-def _begins(said: Sequence[Said]) -> bool:
+def _is_beginning(said: Sequence[DrawnSaying]) -> bool:
     return next((item.role == "user" for item in said), False)
 
 
-def _unqueued(said: Sequence[Said]) -> list[Said]:
+def _drop_queued(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:
     """A waiting message is dropped where it is drawn again later on, as sent or still waiting; one that is not stays."""
-    kept: list[Said] = []
+    kept: list[DrawnSaying] = []
     told: set[tuple[str, str, str]] = set()  # told again further down
     below: set[tuple[str, str, str]] = set()  # waiting, in the same row of messages: two of them are two
     queued: set[tuple[str, str, str]] = set()
@@ -209,9 +209,9 @@ def _unqueued(said: Sequence[Said]) -> list[Said]:
     ]
 
 
-def _stepped(said: Sequence[Said]) -> list[Said]:
+def _number_steps(said: Sequence[DrawnSaying]) -> list[DrawnSaying]:
     """Numbers the responses of the model: words or thoughts after a call begin a new one."""
-    found: list[Said] = []
+    found: list[DrawnSaying] = []
     step, called, open_step = -1, False, False
     for item in said:
         if item.role == "user":
@@ -225,7 +225,7 @@ def _stepped(said: Sequence[Said]) -> list[Said]:
     return found
 
 
-def _cut_off(said: list[Said]) -> list[Said]:
+def _mark_interrupted(said: list[DrawnSaying]) -> list[DrawnSaying]:
     """The last words of an agent that was still at work."""
     last = next((n for n in range(len(said) - 1, -1, -1) if said[n].role != "system"), None)
     if last is not None and said[last].role == "assistant":

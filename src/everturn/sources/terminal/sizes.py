@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from everturn.sources.terminal.screen import LARGEST, SMALLEST, Screen
+from everturn.sources.terminal.screen import LARGEST, SMALLEST, TerminalScreen
 
 #: What terminals have when nobody says otherwise.
 DEFAULT: Final = (80, 24)
@@ -17,7 +17,7 @@ _ROW = re.compile(rb"\x1b\[(\d{1,4})(?:;\d{0,4})?[Hfd]|\x1b\[\d*;(\d{1,4})r|\x1b
 _OTHER_SCREEN = b"\x1b[?1049h"
 
 
-def sensible(columns: int | str, rows: int | str) -> tuple[int, int] | None:
+def sensible_size(columns: int | str, rows: int | str) -> tuple[int, int] | None:
     """Both as numbers when a terminal can have them."""
     try:
         width, height = int(columns), int(rows)
@@ -26,7 +26,7 @@ def sensible(columns: int | str, rows: int | str) -> tuple[int, int] | None:
     return (width, height) if SMALLEST <= width <= LARGEST and SMALLEST <= height <= LARGEST else None
 
 
-def guessed(data: bytes) -> tuple[int, int]:
+def guess_size(data: bytes) -> tuple[int, int]:
     """Columns and rows: as far right and down as anything was written.
 
     A program that fills the screen comes first: what the shell before it printed says nothing of the screen's size.
@@ -47,7 +47,7 @@ def _rows(data: bytes) -> int:
     return rows
 
 
-class _Ruler(Screen):
+class _Ruler(TerminalScreen):
     """A very wide terminal that remembers how far right it was written."""
 
     widest = 0

@@ -11,25 +11,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from everturn.sources.terminal.document import Written
-from everturn.sources.terminal.frames import Frame, Frames, Painted
+from everturn.sources.terminal.document import ScreenTextLine
+from everturn.sources.terminal.frames import Frames, PaintedRow, ScreenFrame
 from everturn.sources.terminal.grid import NO_INK, Inks
 from everturn.sources.terminal.matching import is_telling
-from everturn.sources.terminal.recordings import take_apart
+from everturn.sources.terminal.recordings import read_recording
 from everturn.sources.terminal.scrollback import Scrollback
-from everturn.sources.terminal.transcript import Line, Run, Segment, Transcript
-from everturn.sources.terminal.views import View
+from everturn.sources.terminal.transcript import Run, TerminalTranscript, TranscriptLine, TranscriptSegment
+from everturn.sources.terminal.views import ScreenView
 
 _INKED = re.compile(f"([^{NO_INK}])\\1*")
 
 
-def transcribe(data: bytes, name: str = "", timing: bytes | None = None) -> Transcript:
+def transcribe(data: bytes, name: str = "", timing: bytes | None = None) -> TerminalTranscript:
     """Everything a person could have read in a recording, in order."""
-    recording = take_apart(data, name, timing)
+    recording = read_recording(data, name, timing)
     frames = Frames(recording)
-    reel = _Reel(frames)
+    reel = _SegmentCollector(frames)
     for event in frames:
-        if not isinstance(event, Frame):
+        if not isinstance(event, ScreenFrame):
             reel.main.scroll(event)
         elif event.alternate:
             reel.alternate(event)
@@ -38,7 +38,7 @@ def transcribe(data: bytes, name: str = "", timing: bytes | None = None) -> Tran
     ended = recording.ended
     if ended is None and recording.started is not None and frames.elapsed is not None:
         ended = recording.started + round(frames.elapsed * 1000)
-    return Transcript(
+    return TerminalTranscript(
         tuple(reel.segments),
         recording.columns,
         recording.rows,
@@ -50,25 +50,25 @@ def transcribe(data: bytes, name: str = "", timing: bytes | None = None) -> Tran
     )
 
 
-class _Reel:
+class _SegmentCollector:
     """The segments so far."""
 
     def __init__(self, frames: Frames) -> None:
-        self.segments: list[Segment] = []
+        self.segments: list[TranscriptSegment] = []
         self.main = Scrollback()
         self._text_of = frames.screen.alphabet.characters
         self._palette = frames.screen.palette
-        self._view: View | None = None
+        self._view: ScreenView | None = None
 
-    def alternate(self, frame: Frame) -> None:
+    def alternate(self, frame: ScreenFrame) -> None:
         """A frame of the alternate screen."""
         if self._view is None:
-            self._view = View(self._text_of)
+            self._view = ScreenView(self._text_of)
         self._view.see(frame)
         if frame.why in ("leave", "end"):
             self._close_view()
 
-    def main_frame(self, frame: Frame) -> None:
+    def main_frame(self, frame: ScreenFrame) -> None:
         """A frame of the main screen."""
         self.main.see(frame)
         if frame.why in ("enter", "end"):
@@ -83,7 +83,7 @@ class _Reel:
                 self._add(document.lines, alternate=True, cut_top=document.cut_top, title=title, footer=footer)
 
     def _add(
-        self, lines: Sequence[Written], alternate: bool, cut_top: bool = False, title: str = "", footer: str = ""
+        self, lines: Sequence[ScreenTextLine], alternate: bool, cut_top: bool = False, title: str = "", footer: str = ""
     ) -> None:
         start, end = 0, len(lines)
         while start < end and not lines[start].row.text:
@@ -91,9 +91,11 @@ class _Reel:
         while start < end and not lines[end - 1].row.text:
             end -= 1
         if start < end:
-            self.segments.append(Segment(tuple(self._clean(lines[start:end])), alternate, cut_top, title, footer))
+            self.segments.append(
+                TranscriptSegment(tuple(self._clean(lines[start:end])), alternate, cut_top, title, footer)
+            )
 
-    def _clean(self, lines: Sequence[Written]) -> Iterator[Line]:
+    def _clean(self, lines: Sequence[ScreenTextLine]) -> Iterator[TranscriptLine]:
         """The lines with their evidence. Blanks and frames look alike everywhere: theirs is not older than the text above."""
         above = lines[0]
         for line in lines:
@@ -102,10 +104,10 @@ class _Reel:
                 above = line
             elif first < above.first:
                 first, last, at = above.first, max(last, above.first), above.at
-            yield Line(line.row.text, runs(line.row, self._palette), first, last, at)
+            yield TranscriptLine(line.row.text, runs(line.row, self._palette), first, last, at)
 
 
-def runs(row: Painted, palette: Inks) -> tuple[Run, ...]:
+def runs(row: PaintedRow, palette: Inks) -> tuple[Run, ...]:
     """The coloured stretches of a row; blanks between two of one colour belong to them."""
     found: list[Run] = []
     for stretch in _INKED.finditer(row.inks):

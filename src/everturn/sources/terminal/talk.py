@@ -1,6 +1,6 @@
 """What a reader of screens makes of a recording: who said what, in order, and where on the screen it stood.
 
-A `Talk` is one conversation. Each of its items stands for one thing that was drawn: a prompt, a stretch of an answer, a
+A `ScreenTalk` is one conversation. Each of its items stands for one thing that was drawn: a prompt, a stretch of an answer, a
 tool call, a notice. Nothing is added that was not on a screen: what was cut off is `partial`, and the result of a tool is
 always so, because clients draw only its first lines.
 """
@@ -13,7 +13,7 @@ from msgspec import Struct
 Span = tuple[int, int]
 
 
-class Called(Struct, frozen=True):
+class DrawnCall(Struct, frozen=True):
     """A tool call as its title and what was drawn below it tell."""
 
     name: str  # the client's own name of the tool where the title gives it away, else the title's first word
@@ -35,14 +35,14 @@ class Called(Struct, frozen=True):
     lines: Span = (0, 0)
 
 
-class Said(Struct, frozen=True):
+class DrawnSaying(Struct, frozen=True):
     """One thing that was drawn."""
 
     role: str  # of ROLES
     kind: str = "text"  # of MESSAGE_KINDS
     text: str = ""
     thinking: str = ""
-    calls: tuple[Called, ...] = ()
+    calls: tuple[DrawnCall, ...] = ()
     author: str = ""  # the human's name, where the screen shows it
     mode: str = ""  # the agent that answered: Plan, Build …
     model: str = ""
@@ -61,11 +61,11 @@ class Said(Struct, frozen=True):
     fidelity: str = "rendered"  # partial: a part of it was never drawn
 
 
-class Talk(Struct, frozen=True):
+class ScreenTalk(Struct, frozen=True):
     """One conversation of a recording."""
 
     dialect: str  # boxes | panels | prompts | plain
-    said: tuple[Said, ...] = ()
+    said: tuple[DrawnSaying, ...] = ()
     titles: tuple[str, ...] = ()  # every title it had, the last is the one it kept
     native_id: str = ""  # when the client printed one
     client: str = ""  # version of the client

@@ -1,7 +1,7 @@
 """Titles of tool calls as clients draw them → what was called, on what, and what became of it.
 
 Three spellings: boxes (`Read src/cli.py (limit=20)`), panels (`→ Read src/cli.py [limit=20]`, `# Wrote x`) and prompts
-(`Update(src/cli.py)`). `boxed`, `panelled` and `prompted` give a `Called` without output, or None for what is no title.
+(`Update(src/cli.py)`). `read_box_title`, `read_panel_title` and `read_prompt_title` give a `DrawnCall` without output, or None for what is no title.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from everturn.sources.terminal.talk import Called
+from everturn.sources.terminal.talk import DrawnCall
 
 #: Words in the place of a title or an answer while there is none yet.
 PENDING = frozenset(
@@ -68,10 +68,10 @@ _CLASSES = (
 _BOXED_TITLE = re.compile(r"([A-Z][\w.:-]*)(?: (.*))?$")
 
 
-def boxed(title: str) -> Called | None:
+def read_box_title(title: str) -> DrawnCall | None:
     """The call a box is titled with. Unknown tools are drawn with a capital letter too."""
     if title in _PLANS:
-        return Called("todowrite", "plan", title)
+        return DrawnCall("todowrite", "plan", title)
     if title.startswith("Task"):
         return _task(title)
     found = _BOXED_TITLE.match(title)
@@ -80,9 +80,9 @@ def boxed(title: str) -> Called | None:
     name, kind = _NAMES.get(found[1], (found[1].lower(), "other"))
     rest = found[2] or ""
     if kind == "shell":
-        return Called(name, kind, title, arguments={"description": rest} if rest else {})
+        return DrawnCall(name, kind, title, arguments={"description": rest} if rest else {})
     head, arguments = _split(rest)
-    return _made(name, kind, title, head, arguments)
+    return _build_call(name, kind, title, head, arguments)
 
 
 def is_known(title: str) -> bool:
@@ -94,14 +94,14 @@ def is_known(title: str) -> bool:
 _BARE = re.compile(r"(?:Read|Edit|Write) (?=[^\s()]*[./])[^\s()]+(?: \(\w+=[^()]*\))?$")
 
 
-def bare(line: str) -> Called | None:
+def read_bare_title(line: str) -> DrawnCall | None:
     """The call in a line of text that holds nothing else."""
-    return boxed(line) if _BARE.match(line) else None
+    return read_box_title(line) if _BARE.match(line) else None
 
 
-def _task(title: str) -> Called | None:
+def _task(title: str) -> DrawnCall | None:
     found = _TASK.match(title)
-    return Called("task", "task", title, prompt=found[2], agent=found[1] or "") if found else None
+    return DrawnCall("task", "task", title, prompt=found[2], agent=found[1] or "") if found else None
 
 
 def _split(rest: str) -> tuple[str, dict[str, str]]:
@@ -113,7 +113,7 @@ def _split(rest: str) -> tuple[str, dict[str, str]]:
     return rest[: found.start()].strip(), {key: value for key, _, value in pairs}
 
 
-def _made(name: str, kind: str, title: str, head: str, arguments: dict[str, str]) -> Called:
+def _build_call(name: str, kind: str, title: str, head: str, arguments: dict[str, str]) -> DrawnCall:
     path = pattern = ""
     if kind == "search" and name in ("grep", "glob"):
         pattern = arguments.get("pattern", head)
@@ -124,7 +124,7 @@ def _made(name: str, kind: str, title: str, head: str, arguments: dict[str, str]
         pattern = head
     elif head:
         arguments = {"url" if kind == "fetch" else "about": head, **arguments}
-    return Called(
+    return DrawnCall(
         name,
         kind,
         title,
@@ -143,62 +143,62 @@ _SUBAGENT = re.compile(r'(\S.*?) (?:Task|Subagent) (?:— |")(.*?)"?$')
 _MOVED = re.compile(r"Moved (.+) → (.+)$")
 
 
-def panelled(line: str) -> Called | None:
+def read_panel_title(line: str) -> DrawnCall | None:
     """The call in a line with an icon in front, or in the title of a panel (`# Wrote x`, `# Todos`)."""
     if line.startswith("# "):
-        return _heading(line)
+        return _heading_call(line)
     found = _INLINE.match(line)
     if found is None:
         return None
     icon, words = found[1], found[2].strip()
-    return _of_icon(icon, words, line)
+    return _icon_call(icon, words, line)
 
 
-def _of_icon(icon: str, words: str, line: str) -> Called | None:
+def _icon_call(icon: str, words: str, line: str) -> DrawnCall | None:
     if icon in "│◉✓":
         task = _SUBAGENT.match(words)
-        return Called("task", "task", line, prompt=task[2], agent=task[1].lower()) if task else None
+        return DrawnCall("task", "task", line, prompt=task[2], agent=task[1].lower()) if task else None
     if icon in "⚙◆":
         head, arguments = _split(words)
-        return Called(head.split(" ", 1)[0], "other", line, arguments=arguments)
+        return DrawnCall(head.split(" ", 1)[0], "other", line, arguments=arguments)
     if quoted := _QUOTED.match(words):
-        return _of_search(quoted, line)
+        return _search_call(quoted, line)
     if icon in "◈◇":
         return None
     verb, _, rest = words.partition(" ")
     if verb not in _NAMES:
         return None
     head, arguments = _split(rest)
-    return _made(*_NAMES[verb], line, head, arguments)
+    return _build_call(*_NAMES[verb], line, head, arguments)
 
 
-def _of_search(quoted: re.Match[str], line: str) -> Called:
+def _search_call(quoted: re.Match[str], line: str) -> DrawnCall:
     verb, pattern, place, found = quoted.groups()
     name, kind = _NAMES.get(verb, (verb.lower().replace(" ", ""), "search"))
     if name == "skill":
-        return Called(name, kind, line, arguments={"about": pattern})
+        return DrawnCall(name, kind, line, arguments={"about": pattern})
     output = found if found else ""
-    return Called(name, kind, line, path=place or "", pattern=pattern, output=output)
+    return DrawnCall(name, kind, line, path=place or "", pattern=pattern, output=output)
 
 
-def _heading(line: str) -> Called | None:
+def _heading_call(line: str) -> DrawnCall | None:
     words = line[2:].strip()
     if words in _PLANS:
-        return Called("todowrite", "plan", line)
+        return DrawnCall("todowrite", "plan", line)
     if words == "Questions":
-        return Called("question", "ask", line)
+        return DrawnCall("question", "ask", line)
     if moved := _MOVED.match(words):
-        return Called("patch", "edit", line, path=moved[2], arguments={"from": moved[1]}, action="created")
+        return DrawnCall("patch", "edit", line, path=moved[2], arguments={"from": moved[1]}, action="created")
     verb, _, rest = words.partition(" ")
     if verb in ("Wrote", "Created", "Deleted") and rest:
-        return _made(*_NAMES[verb], line, rest.strip(), {})
+        return _build_call(*_NAMES[verb], line, rest.strip(), {})
     return None
 
 
-def shell(command: str, title: str = "") -> Called:
+def shell(command: str, title: str = "") -> DrawnCall:
     """A shell command drawn as `$ command`, below a title or alone."""
     words = title.removeprefix("# ").strip()
-    return Called(
+    return DrawnCall(
         "bash", "shell", title or f"$ {command}", command=command, arguments={"description": words} if words else {}
     )
 
@@ -239,7 +239,7 @@ _CALL = re.compile(r"([A-Z][\w-]*(?: [A-Z]\w*)?|[\w.-]+ - [\w .-]+ \(MCP\))(?:\(
 _NAMED = re.compile(r'(\w+): (?:"((?:[^"\\]|\\.)*)"|([^,]*))')
 
 
-def prompted(text: str, sure: bool = False) -> Called | None:
+def read_prompt_title(text: str, sure: bool = False) -> DrawnCall | None:
     """The call in `Name(arguments)`. Names this version does not know count only when it is `sure` that it is a call."""
     found = _CALL.match(text)
     if found is None:
@@ -251,10 +251,10 @@ def prompted(text: str, sure: bool = False) -> Called | None:
     if inside is None and not name.startswith("Update Todos"):
         return None
     inside = (inside or "").removesuffix(")")
-    return _of_call(_OWN_NAMES.get(name, name), _PROMPTED.get(name, "other"), text, inside)
+    return _named_call(_OWN_NAMES.get(name, name), _PROMPTED.get(name, "other"), text, inside)
 
 
-def _of_call(name: str, kind: str, title: str, inside: str) -> Called:
+def _named_call(name: str, kind: str, title: str, inside: str) -> DrawnCall:
     arguments = {key: quoted or plain.strip() for key, quoted, plain in _NAMED.findall(inside)}
     path = pattern = command = prompt = ""
     if kind in _ACTIONS:
@@ -268,7 +268,7 @@ def _of_call(name: str, kind: str, title: str, inside: str) -> Called:
         prompt, arguments = inside, {}
     elif kind == "fetch":
         arguments = {"url": inside}
-    return Called(
+    return DrawnCall(
         name,
         kind,
         title,

@@ -1,7 +1,7 @@
 """What a terminal recording comes down to: lines of text in the order a reader would meet them, with their evidence.
 
 `screen` replays bytes, `recordings` takes the container formats apart, `frames` says when a screen is complete, `stitch`
-joins scrolled screens into one `Transcript`; the readers of screens (`boxes`, `panels`, `prompts` …) make turns of it.
+joins scrolled screens into one `TerminalTranscript`; the readers of screens (`boxes`, `panels`, `prompts` …) make turns of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Run(Struct, frozen=True):
     colour: Colour
 
 
-class Line(Struct, frozen=True):
+class TranscriptLine(Struct, frozen=True):
     """One line of the clean transcript. Byte offsets count from the start of the recording file."""
 
     text: str  # without trailing blanks
@@ -30,20 +30,20 @@ class Line(Struct, frozen=True):
     at: int | None = None  # milliseconds, UTC, when the recording has times
 
 
-class Segment(Struct, frozen=True):
+class TranscriptSegment(Struct, frozen=True):
     """Lines that were seen to follow each other. A new one starts where nothing joins two screens: `/new`, a gap, a menu."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[TranscriptLine, ...]
     alternate: bool = True  # drawn on the alternate screen (full-screen program) or scrolled on the main one
     cut_top: bool = False  # what stood above was never drawn
     title: str = ""  # chrome rows at the top, joined (session title, tokens), last state
     footer: str = ""  # chrome rows at the bottom, joined, last state
 
 
-class Transcript(Struct, frozen=True):
+class TerminalTranscript(Struct, frozen=True):
     """A whole recording."""
 
-    segments: tuple[Segment, ...]
+    segments: tuple[TranscriptSegment, ...]
     columns: int
     rows: int
     started: int | None = None  # milliseconds, UTC

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from everturn.sources.terminal.chunks import Chunk, Recording, pieces
-from everturn.sources.terminal.sizes import guessed, sensible
+from everturn.sources.terminal.chunks import OutputChunk, TerminalRecording, cut_chunks
+from everturn.sources.terminal.sizes import guess_size, sensible_size
 
 _HEAD = re.compile(rb"Script started on ([^\[\r\n]{8,60}?)(?: \[([^\r\n]*)\])?\r?\n")
 _FOOT = re.compile(rb"\r?\n?Script done on ([^\[\r\n]{8,60}?)(?: \[([^\r\n]*)\])?\r?(?:\n|\Z)")
@@ -20,7 +20,7 @@ _FIELD = re.compile(r'([A-Z_]+)="((?:[^"\\]|\\.)*)"')
 _RESET = b"\x1bc"
 
 
-class _Part(NamedTuple):
+class _ScriptPart(NamedTuple):
     """One of the sessions in a file."""
 
     start: int  # of the output
@@ -30,34 +30,34 @@ class _Part(NamedTuple):
     fields: dict[str, str]
 
 
-def recognise(head: bytes) -> bool:
+def recognise_typescript(head: bytes) -> bool:
     """Whether a file starts like a typescript."""
     return _HEAD.match(head) is not None
 
 
-def take_apart(data: bytes, timing: bytes | None) -> Recording:
+def read_typescript(data: bytes, timing: bytes | None) -> TerminalRecording:
     """A typescript. Times come from the timing file; without one there are none but start and end."""
     parts = list(_parts(data))
     first, last = parts[0], parts[-1]
     entries = list(_entries(timing)) if timing else []
     told = {entry.key: entry.value for entry in entries if entry.kind == "H"}
-    columns, rows = _size({**told, **first.fields}) or guessed(data[first.start : first.end])
+    columns, rows = _script_size({**told, **first.fields}) or guess_size(data[first.start : first.end])
     started = _moment(first.began) or _moment(told.get("START_TIME", ""))
     status = last.fields.get("COMMAND_EXIT_CODE", told.get("EXIT_CODE", ""))
-    return Recording(
+    return TerminalRecording(
         "typescript",
         columns,
         rows,
-        lambda: _timed(data, parts, entries) if entries else _untimed(data, parts),
-        started=_milliseconds(started),
-        ended=_milliseconds(_moment(last.ended)),
+        lambda: _timed_chunks(data, parts, entries) if entries else _untimed_chunks(data, parts),
+        started=_moment_milliseconds(started),
+        ended=_moment_milliseconds(_moment(last.ended)),
         command=first.fields.get("COMMAND", told.get("COMMAND", "")),
         exit_status=int(status) if status.isascii() and status.isdigit() else None,
         zone=_zone(started),
     )
 
 
-def _parts(data: bytes) -> Iterator[_Part]:
+def _parts(data: bytes) -> Iterator[_ScriptPart]:
     head = _HEAD.match(data)
     place, began, fields = 0, "", {}
     if head:
@@ -66,11 +66,11 @@ def _parts(data: bytes) -> Iterator[_Part]:
         following = _HEAD.match(data, foot.end())
         if following is None and foot.end() < len(data):
             continue  # somebody printed a typescript
-        yield _Part(place, foot.start(), began, _text(foot[1]), {**fields, **_fields(foot[2])})
+        yield _ScriptPart(place, foot.start(), began, _text(foot[1]), {**fields, **_fields(foot[2])})
         if following is None:
             return
         place, began, fields = following.end(), _text(following[1]), _fields(following[2])
-    yield _Part(place, len(data), began, "", fields)
+    yield _ScriptPart(place, len(data), began, "", fields)
 
 
 def _feet(data: bytes, place: int) -> Iterator[re.Match[bytes]]:
@@ -82,15 +82,15 @@ def _feet(data: bytes, place: int) -> Iterator[re.Match[bytes]]:
         place += 1
 
 
-def _untimed(data: bytes, parts: list[_Part]) -> Iterator[Chunk]:
+def _untimed_chunks(data: bytes, parts: list[_ScriptPart]) -> Iterator[OutputChunk]:
     for number, part in enumerate(parts):
         if number:
-            yield Chunk(_RESET, part.start, part.start, size=_size(part.fields))
-        yield from pieces(data, part.start, part.end)
+            yield OutputChunk(_RESET, part.start, part.start, size=_script_size(part.fields))
+        yield from cut_chunks(data, part.start, part.end)
 
 
 # timing ---------------------------------------------------------------------------------------------------------------
-class _Entry(NamedTuple):
+class _TimingEntry(NamedTuple):
     kind: str  # O output, I input, S signal, H header
     delay: float
     length: int = 0
@@ -98,7 +98,7 @@ class _Entry(NamedTuple):
     value: str = ""
 
 
-def _entries(timing: bytes) -> Iterator[_Entry]:
+def _entries(timing: bytes) -> Iterator[_TimingEntry]:
     for line in timing.decode("utf-8", "replace").splitlines():
         words = line.split(maxsplit=3)
         kind = "O"
@@ -107,14 +107,14 @@ def _entries(timing: bytes) -> Iterator[_Entry]:
         try:
             delay = max(0.0, float(words[0]))
             if kind in "OI":
-                yield _Entry(kind, delay, max(0, int(words[1])))
+                yield _TimingEntry(kind, delay, max(0, int(words[1])))
             else:
-                yield _Entry(kind, delay, key=words[1], value=" ".join(words[2:]))
+                yield _TimingEntry(kind, delay, key=words[1], value=" ".join(words[2:]))
         except (IndexError, ValueError):
             continue
 
 
-def _timed(data: bytes, parts: list[_Part], entries: list[_Entry]) -> Iterator[Chunk]:
+def _timed_chunks(data: bytes, parts: list[_ScriptPart], entries: list[_TimingEntry]) -> Iterator[OutputChunk]:
     """Pieces as long as the entries say. What was typed is skipped where the file holds it: passwords are among it."""
     place, end = parts[0].start, parts[-1].end
     holds_input = place + sum(entry.length for entry in entries if entry.kind in "OI") <= end
@@ -123,16 +123,20 @@ def _timed(data: bytes, parts: list[_Part], entries: list[_Entry]) -> Iterator[C
         elapsed += entry.delay
         if entry.kind == "O" and entry.length and place < end:
             stop = min(place + entry.length, end)
-            yield Chunk(data[place:stop], place, stop, elapsed)
+            yield OutputChunk(data[place:stop], place, stop, elapsed)
             place = stop
         elif entry.kind == "I" and holds_input:
             place = min(place + entry.length, end)
         elif entry.kind == "S" and entry.key == "SIGWINCH":
             size = dict(word.split("=", 1) for word in entry.value.split() if "=" in word)
-            yield Chunk(
-                b"", place, place, elapsed, _size({"COLUMNS": size.get("COLS", ""), "LINES": size.get("ROWS", "")})
+            yield OutputChunk(
+                b"",
+                place,
+                place,
+                elapsed,
+                _script_size({"COLUMNS": size.get("COLS", ""), "LINES": size.get("ROWS", "")}),
             )
-    yield from (piece._replace(elapsed=elapsed) for piece in pieces(data, place, end))
+    yield from (piece._replace(elapsed=elapsed) for piece in cut_chunks(data, place, end))
 
 
 # words of the header --------------------------------------------------------------------------------------------------
@@ -144,8 +148,8 @@ def _fields(raw: bytes | None) -> dict[str, str]:
     return dict(_FIELD.findall(_text(raw))) if raw else {}
 
 
-def _size(fields: dict[str, str]) -> tuple[int, int] | None:
-    return sensible(fields.get("COLUMNS", ""), fields.get("LINES", ""))
+def _script_size(fields: dict[str, str]) -> tuple[int, int] | None:
+    return sensible_size(fields.get("COLUMNS", ""), fields.get("LINES", ""))
 
 
 def _moment(written: str) -> datetime | None:
@@ -157,7 +161,7 @@ def _moment(written: str) -> datetime | None:
     return moment if moment.tzinfo else None
 
 
-def _milliseconds(moment: datetime | None) -> int | None:
+def _moment_milliseconds(moment: datetime | None) -> int | None:
     return None if moment is None else round(moment.timestamp() * 1000)
 
 

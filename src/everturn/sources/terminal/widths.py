@@ -56,7 +56,7 @@ class Alphabet:
                 self._layouts[text] = known
         return known
 
-    def joined(self, cell: str, more: str) -> str:
+    def join_marks(self, cell: str, more: str) -> str:
         """A cell with marks put on it, as far as there is room."""
         characters = self.characters(cell)
         for mark in more:
@@ -87,7 +87,7 @@ class Alphabet:
                 marks = char
             if cells:
                 place = -2 if cells[-1] == FILLER else -1
-                cells[place] = self.joined(cells[place], marks)
+                cells[place] = self.join_marks(cells[place], marks)
             else:
                 lead += marks
         return Layout(lead, "".join(cells), joiner)

@@ -14,13 +14,13 @@ from typing import Any
 
 import msgspec
 
-from everturn.model.conversation import Block, CallEnd, CallStart, Message, Reading, fingerprint
+from everturn.model.conversation import Block, CallEnd, CallStart, Message, ReadResult, fingerprint
 from everturn.model.words import ACTIONS, CALL_KINDS, ERROR_CLASSES, FIDELITIES, MESSAGE_KINDS, PRECISIONS, ROLES
-from everturn.sources import Found, Member, beginning
+from everturn.sources import Member, SourceCandidate, read_beginning
 from everturn.sources.foreign import count, strings, word
-from everturn.sources.linewise import Place, Rec, add, alone, listing, mapping, read, records, walker
-from everturn.sources.tally import Gathering
-from everturn.sources.terminal.talk import Called, Said, Talk
+from everturn.sources.linewise import Rec, RecordPlace, add, listing, mapping, read, records, single_record, walker
+from everturn.sources.tally import ReadTally
+from everturn.sources.terminal.talk import DrawnCall, DrawnSaying, ScreenTalk
 
 _LARGEST = 512 << 20
 _END_OF_TIME = 253_402_300_800_000  # the year 10000, in milliseconds
@@ -28,7 +28,7 @@ _ORIGINS = {"user": "human", "assistant": "model", "tool": "tool", "system": "sy
 _FIELDS = {"user": "prompt", "assistant": "answer", "tool": "tool_output", "system": "meta"}
 
 
-def unpack(found: Found, path: Path) -> Iterator[Member]:
+def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
     """Every conversation of a recording."""
     from everturn.sources.terminal.dialects import read_screens
     from everturn.sources.terminal.stitch import transcribe
@@ -36,14 +36,14 @@ def unpack(found: Found, path: Path) -> Iterator[Member]:
     if path.stat().st_size > _LARGEST:
         return
     data = path.read_bytes()
-    transcript = transcribe(data, found.path.name, _timing_beside(found.path))
+    transcript = transcribe(data, found.path.name, _read_timing(found.path))
     name = blake2b(data[:4096], digest_size=6).hexdigest()
     for number, talk in enumerate(read_screens(transcript)):
         native_id = talk.native_id or f"{name}-{number + 1}"
         yield Member(str(number + 1), _lines(talk, native_id), native_id=native_id)
 
 
-def _timing_beside(path: Path) -> bytes | None:
+def _read_timing(path: Path) -> bytes | None:
     """The times `script` wrote into a file of their own, where it lies beside the recording."""
     from everturn.sources.terminal.recordings import timing_names
 
@@ -54,33 +54,37 @@ def _timing_beside(path: Path) -> bytes | None:
     return None
 
 
-def recordings_below(root: Path) -> Iterator[Found]:
+def find_recordings(root: Path) -> Iterator[SourceCandidate]:
     """Every recording below a folder."""
-    from everturn.sources.terminal.recordings import recognise
+    from everturn.sources.terminal.recordings import recognise_recording
 
     for path in sorted(root.rglob("*")):
-        if path.is_file() and not path.is_symlink() and recognise(beginning(path), path.name) is not None:
-            yield Found(path, "container")
+        if (
+            path.is_file()
+            and not path.is_symlink()
+            and recognise_recording(read_beginning(path), path.name) is not None
+        ):
+            yield SourceCandidate(path, "container")
 
 
-class TalkReader:
+class TerminalReader:
     """Reads a conversation that `unpack` wrote out."""
 
-    def __init__(self, found: Found, state: bytes) -> None:
+    def __init__(self, found: SourceCandidate, state: bytes) -> None:
         self._native_id = found.native_id
         self._walk = walker(state == b"1")
-        self._gathering = Gathering()
+        self._gathering = ReadTally()
 
-    def feed(self, data: bytes, base: int, last: bool) -> Reading:
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
         """See `sources.Reader`."""
-        self._gathering = Gathering()
+        self._gathering = ReadTally()
         return read(self._gathering, self._walk, data, base, last, self._take)
 
     def state(self) -> bytes:
         """See `sources.Reader`."""
         return b"1" if self._walk.open_line else b"0"
 
-    def _take(self, record: Rec, place: Place) -> tuple[str, str, str]:
+    def _take(self, record: Rec, place: RecordPlace) -> tuple[str, str, str]:
         talk = self._gathering.session(self._native_id)
         head = mapping(record.get("talk"))
         if head:
@@ -97,8 +101,8 @@ class TalkReader:
 
 def view(record: bytes) -> Message | None:
     """The message of one line."""
-    value = alone(record)
-    return _message(value, Place(0, len(record)), "") if value is not None else None
+    value = single_record(record)
+    return _message(value, RecordPlace(0, len(record)), "") if value is not None else None
 
 
 def workspace(head: bytes) -> str:
@@ -108,52 +112,52 @@ def workspace(head: bytes) -> str:
     return ""
 
 
-def _lines(talk: Talk, native_id: str) -> Iterator[bytes]:
+def _lines(talk: ScreenTalk, native_id: str) -> Iterator[bytes]:
     head = {name: getattr(talk, name) for name in talk.__struct_fields__ if name != "said"}
     yield msgspec.json.encode({"talk": head | {"native_id": native_id}}) + b"\n"
     for number, said in enumerate(talk.said):
         yield msgspec.json.encode({"said": said, "n": number}) + b"\n"
 
 
-def _message(record: Rec, place: Place, native_id: str) -> Message:
+def _message(record: Rec, place: RecordPlace, native_id: str) -> Message:
     try:
-        said = msgspec.convert(record.get("said"), Said)
+        said = msgspec.convert(record.get("said"), DrawnSaying)
     except msgspec.ValidationError:  # a line that was damaged since
         return _unknown(record, place)
     number = record.get("n")
-    role = _of(ROLES, said.role, "system")
-    kind = _of(MESSAGE_KINDS, said.kind, "unknown")
+    role = _choose_known(ROLES, said.role, "system")
+    kind = _choose_known(MESSAGE_KINDS, said.kind, "unknown")
     at = said.at if said.at is not None and abs(said.at) < _END_OF_TIME else None
     return Message(
         role=role,
         origin="system" if kind == "interrupt" else _ORIGINS[role],
         kind="queued" if said.queued and role == "user" else kind,
         at=at,
-        precision="" if at is None else _of(PRECISIONS[1:], said.precision, "ms"),
+        precision="" if at is None else _choose_known(PRECISIONS[1:], said.precision, "ms"),
         provider_id=f"{native_id}/{said.step}" if said.step >= 0 else "",
         model=said.model,
         blocks=tuple(_blocks(said, role, number if isinstance(number, int) else 0)),
         starts_turn=said.starts_turn,
         start=place.start,
         size=place.size,
-        fidelity=_of(FIDELITIES, said.fidelity, "partial"),
+        fidelity=_choose_known(FIDELITIES, said.fidelity, "partial"),
         fingerprint=fingerprint(f"{native_id}/{number}", f"{said.role}\0{said.text}"),
         reported_ms=count(said.duration_ms),
     )
 
 
-def _unknown(record: Rec, place: Place) -> Message:
+def _unknown(record: Rec, place: RecordPlace) -> Message:
     block = Block("unknown", "\n".join(strings(record)), "meta")
     return Message(
         "system", "system", "unknown", blocks=(block,), start=place.start, size=place.size, fidelity="partial"
     )
 
 
-def _of(known: tuple[str, ...], value: str, otherwise: str) -> str:
+def _choose_known(known: tuple[str, ...], value: str, otherwise: str) -> str:
     return value if value in known else otherwise
 
 
-def _blocks(said: Said, role: str, number: int) -> Iterator[Block]:
+def _blocks(said: DrawnSaying, role: str, number: int) -> Iterator[Block]:
     if said.thinking:
         yield Block("thinking", said.thinking, "thinking")
     if said.text:
@@ -164,7 +168,7 @@ def _blocks(said: Said, role: str, number: int) -> Iterator[Block]:
         yield from _call(called, f"{number}.{idx}")
 
 
-def _call(called: Called, call_id: str) -> Iterator[Block]:
+def _call(called: DrawnCall, call_id: str) -> Iterator[Block]:
     given: dict[str, Any] = {
         name: value
         for name, value in (("path", called.path), ("command", called.command), ("pattern", called.pattern))
@@ -173,7 +177,7 @@ def _call(called: Called, call_id: str) -> Iterator[Block]:
     start = CallStart(
         call_id,
         called.name,
-        _of(CALL_KINDS, called.kind, "other"),
+        _choose_known(CALL_KINDS, called.kind, "other"),
         called.path,
         called.command,
         given | called.arguments,
@@ -184,7 +188,9 @@ def _call(called: Called, call_id: str) -> Iterator[Block]:
     if called.status == "open":
         return
     failed = called.status == "error"
-    error = _of(ERROR_CLASSES, called.error_class, "other")
-    end = CallEnd(call_id, failed, error, action="" if failed else _of(ACTIONS, called.action, ""), path=called.path)
+    error = _choose_known(ERROR_CLASSES, called.error_class, "other")
+    end = CallEnd(
+        call_id, failed, error, action="" if failed else _choose_known(ACTIONS, called.action, ""), path=called.path
+    )
     output = "\n".join([called.output, *called.steps, *called.diagnostics]).strip("\n")
     yield Block("result", output, "tool_output", result=end)

@@ -32,14 +32,14 @@ class Migration(Struct, frozen=True):
 
 
 @cache
-def known(engine: str) -> tuple[Migration, ...]:
+def known_migrations(engine: str) -> tuple[Migration, ...]:
     """Every step this version knows for an engine, in order."""
     # Not importlib.resources: it takes 8 ms to load, at the start of every command.
     files = sorted(Path(__file__).with_name(engine).glob("*.sql"))
     return tuple(_migration(file.name, file.read_text(encoding="utf-8")) for file in files)
 
 
-def pending(url: str, steps: Sequence[Migration], applied: Applied) -> list[Migration]:
+def pending_migrations(url: str, steps: Sequence[Migration], applied: Applied) -> list[Migration]:
     """The steps that are still to be done. Raises NewerArchive or NotAnArchive, before anything is changed."""
     newest = max((number for number, _, _ in applied), default=0)
     if newest > steps[-1].number:

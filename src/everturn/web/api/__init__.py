@@ -6,5 +6,5 @@ from __future__ import annotations
 from everturn.web.api import analysing, changing, openapi, reading
 from everturn.web.api.operations import Operation
 
-OPERATIONS: tuple[Operation, ...] = (*reading.OPERATIONS, *analysing.OPERATIONS, *changing.OPERATIONS)
-OPERATIONS += (openapi.operation(OPERATIONS),)
+OPERATIONS: tuple[Operation, ...] = (*reading.READ_OPERATIONS, *analysing.OPERATIONS, *changing.CHANGE_OPERATIONS)
+OPERATIONS += (openapi.openapi_operation(OPERATIONS),)

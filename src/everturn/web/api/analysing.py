@@ -1,22 +1,22 @@
-"""How tools are used and what it costs: the questions of `everturn paths`, `inspect`, `struggles` and `stats`."""
+"""How tools are used and what it costs: the questions of `everturn paths`, `inspect_tools`, `find_struggles` and `count_stats`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from everturn.analyse.inspect import Inspection, inspect
+from everturn.analyse.inspect import Inspection, inspect_tools
 from everturn.analyse.money import Cost
-from everturn.analyse.paths import Found, paths
-from everturn.analyse.stats import KEYS, PERIODS, Period, Used, stats
-from everturn.analyse.struggles import Kind, kinds, struggles
+from everturn.analyse.paths import ToolPathFinding, find_paths
+from everturn.analyse.stats import KEYS, PERIODS, Period, UseTotal, count_stats
+from everturn.analyse.struggles import Kind, find_struggles, group_kinds
 from everturn.errors import NothingFound
-from everturn.web.analysis import prices, scope_of
-from everturn.web.api.operations import Operation, Parameter, listed
-from everturn.web.asking import Asked
-from everturn.web.schemas import Items
+from everturn.web.analysis import load_prices, scope_of
+from everturn.web.api.operations import Operation, Parameter, list_frame
+from everturn.web.asking import WebRequest
+from everturn.web.schemas import ItemsJson
 
 
-class PathsAnswer(Items[Found]):
+class PathsJson(ItemsJson[ToolPathFinding]):
     """Paths, and how much they were found in."""
 
     sessions: int
@@ -25,72 +25,74 @@ class PathsAnswer(Items[Found]):
     sampled: int
 
 
-class StatsAnswer(Items[Period]):
+class StatsJson(ItemsJson[Period]):
     """What was done and what it cost, oldest first."""
 
     total: Period
     subagents: Cost
     inherited_tokens: int
-    tools: list[Used]
-    errors: list[Used]
+    tools: list[UseTotal]
+    errors: list[UseTotal]
     prices_as_of: str
 
 
-def _paths(asked: Asked) -> dict[str, Any]:
-    found = paths(asked.store, scope_of(asked), _top(asked), asked.choice("all", ("yes", "no")) == "yes")
+def _paths_answer(asked: WebRequest) -> dict[str, Any]:
+    found = find_paths(asked.store, scope_of(asked), _top_number(asked), asked.choice("all", ("yes", "no")) == "yes")
     about = {name: getattr(found, name) for name in ("sessions", "turns", "calls", "sampled")}
-    return listed("paths", found.items, **about)
+    return list_frame("paths", found.items, **about)
 
 
-def _inspect(asked: Asked) -> dict[str, Any]:
+def _inspect_answer(asked: WebRequest) -> dict[str, Any]:
     tool = asked.word("tool")
-    found = inspect(asked.store, scope_of(asked), tool) if tool else None
+    found = inspect_tools(asked.store, scope_of(asked), tool) if tool else None
     if found is None:
         raise NothingFound(f"no call of a tool {tool[:80]!r}; /api/paths names those there are")
-    return listed("inspect", [found])
+    return list_frame("inspect", [found])
 
 
-def _struggles(asked: Asked) -> dict[str, Any]:
-    return listed("struggles", kinds(asked.store, struggles(asked.store, scope_of(asked)))[: _top(asked)])
+def _struggles_answer(asked: WebRequest) -> dict[str, Any]:
+    return list_frame(
+        "struggles", group_kinds(asked.store, find_struggles(asked.store, scope_of(asked)))[: _top_number(asked)]
+    )
 
 
-def _stats(asked: Asked) -> dict[str, Any]:
+def _stats_answer(asked: WebRequest) -> dict[str, Any]:
     period, by = asked.choice("period", PERIODS) or "month", asked.choice("by", KEYS)
-    found = stats(asked.store, scope_of(asked), prices(asked), period, by)
+    found = count_stats(asked.store, scope_of(asked), load_prices(asked), period, by)
     if not found.total.sessions:
         raise NothingFound("there is nothing to count; take away a filter")
     more = {name: getattr(found, name) for name in found.__struct_fields__ if name != "items"}
-    return listed("stats", found.items, **more)
+    return list_frame("stats", found.items, **more)
 
 
-def _top(asked: Asked) -> int:
+def _top_number(asked: WebRequest) -> int:
     return asked.number("top", 20, 1, 200)
 
 
-_WHERE = (
+_SCOPE_PARAMETERS = (
     Parameter("agent", "Only of this agent."),
     Parameter("workspace", "Only where the working folder holds this."),
     Parameter("since", "Only sessions active since then: 2026-01-31, 7d, yesterday."),
     Parameter("subagents", "own: leave out what subagents did."),
 )
-_TOP = Parameter("top", "How many, at most 200.", "integer")
+_TOP_PARAMETER = Parameter("top", "How many, at most 200.", "integer")
 
 OPERATIONS = (
     Operation(
-        "/api/paths", "Which tools follow each other more often than chance explains.", _paths, PathsAnswer,
-        (*_WHERE, Parameter("all", "yes: also those that chance explains."), _TOP), counts=True,
+        "/api/paths", "Which tools follow each other more often than chance explains.", _paths_answer, PathsJson,
+        (*_SCOPE_PARAMETERS, Parameter("all", "yes: also those that chance explains."), _TOP_PARAMETER), counts=True,
     ),
     Operation(
-        "/api/inspect", "One tool: before, after, beside it, how it fails.", _inspect, Items[Inspection],
-        (Parameter("tool", "Its name, with * for any ending.", required=True), *_WHERE), counts=True,
+        "/api/inspect", "One tool: before, after, beside it, how it fails.", _inspect_answer, ItemsJson[Inspection],
+        (Parameter("tool", "Its name, with * for any ending.", required=True), *_SCOPE_PARAMETERS), counts=True,
     ),
     Operation(
-        "/api/struggles", "Runs of similar failures, and what ended them.", _struggles, Items[Kind], (*_WHERE, _TOP),
+        "/api/struggles", "Runs of similar failures, and what ended them.", _struggles_answer, ItemsJson[Kind], (*_SCOPE_PARAMETERS, _TOP_PARAMETER),
         counts=True,
     ),
     Operation(
-        "/api/stats", "What was done and what it cost.", _stats, StatsAnswer,
-        (*_WHERE, Parameter("period", "day, week or month."), Parameter("by", "agent, model or workspace.")),
+        "/api/stats", "What was done and what it cost.", _stats_answer, StatsJson,
+        (*_SCOPE_PARAMETERS, Parameter("period", "day, week or month."), Parameter("by", "agent, model or workspace.")),
         counts=True,
     ),
 )  # fmt: skip

@@ -6,49 +6,49 @@ from typing import Any
 
 from everturn.recall.marks import put_marks
 from everturn.web import schemas
-from everturn.web.api.operations import SESSION, Operation, body_of, listed, session_of
-from everturn.web.api.reading import told
-from everturn.web.asking import Asked
+from everturn.web.api.operations import SESSION, Operation, body_of, list_frame, session_of
+from everturn.web.api.reading import job_without_result
+from everturn.web.asking import WebRequest
 from everturn.web.health import start_examining, start_verifying
-from everturn.web.restoring import start_restoring
+from everturn.web.restoring import start_restore_job
 
 
-def _marks(asked: Asked) -> dict[str, Any]:
-    session, wanted = session_of(asked), body_of(asked, schemas.MarksChange)
+def _change_marks(asked: WebRequest) -> dict[str, Any]:
+    session, wanted = session_of(asked), body_of(asked, schemas.MarksChangeJson)
     marks = put_marks(asked.store, session, asked.now, wanted.title, wanted.star, wanted.note)
-    item = schemas.MarksItem(session.native_id, session.agent, marks.title, marks.star, marks.note)
-    return listed("marks", [item])
+    item = schemas.MarksJson(session.native_id, session.agent, marks.title, marks.star, marks.note)
+    return list_frame("marks", [item])
 
 
-def _restore(asked: Asked) -> dict[str, Any]:
-    return told(start_restoring(asked, session_of(asked), body_of(asked, schemas.Wanted)))
+def _start_restore(asked: WebRequest) -> dict[str, Any]:
+    return job_without_result(start_restore_job(asked, session_of(asked), body_of(asked, schemas.RestoreOptionsJson)))
 
 
-def _examine(asked: Asked) -> dict[str, Any]:
-    body_of(asked, schemas.Nothing)
-    return told(start_examining(asked.site))
+def _start_examine(asked: WebRequest) -> dict[str, Any]:
+    body_of(asked, schemas.NothingJson)
+    return job_without_result(start_examining(asked.site))
 
 
-def _verify(asked: Asked) -> dict[str, Any]:
-    body_of(asked, schemas.Nothing)
-    return told(start_verifying(asked.site))
+def _start_verify(asked: WebRequest) -> dict[str, Any]:
+    body_of(asked, schemas.NothingJson)
+    return job_without_result(start_verifying(asked.site))
 
 
-OPERATIONS = (
+CHANGE_OPERATIONS = (
     Operation(
-        "/api/marks", "Put a title, a star or a note on a session.", _marks, schemas.Items[schemas.MarksItem],
-        (SESSION,), "POST", schemas.MarksChange,
+        "/api/marks", "Put a title, a star or a note on a session.", _change_marks, schemas.ItemsJson[schemas.MarksJson],
+        (SESSION,), "POST", schemas.MarksChangeJson,
     ),
     Operation(
-        "/api/restore", "Begin to restore a session; with a model only where one is named and confirmed.", _restore,
-        schemas.Job, (SESSION,), "POST", schemas.Wanted,
+        "/api/restore", "Begin to restore a session; with a model only where one is named and confirmed.", _start_restore,
+        schemas.JobJson, (SESSION,), "POST", schemas.RestoreOptionsJson,
     ),
     Operation(
-        "/api/examine", "Prove health by writing, reading and searching.", _examine, schemas.Job, (), "POST",
-        schemas.Nothing,
+        "/api/examine", "Prove health by writing, reading and searching.", _start_examine, schemas.JobJson, (), "POST",
+        schemas.NothingJson,
     ),
     Operation(
-        "/api/verify", "Hash every stored byte again and compare with the live files.", _verify, schemas.Job, (),
-        "POST", schemas.Nothing,
+        "/api/verify", "Hash every stored byte again and compare with the live files.", _start_verify, schemas.JobJson, (),
+        "POST", schemas.NothingJson,
     ),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -11,23 +12,45 @@ import msgspec
 from everturn import __version__
 from everturn.web import schemas
 from everturn.web.api.operations import Operation, Parameter
-from everturn.web.asking import Asked
+from everturn.web.asking import WebRequest
 from everturn.web.security import TOKEN_HEADER
 
 _REFERENCE = "#/components/schemas/{name}"
 
+#: Component names that clients know and that are not just the class name without `Json`.
+_COMPONENT_NAMES = {
+    "ArtifactJson": "Touched",
+    "FailureGroup": "Failure",
+    "HitJson": "everturn.web.schemas.Found",
+    "MarksJson": "MarksItem",
+    "NeighbourTurnJson": "everturn.web.schemas.Beside",
+    "PathsJson": "PathsAnswer",
+    "PositionCount": "AtPosition",
+    "RestoreOptionsJson": "Wanted",
+    "SessionJson": "SessionItem",
+    "StatsJson": "StatsAnswer",
+    "ToolNeighbour": "everturn.analyse.inspect.Beside",
+    "ToolPathFinding": "everturn.analyse.paths.Found",
+    "TrailHandle": "Handle",
+    "UseTotal": "Used",
+}
 
-def operation(others: tuple[Operation, ...]) -> Operation:
+
+def openapi_operation(others: tuple[Operation, ...]) -> Operation:
     """The operation that gives the document; it describes itself too."""
-    own = Operation("/api/openapi.json", "This document.", _nothing, dict[str, Any])
-    return msgspec.structs.replace(own, run=partial(_document, (*others, own)))
+    own = Operation("/api/openapi.json", "This document.", _empty_answer, dict[str, Any])
+    return msgspec.structs.replace(own, run=partial(_answer_document, (*others, own)))
 
 
-def document(operations: Iterable[Operation]) -> dict[str, Any]:
+def openapi_document(operations: Iterable[Operation]) -> dict[str, Any]:
     """The document."""
     wanted = list(operations)
-    types = [schemas.Problem, *(one.answer for one in wanted), *(one.body for one in wanted if one.body is not None)]
-    shapes, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
+    types = [
+        schemas.ProblemJson,
+        *(one.answer for one in wanted),
+        *(one.body for one in wanted if one.body is not None),
+    ]
+    shapes, components = _rename_components(*msgspec.json.schema_components(types, ref_template=_REFERENCE))
     by_type = dict(zip(map(str, types), shapes, strict=True))
     return {
         "openapi": "3.1.0",
@@ -44,21 +67,42 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
     }
 
 
-def _document(operations: tuple[Operation, ...], asked: Asked) -> dict[str, Any]:
-    return document(operations)
+def _rename_components(shapes: Any, components: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Give components their published names instead of the names of our classes."""
+
+    def rename(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: _component_name(key, item, rename(item)) for key, item in value.items()}
+        return [rename(item) for item in value] if isinstance(value, list | tuple) else value
+
+    return rename(shapes), {_published_name(name): rename(shape) for name, shape in components.items()}
 
 
-def _nothing(asked: Asked) -> dict[str, Any]:
+def _component_name(key: str, item: Any, renamed: Any) -> Any:
+    if key == "$ref" and isinstance(item, str):
+        return _REFERENCE.format(name=_published_name(item.rpartition("/")[2]))
+    return _published_name(item).rpartition(".")[2] if key == "title" and isinstance(item, str) else renamed
+
+
+def _published_name(name: str) -> str:
+    return re.sub(r"[A-Za-z]+", lambda part: _COMPONENT_NAMES.get(part[0], part[0].removesuffix("Json")), name)
+
+
+def _answer_document(operations: tuple[Operation, ...], asked: WebRequest) -> dict[str, Any]:
+    return openapi_document(operations)
+
+
+def _empty_answer(asked: WebRequest) -> dict[str, Any]:
     return {}
 
 
 def _operation(one: Operation, shapes: dict[str, Any]) -> dict[str, Any]:
-    problem = _content("Why not.", shapes[str(schemas.Problem)])
+    problem = _json_content("Why not.", shapes[str(schemas.ProblemJson)])
     facts: dict[str, Any] = {
         "summary": one.summary,
         "operationId": one.path.removeprefix("/api/").replace(".json", ""),
         "parameters": [_parameter(parameter) for parameter in one.parameters],
-        "responses": {"200": _content("The answer.", shapes[str(one.answer)]), "default": problem},
+        "responses": {"200": _json_content("The answer.", shapes[str(one.answer)]), "default": problem},
     }
     if one.method != "GET":
         facts["security"] = [{"token": []}]
@@ -66,7 +110,7 @@ def _operation(one: Operation, shapes: dict[str, Any]) -> dict[str, Any]:
     return facts
 
 
-def _content(about: str, shape: Any) -> dict[str, Any]:
+def _json_content(about: str, shape: Any) -> dict[str, Any]:
     return {"description": about, "content": {"application/json": {"schema": shape}}}
 
 

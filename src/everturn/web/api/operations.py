@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from everturn.errors import NothingFound, Usage
+from everturn.errors import NothingFound, UsageError
 from everturn.model.archive import Session
-from everturn.recall.sessions import resolve
-from everturn.web.asking import Answer, Asked
+from everturn.recall.sessions import resolve_session
+from everturn.web.asking import Answer, WebRequest
 
 T = TypeVar("T")
 
@@ -46,27 +46,27 @@ SESSION = Parameter(
 )
 
 
-def listed(name: str, items: Any, next: str = "", **more: Any) -> dict[str, Any]:
+def list_frame(name: str, items: Any, next: str = "", **more: Any) -> dict[str, Any]:
     """The frame of every list."""
     return {"schema": f"everturn/{name}@1", **more, "items": list(items), "next": next or None}
 
 
-def session_of(asked: Asked) -> Session:
+def session_of(asked: WebRequest) -> Session:
     """The session that is named. Raises NothingFound, Usage."""
     wanted = asked.word("session")
     if not wanted:
-        raise Usage("no session is named; add session=, with an id, any unique beginning of one, or @last")
+        raise UsageError("no session is named; add session=, with an id, any unique beginning of one, or @last")
     if not wanted.startswith(_NUMBER):
-        return resolve(asked.store, wanted)
+        return resolve_session(asked.store, wanted)
     number = wanted.removeprefix(_NUMBER)
     if not number.isascii() or not number.isdigit() or len(number) > 15:
         raise NothingFound(f"{wanted[:40]!r} is no session")
     return asked.store.session(int(number))[0]
 
 
-def body_of(asked: Asked, type: type[T]) -> T:
+def body_of(asked: WebRequest, type: type[T]) -> T:
     """What was sent, as it must be. Raises Usage."""
     try:
         return msgspec.convert(asked.body, type)
     except msgspec.ValidationError as error:
-        raise Usage(f"the request does not fit: {error}") from error
+        raise UsageError(f"the request does not fit: {error}") from error

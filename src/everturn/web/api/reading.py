@@ -6,32 +6,32 @@ from dataclasses import asdict
 from typing import Any
 
 from everturn.errors import NothingFound
-from everturn.export.answers import found_item, passage_item, record_item, session_item
+from everturn.export.answers import hit_item, passage_item, record_item, session_item
 from everturn.export.facts import lineage_facts, session_facts, source_facts, turn_facts
 from everturn.model.archive import Session
 from everturn.recall.lineage import Lineage, lineage
-from everturn.recall.listing import listing
+from everturn.recall.listing import list_sessions
 from everturn.recall.reading import TurnView, read_turns
 from everturn.recall.transcript import passages
 from everturn.web import schemas
-from everturn.web.api.operations import SESSION, Operation, Parameter, listed, session_of
-from everturn.web.asking import Asked
-from everturn.web.graph import related
-from everturn.web.health import looked_at
-from everturn.web.pages.record import captured
-from everturn.web.pages.search import found_for
+from everturn.web.api.operations import SESSION, Operation, Parameter, list_frame, session_of
+from everturn.web.asking import WebRequest
+from everturn.web.graph import related_sessions
+from everturn.web.health import health_now
+from everturn.web.pages.record import captured_record
+from everturn.web.pages.search import find_hits
 from everturn.web.pages.sessions import filter_of
-from everturn.web.restoring import restored_for
+from everturn.web.restoring import last_restore_job
 
 _TURNS = 50
 
 
-def _sessions(asked: Asked) -> dict[str, Any]:
-    page = listing(asked.store, filter_of(asked), asked.number("limit", 20, 1, 200), asked.word("after"))
-    return listed("sessions", map(session_item, page.items), page.next)
+def _sessions(asked: WebRequest) -> dict[str, Any]:
+    page = list_sessions(asked.store, filter_of(asked), asked.number("limit", 20, 1, 200), asked.word("after"))
+    return list_frame("sessions", map(session_item, page.items), page.next)
 
 
-def _show(asked: Asked) -> dict[str, Any]:
+def _show(asked: WebRequest) -> dict[str, Any]:
     session = session_of(asked)
     first = asked.number("first", 1, 1)
     last = min(asked.number("last", first + _TURNS - 1, first), first + _TURNS - 1)
@@ -43,10 +43,10 @@ def _show(asked: Asked) -> dict[str, Any]:
         "lineage": lineage_facts(relatives),
     }
     following = str(last + 1) if last < session.n_turns else ""
-    return listed("show", (_turn(asked, session, view, relatives) for view in views), following, **about)
+    return list_frame("show", (_turn(asked, session, view, relatives) for view in views), following, **about)
 
 
-def _turn(asked: Asked, session: Session, view: TurnView, relatives: Lineage) -> dict[str, Any]:
+def _turn(asked: WebRequest, session: Session, view: TurnView, relatives: Lineage) -> dict[str, Any]:
     tools = asked.choice("tools", ("yes", "no")) == "yes"
     children: dict[tuple[int, int], list[str]] = {}
     for one in relatives.children:
@@ -59,42 +59,42 @@ def _turn(asked: Asked, session: Session, view: TurnView, relatives: Lineage) ->
     return {**turn_facts(view.turn), "passages": items}
 
 
-def _record(asked: Asked) -> dict[str, Any]:
-    row, record = captured(asked, session_of(asked), asked.number("message", 1, 1) - 1)
+def _record(asked: WebRequest) -> dict[str, Any]:
+    row, record = captured_record(asked, session_of(asked), asked.number("message", 1, 1) - 1)
     if not record:
         raise NothingFound("the bytes of this session were not kept; only its structure is there")
-    return listed("record", [record_item(row, asked.clean.line(record))])
+    return list_frame("record", [record_item(row, asked.clean.line(record))])
 
 
-def _search(asked: Asked) -> dict[str, Any]:
-    page = found_for(asked, asked.word("q"), asked.number("limit", 20, 1, 200))
+def _search(asked: WebRequest) -> dict[str, Any]:
+    page = find_hits(asked, asked.word("q"), asked.number("limit", 20, 1, 200))
     about = {"note": page.note or None, "notes": page.notes, "scope": page.scope or None}
-    return listed("search", map(found_item, page.items), page.next, **about)
+    return list_frame("search", map(hit_item, page.items), page.next, **about)
 
 
-def _lineage(asked: Asked) -> dict[str, Any]:
+def _lineage(asked: WebRequest) -> dict[str, Any]:
     session = session_of(asked)
-    graph = related(asked, session)
-    return listed("lineage", graph.nodes, session=session.native_id, edges=graph.edges)
+    graph = related_sessions(asked, session)
+    return list_frame("lineage", graph.nodes, session=session.native_id, edges=graph.edges)
 
 
-def _health(asked: Asked) -> dict[str, Any]:
-    doctor = looked_at(asked)
-    return listed("doctor", map(asdict, doctor.checks), worst=doctor.worst, sizes=asked.store.sizes())
+def _health(asked: WebRequest) -> dict[str, Any]:
+    doctor = health_now(asked)
+    return list_frame("doctor", map(asdict, doctor.checks), worst=doctor.worst, sizes=asked.store.sizes())
 
 
-def _restored(asked: Asked) -> dict[str, Any]:
-    job = restored_for(asked.site, session_of(asked).id)
+def _restore_result(asked: WebRequest) -> dict[str, Any]:
+    job = last_restore_job(asked.site, session_of(asked).id)
     if job is None or job.state != "done":
         raise NothingFound("this session was not restored in this run; POST /api/restore begins it")
-    return listed("restore", [job.result])
+    return list_frame("restore", [job.result])
 
 
-def _job(asked: Asked) -> dict[str, Any]:
-    return told(asked.site.jobs.get(asked.word("id")))
+def _job_answer(asked: WebRequest) -> dict[str, Any]:
+    return job_without_result(asked.site.jobs.get(asked.word("id")))
 
 
-def told(job: Any) -> dict[str, Any]:
+def job_without_result(job: Any) -> dict[str, Any]:
     """A job without what it gave."""
     names = ("id", "name", "state", "done", "total", "error")
     return {"schema": "everturn/job@1", **{name: getattr(job, name) for name in names}}
@@ -111,16 +111,16 @@ _PAGED = (
     Parameter("after", "The cursor `next` of the page before."),
 )
 
-OPERATIONS = (
+READ_OPERATIONS = (
     Operation(
-        "/api/sessions", "List sessions, newest first.", _sessions, schemas.Items[schemas.SessionItem],
+        "/api/sessions", "List sessions, newest first.", _sessions, schemas.ItemsJson[schemas.SessionJson],
         (
             Parameter("q", "Part of title, first prompt or summary."), *_WHERE,
             Parameter("all", "1: also subagents, saved outputs and older editions."), *_PAGED,
         ),
     ),
     Operation(
-        "/api/show", "Read turns of a session.", _show, schemas.Show,
+        "/api/show", "Read turns of a session.", _show, schemas.ShowJson,
         (
             SESSION, Parameter("first", "The first turn, from 1.", "integer"),
             Parameter("last", "The last turn; at most 50 are given.", "integer"),
@@ -128,23 +128,23 @@ OPERATIONS = (
         ),
     ),
     Operation(
-        "/api/record", "A message as it was captured, secrets masked.", _record, schemas.Items[schemas.Record],
+        "/api/record", "A message as it was captured, secrets masked.", _record, schemas.ItemsJson[schemas.RecordJson],
         (SESSION, Parameter("message", "Its number, from 1.", "integer")),
     ),
     Operation(
-        "/api/search", "Find messages by their words, best first.", _search, schemas.Search,
+        "/api/search", "Find messages by their words, best first.", _search, schemas.SearchJson,
         (
             Parameter("q", "What to look for, as `everturn search` takes it.", required=True), *_WHERE,
             Parameter("in", "Only in this part.", several=True), *_PAGED,
         ),
     ),
-    Operation("/api/lineage", "How a session hangs together with others.", _lineage, schemas.Graph, (SESSION,)),
-    Operation("/api/health", "What is safe, what is not, and what an agent will soon delete.", _health, schemas.Doctor),
+    Operation("/api/lineage", "How a session hangs together with others.", _lineage, schemas.GraphJson, (SESSION,)),
+    Operation("/api/health", "What is safe, what is not, and what an agent will soon delete.", _health, schemas.DoctorJson),
     Operation(
-        "/api/restored", "The document of a session that was restored in this run.", _restored,
-        schemas.Items[schemas.Summary], (SESSION,),
+        "/api/restored", "The document of a session that was restored in this run.", _restore_result,
+        schemas.ItemsJson[schemas.SummaryJson], (SESSION,),
     ),
     Operation(
-        "/api/jobs", "How far a piece of work is.", _job, schemas.Job, (Parameter("id", "Of the job.", required=True),)
+        "/api/jobs", "How far a piece of work is.", _job_answer, schemas.JobJson, (Parameter("id", "Of the job.", required=True),)
     ),
 )  # fmt: skip

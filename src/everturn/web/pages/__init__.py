@@ -8,7 +8,7 @@ from everturn.web.asking import Draw
 from everturn.web.pages import costs, health, home, lineage, paths, record, restore, search, session, sessions
 
 
-class Address(Struct, frozen=True):
+class PageAddress(Struct, frozen=True):
     """A page and where it is. One that `counts` may have to bring the counts of the analytics up to date first."""
 
     path: str
@@ -17,25 +17,25 @@ class Address(Struct, frozen=True):
 
 
 PAGES = (
-    Address("/", home.draw),
-    Address("/home/calendar", home.draw_calendar, counts=True),
-    Address("/home/safety", home.draw_safety),
-    Address("/sessions", sessions.draw),
-    Address("/session/{wanted:path}", session.by_name),
-    Address("/s/{session:int}", session.draw),
-    Address("/s/{session:int}/map", session.draw_map),
-    Address("/s/{session:int}/m/{message:int}", record.draw),
-    Address("/s/{session:int}/m/{message:int}/picture/{name}", record.draw_picture),
-    Address("/s/{session:int}/restore", restore.draw),
-    Address("/s/{session:int}/lineage", lineage.draw),
-    Address("/search", search.draw),
-    Address("/paths", paths.draw),
-    Address("/paths/tools", paths.draw_tools, counts=True),
-    Address("/paths/found", paths.draw_found, counts=True),
-    Address("/paths/struggles", paths.draw_struggles, counts=True),
-    Address("/paths/tool", paths.draw_tool, counts=True),
-    Address("/costs", costs.draw),
-    Address("/costs/total", costs.draw_total, counts=True),
-    Address("/costs/by", costs.draw_by, counts=True),
-    Address("/health", health.draw),
+    PageAddress("/", home.draw),
+    PageAddress("/home/calendar", home.draw_calendar, counts=True),
+    PageAddress("/home/safety", home.draw_safety),
+    PageAddress("/sessions", sessions.draw),
+    PageAddress("/session/{wanted:path}", session.redirect_by_name),
+    PageAddress("/s/{session:int}", session.draw),
+    PageAddress("/s/{session:int}/map", session.draw_map),
+    PageAddress("/s/{session:int}/m/{message:int}", record.draw),
+    PageAddress("/s/{session:int}/m/{message:int}/picture/{name}", record.draw_picture),
+    PageAddress("/s/{session:int}/restore", restore.draw),
+    PageAddress("/s/{session:int}/lineage", lineage.draw),
+    PageAddress("/search", search.draw),
+    PageAddress("/paths", paths.draw),
+    PageAddress("/paths/tools", paths.draw_tools, counts=True),
+    PageAddress("/paths/found", paths.draw_found, counts=True),
+    PageAddress("/paths/struggles", paths.draw_struggles, counts=True),
+    PageAddress("/paths/tool", paths.draw_tool, counts=True),
+    PageAddress("/costs", costs.draw),
+    PageAddress("/costs/total", costs.draw_total, counts=True),
+    PageAddress("/costs/by", costs.draw_by, counts=True),
+    PageAddress("/health", health.draw),
 )

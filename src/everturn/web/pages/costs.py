@@ -6,16 +6,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from everturn.analyse.charts import svg
+from everturn.analyse.charts import plot_svg
 from everturn.analyse.money import Cost, dollars
-from everturn.analyse.plots import Bar, Bars
-from everturn.analyse.stats import KEYS, PERIODS, Period, Stats, stats
-from everturn.derive.numbers import short
+from everturn.analyse.plots import Bars, PlotBar
+from everturn.analyse.stats import KEYS, PERIODS, Period, Stats, count_stats
+from everturn.derive.numbers import short_number
 from everturn.export.page import Html
 from everturn.store import SessionFilter
-from everturn.web.analysis import counting, filters_of, held, prices, scope_of
-from everturn.web.asking import Asked, Page
-from everturn.web.listing import agents_there, folder
+from everturn.web.analysis import cached_answer, filters_of, load_prices, scope_of, start_counting
+from everturn.web.asking import PageReply, WebRequest
+from everturn.web.listing import archived_agents, short_folder
 from everturn.web.pages.paths import query_of
 
 _BARS = 31
@@ -25,75 +25,79 @@ _DOLLARS = 20_000_000  # from here on nobody counts cents
 _NAMES = 500  # sessions whose folders are known by name
 
 
-def draw(asked: Asked) -> Page:
+def draw(asked: WebRequest) -> PageReply:
     """The page; its parts come in when they are there."""
     values: dict[str, Any] = {
-        "filters": {**filters_of(asked), "period": _period(asked)},
+        "filters": {**filters_of(asked), "period": _chosen_period(asked)},
         "periods": PERIODS,
-        "agents": agents_there(asked, asked.sources),
+        "agents": archived_agents(asked, asked.sources),
         "keys": KEYS,
         **query_of(asked),
     }
-    values["query"] = f"{values['query'] or '?'}&period={_period(asked)}".replace("?&", "?")
-    return Page("costs", values, "Costs")
+    values["query"] = f"{values['query'] or '?'}&period={_chosen_period(asked)}".replace("?&", "?")
+    return PageReply("costs", values, "Costs")
 
 
-def draw_total(asked: Asked) -> Page:
+def draw_total(asked: WebRequest) -> PageReply:
     """What everything cost, and when."""
-    if job := counting(asked):
-        return Page("counting", {"job": job})
-    found = _stats(asked, "")
+    if job := start_counting(asked):
+        return PageReply("counting", {"job": job})
+    found = _cached_stats(asked, "")
     total = found.total
     unknown = [asked.line(name, 60) or "(not named)" for name in total.cost.unknown_models[:6]]
     values = {
         "total": total,
         "cost": dollars(total.cost),
-        "own": dollars(_without(total.cost, found.subagents)),
+        "own": dollars(_subtract_cost(total.cost, found.subagents)),
         "subagents": dollars(found.subagents),
-        "inherited": short(found.inherited_tokens) if found.inherited_tokens else "",
+        "inherited": short_number(found.inherited_tokens) if found.inherited_tokens else "",
         "tokens": {
-            name: short(getattr(total, f"tokens_{name}")) for name in ("in", "out", "cache_read", "cache_write")
+            name: short_number(getattr(total, f"tokens_{name}")) for name in ("in", "out", "cache_read", "cache_write")
         },
         "unknown": unknown,
         "as_of": found.prices_as_of,
-        "plot": _plot(found, _period(asked)),
+        "plot": _plot_html(found, _chosen_period(asked)),
     }
-    return Page("total", values)
+    return PageReply("total", values)
 
 
-def draw_by(asked: Asked) -> Page:
+def draw_by(asked: WebRequest) -> PageReply:
     """The same by model, agent or folder."""
-    if job := counting(asked):
-        return Page("counting", {"job": job})
+    if job := start_counting(asked):
+        return PageReply("counting", {"job": job})
     by = asked.choice("by", KEYS) or "model"
     sums: dict[str, list[Period]] = {}
-    for one in _stats(asked, by).items:
+    for one in _cached_stats(asked, by).items:
         sums.setdefault(one.key, []).append(one)
-    names = _names(asked) if by == "workspace" else asked.site.titles if by == "agent" else {}
-    rows = [_row(asked, names.get(key, key), parts) for key, parts in sums.items()]
+    names = _folder_names(asked) if by == "workspace" else asked.site.titles if by == "agent" else {}
+    rows = [_cost_row(asked, names.get(key, key), parts) for key, parts in sums.items()]
     rows.sort(key=lambda row: (-row["micro"], -row["tokens"]))
     most = max((row["micro"] for row in rows), default=0) or 1
     for row in rows:
         row["share"] = round(100 * row["micro"] / most, 1)
-    return Page("by", {"by": by, "rows": rows[:_ROWS], "more": rows[_ROWS:_MOST], "rest": max(0, len(rows) - _MOST)})
+    return PageReply(
+        "by", {"by": by, "rows": rows[:_ROWS], "more": rows[_ROWS:_MOST], "rest": max(0, len(rows) - _MOST)}
+    )
 
 
-def _stats(asked: Asked, by: str) -> Stats:
-    period = _period(asked)
-    return held(asked, f"stats {by}", lambda: stats(asked.store, scope_of(asked), prices(asked), period, by))
+def _cached_stats(asked: WebRequest, by: str) -> Stats:
+    period = _chosen_period(asked)
+    return cached_answer(
+        asked, f"stats {by}", lambda: count_stats(asked.store, scope_of(asked), load_prices(asked), period, by)
+    )
 
 
-def _without(whole: Cost, part: Cost) -> Cost:
+def _subtract_cost(whole: Cost, part: Cost) -> Cost:
     """What is left of a cost without a part of it."""
     rest = (whole.micro_dollars or 0) - (part.micro_dollars or 0)
     return replace(whole, micro_dollars=rest if whole.micro_dollars is not None else None)
 
 
-def _period(asked: Asked) -> str:
+def _chosen_period(asked: WebRequest) -> str:
     return asked.choice("period", PERIODS) or "month"
 
 
-def _row(asked: Asked, name: str, parts: list[Period]) -> dict[str, Any]:
+def _cost_row(asked: WebRequest, name: str, parts: list[Period]) -> dict[str, Any]:
     micro = sum(one.cost.micro_dollars or 0 for one in parts)
     unknown = any(one.cost.unknown_tokens for one in parts)
     tokens = sum(one.tokens_in + one.tokens_out + one.tokens_cache_read + one.tokens_cache_write for one in parts)
@@ -103,11 +107,11 @@ def _row(asked: Asked, name: str, parts: list[Period]) -> dict[str, Any]:
     turns = sum(one.turns for one in parts)
     return {
         "name": asked.line(name, 80) or "(not named)", "micro": micro, "cost": cost, "tokens": tokens,
-        "shown": short(tokens), "turns": turns,
+        "shown": short_number(tokens), "turns": turns,
     }  # fmt: skip
 
 
-def _plot(found: Stats, period: str) -> Html:
+def _plot_html(found: Stats, period: str) -> Html:
     """Whole cents by period, or whole dollars; the last ones where there are many."""
     dated = [one for one in found.items if one.period][-_BARS:]
     if not dated:
@@ -115,15 +119,17 @@ def _plot(found: Stats, period: str) -> Html:
     spent = [one.cost.micro_dollars or 0 for one in dated]
     size, unit = (1_000_000, "dollars") if max(spent) >= _DOLLARS else (10_000, "cents")
     begins = 5 if period == "day" else 2  # the century says nothing, nor does the year of a day
-    bars = [Bar(one.period[begins:], round(micro / size)) for one, micro in zip(dated, spent, strict=True)]
-    return Html(svg(Bars("Cost over time", period, unit, bars), standalone=False))
+    bars = [PlotBar(one.period[begins:], round(micro / size)) for one, micro in zip(dated, spent, strict=True)]
+    return Html(plot_svg(Bars("Cost over time", period, unit, bars), standalone=False))
 
 
-def _names(asked: Asked) -> dict[str, str]:
+def _folder_names(asked: WebRequest) -> dict[str, str]:
     """Folders by their short key, as far as the newest sessions tell."""
 
     def look() -> dict[str, str]:
         rows, _ = asked.store.sessions(SessionFilter(), _NAMES)
-        return {one.workspace_key: folder(asked.line(text.workspace, 400)) for one, text in rows if text.workspace}
+        return {
+            one.workspace_key: short_folder(asked.line(text.workspace, 400)) for one, text in rows if text.workspace
+        }
 
     return asked.site.for_a_while("folders", look)

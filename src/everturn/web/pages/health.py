@@ -6,14 +6,14 @@ import platform
 from dataclasses import asdict
 
 from everturn import __version__
-from everturn.web.asking import Asked, Page
-from everturn.web.health import EXAMINE, VERIFY, looked_at
+from everturn.web.asking import PageReply, WebRequest
+from everturn.web.health import EXAMINE, VERIFY, health_now
 
 
-def draw(asked: Asked) -> Page:
+def draw(asked: WebRequest) -> PageReply:
     """The checks, and what was proven in this run."""
     site = asked.site
-    doctor = looked_at(asked)
+    doctor = health_now(asked)
     checks = [{name: asked.line(value, 600) for name, value in asdict(check).items()} for check in doctor.checks]
     order = ("bad", "warn", "ok")
     values = {
@@ -26,4 +26,4 @@ def draw(asked: Asked) -> Page:
         "versions": {"everturn": __version__, "Python": platform.python_version()},
         "machine": asked.line(site.machine, 100),
     }
-    return Page("health", values, "Health")
+    return PageReply("health", values, "Health")

@@ -8,53 +8,53 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from everturn.analyse.charts import svg
-from everturn.analyse.plane import Scope
+from everturn.analyse.charts import plot_svg
+from everturn.analyse.plane import AnalyticsScope
 from everturn.analyse.plots import Calendar, activity_calendar
-from everturn.capture.health import Root
+from everturn.capture.health import SourceRoot
 from everturn.export.page import Html
 from everturn.store import SessionFilter
-from everturn.web.asking import Asked, Page
-from everturn.web.health import looked_at, safe_roots
-from everturn.web.listing import lines
+from everturn.web.asking import PageReply, WebRequest
+from everturn.web.health import health_now, safe_roots
+from everturn.web.listing import session_lines
 
 _RECENT = 8
 _DAY = 86_400_000
 _YEAR = 371 * _DAY
 
 
-def draw(asked: Asked) -> Page:
+def draw(asked: WebRequest) -> PageReply:
     """The page; what takes a look at every file comes in when it is there."""
     pairs, _ = asked.store.sessions(SessionFilter(), _RECENT)
     total = asked.site.for_a_while("total", lambda: asked.store.count_sessions(SessionFilter()), 5_000)
     newest = pairs[0][0].ended if pairs else None
-    return Page("home", {"lines": lines(asked, pairs), "total": total, "newest": newest})
+    return PageReply("home", {"lines": session_lines(asked, pairs), "total": total, "newest": newest})
 
 
-def draw_calendar(asked: Asked) -> Page:
+def draw_calendar(asked: WebRequest) -> PageReply:
     """Turns by day, over a year."""
 
     def look() -> Html:
-        scope = Scope(SessionFilter(since=asked.now - _YEAR))
+        scope = AnalyticsScope(SessionFilter(since=asked.now - _YEAR))
         found = activity_calendar(asked.store, scope)
-        return Html(svg(_whole_year(found, asked.now), standalone=False)) if found is not None else Html("")
+        return Html(plot_svg(_fill_year(found, asked.now), standalone=False)) if found is not None else Html("")
 
-    return Page("calendar", {"drawn": asked.site.for_a_while("calendar", look)}, "Activity")
+    return PageReply("calendar", {"drawn": asked.site.for_a_while("calendar", look)}, "Activity")
 
 
-def draw_safety(asked: Asked) -> Page:
+def draw_safety(asked: WebRequest) -> PageReply:
     """The agents' folders, and what deserves a look."""
-    shown = [_root(asked, root) for root in safe_roots(asked) if root.files]
+    shown = [_root_facts(asked, root) for root in safe_roots(asked) if root.files]
     names = {f"{root.title} in {root.path}" for root in safe_roots(asked)}
     problems = [
         {name: asked.line(value, 300) for name, value in asdict(check).items()}
-        for check in looked_at(asked).checks
+        for check in health_now(asked).checks
         if check.level != "ok" and check.name not in names
     ]
-    return Page("safety", {"roots": shown, "problems": problems}, "What is safe")
+    return PageReply("safety", {"roots": shown, "problems": problems}, "What is safe")
 
 
-def _whole_year(found: Calendar, now: int) -> Calendar:
+def _fill_year(found: Calendar, now: int) -> Calendar:
     """Up to today, whenever the last work was: that there was none lately is worth seeing."""
     today = datetime.fromtimestamp(now / 1000, UTC).date()
     first = today - timedelta(weeks=52, days=today.weekday())
@@ -63,7 +63,7 @@ def _whole_year(found: Calendar, now: int) -> Calendar:
     return replace(found, first=first, days=[by_day.get(first + timedelta(days=n), 0) for n in range(length)])
 
 
-def _root(asked: Asked, root: Root) -> dict[str, Any]:
+def _root_facts(asked: WebRequest, root: SourceRoot) -> dict[str, Any]:
     left = root.lost_first - asked.now
     when = "now" if left <= 0 else f"within {left // _DAY + 1} days"
     return {**asdict(root), "path": asked.line(root.path, 200), "when": when}

@@ -7,90 +7,94 @@ from urllib.parse import quote, urlencode
 
 from msgspec import Struct
 
-from everturn.analyse.charts import svg
-from everturn.analyse.inspect import Beside, inspect, near
-from everturn.analyse.paths import paths
-from everturn.analyse.plane import counts
+from everturn.analyse.charts import plot_svg
+from everturn.analyse.inspect import ToolNeighbour, inspect_tools, similar_tools
+from everturn.analyse.paths import find_paths
+from everturn.analyse.plane import read_counts
 from everturn.analyse.plots import errors_by_position, transitions, turn_lengths
-from everturn.analyse.struggles import Kind, kinds, struggles
-from everturn.analyse.tracks import Handle
+from everturn.analyse.struggles import Kind, find_struggles, group_kinds
+from everturn.analyse.tracks import TrailHandle
 from everturn.errors import NothingFound
 from everturn.export.page import Html
-from everturn.web.analysis import counting, filters_of, held, scope_of
-from everturn.web.asking import Asked, Page
-from everturn.web.listing import agents_there
+from everturn.web.analysis import cached_answer, filters_of, scope_of, start_counting
+from everturn.web.asking import PageReply, WebRequest
+from everturn.web.listing import archived_agents
 
 _TOOLS, _PATHS, _KINDS = 20, 25, 20
 
 
-class Seen(Struct, frozen=True):
+class SeenLink(Struct, frozen=True):
     """Where something can be looked at."""
 
     label: str
     href: str
 
 
-def draw(asked: Asked) -> Page:
+def draw(asked: WebRequest) -> PageReply:
     """The page; its parts come in when they are there."""
     values: dict[str, Any] = {
         "filters": filters_of(asked),
-        "agents": agents_there(asked, asked.sources),
+        "agents": archived_agents(asked, asked.sources),
         **query_of(asked),
     }
-    return Page("paths", values, "Paths")
+    return PageReply("paths", values, "Paths")
 
 
-def draw_tools(asked: Asked) -> Page:
+def draw_tools(asked: WebRequest) -> PageReply:
     """The tools with their figures, and which comes after which."""
-    if job := counting(asked):
-        return Page("counting", {"job": job})
+    if job := start_counting(asked):
+        return PageReply("counting", {"job": job})
 
     def look() -> dict[str, Any]:
         scope = scope_of(asked)
         heat, lengths = transitions(asked.store, scope), turn_lengths(asked.store, scope)
-        tools = counts(asked.store, scope, ("tool_total",)).tools()
+        tools = read_counts(asked.store, scope, ("tool_total",)).tools()
         most = max((one.n for one in tools), default=1)
         rows = [
             {
                 "name": asked.line(one.tool, 60), "n": one.n, "errors": one.errors, "sessions": one.sessions,
                 "share": round(100 * one.n / most, 1), "failing": round(100 * one.errors / one.n, 1),
                 "ms": one.duration_ms // one.timed if one.timed else None,
-                "href": _with(asked, "/paths/tool", tool=one.tool),
+                "href": _filtered_address(asked, "/paths/tool", tool=one.tool),
             }
             for one in tools[:_TOOLS]
         ]  # fmt: skip
-        return {"tools": rows, "more": len(tools) - len(rows), "plots": [_drawn(one) for one in (heat, lengths) if one]}
+        return {
+            "tools": rows,
+            "more": len(tools) - len(rows),
+            "plots": [_plot_html(one) for one in (heat, lengths) if one],
+        }
 
-    return Page("tools", held(asked, "tools", look))
+    return PageReply("tools", cached_answer(asked, "tools", look))
 
 
-def draw_found(asked: Asked) -> Page:
+def draw_found(asked: WebRequest) -> PageReply:
     """Paths that chance does not explain."""
-    if job := counting(asked):
-        return Page("counting", {"job": job})
-    found = held(asked, "found", lambda: paths(asked.store, scope_of(asked), _PATHS))
+    if job := start_counting(asked):
+        return PageReply("counting", {"job": job})
+    found = cached_answer(asked, "found", lambda: find_paths(asked.store, scope_of(asked), _PATHS))
     items = [{"path": asked.line(one.path, 300), "one": one} for one in found.items]
-    return Page("found", {"items": items, "found": found})
+    return PageReply("found", {"items": items, "found": found})
 
 
-def draw_struggles(asked: Asked) -> Page:
+def draw_struggles(asked: WebRequest) -> PageReply:
     """Runs of similar failures, and what ended them."""
-    if job := counting(asked):
-        return Page("counting", {"job": job})
+    if job := start_counting(asked):
+        return PageReply("counting", {"job": job})
 
     def look() -> list[Kind]:
-        return kinds(asked.store, struggles(asked.store, scope_of(asked)))[:_KINDS]
+        return group_kinds(asked.store, find_struggles(asked.store, scope_of(asked)))[:_KINDS]
 
-    items = [_kind(asked, one) for one in held(asked, "struggles", look)]
-    return Page("struggles", {"items": items})
+    items = [_kind_row(asked, one) for one in cached_answer(asked, "struggles", look)]
+    return PageReply("struggles", {"items": items})
 
 
-def draw_tool(asked: Asked) -> Page:
+def draw_tool(asked: WebRequest) -> PageReply:
     """One tool: what comes before and after it, where it stands, how it fails."""
     name = asked.word("tool")
-    found = inspect(asked.store, scope_of(asked), name) if name else None
+    found = inspect_tools(asked.store, scope_of(asked), name) if name else None
     if found is None:
-        others = ", ".join(near(asked.store, scope_of(asked), name)) if name else ""
+        others = ", ".join(similar_tools(asked.store, scope_of(asked), name)) if name else ""
         raise NothingFound(f"no call of a tool {name[:80]!r}" + (f"; did you mean {others[:200]}?" if others else ""))
     lists = {
         "Before it": found.before,
@@ -101,25 +105,25 @@ def draw_tool(asked: Asked) -> Page:
     values: dict[str, Any] = {
         "name": asked.line(name, 100),
         "found": found,
-        "lists": {title: _others(asked, ones, title) for title, ones in lists.items() if ones},
-        "plot": _drawn(errors_by_position(found)) if len(found.positions) > 1 else "",
+        "lists": {title: _neighbour_rows(asked, ones, title) for title, ones in lists.items() if ones},
+        "plot": _plot_html(errors_by_position(found)) if len(found.positions) > 1 else "",
         **query_of(asked),
     }
-    return Page("tool", values, values["name"])
+    return PageReply("tool", values, values["name"])
 
 
-def _others(asked: Asked, ones: list[Beside], title: str) -> list[dict[str, Any]]:
+def _neighbour_rows(asked: WebRequest, ones: list[ToolNeighbour], title: str) -> list[dict[str, Any]]:
     edge = f"({'start' if title.startswith('Before') else 'end'} of the turn)"
     return [
         {
             "name": asked.line(one.tool, 60) or edge, "n": one.n, "share": round(100 * one.share),
-            "href": _with(asked, "/paths/tool", tool=one.tool) if one.tool else "",
+            "href": _filtered_address(asked, "/paths/tool", tool=one.tool) if one.tool else "",
         }
         for one in ones[:10]
     ]  # fmt: skip
 
 
-def _kind(asked: Asked, one: Kind) -> dict[str, Any]:
+def _kind_row(asked: WebRequest, one: Kind) -> dict[str, Any]:
     ends = sorted(one.endings.items(), key=lambda pair: -pair[1])
     return {
         "tool": asked.line(one.tool, 60),
@@ -127,24 +131,24 @@ def _kind(asked: Asked, one: Kind) -> dict[str, Any]:
         "one": one,
         "endings": ", ".join(f"{name} {n}" for name, n in ends if n),
         "recoveries": [(asked.line(path, 120), n) for path, n in one.recoveries[:3]],
-        "seen": [_seen(handle) for handle in one.evidence],
+        "seen": [_seen_link(handle) for handle in one.evidence],
     }
 
 
-def _seen(handle: Handle) -> Seen:
+def _seen_link(handle: TrailHandle) -> SeenLink:
     where = f"/session/{quote(handle.session, errors='replace')}?turn={handle.turn}"
-    return Seen(f"{handle.session.rpartition('/')[2][:8]} t{handle.turn}", where)
+    return SeenLink(f"{handle.session.rpartition('/')[2][:8]} t{handle.turn}", where)
 
 
-def _drawn(plot: Any) -> Html:
-    return Html(svg(plot, standalone=False))
+def _plot_html(plot: Any) -> Html:
+    return Html(plot_svg(plot, standalone=False))
 
 
-def query_of(asked: Asked) -> dict[str, str]:
+def query_of(asked: WebRequest) -> dict[str, str]:
     given = {name: value for name, value in filters_of(asked).items() if value}
     return {"query": f"?{urlencode(given, errors='replace')}" if given else ""}
 
 
-def _with(asked: Asked, path: str, **more: str) -> str:
+def _filtered_address(asked: WebRequest, path: str, **more: str) -> str:
     given = {name: value for name, value in filters_of(asked).items() if value}
     return f"{path}?{urlencode({**given, **more}, errors='replace')}"

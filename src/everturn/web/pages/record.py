@@ -11,17 +11,17 @@ from everturn.export.page import pictures_of
 from everturn.model.archive import MessageRow, Session
 from everturn.model.conversation import Message
 from everturn.recall.reading import Records
-from everturn.web.asking import Asked, Bytes, Page
+from everturn.web.asking import Bytes, PageReply, WebRequest
 from everturn.web.listing import title_of
 
 _LONGEST = 400_000  # characters of a record that are shown
 
 
-def draw(asked: Asked) -> Page:
+def draw(asked: WebRequest) -> PageReply:
     """The page of one message."""
     session, text = asked.session()
-    row, record = captured(asked, session, asked.path["message"] - 1)
-    message = _message(asked, session, row, record)
+    row, record = captured_record(asked, session, asked.path["message"] - 1)
+    message = _read_message(asked, session, row, record)
     shown = asked.clean.line(record).decode("utf-8", "replace")
     source = source_facts(asked.store, session)
     values = {
@@ -32,20 +32,20 @@ def draw(asked: Asked) -> Page:
         "cut": max(0, len(shown) - _LONGEST),
         "digest": sha256(record).hexdigest() if record else "",
         "masked": shown != record.decode("utf-8", "replace"),
-        "words": _words(asked, message),
+        "words": _message_texts(asked, message),
         "pictures": [picture_address(session.id, row.seq, one.name) for one in pictures_of(message.blocks)],
         "source": {name: asked.line(str(value), 1000) for name, value in source.items()},
         "versions": len(source["versions"]),
         "last": session.n_messages,
     }
-    return Page("record", values, f"Message {row.seq + 1}")
+    return PageReply("record", values, f"Message {row.seq + 1}")
 
 
-def draw_picture(asked: Asked) -> Bytes:
+def draw_picture(asked: WebRequest) -> Bytes:
     """A picture of a message. Raises NothingFound."""
     session, _ = asked.session()
-    row, record = captured(asked, session, asked.path["message"] - 1)
-    for one in pictures_of(_message(asked, session, row, record).blocks):
+    row, record = captured_record(asked, session, asked.path["message"] - 1)
+    for one in pictures_of(_read_message(asked, session, row, record).blocks):
         if one.name == asked.path["name"]:
             return Bytes(one.kind, b64decode(one.data + "=" * (-len(one.data) % 4)))
     raise NothingFound("there is no such picture in this message")
@@ -56,11 +56,11 @@ def picture_address(session: int, seq: int, name: str) -> str:
     return f"/s/{session}/m/{seq + 1}/picture/{name}"
 
 
-def _message(asked: Asked, session: Session, row: MessageRow, record: bytes) -> Message:
+def _read_message(asked: WebRequest, session: Session, row: MessageRow, record: bytes) -> Message:
     return Records(asked.store, asked.sources, session, until=0).view(row, record)
 
 
-def _words(asked: Asked, message: Message) -> list[tuple[str, str]]:
+def _message_texts(asked: WebRequest, message: Message) -> list[tuple[str, str]]:
     """What the message says, in full as far as a page may go: a page of turns cuts what is long."""
     found, room = list[tuple[str, str]](), _LONGEST
     for block in message.blocks:
@@ -71,7 +71,7 @@ def _words(asked: Asked, message: Message) -> list[tuple[str, str]]:
     return found
 
 
-def captured(asked: Asked, session: Session, seq: int) -> tuple[MessageRow, bytes]:
+def captured_record(asked: WebRequest, session: Session, seq: int) -> tuple[MessageRow, bytes]:
     """The row of a message and its bytes. Raises NothingFound."""
     row = next(asked.store.messages(session.id, seq, seq), None)
     if row is None:

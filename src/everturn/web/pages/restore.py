@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from everturn.model.archive import Session
 from everturn.restore import FACTS, SECTIONS
-from everturn.web.asking import Asked, Page
+from everturn.web.asking import PageReply, WebRequest
 from everturn.web.listing import title_of
-from everturn.web.restoring import restored_for
+from everturn.web.restoring import last_restore_job
 
 
 class Proof(Struct, frozen=True):
@@ -22,7 +22,7 @@ class Proof(Struct, frozen=True):
     quote: str = ""
 
 
-class Said(Struct, frozen=True):
+class StatementLine(Struct, frozen=True):
     """A statement, whether code has confirmed it, and its proofs."""
 
     text: str
@@ -32,18 +32,18 @@ class Said(Struct, frozen=True):
     reason: str = ""
 
 
-class Part(Struct, frozen=True):
+class SectionPart(Struct, frozen=True):
     """Statements under a heading."""
 
     heading: str
-    statements: list[Said]
+    statements: list[StatementLine]
     cut: int = 0
 
 
-def draw(asked: Asked) -> Page:
+def draw(asked: WebRequest) -> PageReply:
     """The document where there is one, else how to make it."""
     session, text = asked.session()
-    job = restored_for(asked.site, session.id)
+    job = last_restore_job(asked.site, session.id)
     values: dict[str, Any] = {
         "session": session,
         "title": title_of(asked, session, text),
@@ -56,14 +56,14 @@ def draw(asked: Asked) -> Page:
         "counts": (0, 0),
     }
     if job is not None and job.state == "done":
-        values |= _document(session, job.result)
-    return Page("restore", values, f"Restore {values['title']}")
+        values |= _document_parts(session, job.result)
+    return PageReply("restore", values, f"Restore {values['title']}")
 
 
-def _document(session: Session, made: dict[str, Any]) -> dict[str, Any]:
-    parts = [_part(session, made, key, heading, made[key]) for key, heading in SECTIONS.items()]
-    facts = [_part(session, made, key, heading, made["facts"].get(key, [])) for key, heading in FACTS.items()]
-    doubtful = [_said(session, one["text"], one, one.get("reason", "")) for one in made["unverified"]]
+def _document_parts(session: Session, made: dict[str, Any]) -> dict[str, Any]:
+    parts = [_make_part(session, made, key, heading, made[key]) for key, heading in SECTIONS.items()]
+    facts = [_make_part(session, made, key, heading, made["facts"].get(key, [])) for key, heading in FACTS.items()]
+    doubtful = [_make_statement(session, one["text"], one, one.get("reason", "")) for one in made["unverified"]]
     shown = [one for part in (*parts, *facts) for one in part.statements]
     return {
         "parts": parts,
@@ -75,24 +75,24 @@ def _document(session: Session, made: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _part(session: Session, made: dict[str, Any], key: str, heading: str, texts: str | list[str]) -> Part:
+def _make_part(session: Session, made: dict[str, Any], key: str, heading: str, texts: str | list[str]) -> SectionPart:
     proofs = made["evidence"].get(key, [])
     cut = made["not_shown"].get(key, 0)
     if isinstance(texts, str):  # one thing; its statements were put together
         joined = [
             {"verified": all(one["verified"] for one in proofs), "evidence": [e for p in proofs for e in p["evidence"]]}
         ]
-        return Part(heading, [_said(session, texts, joined[0])] if proofs else [], cut)
+        return SectionPart(heading, [_make_statement(session, texts, joined[0])] if proofs else [], cut)
     pairs = zip(texts, [*proofs, *[{}] * (len(texts) - len(proofs))], strict=False)
-    return Part(heading, [_said(session, text, proof) for text, proof in pairs], cut)
+    return SectionPart(heading, [_make_statement(session, text, proof) for text, proof in pairs], cut)
 
 
-def _said(session: Session, text: str, proof: dict[str, Any], reason: str = "") -> Said:
-    proofs = [_proof(session, one) for one in proof.get("evidence", [])]
-    return Said(text, proof.get("verified"), proof.get("label", ""), proofs, reason)
+def _make_statement(session: Session, text: str, proof: dict[str, Any], reason: str = "") -> StatementLine:
+    proofs = [_make_proof(session, one) for one in proof.get("evidence", [])]
+    return StatementLine(text, proof.get("verified"), proof.get("label", ""), proofs, reason)
 
 
-def _proof(session: Session, one: dict[str, Any]) -> Proof:
+def _make_proof(session: Session, one: dict[str, Any]) -> Proof:
     turn, message = one["turn"], one["message"]
     own = one["session"] == session.native_id
     where = f"/s/{session.id}" if own else f"/session/{quote(one['session'], errors='replace')}"

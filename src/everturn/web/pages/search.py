@@ -8,19 +8,19 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
-from everturn.errors import Usage
+from everturn.errors import UsageError
 from everturn.model.words import FIELDS
 from everturn.recall.marks import NONE, marks_by_session
-from everturn.recall.search import Filters, Found, Results, search
+from everturn.recall.search import Results, SearchFilters, SearchHit, search
 from everturn.recall.sessions import short_ids
-from everturn.web.asking import Asked, Page
-from everturn.web.listing import Line, agents_there, folder, line
+from everturn.web.asking import PageReply, WebRequest
+from everturn.web.listing import SessionLine, archived_agents, session_line, short_folder
 
 HITS = 40
 _FILTERS = ("agent", "workspace", "since", "until")
 
 
-class Hit(Struct, frozen=True):
+class HitLine(Struct, frozen=True):
     """One match: where it stands, and a line of it in pieces, each with whether it matches."""
 
     href: str
@@ -34,8 +34,8 @@ class Hit(Struct, frozen=True):
 class Group(Struct, frozen=True):
     """The matches in one session."""
 
-    line: Line
-    hits: list[Hit]
+    line: SessionLine
+    hits: list[HitLine]
 
 
 class Facet(Struct, frozen=True):
@@ -47,7 +47,7 @@ class Facet(Struct, frozen=True):
     on: bool = False
 
 
-def draw(asked: Asked) -> Page:
+def draw(asked: WebRequest) -> PageReply:
     """What is found, or the page to type into."""
     words = asked.word("q")
     values: dict[str, Any] = {
@@ -61,21 +61,21 @@ def draw(asked: Asked) -> Page:
         "problem": "",
         "next": "",
         "is_asked": False,
-        "agents": [] if asked.is_part else agents_there(asked, asked.sources),
+        "agents": [] if asked.is_part else archived_agents(asked, asked.sources),
     }
-    if words := words or _filters_alone(values["filters"]):
-        values |= {"is_asked": True, **_found(asked, words)}
-    return Page("search", values, f"{asked.line(words, 60)} – Search" if words else "Search")
+    if words := words or _filters_query(values["filters"]):
+        values |= {"is_asked": True, **_search_answer(asked, words)}
+    return PageReply("search", values, f"{asked.line(words, 60)} – Search" if words else "Search")
 
 
-def _filters_alone(filters: dict[str, str]) -> str:
+def _filters_query(filters: dict[str, str]) -> str:
     """What was chosen without a word, in the language of the search: the newest that fit are shown."""
     return " ".join(f'{name}:"{value}"' for name, value in filters.items() if value and '"' not in value)
 
 
-def filters_of(asked: Asked) -> Filters:
+def filters_of(asked: WebRequest) -> SearchFilters:
     """Where to look. Raises Usage for what means nothing."""
-    return Filters(
+    return SearchFilters(
         agent=asked.word("agent"),
         workspace=asked.word("workspace"),
         since=asked.when("since"),
@@ -84,28 +84,28 @@ def filters_of(asked: Asked) -> Filters:
     )
 
 
-def found_for(asked: Asked, words: str, limit: int) -> Results:
+def find_hits(asked: WebRequest, words: str, limit: int) -> Results:
     """The search itself."""
     return search(
         asked.store, asked.sources, words, filters_of(asked), limit, asked.word("after"), asked.clean, asked.now,
     )  # fmt: skip
 
 
-def _found(asked: Asked, words: str) -> dict[str, Any]:
+def _search_answer(asked: WebRequest, words: str) -> dict[str, Any]:
     try:
-        page = found_for(asked, words, HITS)
-    except Usage as mistake:  # half a word of a filter, while one is typing
+        page = find_hits(asked, words, HITS)
+    except UsageError as mistake:  # half a word of a filter, while one is typing
         return {"problem": asked.line(str(mistake), 300)}
-    following = _href(asked, after=page.next) if page.next else ""
+    following = _search_address(asked, after=page.next) if page.next else ""
     return {
-        "groups": _groups(asked, page.items),
+        "groups": _group_hits(asked, page.items),
         "facets": _facets(asked, page.items),
         "notes": page.notes,
         "next": following,
     }
 
 
-def _groups(asked: Asked, items: list[Found]) -> list[Group]:
+def _group_hits(asked: WebRequest, items: list[SearchHit]) -> list[Group]:
     shorts = short_ids((found.session for found in items), asked.store)
     marked = marks_by_session(asked.store)
     groups: dict[int, Group] = {}
@@ -113,12 +113,12 @@ def _groups(asked: Asked, items: list[Found]) -> list[Group]:
         session = found.session
         if session.id not in groups:
             marks = marked.get((session.agent, session.native_id), NONE)
-            groups[session.id] = Group(line(asked, session, found.text, marks, shorts[session.id]), [])
-        groups[session.id].hits.append(_hit(asked, found))
+            groups[session.id] = Group(session_line(asked, session, found.text, marks, shorts[session.id]), [])
+        groups[session.id].hits.append(_make_hit(asked, found))
     return list(groups.values())
 
 
-def _hit(asked: Asked, found: Found) -> Hit:
+def _make_hit(asked: WebRequest, found: SearchHit) -> HitLine:
     row, where = found.row, f"/s/{found.session.id}"
     pieces, at = list[tuple[str, bool]](), 0
     for start, end in found.spans:
@@ -128,12 +128,12 @@ def _hit(asked: Asked, found: Found) -> Hit:
     shown = [(asked.text(text, " "), marked) for text, marked in pieces if text]
     field = found.field.replace("_", " ")
     if row is None:
-        return Hit(where, 0, field, "", None, shown)
-    return Hit(f"{where}?turn={row.turn + 1}#m{row.seq + 1}", row.turn + 1, field, row.origin, row.at, shown)
+        return HitLine(where, 0, field, "", None, shown)
+    return HitLine(f"{where}?turn={row.turn + 1}#m{row.seq + 1}", row.turn + 1, field, row.origin, row.at, shown)
 
 
 # what it can be narrowed by -------------------------------------------------------------------------------------------
-def _facets(asked: Asked, items: list[Found]) -> dict[str, list[Facet]]:
+def _facets(asked: WebRequest, items: list[SearchHit]) -> dict[str, list[Facet]]:
     """Counted over the matches that are shown."""
     agents = Counter(found.session.agent for found in items)
     folders = Counter(found.text.workspace for found in items if found.text.workspace)
@@ -141,19 +141,20 @@ def _facets(asked: Asked, items: list[Found]) -> dict[str, list[Facet]]:
     titles = asked.site.titles
     return {
         "Where it stands": [
-            Facet(name.replace("_", " "), n, _href(asked, **{"in": name})) for name, n in fields.most_common()
+            Facet(name.replace("_", " "), n, _search_address(asked, **{"in": name})) for name, n in fields.most_common()
         ],
         "Agent": [
-            Facet(asked.line(titles.get(name, name), 40), n, _href(asked, agent=name))
+            Facet(asked.line(titles.get(name, name), 40), n, _search_address(asked, agent=name))
             for name, n in agents.most_common(6)
         ],
         "Folder": [
-            Facet(folder(asked.line(name, 400)), n, _href(asked, workspace=name)) for name, n in folders.most_common(6)
+            Facet(short_folder(asked.line(name, 400)), n, _search_address(asked, workspace=name))
+            for name, n in folders.most_common(6)
         ],
     }
 
 
-def _href(asked: Asked, **changes: str) -> str:
+def _search_address(asked: WebRequest, **changes: str) -> str:
     """The same search with something changed; it begins at its first page unless told otherwise."""
     pairs = [(name, value) for name, value in asked.pairs if name not in ("part", "after", *changes) and value]
     return f"/search?{urlencode([*pairs, *changes.items()], errors='replace')}"

@@ -13,25 +13,25 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from everturn.errors import NothingFound
-from everturn.export.page import Html, Look, children_of, head_html, minimap, turn_html
+from everturn.export.page import Html, PageLook, children_of, draw_minimap, head_html, turn_html
 from everturn.model.archive import Session, SessionText, Turn
 from everturn.recall.lineage import Lineage, Relative, lineage
 from everturn.recall.marks import marks_of
 from everturn.recall.reading import TurnView, read_turns
-from everturn.recall.sessions import resolve
+from everturn.recall.sessions import resolve_session
 from everturn.recall.transcript import passages
-from everturn.web.asking import Asked, Moved, Page
+from everturn.web.asking import PageReply, RedirectReply, WebRequest
 from everturn.web.listing import title_of
 from everturn.web.pages.record import picture_address
 
 TURNS = 20
 LONGEST = 180_000  # characters of turns on a page
 _LIVE = 3_600_000  # milliseconds since something was written for which a session counts as going on
-_OF_A_TURN = 150_000
-_OF_A_TEXT = 8_000
+_MOST_OF_TURN = 150_000
+_MOST_OF_TEXT = 8_000
 
 
-def draw(asked: Asked) -> Page:
+def draw(asked: WebRequest) -> PageReply:
     """Turns from `after` on (counted from 0), or around `turn` (counted from 1), or up to `before`.
 
     With `message` as well it is the rest of that turn, from this message (counted from 1) on. `within=1` is for turns that
@@ -39,9 +39,9 @@ def draw(asked: Asked) -> Page:
     """
     session, text = asked.session()
     relatives = lineage(asked.store, session)
-    look = _look(asked, session, text, relatives)
-    first = _first(asked, session)
-    turns, first, last = _turns(asked, session, look, first, _last(asked, session, first))
+    look = _make_look(asked, session, text, relatives)
+    first = _first_turn(asked, session)
+    turns, first, last = _turns(asked, session, look, first, _last_turn(asked, session, first))
     marks = marks_of(asked.store, session)
     text = replace(text, title=marks.title or text.title)
     values: dict[str, Any] = {
@@ -60,33 +60,33 @@ def draw(asked: Asked) -> Page:
         "is_last": last + 1 >= session.n_turns,
         "is_live": session.ended is not None and asked.now - session.ended < _LIVE,
     }
-    return Page("session", values, values["title"])
+    return PageReply("session", values, values["title"])
 
 
-def draw_map(asked: Asked) -> Page:
+def draw_map(asked: WebRequest) -> PageReply:
     """The strip of all turns. Held until the session grows."""
     session, _ = asked.session()
 
     def look() -> Html:
         turns, work = asked.store.turns(session.id), asked.store.work(session.id)
-        return minimap(turns, lambda number: address(session.id, number), work)
+        return draw_minimap(turns, lambda number: turn_address(session.id, number), work)
 
-    return Page("map", {"drawn": asked.site.until_it_grows("map", session, look)}, "All turns")
+    return PageReply("map", {"drawn": asked.site.until_it_grows("map", session, look)}, "All turns")
 
 
-def by_name(asked: Asked) -> Moved:
+def redirect_by_name(asked: WebRequest) -> RedirectReply:
     """Any name of a session, as the commands take it, to its address. Raises NothingFound, Usage."""
-    session = resolve(asked.store, asked.path["wanted"])
+    session = resolve_session(asked.store, asked.path["wanted"])
     turn = asked.number("turn", 0)
-    return Moved(address(session.id, turn) if turn else f"/s/{session.id}")
+    return RedirectReply(turn_address(session.id, turn) if turn else f"/s/{session.id}")
 
 
-def address(session: int, turn: int) -> str:
+def turn_address(session: int, turn: int) -> str:
     """Where a turn (counted from 1) is read."""
     return f"/s/{session}?turn={turn}#t{turn}"
 
 
-def _first(asked: Asked, session: Session) -> int:
+def _first_turn(asked: WebRequest, session: Session) -> int:
     """The first turn of the page, counted from 0."""
     wanted = asked.number("turn", 0)
     if wanted:
@@ -98,30 +98,30 @@ def _first(asked: Asked, session: Session) -> int:
     return max(0, before - TURNS) if before else asked.number("after", 0)
 
 
-def _is_within(asked: Asked) -> bool:
+def _is_within(asked: WebRequest) -> bool:
     return asked.choice("within", ("1",)) == "1"
 
 
-def _is_rest(asked: Asked) -> bool:
+def _is_rest(asked: WebRequest) -> bool:
     """Whether a turn that was longer than a page goes on here."""
     return bool(asked.number("turn", 0) and asked.number("message", 0))
 
 
-def _last(asked: Asked, session: Session, first: int) -> int:
+def _last_turn(asked: WebRequest, session: Session, first: int) -> int:
     if _is_rest(asked):
         return first
     before = asked.number("before", 0)
     return min(session.n_turns, before or first + TURNS) - 1
 
 
-def _turns(asked: Asked, session: Session, look: Look, first: int, last: int) -> tuple[list[Html], int, int]:
+def _turns(asked: WebRequest, session: Session, look: PageLook, first: int, last: int) -> tuple[list[Html], int, int]:
     """The turns as markup, the first of them, and the last that there was room for."""
     drawn, length, shown, wanted = list[Html](), 0, first - 1, asked.number("turn", 0) - 1
     before: Turn | None = next(iter(asked.store.turns(session.id, first - 1, first - 1)), None) if first else None
     for view in read_turns(asked.store, session, first, last):
         if _is_rest(asked):
-            view = _rest_of(view, asked.number("message", 0) - 1)
-        one = Html("".join(_turn(asked, session, view, look, before)))
+            view = _cut_turn(view, asked.number("message", 0) - 1)
+        one = Html("".join(_turn_html(asked, session, view, look, before)))
         if drawn and length + len(one) > LONGEST:
             if view.turn.idx != wanted:
                 break
@@ -131,18 +131,20 @@ def _turns(asked: Asked, session: Session, look: Look, first: int, last: int) ->
     return drawn, first, shown
 
 
-def _rest_of(view: TurnView, seq: int) -> TurnView:
+def _cut_turn(view: TurnView, seq: int) -> TurnView:
     """A turn from a message on. What came back from a tool stands with its call, and so begins there."""
     start = min([seq, *(call.seq for call in view.calls if call.result_seq == seq)])
     return replace(view, rows=[row for row in view.rows if row.seq >= start])
 
 
-def _turn(asked: Asked, session: Session, view: TurnView, look: Look, before: Turn | None) -> Iterator[str]:
+def _turn_html(
+    asked: WebRequest, session: Session, view: TurnView, look: PageLook, before: Turn | None
+) -> Iterator[str]:
     told = passages(asked.store, asked.sources, session, view, results=True)
     return turn_html(view, told, look, before)
 
 
-def _look(asked: Asked, session: Session, text: SessionText, relatives: Lineage) -> Look:
+def _make_look(asked: WebRequest, session: Session, text: SessionText, relatives: Lineage) -> PageLook:
     def to_session(one: Relative) -> str:
         return f"/s/{one.session.id}" if one.session else f"/session/{quote(one.native_id, errors='replace')}"
 
@@ -152,11 +154,11 @@ def _look(asked: Asked, session: Session, text: SessionText, relatives: Lineage)
     def to_rest(turn: int, seq: int) -> str:
         return f"/s/{session.id}?turn={turn}&message={seq + 1}#t{turn}"
 
-    return Look(
+    return PageLook(
         clean=asked.clean,
         anchor=f"s{session.id}-t" if _is_within(asked) else "t",
-        longest=_OF_A_TEXT,
-        most=_OF_A_TURN,
+        longest=_MOST_OF_TEXT,
+        most=_MOST_OF_TURN,
         workspace=text.workspace.rstrip("/\\"),
         titles=asked.site.titles,
         children=children_of(relatives),

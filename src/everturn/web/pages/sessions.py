@@ -7,35 +7,38 @@ from urllib.parse import urlencode
 
 from everturn.model.archive import Session, SessionText
 from everturn.model.words import SESSION_KINDS
-from everturn.recall.marks import starred
+from everturn.recall.marks import starred_sessions
 from everturn.store import SessionFilter
-from everturn.web.asking import Asked, Page
-from everturn.web.listing import agents_there, lines
+from everturn.web.asking import PageReply, WebRequest
+from everturn.web.listing import archived_agents, session_lines
 
 LINES = 50
 _FILTERS = ("q", "agent", "workspace", "since", "until", "all", "starred")
 
 
-def draw(asked: Asked) -> Page:
+def draw(asked: WebRequest) -> PageReply:
     """A page of the list."""
     filters = {name: asked.word(name) for name in _FILTERS}
     given = {name: value for name, value in filters.items() if value}
     if asked.word("starred"):
-        pairs, following = [pair for pair in starred(asked.store) if _fits(pair, filter_of(asked))][:LINES], ""
+        pairs, following = (
+            [pair for pair in starred_sessions(asked.store) if _is_match(pair, filter_of(asked))][:LINES],
+            "",
+        )
     else:
         pairs, following = asked.store.sessions(filter_of(asked), LINES, asked.word("after"))
     values: dict[str, Any] = {
-        "lines": lines(asked, pairs),
+        "lines": session_lines(asked, pairs),
         "next": f"/sessions?{urlencode({**given, 'after': following}, errors='replace')}" if following else "",
         "filters": filters,
         "is_narrowed": bool(given),
         "first": not asked.word("after"),
-        "agents": [] if asked.is_part else agents_there(asked, asked.sources),
+        "agents": [] if asked.is_part else archived_agents(asked, asked.sources),
     }
-    return Page("sessions", values, "Sessions")
+    return PageReply("sessions", values, "Sessions")
 
 
-def _fits(pair: tuple[Session, SessionText], wanted: SessionFilter) -> bool:
+def _is_match(pair: tuple[Session, SessionText], wanted: SessionFilter) -> bool:
     """Whether a session with a star is one of those that are wanted: there are few, and they are at hand."""
     session, text = pair
     words = "\n".join((text.title, text.first_prompt, text.summary)).casefold()
@@ -48,7 +51,7 @@ def _fits(pair: tuple[Session, SessionText], wanted: SessionFilter) -> bool:
     )
 
 
-def filter_of(asked: Asked) -> SessionFilter:
+def filter_of(asked: WebRequest) -> SessionFilter:
     """What was typed, as a filter. Raises Usage for a time that is none."""
     everything = bool(asked.word("all"))
     return SessionFilter(
