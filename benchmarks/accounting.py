@@ -11,7 +11,7 @@ from benchmarks.corpora import CANARY, Corpora, Corpus
 from benchmarks.figures import Figure, exact
 from benchmarks.processes import everturn
 from everturn.model.archive import SourceFile, Version
-from everturn.store import Store, open_store
+from everturn.store.contract import Store, open_store
 from tests.transcripts import append_turn
 
 _ASKED = 5  # sessions exported with the real command as well

@@ -13,10 +13,10 @@ from typing import Any
 from benchmarks.corpora import Corpora, Corpus
 from benchmarks.figures import Figure, exact
 from benchmarks.processes import Place, everturn, median_cpu
-from everturn.analyse.paths import find_paths
-from everturn.analyse.plane import AnalyticsScope
-from everturn.store import open_store
-from tests.analyse.histories import PLANTED, fill, history, shuffled
+from everturn.analytics.counts import AnalyticsScope
+from everturn.analytics.paths import find_paths
+from everturn.store.contract import open_store
+from tests.analytics.histories import PLANTED, fill, history, shuffled
 
 SESSIONS = 10_900  # make a million calls
 UNFILTERED, FILTERED, STATS = 1.0, 6.0, 0.3  # CPU seconds
@@ -161,7 +161,7 @@ def _pairs(batches: Iterable[list[str]]) -> set[Pair]:
 
 
 def _ours(db: Path) -> set[Pair]:
-    from everturn.analyse.turns import sessions_of
+    from everturn.analytics.turns import sessions_of
 
     with closing(open_store(str(db))) as store:
         batches: dict[tuple[int, int], list[str]] = defaultdict(list)

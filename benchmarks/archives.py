@@ -9,9 +9,9 @@ from pathlib import Path
 
 import apsw
 
-from everturn.export.verbatim import raw_bytes
-from everturn.store import Store
-from everturn.store.packing import Packer
+from everturn.export.original import raw_bytes
+from everturn.store.contract import Store
+from everturn.store.raw import Packer
 
 #: What a rebuild must make again, row for row.
 DERIVED = ("session", "session_text", "turn", "step", "call", "message", "artifact", "link", "problem", "census")

@@ -11,14 +11,14 @@ from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure
 from benchmarks.ingest import taken_in
 from benchmarks.processes import MB, everturn, median_cpu
-from everturn.derive.redact import redact_bytes, redact_text
-from everturn.export.document import as_json
+from everturn.export.json_document import as_json
 from everturn.export.markdown import as_markdown
-from everturn.export.verbatim import raw_bytes
+from everturn.export.original import raw_bytes
 from everturn.model.archive import Session
-from everturn.recall.search import search
-from everturn.sources import all_sources
-from everturn.store import SessionFilter, Store, open_store
+from everturn.retrieval.search import search
+from everturn.secrets.redaction import redact_bytes, redact_text
+from everturn.sources.contract import all_sources
+from everturn.store.contract import SessionFilter, Store, open_store
 
 #: From one that stands almost everywhere to one that stands nowhere.
 WORDS = ("the", "error", "test failed", "json parser", '"no such file"', "auth*", "parse_json_line", "zzyzxq")

@@ -15,15 +15,16 @@ from typing import Any
 from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure, exact
 from benchmarks.processes import EVERTURN, MB, Cost, Failed, run
-from everturn.derive.tokens import estimate_tokens
+from everturn.loop.journal_writer import AGENT
 from everturn.model.archive import Session
-from everturn.recall.reading import read_messages
 from everturn.recall.tool import ConversationRecall
-from everturn.resume.journal import AGENT
-from everturn.sources import all_sources
-from everturn.store import SessionFilter
+from everturn.sessions.messages import read_messages
+from everturn.sources.contract import all_sources
+from everturn.store.contract import SessionFilter
+from everturn.text.tokens import estimate_tokens
 from tests.chat.program import SUMMARY, Desk, is_restoration, is_summary_request, last_words
-from tests.model_server import Asked, Call, ModelServer, Says
+from tests.model_server import Asked, ModelServer
+from tests.model_wires import Call, Says
 
 _CHATS = 100
 _REQUESTS = 8  # of one chat that nobody kills

@@ -15,11 +15,12 @@ from typing import Any
 from unittest.mock import patch
 
 from everturn import clock
+from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, sync_all
-from everturn.derive.redact import redact_bytes
+from everturn.capture.sync import sync_all
+from everturn.secrets.redaction import redact_bytes
 from everturn.settings import load
-from everturn.sources import SearchPlaces, all_sources
+from everturn.sources.contract import SearchPlaces, all_sources
 from everturn.store.sqlite import open_sqlite
 
 

@@ -25,7 +25,7 @@ from benchmarks.durable.shim import Disk, Shim
 from benchmarks.durable.victim import Victim, points, victim
 from benchmarks.figures import Figure, exact
 from benchmarks.processes import Failed
-from everturn.resume.journal import open_archive
+from everturn.loop.journal import open_archive
 
 #: So many points are struck at; the first and the last among them.
 POINTS = 220

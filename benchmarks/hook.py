@@ -15,8 +15,8 @@ from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure, exact
 from benchmarks.processes import MB, ROOT, Place, median_cpu, run
 from everturn import hook
-from everturn.capture import context, spool
-from everturn.store import open_store
+from everturn.capture import hook_answer, spool
+from everturn.store.contract import open_store
 
 RUNS = 15
 AGENTS, EACH = 8, 12
@@ -51,10 +51,12 @@ def _costs(place: Place) -> Iterator[Figure]:
 def _contexts(place: Place, bare: float) -> Iterator[Figure]:
     """What is told to a model, from files that a drain has prepared; a hint only where a prompt has one of the phrases."""
     folder = str(place.archive / "state" / "context")
-    text = context.as_printed("Where you were. " * 300)
-    context.prepare_context(folder, _CWD, context.WHERE, text)
-    context.prepare_context(folder, _CWD, context.HINT, text)
-    context.prepare_context(folder, "s1", context.WINDOW, context.BETWEEN.join(["some words of a session " * 40] * 100))
+    text = hook_answer.as_printed("Where you were. " * 300)
+    hook_answer.prepare_context(folder, _CWD, hook_answer.WHERE, text)
+    hook_answer.prepare_context(folder, _CWD, hook_answer.HINT, text)
+    hook_answer.prepare_context(
+        folder, "s1", hook_answer.WINDOW, hook_answer.BETWEEN.join(["some words of a session " * 40] * 100)
+    )
     about = {"session_id": "s1", "cwd": _CWD}
     start = _written(place, "start", about | {"hook_event_name": "SessionStart", "source": "startup"})
     prompt = about | {"hook_event_name": "UserPromptSubmit"}

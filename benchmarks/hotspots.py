@@ -16,11 +16,12 @@ from pathlib import Path
 
 from benchmarks.processes import MB
 from everturn import clock
+from everturn.capture.intake import SyncJob, SyncReport
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, SyncReport, sync_all
-from everturn.derive.redact import redact_bytes
-from everturn.sources import SearchPlaces, all_sources
-from everturn.store import open_store
+from everturn.capture.sync import sync_all
+from everturn.secrets.redaction import redact_bytes
+from everturn.sources.contract import SearchPlaces, all_sources
+from everturn.store.contract import open_store
 
 
 def main() -> None:

@@ -47,7 +47,7 @@ def _speed(corpus: Corpus, runs: int, bar: float | None = SPEED) -> Iterator[Fig
 
 
 def _room(corpus: Corpus) -> Iterator[Figure]:
-    from everturn.store import open_store
+    from everturn.store.contract import open_store
 
     store = open_store(str(corpus.place.db), create=False)
     sizes = store.sizes()

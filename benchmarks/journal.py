@@ -21,11 +21,11 @@ from benchmarks.durable.peer import Unobtainable, peer_python
 from benchmarks.durable.scene import Script
 from benchmarks.durable.shim import Disk, Shim
 from benchmarks.figures import Figure
-from everturn.llm import ChatMessage, ChatPart, Reply
-from everturn.resume.journal import Journal, JournalAbout, open_archive
-from everturn.resume.loop import Loop
-from everturn.resume.tools import tool
-from everturn.store import Store
+from everturn.llm.protocol import ChatMessage, ChatPart, Reply
+from everturn.loop.journal import Journal, JournalAbout, open_archive
+from everturn.loop.loop import Loop
+from everturn.loop.tools import tool
+from everturn.store.contract import Store
 
 #: Messages in a long session, and how many are measured at a time.
 LONG, MEASURED = 10_000, 300
@@ -165,7 +165,7 @@ def _resumed(store: Store) -> Figure:
 
 def _grow(journal: Journal, wanted: int) -> None:
     """Until there are so many messages; many at a time, because this is not what is measured."""
-    from everturn.resume import records
+    from everturn.loop import records
 
     dice = random.Random(wanted)
     while (there := len(journal.past.messages)) < wanted:

@@ -23,12 +23,12 @@ from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure, say
 from benchmarks.ingest import taken_in
 from benchmarks.processes import MB
-from everturn.derive.query import parse_query
 from everturn.model.archive import IndexRow, MessageRow, Session, SessionGrowth, SourceFile, Version
-from everturn.model.words import FIELDS
-from everturn.recall import ranking
-from everturn.recall.terms import build_index_query
-from everturn.store import IndexQuery, Store, open_store
+from everturn.model.vocabulary import FIELDS
+from everturn.retrieval import ranking
+from everturn.retrieval.index_query import build_index_query
+from everturn.retrieval.query import parse_query
+from everturn.store.contract import IndexQuery, Store, open_store
 
 USUAL = 20.0  # ms of CPU for queries with up to FEW hits
 ANY = 50.0  # for any other

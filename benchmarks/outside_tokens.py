@@ -22,12 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from everturn import clock
-from everturn.analyse import plane
+from everturn.analytics import counts
+from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, add_paths
+from everturn.capture.sync import add_paths
 from everturn.model.analytics import SLOT_MS
-from everturn.sources import SearchPlaces, all_sources
-from everturn.store import open_store
+from everturn.sources.contract import SearchPlaces, all_sources
+from everturn.store.contract import open_store
 
 PEER = "ccusage@18"
 FOLDER = Path(__file__).parents[2] / "shared" / "corpus" / "claude-code"
@@ -63,9 +64,9 @@ def our_count(folder: Path) -> Count:
         SyncJob(store, all_sources(), SearchPlaces(folder, {}, sys.platform), Policy(), "box", "me", clock.now),
         [folder],
     )
-    plane.catch_up(store)
+    counts.catch_up(store)
     found: Count = Counter()
-    for row in plane.usage(store, plane.AnalyticsScope()):
+    for row in counts.usage(store, counts.AnalyticsScope()):
         if not row.inherited:
             day = f"{datetime.fromtimestamp(row.slot * SLOT_MS / 1000, UTC):%Y-%m-%d}"
             tokens = (row.tokens_in, row.tokens_out, row.tokens_cache_read, row.tokens_cache_write)

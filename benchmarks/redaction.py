@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure
 from benchmarks.processes import ROOT
-from everturn.derive.redact import find_secrets, redact_bytes, redact_text
+from everturn.secrets.redaction import find_secrets, redact_bytes, redact_text
 
 FLOOR = 40.0  # MB for each CPU second
 MISTAKES = 0.3  # per MB

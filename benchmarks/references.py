@@ -10,11 +10,11 @@ from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure
 from benchmarks.labelled import PROMPTS, Labelled
 from benchmarks.processes import ROOT, Place, everturn
-from everturn.derive.dangling import find_reference, phrases_in
+from everturn.derive.references import find_reference, phrases_in
 from everturn.model.archive import Session
-from everturn.recall.reading import read_messages
-from everturn.sources import all_sources
-from everturn.store import SessionFilter, Store, open_store
+from everturn.sessions.messages import read_messages
+from everturn.sources.contract import all_sources
+from everturn.store.contract import SessionFilter, Store, open_store
 
 REAL = ROOT.parent / "shared" / "corpus"
 _LEFT_OUT = ("licences", "hooks", "terminal")  # no transcripts, or screens of those that are there already

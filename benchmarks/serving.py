@@ -15,7 +15,7 @@ from benchmarks.figures import Figure
 from benchmarks.ingest import taken_in
 from benchmarks.processes import EVERTURN, Failed, Place, cpu_of
 from everturn.model.archive import Session
-from everturn.store import SessionFilter, open_store
+from everturn.store.contract import SessionFilter, open_store
 
 _STARTS = 9
 _CALLS = 20

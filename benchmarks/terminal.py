@@ -12,7 +12,7 @@ from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure
 from everturn.sources.terminal.recordings import read_recording
 from everturn.sources.terminal.screen import TerminalScreen
-from everturn.sources.terminal.stitch import transcribe
+from everturn.sources.terminal.views import transcribe
 from tests.sources.terminal.known_content import Agreement, agreement, read, text, typescript
 from tests.sources.terminal.redrawing import Style, played
 

@@ -20,8 +20,8 @@ from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure, exact
 from benchmarks.ingest import taken_in
 from benchmarks.processes import EVERTURN, MB, Failed, Place, cpu_of, peak_of, run
-from everturn.recall.sessions import resolve_session
-from everturn.store import SessionFilter, open_store
+from everturn.sessions.lookup import resolve_session
+from everturn.store.contract import SessionFilter, open_store
 
 _SESSIONS = _TURNS = 10_000
 _TIMES = 5

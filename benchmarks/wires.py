@@ -15,12 +15,13 @@ from typing import Any
 
 from benchmarks.corpora import Corpora
 from benchmarks.figures import Figure, exact, show
-from everturn.llm import ChatMessage, ChatPart, ModelRequest, anthropic_messages
+from everturn.llm import anthropic_messages
+from everturn.llm.history_repair import NO_RECORD, repair_history
+from everturn.llm.history_rules import validate_request
+from everturn.llm.history_translation import translate_history
 from everturn.llm.prefix import prefix_of
-from everturn.llm.repair import NO_RECORD, repair_history
-from everturn.llm.translate import translate_history
-from everturn.llm.validate import validate_request
-from everturn.resume.context import Sizes, assemble_context
+from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest
+from everturn.loop.context import Sizes, assemble_context
 from tests.llm.histories import WIRES, cuts, messages_of, request, sent, taken_up
 
 SEEDS = 150

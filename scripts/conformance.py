@@ -70,7 +70,7 @@ def checkpoints() -> dict[str, tuple[int, int]]:
         validate,
     )
 
-    from everturn.integrations import Archive
+    from everturn.integrations.archive import Archive
     from everturn.integrations.langgraph import ArchiveSaver
 
     def run(fresh_url: Callable[[], str]) -> tuple[int, int]:
@@ -95,8 +95,8 @@ def transcripts() -> dict[str, tuple[int, int]]:
         run_session_store_conformance,
     )
 
-    from everturn.integrations import Archive
     from everturn.integrations.agent_sdk import TranscriptStore
+    from everturn.integrations.archive import Archive
 
     def run(fresh_url: Callable[[], str]) -> tuple[int, int]:
         opened: list[Archive] = []

@@ -12,10 +12,11 @@ from collections import Counter
 from pathlib import Path
 
 from everturn import clock
+from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, add_paths
-from everturn.sources import SearchPlaces, abilities, all_sources
-from everturn.store import Store, open_store
+from everturn.capture.sync import add_paths
+from everturn.sources.contract import SearchPlaces, abilities, all_sources
+from everturn.store.contract import Store, open_store
 
 HEAD = """# Formats
 

@@ -11,7 +11,7 @@ import click
 
 import everturn
 from everturn.cli import frame
-from everturn.sources import all_sources
+from everturn.sources.contract import all_sources
 
 PACKAGE = Path(everturn.__file__).parent
 ROOT = PACKAGE.parent.parent

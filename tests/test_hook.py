@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from platformdirs.macos import MacOS
 
 from everturn import hook, settings
-from everturn.llm import programs
+from everturn.llm import program_backend
 
 ROOT = Path(__file__).parent.parent
 HOOK = (sys.executable, "-I", "-S", str(ROOT / "src" / "everturn" / "hook.py"))
@@ -264,8 +264,8 @@ def test_nobody_else_can_read_the_spool(home: Home) -> None:
 
 
 def test_what_everturn_itself_asks_of_an_agent_is_not_noted(home: Home) -> None:
-    home.run(json.dumps(EVENT).encode(), {programs.MARK: "1"})
-    assert hook.MARK == programs.MARK and not home.spool.exists()
+    home.run(json.dumps(EVENT).encode(), {program_backend.MARK: "1"})
+    assert hook.MARK == program_backend.MARK and not home.spool.exists()
 
 
 def test_an_event_may_be_the_last_argument(home: Home) -> None:

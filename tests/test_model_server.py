@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.model_server import Asked, Call, ModelServer, Says, busy
+from tests.model_server import Asked, ModelServer, busy
+from tests.model_wires import Call, Says
 
 PATHS = {
     "messages": "/v1/messages",

@@ -13,8 +13,9 @@ from types import ModuleType
 import pytest
 
 import everturn
-import everturn.resume
-from tests.model_server import Asked, Call, ModelServer, Says
+import everturn.evaluation
+from tests.model_server import Asked, ModelServer
+from tests.model_wires import Call, Says
 
 PACKAGE = Path(everturn.__file__).parent
 DOCUMENT = PACKAGE.parent.parent / "docs" / "library.md"
@@ -41,11 +42,11 @@ def test_checkers_are_told_the_same_names() -> None:
 
 
 def test_the_face_of_resume_is_there_too() -> None:
-    for names in everturn.resume._FACE.values():
+    for names in everturn.evaluation._FACE.values():
         for name in names.split():
-            assert getattr(everturn.resume, name).__module__.startswith("everturn.resume.")
+            assert getattr(everturn.evaluation, name).__module__.startswith("everturn.resume.")
     with pytest.raises(AttributeError):
-        _ = everturn.resume.nonsense
+        _ = everturn.evaluation.nonsense
 
 
 def test_the_names_of_the_documents_are_public() -> None:

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from everturn.derive.growth import grow_session
+from everturn.derive.turns import grow_session
 from everturn.model.archive import JournalTail, SessionGrowth
 from everturn.model.conversation import SessionPart
-from everturn.sources import SourceCandidate, all_sources
-from tests.transcript_truth import Deed, SessionTruth, tell
-from tests.transcripts import Truth, alter_copy, alter_name, append_turn, stream_file, write_history
+from everturn.sources.contract import SourceCandidate, all_sources
+from tests.transcript_truth import Deed, SessionTruth, Truth, tell
+from tests.transcripts import alter_copy, alter_name, append_turn, stream_file, write_history
 
 
 @pytest.fixture(scope="module")

@@ -18,24 +18,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from everturn.capture.verify import verify_archive
-from everturn.llm import (
-    ChatMessage,
-    ChatPart,
-    Delta,
-    ModelRequest,
-    Reply,
-    anthropic_messages,
-    chat_completions,
-    responses,
-)
-from everturn.llm.validate import validate_request
-from everturn.resume import records
-from everturn.resume.journal import Journal, open_archive, path_of
-from everturn.resume.loop import Loop, Outcome
-from everturn.resume.past import JournalState
-from everturn.resume.tools import NotDone, ReconciledResult, Tool, ToolContext, tool
-from everturn.store import Store
+from everturn.llm import anthropic_messages, chat_completions, responses
+from everturn.llm.history_rules import validate_request
+from everturn.llm.protocol import ChatMessage, ChatPart, Delta, ModelRequest, Reply
+from everturn.loop import records
+from everturn.loop.journal import Journal, open_archive
+from everturn.loop.journal_state import JournalState
+from everturn.loop.journal_writer import path_of
+from everturn.loop.loop import Loop, Outcome
+from everturn.loop.tools import NotDone, ReconciledResult, Tool, ToolContext, tool
+from everturn.maintenance.verify import verify_archive
+from everturn.store.contract import Store
 
 #: The calls of each response in turn; after the last there is an answer.
 PARALLEL = (("a", "b", "c"),)

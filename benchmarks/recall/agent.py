@@ -20,7 +20,7 @@ from benchmarks.processes import ROOT
 from benchmarks.recall.archive import Archive, Document
 from benchmarks.recall.questions import Place, Question
 from benchmarks.recall.titles import without_titles
-from everturn.derive.analysis import terms
+from everturn.text.terms import terms
 
 CORPUS = ROOT.parent / "shared" / "corpus"
 #: Conversations of agents; recordings of their screens would tell the same ones again.

@@ -8,18 +8,19 @@ from functools import cached_property
 from pathlib import Path
 
 from benchmarks.recall.questions import Place
+from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, add_paths
+from everturn.capture.sync import add_paths
 from everturn.errors import UsageError
 from everturn.model.archive import Session
 from everturn.model.conversation import Message
-from everturn.model.words import SESSION_KINDS
-from everturn.recall.meaning import MeaningSearch
-from everturn.recall.reading import Sources, read_messages
-from everturn.recall.scope import SearchFilters
-from everturn.recall.search import search
-from everturn.sources import SearchPlaces, all_sources
-from everturn.store import SessionFilter, Store, open_store
+from everturn.model.vocabulary import SESSION_KINDS
+from everturn.retrieval.meaning import MeaningSearch
+from everturn.retrieval.scope import SearchFilters
+from everturn.retrieval.search import search
+from everturn.sessions.messages import Sources, read_messages
+from everturn.sources.contract import SearchPlaces, all_sources
+from everturn.store.contract import SessionFilter, Store, open_store
 
 #: How many messages are asked for, each with its snippet: enough to hold ten sessions nearly always.
 DEPTH = 50

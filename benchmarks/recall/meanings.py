@@ -10,9 +10,8 @@ from benchmarks.figures import say
 from benchmarks.recall.archive import Archive
 from benchmarks.recall.baselines import Ask
 from benchmarks.recall.questions import Place
-from everturn.llm.embedding import LocalEmbedder
-from everturn.recall.meaning import MeaningSearch
-from everturn.recall.vectors import HeldVectors, make_all_vectors
+from everturn.llm.embedder import LocalEmbedder
+from everturn.retrieval.meaning import HeldVectors, MeaningSearch, make_all_vectors
 
 
 @dataclass(frozen=True)

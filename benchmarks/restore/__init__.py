@@ -15,7 +15,7 @@ from benchmarks.figures import Figure
 from benchmarks.restore import citations, compactions, constraints, measuring
 from benchmarks.restore.cutting import CORPUS, Cut, archive, cuts
 from benchmarks.restore.measuring import Score, total
-from everturn.store import Store
+from everturn.store.contract import Store
 
 BUDGET = 4_000
 _TIMES = 5  # the CPU of a small recording is measured so often
@@ -41,9 +41,9 @@ def figures(corpora: Corpora) -> Iterator[Figure]:
 
 
 def _document(cut: Cut) -> str:
-    from everturn.restore.document import build_document
-    from everturn.restore.writing import document_markdown
-    from everturn.sources import all_sources
+    from everturn.restore.markdown import document_markdown
+    from everturn.restore.mechanical import build_document
+    from everturn.sources.contract import all_sources
 
     return document_markdown(build_document(cut.store, all_sources(), cut.session, cut.turns - 1), str, BUDGET)
 
@@ -72,8 +72,8 @@ def _of_the_rest(documents: list[tuple[Cut, str]]) -> Figure:
 
 def _constraints(store: Store) -> Iterator[Figure]:
     """Without bars: the set the rules were fitted on says little, and the one that was held out is small."""
-    from everturn.restore.document import build_document
-    from everturn.sources import all_sources
+    from everturn.restore.mechanical import build_document
+    from everturn.sources.contract import all_sources
 
     for name, held_out in (("held out", True), ("fitted on", False)):
         made = [
@@ -106,12 +106,12 @@ def _recordings() -> Figure:
 
 
 def _cpu(path: Path, restore: bool) -> float:
+    from everturn.capture.intake import SyncJob
     from everturn.capture.policy import Policy
-    from everturn.capture.sync import SyncJob
-    from everturn.restore.document import build_document
-    from everturn.restore.target import find_target
-    from everturn.restore.writing import document_markdown
-    from everturn.sources import SearchPlaces, all_sources
+    from everturn.restore.job import find_target
+    from everturn.restore.markdown import document_markdown
+    from everturn.restore.mechanical import build_document
+    from everturn.sources.contract import SearchPlaces, all_sources
 
     places, sources = SearchPlaces(Path("/nowhere"), {}, "linux"), all_sources()
     used = 0.0

@@ -16,11 +16,11 @@ from typing import Any
 
 from benchmarks.figures import Figure
 from everturn.model.archive import MessageRow
-from everturn.recall.reading import Records
-from everturn.restore import Document, Evidence
-from everturn.restore.document import build_document
-from everturn.sources import all_sources
-from everturn.store import SessionFilter, Store
+from everturn.restore.document import Document, Evidence
+from everturn.restore.mechanical import build_document
+from everturn.sessions.messages import Records
+from everturn.sources.contract import all_sources
+from everturn.store.contract import SessionFilter, Store
 
 BROKEN = "broken"
 _DEEPEST = 12

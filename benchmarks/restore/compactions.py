@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from benchmarks.restore.cutting import Cut, cut_at
 from benchmarks.restore.measuring import Score, files_to_come
-from everturn.derive.tokens import estimate_tokens
-from everturn.recall.reading import read_messages
-from everturn.restore.document import build_document
-from everturn.restore.writing import document_markdown
-from everturn.sources import all_sources
-from everturn.store import SessionFilter, Store
+from everturn.restore.markdown import document_markdown
+from everturn.restore.mechanical import build_document
+from everturn.sessions.messages import read_messages
+from everturn.sources.contract import all_sources
+from everturn.store.contract import SessionFilter, Store
+from everturn.text.tokens import estimate_tokens
 
 BUDGET = 4_000
 _LEAST = 400  # characters: a title is no summary

@@ -21,10 +21,10 @@ from pathlib import Path
 from benchmarks.restore.cutting import CORPUS
 from benchmarks.restore.measuring import Score
 from everturn.model.archive import Session
-from everturn.recall.reading import read_messages
-from everturn.restore import Document, section
-from everturn.sources import all_sources
-from everturn.store import SessionFilter, Store
+from everturn.restore.document import Document, section
+from everturn.sessions.messages import read_messages
+from everturn.sources.contract import all_sources
+from everturn.store.contract import SessionFilter, Store
 
 LABELS = Path(__file__).with_name("constraints.json")
 _WORDS = re.compile(r"[\w'’]+")

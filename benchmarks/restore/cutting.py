@@ -13,11 +13,12 @@ from pathlib import Path
 
 from benchmarks.processes import ROOT
 from benchmarks.restore.truth import READERS, Call, Truth, truth_of
+from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, add_paths
+from everturn.capture.sync import add_paths
 from everturn.model.archive import Session
-from everturn.sources import SearchPlaces, all_sources
-from everturn.store import SessionFilter, Store, open_store
+from everturn.sources.contract import SearchPlaces, all_sources
+from everturn.store.contract import SessionFilter, Store, open_store
 
 CORPUS = ROOT.parent / "shared" / "corpus"
 LEAST_TURNS = 10

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.restore.cutting import Cut
 from benchmarks.restore.truth import Truth
-from everturn.restore import FACTS, SECTIONS
+from everturn.restore.document import FACTS, SECTIONS
 
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 _LISTED = re.compile(r"^- `(.+?)` (?:edited|created|deleted)(?: ×(\d+))?", re.MULTILINE)

@@ -50,30 +50,31 @@ __all__ = [
 
 _HOMES = {
     "errors": "ConversationStateMismatch EverturnError SessionNotFound SnapshotRestoreError ToolIdempotencyError",
-    "recall.search": "search",
-    "resume.checkpoints": "Checkpoint CheckpointHandler FileCheckpointHandler resume_evaluation save_checkpoint",
-    "resume.conversation": "ConversationMessage ConversationState ConversationTurn ToolCallRecord",
-    "resume.conversations": "ConversationStore",
-    "resume.evaluation": "Adapter PromptResponse TextPrompt evaluate",
-    "resume.journal": "Journal open_archive",
-    "resume.loop": "Budget Loop Outcome",
-    "resume.mainloop": "MainLoop",
-    "resume.recording": "enable_conversation_recording settle",
-    "resume.slices": "Session append replace_latest upsert",
-    "resume.snapshots": "Snapshot",
-    "resume.tools": "Tool ToolContext tool",
-    "sources": "all_sources",
+    "evaluation.evaluate": "Adapter PromptResponse TextPrompt evaluate",
+    "evaluation.main_loop": "Checkpoint CheckpointHandler FileCheckpointHandler MainLoop resume_evaluation save_checkpoint",
+    "evaluation.recorder": "enable_conversation_recording settle",
+    "evaluation.session": "Session=EvaluationSession append replace_latest upsert",
+    "evaluation.snapshot": "Snapshot",
+    "loop.conversation": "ConversationMessage ConversationState ConversationTurn ToolCallRecord",
+    "loop.conversation_store": "ConversationStore",
+    "loop.journal": "Journal open_archive",
+    "loop.loop": "Budget Loop Outcome",
+    "loop.tools": "Tool ToolContext tool",
+    "retrieval.search": "search",
+    "sources.contract": "all_sources",
 }
 
 
 def __getattr__(name: str) -> object:
     """Load a name when it is first used."""
     for home, names in _HOMES.items():
-        if name in names.split():
-            from importlib import import_module
+        for entry in names.split():
+            public, _, own = entry.partition("=")
+            if public == name:
+                from importlib import import_module
 
-            globals()[name] = found = getattr(import_module(f"everturn.{home}"), name)
-            return found
+                globals()[name] = found = getattr(import_module(f"everturn.{home}"), own or name)
+                return found
     raise AttributeError(f"module 'everturn' has no attribute {name!r}")
 
 

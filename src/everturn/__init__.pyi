@@ -7,31 +7,26 @@ from everturn.errors import (
     SnapshotRestoreError,
     ToolIdempotencyError,
 )
-from everturn.recall.search import search
-from everturn.resume.checkpoints import (
+from everturn.evaluation.evaluate import Adapter, PromptResponse, TextPrompt, evaluate
+from everturn.evaluation.main_loop import (
     Checkpoint,
     CheckpointHandler,
     FileCheckpointHandler,
+    MainLoop,
     resume_evaluation,
     save_checkpoint,
 )
-from everturn.resume.conversation import (
-    ConversationMessage,
-    ConversationState,
-    ConversationTurn,
-    ToolCallRecord,
-)
-from everturn.resume.conversations import ConversationStore
-from everturn.resume.evaluation import Adapter, PromptResponse, TextPrompt, evaluate
-from everturn.resume.journal import Journal, open_archive
-from everturn.resume.loop import Budget, Loop, Outcome
-from everturn.resume.mainloop import MainLoop
-from everturn.resume.recording import enable_conversation_recording, settle
-from everturn.resume.slices import EvaluationSession as Session
-from everturn.resume.slices import append, replace_latest, upsert
-from everturn.resume.snapshots import Snapshot
-from everturn.resume.tools import Tool, ToolContext, tool
-from everturn.sources import all_sources
+from everturn.evaluation.recorder import enable_conversation_recording, settle
+from everturn.evaluation.session import EvaluationSession as Session
+from everturn.evaluation.session import append, replace_latest, upsert
+from everturn.evaluation.snapshot import Snapshot
+from everturn.loop.conversation import ConversationMessage, ConversationState, ConversationTurn, ToolCallRecord
+from everturn.loop.conversation_store import ConversationStore
+from everturn.loop.journal import Journal, open_archive
+from everturn.loop.loop import Budget, Loop, Outcome
+from everturn.loop.tools import Tool, ToolContext, tool
+from everturn.retrieval.search import search
+from everturn.sources.contract import all_sources
 
 __version__: str
 

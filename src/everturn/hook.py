@@ -2,12 +2,12 @@
 
 Promises: it never fails (exit 0 whatever happens), never waits longer than `PATIENCE`, and notes no content. It prints
 nothing, but for a JSON object with context for the model where the user wanted that: read from a file that
-`everturn.capture.context` has prepared, so that nobody waits for an archive. Of the JSON an agent hands over, a line keeps
+`everturn.capture.hook_answer` has prepared, so that nobody waits for an archive. Of the JSON an agent hands over, a line keeps
 names, ids, times, sizes and places; prompts, arguments, outputs and error texts are passed over where they stand, so that
 not even the spool of a content-free workspace ever holds them.
 
 Nothing but `sys`, `os` and `time` is imported, and nothing else of everturn: starting Python is what it costs. (`json`
-alone would double that, so the few fields are found by a small scan of our own.) `everturn.capture.context` joins them where
+alone would double that, so the few fields are found by a small scan of our own.) `everturn.capture.hook_answer` joins them where
 context is wanted. It may also be run as a file.
 
     --with NAME=VALUE    set a variable first, such as EVERTURN_HOME
@@ -89,11 +89,11 @@ def _print_prepared(event: bytes, words: list[str], folder: str) -> None:
     """Print what was prepared, where that is wanted."""
     try:
         if "--statusline" in words:
-            from everturn.capture.statusline import read_status, status_line
+            from everturn.capture.hook_answer import read_status, status_line
 
             os.write(1, status_line(read_status(event, folder), time.time_ns() // 1_000_000).encode() + b"\n")
         elif "--hints" in words or "--where-you-were" in words:
-            from everturn.capture.context import context_for
+            from everturn.capture.hook_answer import context_for
 
             os.write(1, context_for(event, words, folder))
     except Exception:  # nothing is prepared, or it cannot be read

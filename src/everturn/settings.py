@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from everturn import configfile
-from everturn.configfile import ConfigFile, Mode, Workspace
+from everturn import config_file
+from everturn.config_file import ConfigFile, Mode, Workspace
 
 #: Where a value comes from, strongest first.
 ORIGINS = ("flag", "environment", "config", "default")
@@ -64,7 +64,7 @@ class Settings:
 
     @property
     def prices(self) -> Path:
-        """The user's own prices of models, where there are some: see `everturn.analyse.prices`."""
+        """The user's own prices of models, where there are some: see `everturn.analytics.cost`."""
         return self.config.with_name("prices.toml")
 
     def make_folders(self) -> None:
@@ -82,7 +82,7 @@ def load(flags: Mapping[str, str] | None = None, env: Mapping[str, str] | None =
         flag=flags.get("config"), environment=env.get("EVERTURN_CONFIG"), default=str(folders.config / "config.toml")
     )
     path = Path(os.path.abspath(os.path.expanduser(config_path)))
-    file = configfile.read(path)
+    file = config_file.read(path)
     db_origin, db = _first_given(
         flag=flags.get("db"),
         environment=env.get("EVERTURN_DB"),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from everturn.sources import SearchPlaces
+from everturn.sources.contract import SearchPlaces
 from tests.model_server import ModelServer
 
 #: Where the programs are installed (`node_modules/.bin` below it); "1": they are on the PATH.

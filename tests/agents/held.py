@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from everturn import clock
+from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, sync_all
+from everturn.capture.sync import sync_all
 from everturn.model.archive import Session
-from everturn.recall.sessions import best_match
-from everturn.resume.native import NativeOptions, NativePlan, plan_native, write_native
-from everturn.sources import all_sources
-from everturn.store import SessionFilter, Store, open_store
+from everturn.resume.handoff import NativeOptions, NativePlan, plan_native, write_native
+from everturn.sessions.lookup import best_match
+from everturn.sources.contract import all_sources
+from everturn.store.contract import SessionFilter, Store, open_store
 from tests.agents.clients import CLIENTS, Run
 from tests.agents.heard import Heard, heard, tools
 from tests.agents.talk import LAST, PROMPTS, script

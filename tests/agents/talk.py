@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from tests.agents.clients import Client
 from tests.agents.heard import Heard, heard, tools
-from tests.model_server import Asked, Call, Says
+from tests.model_server import Asked
+from tests.model_wires import Call, Says
 
 PROMPTS = ("PROMPT-ONE: look at two things", "PROMPT-TWO: what did the first one say?", "PROMPT-THREE: look once more")
 

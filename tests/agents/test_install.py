@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from everturn.derive.dangling import HINT
+from everturn.derive.references import HINT
 from everturn.errors import NothingFound
-from everturn.recall.sessions import best_match
-from everturn.sources import all_sources
-from everturn.store import SessionFilter, Store, open_store
+from everturn.sessions.lookup import best_match
+from everturn.sources.contract import all_sources
+from everturn.store.contract import SessionFilter, Store, open_store
 from tests.agents.clients import CLIENTS, Run
 from tests.agents.heard import Heard, heard, tools
 from tests.agents.talk import PROMPTS, script
-from tests.model_server import Answer, Asked, Call, ModelServer, Says, Step
-from tests.model_wires import Rendered, rendered
+from tests.model_server import Answer, Asked, ModelServer, Step
+from tests.model_wires import Call, Rendered, Says, rendered
 
 pytestmark = pytest.mark.agents
 

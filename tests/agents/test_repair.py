@@ -9,9 +9,9 @@ import pytest
 
 from everturn import clock
 from everturn.resume.diagnosis import diagnose_session
-from everturn.resume.native import NativeOptions, write_native
+from everturn.resume.handoff import NativeOptions, write_native
 from everturn.resume.repair import plan_repair
-from everturn.sources import all_sources
+from everturn.sources.contract import all_sources
 from tests import broken
 from tests.agents.held import next_request, running
 from tests.agents.talk import LAST, assert_told

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from everturn.recall.origins import offspring_of, origin_of
-from everturn.recall.reading import read_messages
-from everturn.sources import all_sources
+from everturn.sessions.lineage import offspring_of, origin_of
+from everturn.sessions.messages import read_messages
+from everturn.sources.contract import all_sources
 from tests.agents.clients import CLIENTS
 from tests.agents.held import Held, converted, next_request, resume, running, taken_in
 from tests.agents.talk import EXPECTED, LAST, PROMPTS, assert_told

@@ -11,7 +11,7 @@ from benchmarks.restore.citations import resolves
 from benchmarks.restore.constraints import hashed, sentences
 from benchmarks.restore.measuring import Score, commits, edited_files, failing_commands, open_items, total
 from benchmarks.restore.truth import Call, Truth, blocks, items, local, tags, truth_of
-from everturn.restore import Evidence
+from everturn.restore.document import Evidence
 
 
 def lines(*records: dict[str, Any]) -> bytes:

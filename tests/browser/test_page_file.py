@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from everturn.recall.sessions import resolve_session
-from everturn.store import open_store
+from everturn.sessions.lookup import resolve_session
+from everturn.store.contract import open_store
 from tests.browser.conftest import WIDTHS, Tabs
 from tests.capture.history import History, run
 from tests.export.pages import page

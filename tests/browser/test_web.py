@@ -13,9 +13,9 @@ from tests.needs import is_installed
 if not is_installed("module:starlette") or not is_installed("module:uvicorn"):
     pytest.skip("needs starlette and uvicorn, which are not installed", allow_module_level=True)
 
-from everturn.model.words import SESSION_KINDS
-from everturn.recall.marks import marks_of
-from everturn.store import SessionFilter
+from everturn.model.vocabulary import SESSION_KINDS
+from everturn.sessions.lookup import marks_of
+from everturn.store.contract import SessionFilter
 from tests.web.serving import Served, served
 
 pytestmark = pytest.mark.slow

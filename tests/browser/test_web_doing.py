@@ -20,7 +20,8 @@ if not is_installed("module:starlette") or not is_installed("module:uvicorn"):
 
 from tests.capture.history import OTHER
 from tests.export.test_page import PIXEL
-from tests.model_server import Asked, ModelServer, Says
+from tests.model_server import Asked, ModelServer
+from tests.model_wires import Says
 from tests.restore.shop import asker, good, shop
 from tests.web.serving import Served, served
 

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 from tests.capture.history import SID
-from tests.derive.secretvectors import PHRASES, TOKENS, draw, pem
 from tests.recall.archives import Archive
+from tests.secrets.secret_vectors import PHRASES, TOKENS, draw, pem
 
 #: One of each family, and what is known by the words around it: (sentence, secret).
 SENTENCES = [(f"use {tokens[0]} here", tokens[0]) for tokens in TOKENS.values()]

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 import everturn
-from everturn.cli import main
-from everturn.store import open_store
+from everturn.cli.main import main
+from everturn.store.contract import open_store
 from tests.canaries.planting import NAMED, NAMES, NEIGHBOUR, SECRETS, leaks, plant
 from tests.capture.history import SID
 from tests.cli.reading import ACTIVE

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from everturn.capture.intake import SyncJob, SyncReport
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, SyncReport, sync_all
+from everturn.capture.sync import sync_all
 from everturn.model.archive import Session
-from everturn.sources import SearchPlaces, all_sources
-from everturn.store import IndexQuery, Store
+from everturn.sources.contract import SearchPlaces, all_sources
+from everturn.store.contract import IndexQuery, Store
 
 FORMAT = "claude_code"  # capture knows no format; these tests must write some
 SID = "11111111-2222-4333-8444-555555555555"

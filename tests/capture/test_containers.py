@@ -10,15 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from everturn.capture.forget import forget_session
+from everturn.capture.intake import SyncJob, SyncReport
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, SyncReport, add_paths, sync_all, writer_for
-from everturn.capture.verify import verify_archive
+from everturn.capture.sync import add_paths, sync_all, writer_for
 from everturn.errors import UsageError
+from everturn.maintenance.forget import forget_session
+from everturn.maintenance.verify import verify_archive
 from everturn.model.conversation import Block, Census, Message, ReadResult, SessionFacts, SessionPart
-from everturn.sources import Member, SearchPlaces, Source, SourceCandidate
-from everturn.sources.database import open_snapshot
-from everturn.store import IndexQuery, Store
+from everturn.sources.contract import Member, SearchPlaces, Source, SourceCandidate
+from everturn.sources.toolkit.sqlite_file import open_snapshot
+from everturn.store.contract import IndexQuery, Store
 from tests.capture.history import everything, ticking
 
 
@@ -162,7 +163,7 @@ def test_a_deleted_or_moved_database_takes_its_conversations_with_it(
 
 
 def test_rows_are_made_again_from_the_kept_lines(store: Store, database: sqlite3.Connection, tmp_path: Path) -> None:
-    from everturn.capture.deriving import rebuild_archive
+    from everturn.capture.rebuild import rebuild_archive
 
     run(store, tmp_path / "talks")
     before = list(everything(store))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from everturn.store import open_store
+from everturn.store.contract import open_store
 from tests.capture.history import SID, History
 
 CANARY = "qzwvxkjyq"

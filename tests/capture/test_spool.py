@@ -17,16 +17,15 @@ import pytest
 
 from everturn import hook
 from everturn.capture import spool
-from everturn.capture.forget import forget_session
-from everturn.capture.merge import merge_archive
 from everturn.capture.policy import Policy
 from everturn.capture.sync import sync_all, writer_for
-from everturn.capture.writing import ArchiveWriter
-from everturn.model.archive import Tombstone
-from everturn.model.hooked import PHASES
-from everturn.model.words import ERROR_CLASSES
-from everturn.store import Store, open_store
-from everturn.store.sql import SqlStore
+from everturn.capture.writer import ArchiveWriter
+from everturn.maintenance.forget import forget_session
+from everturn.maintenance.merge import merge_archive
+from everturn.model.archive import PHASES, Tombstone
+from everturn.model.vocabulary import ERROR_CLASSES
+from everturn.store.contract import Store, open_store
+from everturn.store.sql_store import SqlStore
 from tests.capture.history import OTHER, SID, SOURCES, History, current, job, run, sessions
 from tests.transcripts import write_history
 

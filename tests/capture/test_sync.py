@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, add_paths, sync_all
+from everturn.capture.sync import add_paths, sync_all
 from everturn.errors import MissingPath
 from everturn.model.conversation import ReadResult
-from everturn.sources import SearchPlaces, SourceCandidate, SourceReader, all_sources
-from everturn.store import SessionFilter, Store, open_store
+from everturn.sources.contract import SearchPlaces, SourceCandidate, SourceReader, all_sources
+from everturn.store.contract import SessionFilter, Store, open_store
 from tests.capture.history import (
     FORMAT,
     OTHER,
@@ -233,7 +234,7 @@ def test_structure_mode_keeps_no_word_and_all_numbers(tmp_path: Path, history: H
 
 def test_redacted_mode_stores_no_secret(tmp_path: Path, history: History) -> None:
     secret = "sk-ant-" + "api03-" + "Ab1" * 30
-    from everturn.derive.redact import redact_bytes
+    from everturn.secrets.redaction import redact_bytes
 
     path = tmp_path / "redacted.db"
     store = open_store(str(path))
@@ -332,10 +333,10 @@ def test_an_empty_file_is_known_and_not_read_again(any_store: Store, history: Hi
 def test_a_document_of_many_lines_longer_than_a_piece_is_read_in_every_mode(
     tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from everturn.capture import pieces
-    from everturn.sources import SearchPlaces, all_sources
+    from everturn.capture import file_reader
+    from everturn.sources.contract import SearchPlaces, all_sources
 
-    monkeypatch.setattr(pieces, "BATCH", 1000)
+    monkeypatch.setattr(file_reader, "BATCH", 1000)
     path = tmp_path / "session-2026-01-01T10-00-abcdef01.json"
     said = [
         {"id": str(n), "timestamp": "2026-01-01T10:00:00.000Z", "type": "user", "content": "word " * 900}

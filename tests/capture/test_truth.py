@@ -6,15 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from everturn.capture.intake import SyncJob, SyncReport
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, SyncReport, sync_all
-from everturn.capture.verify import verify_archive
-from everturn.derive.analysis import terms
-from everturn.sources import SearchPlaces
-from everturn.store import IndexQuery, Store, open_store
+from everturn.capture.sync import sync_all
+from everturn.maintenance.verify import verify_archive
+from everturn.sources.contract import SearchPlaces
+from everturn.store.contract import IndexQuery, Store, open_store
 from everturn.store.sqlite import open_sqlite
+from everturn.text.terms import terms
 from tests.capture.history import FORMAT, SOURCES, ticking
-from tests.transcripts import SessionTruth, Truth, append_turn, write_history
+from tests.transcript_truth import SessionTruth, Truth
+from tests.transcripts import append_turn, write_history
 
 
 def take_in(store: Store, root: Path, places: SearchPlaces | None = None) -> SyncReport:

@@ -14,13 +14,15 @@ from pathlib import Path
 from types import TracebackType
 
 import everturn
+from everturn.loop.journal import open_archive
+from everturn.loop.journal_writer import AGENT
 from everturn.model.archive import Session
 from everturn.model.conversation import Message
-from everturn.recall.reading import read_messages
-from everturn.resume.journal import AGENT, open_archive
-from everturn.sources import all_sources
-from everturn.store import SessionFilter, Store
-from tests.model_server import Asked, ModelServer, Says
+from everturn.sessions.messages import read_messages
+from everturn.sources.contract import all_sources
+from everturn.store.contract import SessionFilter, Store
+from tests.model_server import Asked, ModelServer
+from tests.model_wires import Says
 from tests.tmux import Pane
 
 _PROMPT = re.compile(r"^You:", re.MULTILINE)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.chat.program import Desk, Model, is_restoration, is_summary_request, last_words
-from tests.model_server import Asked, ModelServer, Says
+from tests.model_server import Asked, ModelServer
+from tests.model_wires import Says
 
 
 class Thinking(Model):

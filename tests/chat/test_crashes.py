@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.chat.program import Desk, Model, Terminal, last_words, words_of
-from tests.model_server import Asked, Call, ModelServer, Says
+from tests.model_server import Asked, ModelServer
+from tests.model_wires import Call, Says
 
 
 def told(process: subprocess.Popen[bytes], until: bytes, seconds: float = 60) -> bytes:

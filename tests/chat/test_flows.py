@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from everturn.chat.saved import erase_saved
-from everturn.recall.lineage import ancestors
-from everturn.sources import all_sources
+from everturn.chat.earlier_sessions import erase_saved
+from everturn.sessions.lineage import ancestors
+from everturn.sources.contract import all_sources
 from tests.chat.program import Desk, Model, is_restoration, is_summary_request, last_words, words_of
-from tests.model_server import Answer, Asked, Call, ModelServer, Says, broken
+from tests.model_server import Answer, Asked, ModelServer, broken
+from tests.model_wires import Call, Says
 
 
 def test_what_was_said_is_in_the_archive_and_the_way_out_tells_it(desk: Desk) -> None:

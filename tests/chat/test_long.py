@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.derive.tokens import estimate_tokens
+from everturn.text.tokens import estimate_tokens
 from tests.chat.program import Desk, Model
 from tests.model_server import ModelServer
 

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from everturn.chat.screen import ChatScreen, describe_call_fully
-from everturn.llm import Delta
+from everturn.llm.protocol import Delta
 from everturn.sources.terminal.screen import TerminalScreen as Emulator
 
 

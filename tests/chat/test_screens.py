@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from everturn.recall.lineage import ancestors
+from everturn.sessions.lineage import ancestors
 from tests.chat.program import Desk, Model, Sitting, is_restoration, is_summary_request, last_words, words_of
-from tests.model_server import Asked, ModelServer, Says
+from tests.model_server import Asked, ModelServer
+from tests.model_wires import Says
 
 pytestmark = pytest.mark.needs("tmux")
 READY = "Assistant: I have reviewed our previous conversation. Ready to continue!"

@@ -19,7 +19,8 @@ from tests.chat.program import (
     last_words,
     words_of,
 )
-from tests.model_server import Answer, Asked, ModelServer, Says, broken
+from tests.model_server import Answer, Asked, ModelServer, broken
+from tests.model_wires import Says
 
 pytestmark = pytest.mark.needs("tmux")
 SAVED = """# Sally Conversation

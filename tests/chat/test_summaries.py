@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everturn.chat.summaries import END, START, extract, mechanical_text, prompt_for
-from everturn.derive.state import DecisionState, FailureState, SessionState, TurnRequest
+from everturn.derive.session_state import DecisionState, FailureState, SessionState, TurnRequest
 
 BLOCK = "**Background Context:** Initial session.\n\n**Current Session Summary:**\n**Topics Discussed:**\n- a\n"
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.chat.program import Desk, Model, Terminal, is_summary_request, last_words
-from tests.model_server import Asked, Call, ModelServer, Says
+from tests.model_server import Asked, ModelServer
+from tests.model_wires import Call, Says
 
 QUICK = ("chat", "--new", "--no-summary")
 

@@ -11,7 +11,8 @@ import click
 import pytest
 
 import everturn
-from everturn.cli import frame, main
+from everturn.cli import frame
+from everturn.cli.main import main
 from everturn.errors import Busy, PartlyFailed, UnknownSession
 
 Capture = pytest.CaptureFixture[str]
@@ -34,7 +35,7 @@ def test_help_lists_every_command_with_one_line(capsys: Capture) -> None:
 
 
 def test_the_one_line_help_of_the_list_is_that_of_the_module() -> None:
-    import everturn.cli.config as config
+    from everturn.cli.commands import config
 
     assert config.__doc__ is not None
     assert frame.one_line_helps()["config"] == config.__doc__.splitlines()[0]
@@ -179,7 +180,7 @@ def test_help_imports_nothing_it_does_not_need() -> None:
 def test_a_command_imports_no_other_command() -> None:
     asked = _imported("from everturn.cli import main; main(['config', 'path'])")
     commands = {f"everturn.cli.{name.replace('-', '_')}" for name in frame.one_line_helps()}
-    assert commands & asked == {"everturn.cli.config"}
+    assert commands & asked == {"everturn.cli.commands.config"}
     assert not asked & {"rich", "apsw", "psycopg", "watchfiles", "typing_extensions"}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.store import Store, open_store
+from everturn.store.contract import Store, open_store
 from tests.recall.archives import Archive
 
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from html.parser import HTMLParser
 
-from everturn.export.page.selfcontained import as_html
+from everturn.export.page.standalone import as_html
 from everturn.model.archive import Session
-from everturn.sources import all_sources
-from everturn.store import Store
+from everturn.sources.contract import all_sources
+from everturn.store.contract import Store
 
 VOID = {"meta", "link", "img", "br", "hr", "rect", "path", "wbr"}
 TAGS = {

@@ -9,19 +9,22 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, sync_all
-from everturn.derive.redact import redact_bytes, redact_text
-from everturn.export.document import as_json
+from everturn.capture.sync import sync_all
+from everturn.export.json_document import as_json
 from everturn.export.markdown import as_markdown
-from everturn.export.verbatim import raw_bytes, read_original
-from everturn.recall.lineage import lineage
-from everturn.recall.search import SearchFilters, search
-from everturn.recall.sessions import resolve_session
-from everturn.sources import SearchPlaces, all_sources
-from everturn.store import Store, open_store
+from everturn.export.original import raw_bytes, read_original
+from everturn.retrieval.scope import SearchFilters
+from everturn.retrieval.search import search
+from everturn.secrets.redaction import redact_bytes, redact_text
+from everturn.sessions.lineage import lineage
+from everturn.sessions.lookup import resolve_session
+from everturn.sources.contract import SearchPlaces, all_sources
+from everturn.store.contract import Store, open_store
 from tests.capture.history import ticking
-from tests.transcripts import Truth, write_history
+from tests.transcript_truth import Truth
+from tests.transcripts import write_history
 
 
 class Kept(NamedTuple):

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from everturn.capture.policy import Policy
-from everturn.derive.redact import redact_text
 from everturn.export.markdown import as_markdown
 from everturn.model.archive import Session
-from everturn.recall.sessions import resolve_session
-from everturn.sources import all_sources
+from everturn.secrets.redaction import redact_text
+from everturn.sessions.lookup import resolve_session
+from everturn.sources.contract import all_sources
 from tests.capture.history import SID
 from tests.recall.archives import Archive
 

@@ -10,15 +10,17 @@ from typing import Any
 import pytest
 
 from everturn.capture.policy import Policy
-from everturn.derive.redact import redact_text
-from everturn.export.page import PageLook, diff_html, make_visible, markdown_html, turn_html
-from everturn.export.page.selfcontained import as_html
+from everturn.export.page.calls import diff_html
+from everturn.export.page.content import markdown_html
+from everturn.export.page.markup import PageLook, make_visible
+from everturn.export.page.standalone import as_html
+from everturn.export.page.turn import turn_html
 from everturn.model.archive import Session, Turn
-from everturn.recall.marks import put_marks
-from everturn.recall.reading import TurnView, read_turns
-from everturn.recall.sessions import resolve_session
-from everturn.recall.transcript import passages
-from everturn.sources import all_sources
+from everturn.secrets.redaction import redact_text
+from everturn.sessions.lookup import put_marks, resolve_session
+from everturn.sessions.messages import TurnView, read_turns
+from everturn.sessions.transcript import passages
+from everturn.sources.contract import all_sources
 from tests.capture.history import OTHER, SID, History
 from tests.export.pages import Seen, page
 from tests.recall.archives import Archive
@@ -297,7 +299,7 @@ def test_the_same_session_gives_the_same_file(archive: Archive) -> None:
 
 
 def test_the_generated_histories_are_well_formed(archive: Archive, tmp_path: Any) -> None:
-    from everturn.store import SessionFilter
+    from everturn.store.contract import SessionFilter
     from tests.capture.history import run
     from tests.transcripts import write_history
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import nh3
 import pytest
 
-from everturn.recall.sessions import resolve_session
-from everturn.store import Store, open_store
+from everturn.sessions.lookup import resolve_session
+from everturn.store.contract import Store, open_store
 from tests.capture.history import History, run
 from tests.export.pages import ATTRIBUTES, TAGS, Seen, page
 from tests.hostile import TRICKS, write_hostile

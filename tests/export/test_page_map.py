@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.export.page import draw_minimap
-from everturn.export.page.minimap import MinimapEntry, list_turns
+from everturn.export.page.head import MinimapEntry, draw_minimap, list_turns
 from everturn.model.archive import Turn
-from everturn.model.words import CALL_KINDS
+from everturn.model.vocabulary import CALL_KINDS
 from tests.export.pages import Seen
 
 

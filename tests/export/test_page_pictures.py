@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from everturn.export.page import PageLook
+from everturn.export.page.markup import PageLook
 from tests.export.pages import page
 from tests.export.test_page import PIXEL, seen, turns_of
 from tests.recall.archives import Archive

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, add_paths
-from everturn.sources import SearchPlaces, all_sources
-from everturn.store import SessionFilter, open_store
+from everturn.capture.sync import add_paths
+from everturn.sources.contract import SearchPlaces, all_sources
+from everturn.store.contract import SessionFilter, open_store
 from tests.capture.history import ticking
 from tests.export.pages import Seen, page
 

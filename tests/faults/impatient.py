@@ -2,9 +2,9 @@
 
 import sys
 
-from everturn.cli import main
-from everturn.store import sqlite_opening
+from everturn.cli.main import main
+from everturn.store import sqlite
 
 if __name__ == "__main__":
-    sqlite_opening.BUSY_MS = 200
+    sqlite.BUSY_MS = 200
     sys.exit(main())

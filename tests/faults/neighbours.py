@@ -18,10 +18,10 @@ from pathlib import Path
 import msgspec
 
 from everturn.capture.sync import sync_all
-from everturn.capture.verify import verify_archive
 from everturn.clock import now
 from everturn.errors import Busy, EverturnError
-from everturn.store import Store, open_store
+from everturn.maintenance.verify import verify_archive
+from everturn.store.contract import Store, open_store
 from tests.faults.scenes import job_at, shrink_pieces
 
 

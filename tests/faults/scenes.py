@@ -15,21 +15,23 @@ from typing import Any
 
 import msgspec
 
-from everturn.capture import deriving, pieces, taking
+from everturn.capture import file_reader, intake, rebuild
+from everturn.capture.intake import SyncJob, SyncReport
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, SyncReport, sync_all
-from everturn.capture.verify import verify_archive
+from everturn.capture.sync import sync_all
+from everturn.maintenance.verify import verify_archive
 from everturn.model.archive import Session, SourceFile
-from everturn.sources import SearchPlaces
 from everturn.sources.claude_code import SOURCE
-from everturn.store import IndexQuery, Store, open_store, raw
+from everturn.sources.contract import SearchPlaces
+from everturn.store import raw
+from everturn.store.contract import IndexQuery, Store, open_store
 from tests.capture.history import History, everything, ticking
 
 #: A small history, read and stored in small pieces, has as many transactions as a big one in big pieces.
 _SMALL: tuple[tuple[Any, str, int], ...] = (
-    (pieces, "BATCH", 8 << 10),
-    (taking, "GROUP", 8 << 10),
-    (deriving, "SLICE", 8 << 10),
+    (file_reader, "BATCH", 8 << 10),
+    (intake, "GROUP", 8 << 10),
+    (rebuild, "SLICE", 8 << 10),
     (raw, "CHUNK", 4 << 10),
     (raw, "SEALED", 1 << 10),
 )

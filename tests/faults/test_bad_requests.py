@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from everturn.store import open_store
+from everturn.store.contract import open_store
 from tests.capture.history import OTHER, SID, History, raw
 from tests.faults.commands import Desktop, ended, sentence
 from tests.faults.injection import HERE, environment

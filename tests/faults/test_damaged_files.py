@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.capture.deriving import rebuild_archive
+from everturn.capture.rebuild import rebuild_archive
 from everturn.capture.sync import sync_all
-from everturn.capture.verify import verify_archive
-from everturn.capture.writing import ArchiveWriter
-from everturn.store import Store, open_store
+from everturn.capture.writer import ArchiveWriter
+from everturn.maintenance.verify import verify_archive
+from everturn.store.contract import Store, open_store
 from tests.capture.history import SID, History
 from tests.faults.damage import DAMAGES, Damage
 from tests.faults.scenes import account, conversations, job_at

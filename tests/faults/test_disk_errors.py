@@ -13,7 +13,7 @@ import pytest
 
 from everturn.capture.sync import sync_all
 from everturn.errors import NoSpace
-from everturn.store import open_store
+from everturn.store.contract import open_store
 from everturn.store.sqlite import open_sqlite
 from tests.faults.commands import Desktop, sentence
 from tests.faults.injection import CALLS, injecting, points_of, some

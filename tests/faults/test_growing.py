@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from everturn.capture.sync import sync_all
-from everturn.store import open_store
+from everturn.store.contract import open_store
 from tests.capture.history import OTHER, SID, History
 from tests.faults.commands import Desktop, ended
 from tests.faults.injection import HERE, environment

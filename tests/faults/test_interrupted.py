@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.store import open_store
+from everturn.store.contract import open_store
 from tests.faults.commands import Desktop, sentence
 from tests.faults.scenes import SCENES, Scene, assert_equal, assert_whole, grown
 

@@ -17,8 +17,8 @@ import msgspec
 import pytest
 
 from everturn.capture.sync import sync_all
-from everturn.capture.verify import verify_archive
-from everturn.store import Store, open_store
+from everturn.maintenance.verify import verify_archive
+from everturn.store.contract import Store, open_store
 from tests.capture.history import History
 from tests.faults.commands import Desktop, ended, sentence
 from tests.faults.injection import HERE, environment

@@ -12,11 +12,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from everturn.capture import deriving
+from everturn.capture import rebuild
 from everturn.capture.sync import sync_all
-from everturn.capture.writing import ArchiveWriter
+from everturn.capture.writer import ArchiveWriter
 from everturn.errors import EverturnError
-from everturn.store import Store, open_store
+from everturn.store.contract import Store, open_store
 from tests.faults.forked import outcome
 from tests.faults.scenes import job_at, shrink_pieces
 
@@ -51,7 +51,7 @@ def _sync(store: Store, history: Path) -> dict[str, Any]:
 def _rebuild(store: Store, history: Path) -> dict[str, Any]:
     job = job_at(store, history)
     desk = ArchiveWriter(store, job.machine, job.owner, job.clock())
-    return {"versions": deriving.rebuild_archive(desk, job.sources, lambda *numbers: None)}
+    return {"versions": rebuild.rebuild_archive(desk, job.sources, lambda *numbers: None)}
 
 
 _WORKS = {"sync": _sync, "rebuild": _rebuild}

@@ -8,15 +8,16 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
+from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, add_paths
+from everturn.capture.sync import add_paths
 from everturn.model.conversation import Message
-from everturn.sources import SearchPlaces, Source, SourceCandidate, all_sources
-from everturn.sources.database import snapshot
+from everturn.sources.contract import SearchPlaces, Source, SourceCandidate, all_sources
 from everturn.sources.terminal.rounds import TurnParser
 from everturn.sources.terminal.screen import TerminalScreen
-from everturn.sources.terminal.stitch import transcribe
-from everturn.store import open_store
+from everturn.sources.terminal.views import transcribe
+from everturn.sources.toolkit.sqlite_file import snapshot
+from everturn.store.contract import open_store
 from tests.fuzz import broken
 from tests.fuzz.seeds import Seed, screens, seeds_of
 from tests.sources import goldens

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from everturn.sources import Source, SourceCandidate
+from everturn.sources.contract import Source, SourceCandidate
 from tests.fuzz.mutations import LARGEST
 from tests.sources import goldens
-from tests.sources.codex.test_find import NAME as ROLLOUT
-from tests.sources.codex.test_find import packed
+from tests.sources.codex.test_files import NAME as ROLLOUT
+from tests.sources.codex.test_files import packed
 from tests.sources.cursor.test_cursor import database as cursor_database
 from tests.sources.goose.test_goose import database as goose_database
 from tests.sources.opencode import building

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.sources import all_sources
+from everturn.sources.contract import all_sources
 from tests.fuzz import broken
 from tests.fuzz.checks import prepared, readers
 from tests.fuzz.child import input_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.integrations import Archive
+from everturn.integrations.archive import Archive
 
 
 @pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.needs("module:psycopg"))])

@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
-from everturn.capture.deriving import rebuild_archive
-from everturn.capture.forget import forget_session
-from everturn.capture.writing import ArchiveWriter
-from everturn.derive.analysis import terms
-from everturn.integrations import Archive
+from everturn.capture.rebuild import rebuild_archive
+from everturn.capture.writer import ArchiveWriter
 from everturn.integrations.agent_sdk import TranscriptStore
-from everturn.integrations.archive import as_store
-from everturn.sources import all_sources
-from everturn.store import IndexQuery, SessionFilter
-from everturn.store.sql import SqlStore
+from everturn.integrations.archive import Archive, as_store
+from everturn.maintenance.forget import forget_session
+from everturn.sources.contract import all_sources
+from everturn.store.contract import IndexQuery, SessionFilter
+from everturn.store.sql_store import SqlStore
+from everturn.text.terms import terms
 
 SESSION = "0c1f5a30-9c2b-4a56-8f1e-3d2f8a4b6c7d"
 KEY = {"project_key": "-home-me-shop", "session_id": SESSION}

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from everturn.errors import EverturnError, UsageError
-from everturn.integrations import Archive
-from everturn.store.sql import SqlStore
+from everturn.integrations.archive import Archive
+from everturn.store.sql_store import SqlStore
 
 
 def add(store: SqlStore, owner: str) -> int:

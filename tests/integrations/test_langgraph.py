@@ -11,7 +11,7 @@ import pytest
 from typing_extensions import TypedDict
 
 from everturn.errors import Conflict, UsageError
-from everturn.integrations import Archive
+from everturn.integrations.archive import Archive
 
 pytestmark = pytest.mark.needs("module:langgraph")
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from everturn.errors import NotAnArchive
-from everturn.integrations import Archive
+from everturn.integrations.archive import Archive
 
 pytestmark = pytest.mark.needs("module:agents")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from everturn.integrations import Archive
+from everturn.integrations.archive import Archive
 
 pytestmark = pytest.mark.needs("module:pydantic_ai")
 

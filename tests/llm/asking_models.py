@@ -6,8 +6,9 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from everturn.llm import ChatMessage, ChatPart, ModelRequest, anthropic_messages, chat_completions
-from everturn.llm.http import Endpoint, HttpBackend, Patience
+from everturn.llm import anthropic_messages, chat_completions
+from everturn.llm.http_backend import Endpoint, HttpBackend, Patience
+from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest
 from everturn.llm.wire import Wire
 from tests.model_server import ModelServer
 

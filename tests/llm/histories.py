@@ -10,8 +10,9 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from everturn.llm import ChatMessage, ChatPart, ModelRequest, ToolSpec, anthropic_messages, chat_completions, responses
-from everturn.llm.repair import repair_history
+from everturn.llm import anthropic_messages, chat_completions, responses
+from everturn.llm.history_repair import repair_history
+from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, ToolSpec
 from everturn.llm.wire import Wire
 
 WIRES: dict[str, Wire] = {

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from everturn.llm.programs import ProgramBackend, ProgramLimits
-from everturn.sources import SearchPlaces, all_sources
+from everturn.llm.program_backend import ProgramBackend, ProgramLimits
+from everturn.sources.contract import SearchPlaces, all_sources
 from tests.llm.asking_models import asks
-from tests.model_server import Asked, ModelServer, Says
+from tests.model_server import Asked, ModelServer
+from tests.model_wires import Says
 
 pytestmark = pytest.mark.slow
 

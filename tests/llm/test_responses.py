@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.llm import ChatMessage, ChatPart, ModelRequest, Reply, ToolSpec, responses
-from everturn.llm.http import Endpoint, HttpBackend, Patience
-from everturn.llm.validate import validate_request
+from everturn.llm import responses
+from everturn.llm.history_rules import validate_request
+from everturn.llm.http_backend import Endpoint, HttpBackend, Patience
+from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, Reply, ToolSpec
 from everturn.llm.wire import GarbledAnswer, StreamFailed
 from tests.llm.histories import WIRES, messages_of, request, sent
 from tests.llm.wire_messages import objects, texts, unknown_blocks, words

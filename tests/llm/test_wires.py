@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everturn.llm import ChatMessage, ChatPart, ModelRequest, ToolSpec, anthropic_messages, chat_completions
+from everturn.llm import anthropic_messages, chat_completions
+from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, ToolSpec
 from everturn.llm.wire import GarbledAnswer, StreamFailed, Wire
 from tests.llm import wire_messages as made
 from tests.model_rules import broken_rule

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from everturn.mcp.archive import McpArchive as Served
-from everturn.mcp.offers import McpServer
-from everturn.store import open_store
+from everturn.mcp.server import McpServer
+from everturn.store.contract import open_store
 from tests.mcp.pipes import Pipes
 from tests.recall.archives import Archive
 

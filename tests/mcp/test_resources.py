@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from everturn.errors import NothingFound
-from everturn.mcp.handles import parse_handle, session_handle
-from everturn.mcp.offers import McpServer, Peer
+from everturn.mcp.archive import parse_handle, session_handle
 from everturn.mcp.rpc import RpcError
+from everturn.mcp.server import McpServer, Peer
 from tests.capture.history import OTHER, SID
 from tests.recall.archives import Archive
 

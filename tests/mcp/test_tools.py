@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from everturn.derive.tokens import estimate_tokens
 from everturn.mcp.archive import McpArchive as Served
-from everturn.mcp.offers import McpServer, Peer
 from everturn.mcp.rpc import RpcError
+from everturn.mcp.server import McpServer, Peer
 from everturn.recall.schema import SCHEMA
-from everturn.store import open_store
+from everturn.store.contract import open_store
+from everturn.text.tokens import estimate_tokens
 from tests.capture.history import OTHER, SID
 from tests.recall.archives import Archive
 
@@ -379,13 +379,13 @@ def test_an_archive_that_was_replaced_is_opened_anew(
 def test_an_older_archive_is_told_and_left_as_it_is(
     offers: McpServer, db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from everturn.store import migrations
+    from everturn.store.migrations import runner
 
     open_store(str(db)).close()
-    step = migrations.Migration(99, "later", "CREATE TABLE later (x)", "abc")
-    steps = (*migrations.known_migrations("sqlite"), step)
+    step = runner.Migration(99, "later", "CREATE TABLE later (x)", "abc")
+    steps = (*runner.known_migrations("sqlite"), step)
     before = sha256(db.read_bytes()).digest()
-    monkeypatch.setattr(migrations, "known_migrations", lambda engine: steps)
+    monkeypatch.setattr(runner, "known_migrations", lambda engine: steps)
     text = refused(offers, "list_sessions")
     assert "older everturn" in text and "everturn sync" in text
     assert sha256(db.read_bytes()).digest() == before

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from everturn.mcp.archive import McpArchive
-from everturn.mcp.offers import McpServer, Peer
+from everturn.mcp.server import McpServer, Peer
 from everturn.mcp.stdio import Server, ServerStopped
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from everturn.store import open_store
+from everturn.store.contract import open_store
 from tests.capture.history import History, run
 
 

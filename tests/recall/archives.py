@@ -7,8 +7,8 @@ from typing import Any
 
 from everturn.capture.policy import Policy
 from everturn.model.archive import Session, SourceFile, Version
-from everturn.recall.sessions import resolve_session
-from everturn.store import Store
+from everturn.sessions.lookup import resolve_session
+from everturn.store.contract import Store
 from tests.capture.history import SID, History, run
 
 AGENT = "claude_code"

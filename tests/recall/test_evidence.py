@@ -18,7 +18,7 @@ from everturn.recall.evidence import (
     LogFile,
     session_evidence,
 )
-from everturn.sources import all_sources
+from everturn.sources.contract import all_sources
 from tests.recall.archives import Archive
 from tests.recall.test_tool import body
 

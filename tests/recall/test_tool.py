@@ -9,11 +9,11 @@ import pytest
 
 from everturn.capture.policy import Policy
 from everturn.model.archive import Session
-from everturn.recall.asking import as_call
+from everturn.recall.answer import as_call
 from everturn.recall.schema import INSTRUCTION, SCHEMA
 from everturn.recall.tool import ConversationRecall, anthropic_tool, openai_tool
-from everturn.sources import all_sources
-from everturn.store import Store
+from everturn.sources.contract import all_sources
+from everturn.store.contract import Store
 from tests.capture.history import OTHER, SID
 from tests.recall.archives import Archive
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everturn.model.archive import Session
-from everturn.recall.answers import AnswerEntry, show_entry
+from everturn.recall.answer import AnswerEntry, show_entry
 from everturn.recall.budget import MAX_TOKENS, cost, fit_entries
 from everturn.recall.tool import ConversationRecall
-from everturn.sources import all_sources
-from everturn.store import Store
+from everturn.sources.contract import all_sources
+from everturn.store.contract import Store
 from tests.recall.archives import Archive
 from tests.recall.test_tool import body
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.redact import redact_text
-from everturn.recall.framing import mark_for, plain_text, quote_for_model, safe_text
 from everturn.recall.tool import ConversationRecall
-from everturn.sources import all_sources
-from everturn.store import Store
+from everturn.secrets.redaction import redact_text
+from everturn.sources.contract import all_sources
+from everturn.store.contract import Store
+from everturn.text.printable import mark_for, plain_text, quote_for_model, safe_text
 from tests.capture.history import SID
 from tests.recall.archives import Archive
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from everturn.model.archive import Session
-from everturn.store import Store, open_store
+from everturn.store.contract import Store, open_store
 from tests.restore.shop import shop
 
 

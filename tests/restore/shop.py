@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from everturn.derive.redact import redact_text
 from everturn.llm import anthropic_messages, chat_completions
-from everturn.llm.asking import AskBudget, Asker
-from everturn.llm.http import Endpoint, HttpBackend, Patience
+from everturn.llm.asker import AskBudget, Asker
+from everturn.llm.http_backend import Endpoint, HttpBackend, Patience
 from everturn.model.archive import Session
 from everturn.restore.summaries import RestoreOptions
-from everturn.sources import all_sources
-from everturn.store import Store
+from everturn.secrets.redaction import redact_text
+from everturn.sources.contract import all_sources
+from everturn.store.contract import Store
 from tests.capture.history import ticking
-from tests.model_server import Asked, ModelServer, Says
+from tests.model_server import Asked, ModelServer
+from tests.model_wires import Says
 from tests.recall.archives import Archive
 
 SOURCES = all_sources()

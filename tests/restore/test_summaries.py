@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 
-from everturn.derive.redact import redact_text
-from everturn.derive.tokens import estimate_tokens, fits_tokens
-from everturn.llm.asking import AskBudget
+from everturn.llm.asker import AskBudget
 from everturn.model.archive import Session
-from everturn.recall.reading import read_turns
-from everturn.restore.replies import TurnSummary
+from everturn.restore.prompts import TurnSummary
 from everturn.restore.summaries import (
     KIND,
     SummaryTotals,
@@ -25,8 +22,12 @@ from everturn.restore.summaries import (
     turn_text,
     write_summary_text,
 )
-from everturn.store import Store, open_store
-from tests.model_server import Asked, ModelServer, Says, refuses
+from everturn.secrets.redaction import redact_text
+from everturn.sessions.messages import read_turns
+from everturn.store.contract import Store, open_store
+from everturn.text.tokens import estimate_tokens, fits_tokens
+from tests.model_server import Asked, ModelServer, refuses
+from tests.model_wires import Says
 from tests.recall.archives import Archive
 from tests.restore.shop import SOURCES, TURNS, asker, good, options, prompt_of, shop, turn_number
 

@@ -9,21 +9,21 @@ from typing import Any
 import pytest
 
 from everturn.capture.policy import Policy
-from everturn.derive.redact import redact_text
 from everturn.errors import MissingPath, Unreadable, UsageError
-from everturn.llm.asking import AskBudget, Asker
+from everturn.llm.asker import AskBudget, Asker
 from everturn.model.archive import Session
-from everturn.restore import SECTIONS, Document, section
-from everturn.restore.document import build_document
+from everturn.restore.document import SECTIONS, Document, section
+from everturn.restore.markdown import document_json, document_markdown
+from everturn.restore.mechanical import build_document
 from everturn.restore.prompts import PLACEHOLDERS, RestorePrompt, fill_prompt, load_prompts, own_prompts
 from everturn.restore.summaries import TurnSummaries
-from everturn.restore.synthesis import KIND, restore_with_model, skipped_notes
+from everturn.restore.synthesis import KIND, report_turns, restore_with_model, skipped_notes
 from everturn.restore.turns import as_text
-from everturn.restore.turnwise import report_turns
-from everturn.restore.writing import document_json, document_markdown
-from everturn.store import Store
+from everturn.secrets.redaction import redact_text
+from everturn.store.contract import Store
 from tests.capture.history import ticking
-from tests.model_server import Asked, Call, ModelServer, Says
+from tests.model_server import Asked, ModelServer
+from tests.model_wires import Call, Says
 from tests.recall.archives import Archive
 from tests.restore.shop import SOURCES, SUMMARY, TURNS, asker, good, options, prompt_of, purpose_of
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from everturn.derive.redact import redact_text
 from everturn.model.archive import Session
-from everturn.recall.state import session_facts
-from everturn.restore.proof import Proofs
+from everturn.restore.evidence import Proofs
 from everturn.restore.turns import FIELDS, TurnEntry, TurnReport, as_items, as_text, tell_turn
-from everturn.store import Store
+from everturn.secrets.redaction import redact_text
+from everturn.sessions.state import session_facts
+from everturn.store.contract import Store
 from tests.restore.shop import SOURCES
 
 

@@ -13,21 +13,19 @@ from typing import Any
 
 import pytest
 
-from everturn.derive.redact import redact_text
-from everturn.llm.asking import AskBudget
+from everturn.llm.asker import AskBudget
 from everturn.model.archive import Session
-from everturn.restore import Document, section
-from everturn.restore.checking import check_document
-from everturn.restore.document import build_document
+from everturn.restore.check import check_document
+from everturn.restore.document import Document, section
+from everturn.restore.markdown import document_markdown
+from everturn.restore.mechanical import build_document
 from everturn.restore.synthesis import restore_with_model
-from everturn.restore.writing import document_markdown
-from everturn.store import Store, open_store
+from everturn.secrets.redaction import redact_text
+from everturn.store.contract import Store, open_store
 from tests.model_server import (
     Answer,
     Asked,
-    Call,
     ModelServer,
-    Says,
     bad_json,
     broken,
     busy,
@@ -37,6 +35,7 @@ from tests.model_server import (
     refuses,
     web_page,
 )
+from tests.model_wires import Call, Says
 from tests.restore.shop import (
     SOURCES,
     SUMMARY,

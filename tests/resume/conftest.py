@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from everturn.resume.journal import open_archive
-from everturn.store import Store
+from everturn.loop.journal import open_archive
+from everturn.store.contract import Store
 
 
 @pytest.fixture(params=["file", "memory", "postgres"])

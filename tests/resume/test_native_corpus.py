@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from everturn.model.archive import Session
-from everturn.recall.reading import read_messages
+from everturn.resume.handoff import NativeOptions, plan_native
 from everturn.resume.history import INTERRUPTED, History, read_history
-from everturn.resume.native import NativeOptions, plan_native
-from everturn.sources import SearchPlaces, all_sources
-from everturn.store import SessionFilter, Store
+from everturn.sessions.messages import read_messages
+from everturn.sources.contract import SearchPlaces, all_sources
+from everturn.store.contract import SessionFilter, Store
 from tests.sources import goldens
 
 FOLDERS = {

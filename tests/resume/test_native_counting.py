@@ -7,18 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from everturn.capture.deriving import rebuild_archive
-from everturn.capture.forget import forget_session
+from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, add_paths
-from everturn.capture.writing import ArchiveWriter
+from everturn.capture.rebuild import rebuild_archive
+from everturn.capture.sync import add_paths
+from everturn.capture.writer import ArchiveWriter
+from everturn.maintenance.forget import forget_session
 from everturn.model.archive import Session
-from everturn.recall.scope import SearchFilters
-from everturn.recall.search import search
-from everturn.recall.sessions import best_match
-from everturn.resume.native import NativeOptions, plan_native, write_native
-from everturn.sources import SearchPlaces, all_sources
-from everturn.store import SessionFilter, open_store
+from everturn.resume.handoff import NativeOptions, plan_native, write_native
+from everturn.retrieval.scope import SearchFilters
+from everturn.retrieval.search import search
+from everturn.sessions.lookup import best_match
+from everturn.sources.contract import SearchPlaces, all_sources
+from everturn.store.contract import SessionFilter, open_store
 from tests.recall.archives import Archive
 
 SOURCES = all_sources()

@@ -11,8 +11,8 @@ import pytest
 from everturn.model.archive import Session
 from everturn.model.conversation import Message
 from everturn.resume.history import INTERRUPTED, History, read_history
-from everturn.sources import all_sources
-from everturn.store import SessionFilter, open_store
+from everturn.sources.contract import all_sources
+from everturn.store.contract import SessionFilter, open_store
 from tests.capture.history import SID
 from tests.recall.archives import Archive
 from tests.sources import goldens

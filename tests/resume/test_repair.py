@@ -11,18 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, add_paths
+from everturn.capture.sync import add_paths
 from everturn.errors import EverturnError, ResumeError
 from everturn.model.archive import Session
-from everturn.recall.origins import offspring_of
 from everturn.resume.diagnosis import BrokenSession, Diagnosis, diagnose_session
+from everturn.resume.handoff import NativeOptions, NativePlan, write_native
 from everturn.resume.history import History, read_history
-from everturn.resume.native import NativeOptions, NativePlan, write_native
 from everturn.resume.repair import copies_for_other_session, copies_of_file, copies_of_session, plan_repair, session_in
-from everturn.sources import SearchPlaces, all_sources
-from everturn.sources.checking import KINDS as FINDINGS
-from everturn.store import SessionFilter, Store, open_store
+from everturn.sessions.lineage import offspring_of
+from everturn.sources.contract import SearchPlaces, all_sources
+from everturn.sources.toolkit.record_check import KINDS as FINDINGS
+from everturn.store.contract import SessionFilter, Store, open_store
 from tests import broken
 from tests.agents.heard import Heard
 from tests.agents.talk import EXPECTED, assert_told

@@ -9,11 +9,10 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everturn.resume.merging import merge_copies
-from everturn.sources import SourceCandidate, all_sources
-from everturn.sources.checking import CheckedRecord, order_records, split
-from everturn.sources.jsonl import storable
-from everturn.sources.salvage import close_json
+from everturn.resume.diagnosis import merge_copies
+from everturn.sources.contract import CheckedRecord, SourceCandidate, all_sources
+from everturn.sources.toolkit.json_lines import storable
+from everturn.sources.toolkit.record_check import close_json, order_records, split
 from tests import broken
 from tests.sources.goldens import ODD_VALUES, with_odd_value
 

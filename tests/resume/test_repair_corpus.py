@@ -10,8 +10,8 @@ import pytest
 
 from everturn.resume.diagnosis import BrokenSession, SessionCopy, diagnose_session
 from everturn.resume.history import History, read_history
-from everturn.sources import SearchPlaces, all_sources
-from everturn.sources.checking import split
+from everturn.sources.contract import SearchPlaces, all_sources
+from everturn.sources.toolkit.record_check import split
 from tests.sources import goldens
 
 FOLDERS = {"claude_code": "claude-code", "codex": "codex"}

@@ -28,14 +28,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from everturn.capture.intake import SyncJob, SyncReport
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, SyncReport, add_paths
-from everturn.derive.analysis import terms
-from everturn.model import words
+from everturn.capture.sync import add_paths
+from everturn.model import vocabulary
 from everturn.model.conversation import Link, Message, Problem, ReadResult, SessionFacts
-from everturn.sources import SearchPlaces, Source, SourceCandidate, all_sources
-from everturn.sources.database import snapshot
-from everturn.store import IndexQuery, Store, open_store
+from everturn.sources.contract import SearchPlaces, Source, SourceCandidate, all_sources
+from everturn.sources.toolkit.sqlite_file import snapshot
+from everturn.store.contract import IndexQuery, Store, open_store
+from everturn.text.terms import terms
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 UPDATE = bool(os.environ.get("UPDATE_EXPECTED"))
@@ -183,20 +184,20 @@ def assert_accounted(data: bytes, whole: Whole, lines: bool = True) -> None:
 def assert_vocabulary(whole: Whole) -> None:
     """Only words of the closed lists are used."""
     for message in whole.all():
-        assert message.role in words.ROLES
-        assert message.origin in words.ORIGINS
-        assert message.kind in words.MESSAGE_KINDS
-        assert message.precision in words.PRECISIONS
-        assert message.fidelity in words.FIDELITIES
+        assert message.role in vocabulary.ROLES
+        assert message.origin in vocabulary.ORIGINS
+        assert message.kind in vocabulary.MESSAGE_KINDS
+        assert message.precision in vocabulary.PRECISIONS
+        assert message.fidelity in vocabulary.FIDELITIES
         assert (message.at is None) == (message.precision == "")
         for block in message.blocks:
-            assert block.field in ("", *words.FIELDS)
-            assert block.call is None or block.call.kind in words.CALL_KINDS
-            assert block.result is None or block.result.error_class in words.ERROR_CLASSES
-            assert block.result is None or block.result.action in ("", *words.ACTIONS)
-    assert {link.relation for links in whole.links.values() for link in links} <= set(words.RELATIONS)
-    assert {facts.get("kind", "main") for facts in whole.facts.values()} <= set(words.SESSION_KINDS)
-    assert {disposition for _, _, disposition in whole.census} <= set(words.DISPOSITIONS)
+            assert block.field in ("", *vocabulary.FIELDS)
+            assert block.call is None or block.call.kind in vocabulary.CALL_KINDS
+            assert block.result is None or block.result.error_class in vocabulary.ERROR_CLASSES
+            assert block.result is None or block.result.action in ("", *vocabulary.ACTIONS)
+    assert {link.relation for links in whole.links.values() for link in links} <= set(vocabulary.RELATIONS)
+    assert {facts.get("kind", "main") for facts in whole.facts.values()} <= set(vocabulary.SESSION_KINDS)
+    assert {disposition for _, _, disposition in whole.census} <= set(vocabulary.DISPOSITIONS)
 
 
 def assert_viewed(source: Source, data: bytes, whole: Whole) -> None:

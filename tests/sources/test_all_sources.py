@@ -11,7 +11,7 @@ import pytest
 
 import everturn
 from everturn.model.conversation import Message
-from everturn.sources import SearchPlaces, Source, SourceCandidate, abilities, all_sources, read_beginning
+from everturn.sources.contract import SearchPlaces, Source, SourceCandidate, abilities, all_sources, read_beginning
 
 NAMES = (
     "x.jsonl", "x.json", "x.md", "x.zip", "x.cast", "typescript", "opencode.db", "sessions.db", "state.vscdb", "events.jsonl",

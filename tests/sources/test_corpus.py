@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.sources import all_sources
+from everturn.sources.contract import all_sources
 from tests.sources import goldens
 
 #: Which source reads which folder; no source reads the last two: they hold what hooks were told, and licences.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from everturn.model.conversation import Link
-from everturn.sources import SourceCandidate, all_sources
+from everturn.sources.contract import SourceCandidate, all_sources
 from everturn.sources.terminal.screen import TerminalScreen
 from tests.sources import goldens
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from everturn.derive.growth import grow_session
-from everturn.derive.query import parse_query
+from everturn.derive.turns import grow_session
 from everturn.model.archive import Session, SessionGrowth, SourceFile, Version
 from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage
-from everturn.store import IndexHit, IndexQuery, Store
+from everturn.retrieval.query import parse_query
+from everturn.store.contract import IndexHit, IndexQuery, Store
 
 AGENT = "agent"
 NOON = 1_700_000_000_000

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from everturn.model.analytics import PLANE
-from everturn.store import SessionFilter, Store
+from everturn.store.contract import SessionFilter, Store
 from tests.store.building import NOON, answer, new_session, new_version, prompt, result, tell
 
 #: Tables of the plane beside `PLANE`.

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from everturn.errors import Conflict, NotAnArchive
-from everturn.store import open_store
 from everturn.store.checkpoints import Channel, GraphCheckpoint, PendingWrite
-from everturn.store.items import ItemOwner
-from everturn.store.sql import SqlStore
+from everturn.store.contract import open_store
+from everturn.store.kept import ItemOwner
+from everturn.store.sql_store import SqlStore
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from everturn.errors import Conflict, NotAnArchive, NothingFound, UsageError
 from everturn.model.archive import CensusRow, KeptRow, ProblemRow, Session, SourceFile, Tombstone, Version
-from everturn.store import Store, open_store
+from everturn.store.contract import Store, open_store
 from everturn.store.raw import CHUNK, SEALED
 from tests.store.building import new_session, new_version, prompt, tell
 

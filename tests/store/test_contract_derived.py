@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from everturn.errors import UnknownSession, UsageError
 from everturn.model.archive import Artifact, CensusRow, LinkRow, ProblemRow, Session, SessionText
-from everturn.store import SessionFilter, Store
+from everturn.store.contract import SessionFilter, Store
 from tests.store.building import NOON, answer, growth_of, look_for, new_session, new_version, prompt, result, tell
 
 

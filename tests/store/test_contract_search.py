@@ -6,8 +6,8 @@ import pytest
 
 from everturn.errors import UsageError
 from everturn.model.archive import IndexRow, MessageRow, SessionGrowth, SessionText
-from everturn.model.words import FIELDS
-from everturn.store import IndexQuery, SessionFilter, Store
+from everturn.model.vocabulary import FIELDS
+from everturn.store.contract import IndexQuery, SessionFilter, Store
 from tests.store.building import NOON, answer, look_for, new_session, new_version, places, prompt, result, tell
 
 

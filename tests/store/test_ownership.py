@@ -13,7 +13,7 @@ from msgspec.structs import astuple
 
 from everturn.model.archive import LinkRow, SessionText
 from everturn.model.conversation import Message
-from everturn.store import SessionFilter, Store, open_store
+from everturn.store.contract import SessionFilter, Store, open_store
 from tests.store.building import answer, growth_of, look_for, new_session, new_version, prompt, result, tell
 
 WORDS = [f"word{n}" for n in range(10)]

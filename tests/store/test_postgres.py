@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 
 from everturn.errors import Busy, EverturnError, NewerArchive, NoArchive, NoSpace, NotAnArchive, UsageError
 from everturn.model.archive import IndexRow, MessageRow, Session, SessionGrowth, SessionText, SourceFile, Version
-from everturn.model.words import FIELDS
-from everturn.store import IndexQuery, SessionFilter, Store, migrations, open_store, postgres, postgres_driver, tables
+from everturn.model.vocabulary import FIELDS
+from everturn.store import postgres, postgres_driver, tables
+from everturn.store.contract import IndexQuery, SessionFilter, Store, open_store
+from everturn.store.migrations import runner
 from everturn.store.postgres import PostgresStore, open_postgres, parse_address
 from everturn.store.postgres_driver import PostgresDriver
 
@@ -288,7 +290,7 @@ def test_an_archive_that_another_process_creates_first_is_used_as_it_is(
     """The other one creates it between our look and our lock."""
     ask = postgres._applied_so_far
 
-    def ask_and_lose(driver: PostgresDriver) -> migrations.Applied:
+    def ask_and_lose(driver: PostgresDriver) -> runner.Applied:
         seen = ask(driver)
         monkeypatch.setattr(postgres, "_applied_so_far", ask)
         open_store(postgres_url).close()
@@ -302,9 +304,9 @@ def test_an_archive_that_another_process_creates_first_is_used_as_it_is(
 
 def test_an_archive_appears_whole(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody can open one that has only some of its tables, also when its creator fails at the last step."""
-    steps = (*migrations.known_migrations("postgres"), migrations.Migration(99, "broken", "SELECT 1/0", "abc"))
+    steps = (*runner.known_migrations("postgres"), runner.Migration(99, "broken", "SELECT 1/0", "abc"))
     with monkeypatch.context() as patch, pytest.raises(psycopg.errors.DivisionByZero):
-        patch.setattr(migrations, "known_migrations", lambda engine: steps)
+        patch.setattr(runner, "known_migrations", lambda engine: steps)
         open_store(postgres_url)
     with pytest.raises(NoArchive):
         open_store(postgres_url, create=False)

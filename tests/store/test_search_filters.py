@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from everturn.model.archive import SessionText
 from everturn.model.conversation import Block, CallEnd, CallStart, Message
-from everturn.store import IndexQuery, SessionFilter, Store
+from everturn.store.contract import IndexQuery, SessionFilter, Store
 from tests.store.building import NOON, answer, look_for, new_session, new_version, places, prompt, result, tell
 
 APPLE = (("apple",),)

@@ -15,11 +15,13 @@ import pytest
 
 from everturn.errors import Busy, EverturnError, NoSpace, NotAnArchive
 from everturn.model.archive import Artifact, Call, IndexRow, SessionText
-from everturn.model.words import FIELDS
-from everturn.store import IndexQuery, migrations, sqlite_driver, sqlite_opening, tables
+from everturn.model.vocabulary import FIELDS
+from everturn.store import sqlite, sqlite_driver, tables
+from everturn.store.contract import IndexQuery
+from everturn.store.migrations import runner
 from everturn.store.sqlite import SqliteStore, open_sqlite
+from everturn.store.sqlite_entries import SHORT
 from everturn.store.sqlite_index import expression
-from everturn.store.sqlite_rows import SHORT
 from tests.store.building import answer, growth_of, look_for, new_session, new_version, places, prompt, result, tell
 
 
@@ -114,7 +116,7 @@ def spy(patch: pytest.MonkeyPatch, note: object) -> None:
 def test_a_second_writer_waits_and_then_says_that_it_is_busy(
     path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_opening, "BUSY_MS", 50)
+    monkeypatch.setattr(sqlite, "BUSY_MS", 50)
     other = open_sqlite(str(path))
     with store.write():
         store.set_setting("a", "1")
@@ -160,7 +162,7 @@ def test_several_processes_may_make_the_archive_at_once(path: Path) -> None:
     assert [process.wait() for process in started] == [0] * 8
     store = open_sqlite(str(path), create=False)
     assert [store.setting(str(n)) for n in range(8)] == ["here"] * 8
-    assert store.driver.all("SELECT COUNT(*) FROM schema_migrations") == [(len(migrations.known_migrations("sqlite")),)]
+    assert store.driver.all("SELECT COUNT(*) FROM schema_migrations") == [(len(runner.known_migrations("sqlite")),)]
     store.close()
 
 
@@ -317,7 +319,7 @@ def test_after_scrubbing_no_byte_of_blanked_messages_is_left_anywhere(path: Path
 def test_scrubbing_says_that_it_is_busy_when_somebody_still_reads(
     path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_opening, "BUSY_MS", 50)
+    monkeypatch.setattr(sqlite, "BUSY_MS", 50)
     mine, reader = open_sqlite(str(path)), open_sqlite(str(path))
     tell(mine, new_session(mine), prompt("hello"))
     rows = reader.driver.each("SELECT 1 FROM schema_migrations UNION ALL SELECT 2")

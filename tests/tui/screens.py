@@ -11,10 +11,10 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from everturn.store import Store, open_store
+from everturn.store.contract import Store, open_store
 from everturn.tui.app import Browser
 from everturn.tui.archive import ScreenArchive
-from everturn.tui.frame import BrowserScreen
+from everturn.tui.screen_frame import BrowserScreen
 from tests.capture.history import SID
 from tests.recall.archives import Archive as Taken
 

@@ -14,12 +14,10 @@ import msgspec
 import uvicorn
 
 from everturn.clock import now
-from everturn.sources import SearchPlaces
-from everturn.store import Store, open_store
-from everturn.web.app import application
-from everturn.web.archive import WebArchive
-from everturn.web.serving import open_listener
-from everturn.web.site import Site
+from everturn.sources.contract import SearchPlaces
+from everturn.store.contract import Store, open_store
+from everturn.web.app import application, open_listener
+from everturn.web.site import Site, WebArchive
 from tests.recall.archives import Archive as Taken
 
 JSON = "application/json"

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 from starlette.routing import Route
 
-from everturn.cli import main
+from everturn.cli.main import main
 from everturn.web.api import OPERATIONS
-from everturn.web.api.operations import Operation
+from everturn.web.api.operation import Operation
 from everturn.web.app import application
 from tests.capture.history import SID
 from tests.web.serving import Served

@@ -15,9 +15,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from everturn.cli import main
-from everturn.store import open_store
-from everturn.web.serving import PORT, open_listener
+from everturn.cli.main import main
+from everturn.store.contract import open_store
+from everturn.web.app import PORT, open_listener
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from everturn.store import Store, open_store
+from everturn.store.contract import Store, open_store
 from tests.recall.archives import put
 from tests.web.serving import Served, served
 

@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 
 import pytest
 
-from everturn.model.words import SESSION_KINDS
-from everturn.recall.marks import Marks, marks_of
-from everturn.store import SessionFilter
-from everturn.web.pages import PAGES
+from everturn.model.vocabulary import SESSION_KINDS
+from everturn.sessions.lookup import Marks, marks_of
+from everturn.store.contract import SessionFilter
+from everturn.web.pages.addresses import PAGES
 from tests.hostile import TRICKS, write_hostile
 from tests.web.serving import Served, fill, served
 

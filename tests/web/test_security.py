@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from everturn.web.app import open_listener
 from everturn.web.security import CSP
-from everturn.web.serving import open_listener
 from tests.web.serving import JSON, Served, fill, served
 
 CHANGES = ("/api/marks?session=@last", "/api/restore?session=@last", "/api/examine", "/api/verify")

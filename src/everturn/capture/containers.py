@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from everturn.capture.intake import Intake
 from everturn.capture.scan import FileCandidate, stat_columns
-from everturn.capture.taking import Intake
 from everturn.model.archive import SourceFile, Version
-from everturn.sources import Member, SourceCandidate
-from everturn.sources.database import snapshot
+from everturn.sources.contract import Member, SourceCandidate
+from everturn.sources.toolkit.sqlite_file import snapshot
 
 #: Bytes of larger containers are not kept; their conversations are.
 LARGEST = 256 << 20

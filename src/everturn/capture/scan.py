@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from everturn.model.archive import SourceFile, Version
-from everturn.sources import SearchPlaces, Source, SourceCandidate
-from everturn.store import Store
+from everturn.sources.contract import SearchPlaces, Source, SourceCandidate
+from everturn.store.contract import Store
 
 
 @dataclass

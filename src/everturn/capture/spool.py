@@ -21,8 +21,8 @@ import msgspec
 
 from everturn.capture.policy import Policy
 from everturn.hook import SPOOL
-from everturn.model.hooked import HookEvent
-from everturn.store import Store
+from everturn.model.archive import HookEvent
+from everturn.store.contract import Store
 
 #: Lines in one transaction.
 GROUP = 1000

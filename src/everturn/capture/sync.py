@@ -2,26 +2,32 @@
 
 Each file moves its own cursor in the transaction that adds its rows, so that an interruption at any point leaves every file
 at a whole piece and the next run goes on from there. Several processes may sync at once.
+
+Follows the sources while they are written: a sync whenever something changed, and a full look now and then.
+
+File events come late, twice or not at all on some systems, so they only say *when* to look; a sync says what changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from threading import Event
 
 from everturn.capture.containers import is_container, take_container
-from everturn.capture.deriving import upgrade_derived
+from everturn.capture.intake import HEAD, Intake, Progress, SyncJob, SyncReport
+from everturn.capture.rebuild import upgrade_derived
 from everturn.capture.scan import FileCandidate, ScanResult, is_unchanged, look_at_file, scan_sources, sort_candidate
 from everturn.capture.spool import DrainReport, drain_spool, enrich_calls
-from everturn.capture.taking import HEAD, Intake, Progress, SyncJob, SyncReport
-from everturn.capture.writing import ArchiveWriter
+from everturn.capture.writer import ArchiveWriter
 from everturn.errors import MissingPath, UsageError
-from everturn.sources import Source, SourceCandidate, read_beginning
+from everturn.sources.contract import Source, SourceCandidate, read_beginning
+
+__all__ = ["Progress", "SyncJob", "SyncReport", "add_paths", "sync_all", "sync_named", "writer_for"]
+
 
 #: Hook rows older than this are not looked up again.
 _RECENT = 7 * 86_400_000
-
-__all__ = ["Progress", "SyncJob", "SyncReport", "add_paths", "sync_all", "sync_named", "writer_for"]
 
 
 def sync_all(job: SyncJob, retry: bool = False) -> SyncReport:
@@ -238,3 +244,40 @@ def _finish(desk: ArchiveWriter, report: SyncReport) -> SyncReport:
     report.sessions, report.turns = desk.written["sessions"], desk.written["turns"]
     report.messages, report.problems = desk.written["messages"], desk.written["problems"]
     return report
+
+
+TICK_MS = 500
+RESCAN_TICKS = 60
+DEBOUNCE_MS = 200
+
+
+def watch_sources(job: SyncJob, stop: Event, tell: Callable[[SyncReport], None]) -> None:
+    """Sync until `stop` is set; `tell` gets the report of every sync that did something."""
+    from watchfiles import watch as file_events
+
+    _sync_and_tell(job, tell)
+    while not stop.is_set():
+        roots = _roots(job)
+        if not roots:
+            stop.wait(TICK_MS / 1000)
+            continue
+        events = file_events(
+            *roots, stop_event=stop, debounce=DEBOUNCE_MS, step=50, rust_timeout=TICK_MS, yield_on_timeout=True,
+            raise_interrupt=True,
+        )  # fmt: skip
+        for tick, changes in enumerate(events):
+            # The first tick looks at what was written between the last sync and the start of the watch.
+            if changes or tick % RESCAN_TICKS == 0:
+                _sync_and_tell(job, tell)
+            if tick % RESCAN_TICKS == 0 and _roots(job) != roots:
+                break
+
+
+def _roots(job: SyncJob) -> list[str]:
+    return [str(root) for source in job.sources.values() for root in source.roots(job.places)]
+
+
+def _sync_and_tell(job: SyncJob, tell: Callable[[SyncReport], None]) -> None:
+    report = sync_all(job)
+    if report.files or report.gone or report.moved or report.rederived:
+        tell(report)

@@ -16,20 +16,18 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from everturn.chat.conversation import Conversation
-from everturn.chat.meter import input_tokens
-from everturn.chat.restoration import EarlierSummary, restoration_heading, restoration_prompt, tell_earlier
-from everturn.chat.saved import save
+from everturn.chat.earlier_sessions import EarlierSummary, restoration_heading, restoration_prompt, save, tell_earlier
 from everturn.chat.screen import ChatScreen
-from everturn.chat.setting import ChatSetup
+from everturn.chat.setup import ChatSetup, input_tokens
 from everturn.chat.summaries import ChatSummary, make_summary, mechanical_text, read_kept_summary
-from everturn.derive.times import iso
 from everturn.errors import EverturnError, ModelError
-from everturn.llm import ChatMessage, ChatPart, ModelRequest, Reply
+from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, Reply
+from everturn.loop import records
+from everturn.loop.loop import Watch
+from everturn.loop.model_request import ask_model
 from everturn.model.archive import Session
-from everturn.recall.sessions import short_ids
-from everturn.resume import records
-from everturn.resume.asking import ask_model
-from everturn.resume.loop import Watch
+from everturn.sessions.lookup import short_ids
+from everturn.text.times import iso
 
 _ANSWER = 1024
 

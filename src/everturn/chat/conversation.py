@@ -17,25 +17,25 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from everturn.chat.meter import Meter, SessionTokens, total_tokens
-from everturn.chat.setting import ChatSetup
-from everturn.derive.printable import one_line
-from everturn.derive.state import SessionState
-from everturn.derive.stateview import as_yaml, prune_state
+from everturn.chat.setup import ChatSetup, Meter, SessionTokens, total_tokens
+from everturn.derive.session_state import SessionState
+from everturn.derive.state_yaml import as_yaml, prune_state
 from everturn.errors import EverturnError, OverBudget, SessionNotFound
-from everturn.llm import ChatMessage, ModelRequest
+from everturn.llm.protocol import ChatMessage, ModelRequest
+from everturn.loop import context, model_request
+from everturn.loop.journal import Journal, JournalAbout
+from everturn.loop.journal_state import JournalState
+from everturn.loop.journal_writer import AGENT
+from everturn.loop.loop import Loop, Outcome, Watch
+from everturn.loop.tools import Tool
 from everturn.model.archive import KeptRow, Session
 from everturn.recall.schema import DESCRIPTION, SCHEMA
-from everturn.recall.sessions import best_match
-from everturn.recall.state import PIN, continue_state, session_state
-from everturn.resume import context, requests
-from everturn.resume.journal import AGENT, Journal, JournalAbout
-from everturn.resume.loop import Loop, Outcome, Watch
-from everturn.resume.past import JournalState
-from everturn.resume.tools import Tool
+from everturn.sessions.lookup import best_match
+from everturn.sessions.state import PIN, continue_state, session_state
+from everturn.text.printable import one_line
 
 if TYPE_CHECKING:
-    from everturn.chat.restoration import EarlierSummary
+    from everturn.chat.earlier_sessions import EarlierSummary
 
 #: Kind of what is kept about a chat; `state` is the session state as JSON.
 KIND = "chat"
@@ -150,7 +150,7 @@ class Conversation:
     # what is put in ---------------------------------------------------------------------------------------------------
     def _inject_hint(self) -> None:
         """Where the last words of the person point to something that is not in view, say so to the model, once."""
-        from everturn.derive.dangling import find_reference, phrases_in
+        from everturn.derive.references import find_reference, phrases_in
 
         *before, last = self.past.history
         is_said = last.role == "user" and last is self.past.messages[-1]  # nothing was put in behind it yet
@@ -182,7 +182,7 @@ class Conversation:
             context.assemble_context, most=most, state=self.state_text(), tools=self.past.tools, sizes=self.past.sizes
         )
         is_bound = self.setting.backend.bound
-        if is_bound or any(map(requests.is_sealed, history)):
+        if is_bound or any(map(model_request.is_sealed, history)):
             system = self._bound_system() or (self.past.system if is_bound else "")
             whole = fit(history, system=system, append_only=True)
             if whole.fits and (system or is_bound):
@@ -191,7 +191,7 @@ class Conversation:
                 raise OverBudget(
                     self.setting.backend.name, f"about {whole.tokens:,} tokens where {most:,} fit; {_FULL_TEXT}"
                 )
-            history = requests.drop_sealed_thoughts(history)
+            history = model_request.drop_sealed_thoughts(history)
         view = fit(history, system=self.past.system)
         summary = str(self.restored.get("summary", ""))
         return fit(history, system=self.past.system, recalled=summary) if view.left_out and summary else view

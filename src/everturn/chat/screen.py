@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from everturn.derive.printable import count_cells, one_line, printable
-from everturn.llm import ChatPart, Delta
+from everturn.llm.protocol import ChatPart, Delta
+from everturn.text.printable import count_cells, one_line, printable
 
 _BOLD, _DIM, _CYAN, _YELLOW, _OFF = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[33m", "\x1b[0m"
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")

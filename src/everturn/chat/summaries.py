@@ -19,19 +19,18 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct
 
-from everturn.chat.setting import ChatSetup
-from everturn.derive.printable import one_line
-from everturn.derive.state import SessionState, still_failing, unanswered_questions
-from everturn.derive.tokens import MARGIN, estimate_tokens
+from everturn.chat.setup import ChatSetup
+from everturn.derive.session_state import SessionState, still_failing, unanswered_questions
 from everturn.errors import BadAnswer, ModelError, ModelUnreachable
-from everturn.llm import ChatMessage, ChatPart, ModelRequest, Receipt
-from everturn.llm.asking import Asker
+from everturn.llm.asker import Asker
+from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, Receipt
 from everturn.model.archive import KeptRow, Session
-from everturn.recall.framing import plain_text
-from everturn.recall.reading import read_turns
-from everturn.recall.state import session_state
-from everturn.recall.transcript import passages
-from everturn.restore.stored import KIND, KeptSummary, is_stale, kept_summaries
+from everturn.restore.job import KIND, KeptSummary, is_stale, kept_summaries
+from everturn.sessions.messages import read_turns
+from everturn.sessions.state import session_state
+from everturn.sessions.transcript import passages
+from everturn.text.printable import one_line, plain_text
+from everturn.text.tokens import MARGIN, estimate_tokens
 
 START, END = "<!-- SESSION_SUMMARY_START -->", "<!-- SESSION_SUMMARY_END -->"
 FIRST = "Initial session."

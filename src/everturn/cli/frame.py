@@ -1,6 +1,6 @@
 """The frame every command hangs in: how commands are found, what they share, how errors are told.
 
-A command is a file `cli/NAME.py` with a `command` in it; the first line of its docstring is its one-line help. Nothing
+A command is a file `cli/commands/NAME.py` with a `command` in it; the first line of its docstring is its one-line help. Nothing
 lists the commands: the folder does, and the files are read, not imported, until one is asked for. That keeps
 `everturn --help` below 80 ms (`tests/cli/test_frame.py` holds it).
 
@@ -11,6 +11,11 @@ lists the commands: the folder does, and the files are read, not imported, until
 
 `common` adds `--db`, `--config` and `--json` and passes the `CommandContext` first. A command returns None (exit 0) or an exit
 code, and raises an `EverturnError` for anything a person should read.
+
+A command that takes words, of which some may begin with a minus: `everturn search parser -yaml`.
+
+Only `-h` and what begins with two minuses are options of it. All else is a word, in the order typed; after `--`
+everything is one.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
 import click
@@ -30,8 +36,9 @@ from everturn.errors import NoArchive, OlderArchive
 if TYPE_CHECKING:
     from everturn.cli.output import Output
     from everturn.settings import Settings
-    from everturn.sources import SearchPlaces
-    from everturn.store import Store
+    from everturn.sources.contract import SearchPlaces
+    from everturn.store.contract import Store
+
 
 Handler = Callable[..., Any]
 
@@ -52,7 +59,7 @@ SECTIONS = {
     "Set up": ("config", "completion"),
 }
 
-_FOLDER = os.path.dirname(os.path.abspath(__file__))
+_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "commands")
 
 
 class CommandContext:
@@ -90,7 +97,7 @@ class CommandContext:
     def store(self, create: bool = False) -> Store:
         """The archive, opened once and closed after the command. Without `create` it must be there already."""
         if self._opened is None:
-            from everturn.store import open_store
+            from everturn.store.contract import open_store
 
             if create:
                 self.settings.make_folders()
@@ -111,7 +118,7 @@ class CommandContext:
     def _make_key(self) -> None:
         """Commands that write see to it that equal secrets can be told; one that has to wait for others leaves it."""
         from everturn.errors import EverturnError
-        from everturn.recall.secrets import make_key
+        from everturn.sessions.secrets import make_key
 
         try:
             make_key(self.store())
@@ -122,7 +129,7 @@ class CommandContext:
         """Where sources look for their files."""
         from pathlib import Path
 
-        from everturn.sources import SearchPlaces
+        from everturn.sources.contract import SearchPlaces
 
         extra = {name: tuple(map(Path, folders)) for name, folders in self.settings.sources.items()}
         return SearchPlaces(home=Path.home(), env=dict(os.environ), platform=sys.platform, extra=extra)
@@ -170,7 +177,7 @@ class CommandGroup(click.Group):
         if name not in one_line_helps():
             return None
         _import_msgspec_without_its_extra()
-        command = importlib.import_module(f"everturn.cli.{name.replace('-', '_')}").command
+        command = importlib.import_module(f"everturn.cli.commands.{name.replace('-', '_')}").command
         assert isinstance(command, click.Command)
         command.name = name
         if not command.short_help:
@@ -288,3 +295,26 @@ def root(ctx: click.Context) -> Any:
         home = ctx.command.get_command(ctx, HOME) if isinstance(ctx.command, click.Group) else None
         return ctx.invoke(home) if home else click.echo(ctx.get_help())
     return None
+
+
+class WordsCommand(click.Command):
+    """Reads `-yaml` as a word, where click would look for an option `-y`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Options first, then the words behind a `--`."""
+        if ctx.resilient_parsing:  # the shell asks what may come next
+            return super().parse_args(ctx, args)
+        with_value = {
+            name for one in self.params if isinstance(one, click.Option) and not one.is_flag for name in one.opts
+        }
+        options: list[str] = []
+        words: list[str] = []
+        rest = iter(args)
+        for arg in rest:
+            if arg == "--":
+                words += rest
+            elif arg == "-h" or arg.startswith("--"):
+                options += [arg, *islice(rest, 1 if arg in with_value else 0)]
+            else:
+                words.append(arg)
+        return super().parse_args(ctx, [*options, "--", *words])

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from everturn.cli import frame
 from everturn.errors import PartlyFailed, UsageError
-from everturn.sources import Source, all_sources
+from everturn.sources.contract import Source, all_sources
 
 if TYPE_CHECKING:
-    from everturn.capture.installing import FileChange, InstallPlan
+    from everturn.install.plan import FileChange, InstallPlan
 
 #: The name under which background sync is recorded.
 SERVICE = "service"
@@ -95,7 +95,7 @@ def write_failure(failure: OSError) -> PartlyFailed:
 
 def run_all(commands: Iterable[Sequence[str]]) -> list[str]:
     """Run commands one after another; those that could not be run, as one would type them."""
-    from everturn.capture.service import typed_command
+    from everturn.install.service import typed_command
 
     left = []
     for command in commands:

@@ -2,6 +2,10 @@
 
 Promises: no control character of an archive reaches the terminal raw; secrets are masked unless the user asked to
 reveal them; a pipe gets aligned text as long as it is, a terminal gets it cut to its width.
+
+Words of the archive as the reading commands put them on a terminal: on one line, cut, in colour.
+
+Everything goes through `Output.text` first and is cut afterwards: a secret cut in half would not be known as one.
 """
 
 from __future__ import annotations
@@ -10,13 +14,17 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
+from everturn.text.printable import cut_cells
+
 if TYPE_CHECKING:
-    from everturn.derive.redact import Cleaner
-    from everturn.store import Store
+    from everturn.model.archive import Session
+    from everturn.secrets.redaction import Cleaner
+    from everturn.store.contract import Store
+
 
 #: What JSON may hold raw but a terminal must not get: DEL, C1, bidi controls. Escaped, the JSON means the same.
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]")
@@ -57,10 +65,10 @@ class Output:
     @cached_property
     def _cleaner(self) -> Cleaner:
         if self.archive is None:
-            from everturn.derive.redact import Cleaner
+            from everturn.secrets.redaction import Cleaner
 
             return Cleaner()
-        from everturn.recall.secrets import archive_cleaner
+        from everturn.sessions.secrets import archive_cleaner
 
         return archive_cleaner(self.archive)
 
@@ -82,7 +90,7 @@ class Output:
 
     def text(self, value: str, keep: str = "") -> str:
         """Words from an archive, made fit to be shown: secrets masked, control characters visible."""
-        from everturn.derive.printable import printable
+        from everturn.text.printable import printable
 
         return printable(self.clean(value), keep=keep)
 
@@ -169,7 +177,7 @@ class ProgressLine:
         if not self.out.lively or (moment - self._drawn < 0.1 and done != self.total):
             return
         self._drawn = moment
-        from everturn.derive.printable import cut_cells
+        from everturn.text.printable import cut_cells
 
         share = f"{done}/{self.total}" if self.total else str(done)
         line = f"{self.label} {share}" + (f"  {self.out.text(note)}" if note else "")
@@ -216,7 +224,7 @@ def _is_terminal(stream: TextIO) -> bool:
 def _align_rows(columns: Sequence[str], rows: list[list[str]], right: set[int], width: int) -> Iterable[str]:
     """Two blanks between columns, no trailing blanks. On a terminal of `width` cells (0: as long as it is) the last
     column gives way, then the widest of words; never numbers or the first: an id that is cut is of no use."""
-    from everturn.derive.printable import count_cells, cut_cells
+    from everturn.text.printable import count_cells, cut_cells
 
     head = [name.upper() for name in columns]
     widths = [max(map(count_cells, column)) for column in zip(head, *rows, strict=True)]
@@ -241,3 +249,60 @@ def _narrow_columns(widths: list[int], words: list[int], room: int) -> None:
             if widths[widest] <= least:
                 break
             widths[widest] -= 1
+
+
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "match": "1;33"}
+
+
+class Pen:
+    """Colours where they are wanted: on a terminal, unless NO_COLOR says otherwise."""
+
+    def __init__(self, out: Output) -> None:
+        self.on = out.fancy and not out.env.get("NO_COLOR")
+
+    def __call__(self, style: str, text: str) -> str:
+        """The text in that style; it must be fit to be shown already."""
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self.on and text else text
+
+
+def in_one_line(out: Output, text: str, width: int) -> str:
+    """The beginning of the text on one line of at most `width` cells."""
+    return cut_cells(" ".join(out.text(text, "\n\t").split()), width)
+
+
+def first_lines(out: Output, text: str, most: int) -> tuple[Iterator[str], int]:
+    """The first lines of the text and how many there are beyond; `most` 0 is all of them."""
+    shown = out.text(text, "\n\t").strip("\n")
+    beyond = shown.count("\n") + 1 - most
+    if not most:
+        return _iterate_lines(shown, shown.count("\n") + 1), 0
+    if beyond <= 1:  # a word about one more line would take as much room as the line
+        most, beyond = most + 1, 0
+    return (
+        line if len(line) <= _LONG_LINE else f"{line[:_LONG_LINE]}…" for line in _iterate_lines(shown, most)
+    ), beyond
+
+
+_LONG_LINE = 2000
+
+
+def _iterate_lines(text: str, most: int) -> Iterator[str]:
+    """Line by line: a list of the lines of a long output would take many times its size."""
+    start = 0
+    for _ in range(most):
+        end = text.find("\n", start)
+        yield text[start:] if end < 0 else text[start:end]
+        if end < 0:
+            return
+        start = end + 1
+
+
+def folder_text(workspace: str) -> str:
+    """The last two parts of a path, which is what people know their projects by."""
+    parts = [part for part in re.split(r"[/\\]", workspace) if part]
+    return "/".join(parts[-2:])
+
+
+def sort_of(session: Session) -> str:
+    """What a session is, for lists that hold more than current main ones."""
+    return session.kind if session.state == "current" else f"{session.kind}, older"

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from everturn.derive.printable import one_line
-from everturn.derive.prose import Sentence, split_sentences
+from everturn.text.printable import one_line
+from everturn.text.sentences import Sentence, split_sentences
 
 #: Longest excerpt of a text kept in a state.
 LONGEST = 200

@@ -16,8 +16,8 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
-from everturn.derive.patches import patched_files
 from everturn.model.conversation import CallStart
+from everturn.text.diffs import patched_files
 
 #: How a call that did not go well ended. Only `failed` is something to be fixed.
 OUTCOMES = ("failed", "probe", "rejected", "interrupted", "cancelled")

@@ -27,7 +27,7 @@ from everturn.model.analytics import (
     Trail,
     bucket_of,
 )
-from everturn.model.words import ERROR_CLASSES
+from everturn.model.vocabulary import ERROR_CLASSES
 
 #: Changes when the same trail would give other numbers.
 RULES = 1

@@ -16,7 +16,6 @@ from operator import attrgetter
 
 import msgspec
 
-from everturn.derive.times import turn_ms
 from everturn.model.analytics import (
     CLASS,
     INHERITED,
@@ -31,7 +30,8 @@ from everturn.model.analytics import (
     outcome,
 )
 from everturn.model.archive import Call, Session, Step, Turn
-from everturn.model.words import ERROR_CLASSES
+from everturn.model.vocabulary import ERROR_CLASSES
+from everturn.text.times import turn_ms
 
 _ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Trail)
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from everturn.derive.printable import one_line, printable
-from everturn.derive.times import duration, iso
-from everturn.export.facts import source_facts, turn_ms
+from everturn.export.json_document import source_facts
 from everturn.model.archive import Call, Session, SessionText
-from everturn.recall.lineage import Relative, lineage
-from everturn.recall.reading import Sources, TurnView, has_words, read_turns
-from everturn.recall.transcript import Passage, is_quiet, passages
-from everturn.store import Store
+from everturn.sessions.lineage import Relative, lineage
+from everturn.sessions.messages import Sources, TurnView, has_words, read_turns
+from everturn.sessions.transcript import Passage, is_quiet, passages
+from everturn.store.contract import Store
+from everturn.text.printable import one_line, printable
+from everturn.text.times import duration, iso, turn_ms
 
 Clean = Callable[[str], str]
 

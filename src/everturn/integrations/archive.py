@@ -16,9 +16,9 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from everturn.clock import Clock, now
 from everturn.errors import EverturnError
-from everturn.resume.journal import open_archive
-from everturn.store import Store
-from everturn.store.sql import SqlStore
+from everturn.loop.journal import open_archive
+from everturn.store.contract import Store
+from everturn.store.sql_store import SqlStore
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -33,7 +33,7 @@ from everturn.errors import UsageError
 from everturn.integrations.archive import Archive, as_archive
 from everturn.store.checkpoints import Channel, PendingWrite
 from everturn.store.checkpoints import GraphCheckpoint as Row
-from everturn.store.sql import SqlStore
+from everturn.store.sql_store import SqlStore
 
 STRATEGIES = ("keep_latest", "delete")
 

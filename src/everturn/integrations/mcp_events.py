@@ -15,8 +15,8 @@ from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
 from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
 
 from everturn.integrations.archive import Archive, as_archive
-from everturn.store.items import ListItem
-from everturn.store.sql import SqlStore
+from everturn.store.kept import ListItem
+from everturn.store.sql_store import SqlStore
 
 FAMILY = "events"
 

@@ -21,8 +21,8 @@ from agents.memory.session_settings import (  # type: ignore[import-not-found, u
 
 from everturn.errors import NotAnArchive
 from everturn.integrations.archive import Archive, as_archive
-from everturn.store.items import ListItem
-from everturn.store.sql import SqlStore
+from everturn.store.kept import ListItem
+from everturn.store.sql_store import SqlStore
 
 FAMILY = "session items"
 

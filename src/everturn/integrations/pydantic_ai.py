@@ -20,8 +20,8 @@ from pydantic_ai.conversation_store import (  # type: ignore[import-not-found, u
 
 from everturn.errors import Conflict
 from everturn.integrations.archive import Archive, as_archive
-from everturn.store.items import ItemOwner, ListItem
-from everturn.store.sql import SqlStore
+from everturn.store.kept import ItemOwner, ListItem
+from everturn.store.sql_store import SqlStore
 
 RECORDS, ENTRIES = "conversations", "conversation entries"
 

@@ -20,11 +20,11 @@ from typing import Any
 from agents import RunHooks  # type: ignore[import-not-found, unused-ignore]
 
 from everturn.integrations.archive import Archive, as_archive, as_store
-from everturn.llm import ChatMessage, ChatPart, Reply, ReplyTokens
-from everturn.resume.journal import Journal, JournalAbout
-from everturn.resume.past import DONE, IN_DOUBT, CallProgress
-from everturn.resume.records import IntendedCall
-from everturn.store.sql import SqlStore
+from everturn.llm.protocol import ChatMessage, ChatPart, Reply, ReplyTokens
+from everturn.loop.journal import Journal, JournalAbout
+from everturn.loop.journal_state import DONE, IN_DOUBT, CallProgress
+from everturn.loop.records import IntendedCall
+from everturn.store.sql_store import SqlStore
 
 WIRE = "responses"
 

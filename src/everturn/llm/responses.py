@@ -3,16 +3,143 @@
 Each part keeps in `raw` the item it stands for; of a message, an item with only that piece of its content. Neighbours that
 are pieces of one item are put together again, so that what came goes back as it came, known or not. Requests are made
 not to be stored over there (`store`), unless `extra` says otherwise: the history is ours.
+
+A streamed answer of the wire format `/responses`, put together from its events.
+
+The last event carries the whole answer, and each item comes whole when it is done. The pieces are kept as well: they are
+all there is of a stream that breaks off, and some servers leave the output out of the last event.
+
+What `/responses` refuses in a history.
+
+A request that goes on from one that is kept over there (`previous_response_id`, `conversation`) shows only what is new,
+so a result may have its call elsewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from everturn.llm import ChatMessage, ChatPart, ModelRequest, Reply, ReplyTokens, ToolSpec
-from everturn.llm.responses_stream import ResponsesAssembly
-from everturn.llm.wire import GarbledAnswer, WireFailure, arguments, encode_json, fit_id, number, part_as_text, word
+from msgspec import structs
+
+from everturn.llm.protocol import ChatMessage, ChatPart, Delta, ModelRequest, Reply, ReplyTokens, ToolSpec
+from everturn.llm.wire import (
+    GarbledAnswer,
+    StreamFailed,
+    WireFailure,
+    arguments,
+    decode_json,
+    encode_json,
+    fit_id,
+    number,
+    part_as_text,
+    word,
+)
+
+#: What a piece is added to: the member of the item, the member of the event with the place in it, the text's name there.
+_PIECES: dict[str, tuple[str, str, str, str]] = {
+    "response.output_text.delta": ("content", "content_index", "output_text", "text"),
+    "response.refusal.delta": ("content", "content_index", "refusal", "text"),
+    "response.reasoning_text.delta": ("content", "content_index", "reasoning_text", "thinking"),
+    "response.reasoning_summary_text.delta": ("summary", "summary_index", "summary_text", "thinking"),
+}
+_ARGUMENTS = {
+    "response.function_call_arguments.delta": "arguments",
+    "response.custom_tool_call_input.delta": "input",
+}
+_ENDS = {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
+_SHOWN_ITEMS = ("function_call", "custom_tool_call")
+
+
+class ResponsesAssembly:
+    """See `wire.Assembly`."""
+
+    def __init__(self, read: Callable[[Any], Reply], failure: Callable[[Any], WireFailure | None]) -> None:
+        self.is_done = self.has_begun = False
+        self._read, self._failure = read, failure
+        self._response: dict[str, Any] = {}
+        self._items: dict[int, dict[str, Any]] = {}
+
+    def feed(self, data: str) -> list[Delta]:
+        """See `wire.Assembly`."""
+        if data.strip() == "[DONE]":
+            return []
+        event = decode_json(data)
+        kind = word(event.get("type"))
+        if kind == "error":
+            raise StreamFailed(self._failure({"error": event.get("error") or event}) or WireFailure("error", "", False))
+        if kind in _ENDS:
+            return self._ended(event)
+        if kind in ("response.created", "response.in_progress", "response.queued"):
+            self._response = _event_object(event, "response")
+        elif kind in ("response.output_item.added", "response.output_item.done"):
+            return self._item(event, kind.endswith("added"))
+        elif kind in _PIECES or kind in _ARGUMENTS:
+            return self._piece(event, kind)
+        return []
+
+    def reply(self) -> Reply:
+        """See `wire.Assembly`."""
+        told = self._response.get("output")
+        pieces = [self._items[place] for place in sorted(self._items)]
+        output = told if isinstance(told, list) and told and self.is_done else pieces
+        made = self._read({**self._response, "output": output})
+        return made if self.is_done else structs.replace(made, stop="cut")
+
+    def _ended(self, event: dict[str, Any]) -> list[Delta]:
+        self._response = _event_object(event, "response")
+        if event["type"] == "response.failed":
+            raise StreamFailed(self._failure(self._response) or WireFailure("failed", "", False))
+        self.is_done = True
+        return []
+
+    def _item(self, event: dict[str, Any], is_new: bool) -> list[Delta]:
+        item = _event_object(event, "item")
+        self._items[_event_index(event, "output_index")] = item
+        self.has_begun = True
+        if is_new and item.get("type") in _SHOWN_ITEMS:
+            return [Delta("call", "", word(item.get("call_id")), word(item.get("name")))]
+        return []
+
+    def _piece(self, event: dict[str, Any], kind: str) -> list[Delta]:
+        text = word(event.get("delta"))
+        item = self._items.get(_event_index(event, "output_index"))
+        if item is None:
+            raise GarbledAnswer("a piece of an item that did not begin")
+        if kind in _ARGUMENTS:
+            member = _ARGUMENTS[kind]
+            item[member] = word(item.get(member)) + text
+            return [Delta("call", text, word(item.get("call_id")), word(item.get("name")))]
+        member, place, block, shown = _PIECES[kind]
+        _add_text(item, member, _event_index(event, place), block, text)
+        return [Delta(shown, text)]
+
+
+def _add_text(item: dict[str, Any], member: str, place: int, kind: str, text: str) -> None:
+    blocks = item.get(member)
+    blocks = list(blocks) if isinstance(blocks, list) else []
+    name = "refusal" if kind == "refusal" else "text"
+    if place >= len(blocks):
+        blocks.append({"type": kind, name: ""} | ({"annotations": []} if kind == "output_text" else {}))
+    last = blocks[min(place, len(blocks) - 1)]
+    if isinstance(last, dict):
+        last[name] = word(last.get(name)) + text
+    item[member] = blocks
+
+
+def _event_object(event: dict[str, Any], name: str) -> dict[str, Any]:
+    value = event.get(name)
+    if not isinstance(value, dict):
+        raise GarbledAnswer(f"an event has no {name}")
+    return dict(value)
+
+
+def _event_index(event: dict[str, Any], name: str) -> int:
+    index = event.get(name)
+    if not isinstance(index, int) or index < 0:
+        raise GarbledAnswer(f"an event has no {name}")
+    return index
+
 
 WIRE = "responses"
 PATH = "/responses"
@@ -221,3 +348,84 @@ def _usage(used: Any) -> ReplyTokens:
     details = used.get("input_tokens_details")
     cached = number(details.get("cached_tokens")) if isinstance(details, dict) else 0
     return ReplyTokens(max(0, number(used.get("input_tokens")) - cached), number(used.get("output_tokens")), cached)
+
+
+#: Calls that the client must answer, by an item of the same type with `_output` behind it.
+CALLS = ("function_call", "custom_tool_call", "computer_call", "apply_patch_call")
+_OUTPUT = "_output"
+Found = tuple[str, str, str]
+
+
+def broken_rules(body: Mapping[str, Any]) -> Iterator[Found]:
+    """Each rule that is broken: name, place, sentence."""
+    given = body.get("input")
+    goes_on = bool(body.get("previous_response_id") or body.get("conversation") or body.get("prompt"))
+    if not given and not goes_on:
+        yield "no_messages", "input", "there must be an input"
+    items = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+    yield from _check_pairs(items, goes_on)
+    yield from _check_item_ids(items)
+    for place, item in enumerate(items):
+        where = f"input.{place}"
+        yield from _check_shape(item, where)
+        if item.get("type") == "reasoning":
+            yield from _check_thought(item, items[place + 1 : place + 2], where, body)
+
+
+def is_from_model(item: Mapping[str, Any]) -> bool:
+    """Whether an item is something the model said or did."""
+    kind = word(item.get("type"))
+    if kind in ("", "message"):
+        return item.get("role") == "assistant"
+    return not (kind.endswith(_OUTPUT) or kind in ("item_reference", "mcp_approval_response"))
+
+
+def _check_pairs(items: list[dict[str, Any]], goes_on: bool) -> Iterator[Found]:
+    calls: dict[tuple[str, str], int] = {}
+    outputs: dict[tuple[str, str], int] = {}
+    for place, item in enumerate(items):
+        kind, call_id = word(item.get("type")), word(item.get("call_id"))
+        pair = (kind.removesuffix(_OUTPUT), call_id)
+        if kind in CALLS:
+            if pair in calls:
+                yield "repeated_id", f"input.{place}", f"two calls have the id {call_id}"
+            calls.setdefault(pair, place)
+        elif pair[0] in CALLS:
+            if pair not in calls and not goes_on:
+                yield "no_call", f"input.{place}", f"result {call_id} has no call before it"
+            if pair in outputs:
+                yield "two_results", f"input.{place}", f"call {call_id} has more than one result"
+            outputs.setdefault(pair, place)
+    for pair in [pair for pair in calls if pair not in outputs]:
+        yield "no_result", f"input.{calls[pair]}", f"call {pair[1]} has no result"
+
+
+def _check_item_ids(items: list[dict[str, Any]]) -> Iterator[Found]:
+    seen: set[str] = set()
+    for place, item in enumerate(items):
+        item_id = word(item.get("id"))
+        if item_id and item_id in seen:
+            yield "repeated_item", f"input.{place}", f"the item {item_id} stands there twice"
+        seen.add(item_id)
+
+
+def _check_shape(item: Mapping[str, Any], where: str) -> Iterator[Found]:
+    kind = word(item.get("type"))
+    if kind in ("", "message"):
+        if item.get("role") not in ("user", "assistant", "system", "developer"):
+            yield "role", where, "the role must be user, assistant, system or developer"
+        if item.get("content") is None:
+            yield "empty_message", where, "a message must have a content"
+    elif kind == "function_call" and not (
+        word(item.get("name")) and word(item.get("call_id")) and isinstance(item.get("arguments"), str)
+    ):
+        yield "bad_call", where, "a call must have a name, an id and a text as its arguments"
+
+
+def _check_thought(
+    item: Mapping[str, Any], after: list[dict[str, Any]], where: str, body: Mapping[str, Any]
+) -> Iterator[Found]:
+    if not after or not is_from_model(after[0]):
+        yield "ends_on_thinking", where, "a thought must be followed by what came of it"
+    if body.get("store") is False and not item.get("encrypted_content"):
+        yield "unsigned_thinking", where, "a thought that is not stored over there must bring its encrypted content"

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
-from everturn.llm import ChatMessage, ChatPart, Delta, ModelRequest, Reply
+from everturn.llm.protocol import ChatMessage, ChatPart, Delta, ModelRequest, Reply
 
 
 class GarbledAnswer(ValueError):

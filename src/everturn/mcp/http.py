@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from everturn import __version__
 from everturn.errors import EverturnError
 from everturn.mcp.archive import McpArchive
-from everturn.mcp.offers import INSTRUCTIONS, TITLE, McpServer, Peer
 from everturn.mcp.rpc import RpcError
+from everturn.mcp.server import INSTRUCTIONS, TITLE, McpServer, Peer
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server

@@ -14,8 +14,8 @@ from queue import SimpleQueue
 from typing import Any, BinaryIO
 
 from everturn.mcp import rpc
-from everturn.mcp.offers import BATCHING, McpServer, Peer
 from everturn.mcp.rpc import Id, RpcError, RpcRequest
+from everturn.mcp.server import BATCHING, McpServer, Peer
 
 #: Bytes of one message. Questions are short; what is longer is a mistake or an attack.
 LONGEST = 4 << 20

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from everturn.model.words import ERROR_CLASSES
+from everturn.model.vocabulary import ERROR_CLASSES
 
 #: Kinds of session whose calls are a subagent's.
 SUBAGENT_KINDS = ("subagent", "sidechain")

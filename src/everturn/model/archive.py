@@ -4,10 +4,19 @@ Two planes. `Session`, `Turn`, `Step`, `Call` and `MessageRow` are structure: na
 They never hold prompt text, output, error text or a path, and they are all a workspace in mode `structure` has.
 `SessionText`, `Artifact`, `ProblemRow`, the chunks and the index hold content.
 Times are milliseconds UTC. Index numbers are 0-based; surfaces show them 1-based.
+
+A session that everturn made out of another one: what is kept about it, since its file cannot say so.
+
+What an agent told the hook while it worked: one struct for the table of the same name, its fields the columns, in order.
+
+No prompt, no argument, no output, no error text, no path: names, ids, times, sizes, classes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import msgspec
 from msgspec import Struct
 
 #: How far back a model response may be taken up again. Seen in real files: one step in 8,000.
@@ -303,3 +312,51 @@ class SessionGrowth(Struct):
     started: int | None = None
     ended: int | None = None
     n_prompts: int = 0
+
+
+#: Kinds of kept rows: about the new session, and about the one it was made from.
+ORIGIN, OFFSPRING = "origin", "offspring"
+
+#: `MessageRow.inherited` of what went over from the origin. A copy that a file has by itself has 1, and may become the
+#: owner of its words when the other one goes; these never do as long as their origin is in the archive.
+HANDED_OVER = 2
+
+
+class Descent(Struct, frozen=True):
+    """Another session that one was made from, or that was made from it."""
+
+    agent: str
+    native_id: str
+    relation: str  # forked_from: in the same agent | converted_from: for another one | repaired_from
+    upto: int | None = None  # the last turn that went over, from 0
+    messages: int = 0  # how many the new session began with
+
+
+def descents(rows: Iterable[KeptRow], agent: str) -> list[Descent]:
+    """What kept rows about the sessions of an agent say."""
+    return [msgspec.json.decode(row.value, type=Descent) for row in rows if row.agent == agent]
+
+
+#: `begun`: before a tool runs; `ended`, `failed`: after it; `batch`: after all calls of one response; `session`: no call.
+PHASES = ("begun", "ended", "failed", "batch", "session")
+
+
+class HookEvent(Struct, frozen=True):
+    """One event as a hook has heard it. A batch has one row for each of its calls."""
+
+    session: str  # native id
+    ref: str  # the call id; where there is none, a mark made of the time and the process
+    event: str  # as the agent calls it
+    phase: str  # of PHASES
+    call_id: str = ""
+    tool: str = ""
+    agent_id: str = ""  # of a subagent
+    at: int = 0
+    duration_ms: int | None = None  # as the agent reported it
+    error_class: str = ""
+    input_size: int | None = None  # bytes of JSON
+    output_size: int | None = None
+    batch: str = ""  # the same for all calls of one batch
+    batch_index: int | None = None
+    batch_size: int | None = None
+    own: int | None = None  # the session of the archive that has the call; NULL: only the hook has seen it

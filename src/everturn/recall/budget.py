@@ -13,8 +13,8 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.tokens import MARGIN, estimate_tokens
-from everturn.recall.answers import AnswerEntry, cut_notice, show_entry
+from everturn.recall.answer import AnswerEntry, cut_notice, show_entry
+from everturn.text.tokens import MARGIN, estimate_tokens
 
 #: The largest answer, and what a token takes at most in bytes on average: 8,000 tokens are about 32 kB.
 MAX_TOKENS = 8000

@@ -17,16 +17,16 @@ from itertools import islice
 
 from msgspec import Struct
 
-from everturn.derive.redact import redact_text
 from everturn.errors import UsageError
 from everturn.model.archive import Session
-from everturn.recall.answers import entries_of, show_entry
+from everturn.recall.answer import entries_of, show_entry
 from everturn.recall.budget import cost
-from everturn.recall.framing import Clean, plain_text, quote_for_model, safe_line
-from everturn.recall.patterns import EFFORT, Effort, LinearPattern, compile_pattern
-from everturn.recall.reading import Sources, read_turns
 from everturn.recall.workspace import FileRefused, FileText, read_inside, workspace_path
-from everturn.store import Store
+from everturn.secrets.redaction import redact_text
+from everturn.sessions.messages import Sources, read_turns
+from everturn.store.contract import Store
+from everturn.text.printable import Clean, plain_text, quote_for_model, safe_line
+from everturn.text.regex import EFFORT, Effort, LinearPattern, compile_pattern
 
 #: How often a model may ask before the evidence gathered so far must do. One round may hold several requests.
 MAX_EVIDENCE_SEARCHES = 8

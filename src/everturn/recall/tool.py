@@ -18,21 +18,40 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from everturn.clock import Clock
-from everturn.derive.redact import redact_text
 from everturn.errors import NothingFound, UsageError
 from everturn.model.archive import Session
-from everturn.recall.answers import AnswerDraft, AnswerEntry, TurnPart, handle, session_line, show_entry
-from everturn.recall.asking import NextPointers, RecallRequest, Spell, as_call, pointers
+from everturn.recall.answer import (
+    AnswerDraft,
+    AnswerEntry,
+    NextPointers,
+    RecallRequest,
+    Spell,
+    TurnPart,
+    as_call,
+    handle,
+    pointers,
+    session_line,
+    show_entry,
+)
 from everturn.recall.budget import MAX_TOKENS, MIN_TOKENS, cost, fit_entries
-from everturn.recall.framing import Clean, quote_for_model
-from everturn.recall.functions import Function, given_arguments
-from everturn.recall.reading import Sources
-from everturn.recall.schema import ACTIONS, DEFAULT_LIMIT, DESCRIPTION, INSTRUCTION, MAX_LIMIT, SCHEMA
-from everturn.recall.sessions import best_match, resolve_session, short_ids
-from everturn.store import SessionFilter, Store
+from everturn.recall.schema import (
+    ACTIONS,
+    DEFAULT_LIMIT,
+    DESCRIPTION,
+    INSTRUCTION,
+    MAX_LIMIT,
+    SCHEMA,
+    Function,
+    given_arguments,
+)
+from everturn.secrets.redaction import redact_text
+from everturn.sessions.lookup import best_match, resolve_session, short_ids
+from everturn.sessions.messages import Sources
+from everturn.store.contract import SessionFilter, Store
+from everturn.text.printable import Clean, quote_for_model
 
 if TYPE_CHECKING:  # few have one
-    from everturn.recall.meaning import MeaningSearch
+    from everturn.retrieval.meaning import MeaningSearch
 
 __all__ = [
     "ACTIONS",
@@ -140,7 +159,7 @@ class ConversationRecall:
             return AnswerDraft(f"{action}: {pointed.mistake}.", status="mistake")
         asking = self._asking(pointed)
         if action == "search":
-            from everturn.recall.matches import answer_search
+            from everturn.recall.search_action import answer_search
 
             return answer_search(asking, pointed.words, limit)
         if asking.session is None:
@@ -177,14 +196,14 @@ def _answer_about_session(
 ) -> AnswerDraft:
     """The answer about one session."""
     if asked["action"] == "range":
-        from everturn.recall.ranges import answer_range
+        from everturn.recall.read_actions import answer_range
 
         return answer_range(asking, session, asked.get("start_turn"), asked.get("end_turn"), part)
     if asked["action"] == "tool_calls":
-        from everturn.recall.ranges import answer_tool_calls
+        from everturn.recall.read_actions import answer_tool_calls
 
         return answer_tool_calls(asking, session, asked.get("tool_name", ""), limit)
-    from everturn.recall.overview import answer_summary
+    from everturn.recall.read_actions import answer_summary
 
     return answer_summary(asking, session)
 

@@ -1,138 +1,165 @@
-"""A complete document without a model: the state of a session, section by section, each statement with its evidence.
+"""Bring a lost session back, with proof: from an archived session or a recording to a document a fresh agent can work from.
 
-`build_document` reads the session once and says only what stands in its records. What is still failing is told apart from
-what was fixed; a summary that a client wrote is a labelled source and not a fact; where a session says nothing the section
-is empty. Each statement has a weight by which a budget is filled (`restore.fitting`).
+A `Document` is made of `Statement`s, and every statement names its `Evidence`: message and byte range in the raw layer.
+Code checks it (`restore.checking`); what does not hold is never shown as a fact. Numbers of turns, messages and calls are
+0-based here and shown 1-based. Without a model the document is made of mechanical facts alone (`restore.document`).
+
+What of a document fits into a budget of tokens: the weightiest statements, and how many were left out where.
+
+The caller says what a statement costs in the form it will be written in, and what the rest costs. Statements go in by
+weight; one that is too long for what is left lets shorter ones behind it in. Nothing is cut in the middle.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.state import SessionState, advance_state
-from everturn.derive.turnfacts import TurnFacts
-from everturn.model.archive import MessageRow, Session
-from everturn.recall.reading import Sources, has_words
-from everturn.recall.state import initial_state, session_facts
-from everturn.restore import FACTS, SECTIONS, Document, DocumentSection, Statement
-from everturn.restore.checking import check_document
-from everturn.restore.proof import Proofs
-from everturn.restore.sections import MAKERS
-from everturn.restore.stating import DraftStatement, StatementMaterial, proven_statement
-from everturn.store import Store
+from everturn.text.tokens import MARGIN, estimate_tokens
 
-#: Called with (turns done, turns to do).
-Progress = Callable[[int, int], None]
+#: The eight sections of a SESSION SUMMARY in their order: key in JSON, heading in Markdown.
+SECTIONS = {
+    "session_name": "Session name",
+    "high_level_goal": "High-level goal",
+    "primary_task": "Primary task in progress",
+    "key_decisions": "Key decisions already made",
+    "constraints": "Constraints and assumptions",
+    "artifacts": "Artifacts referenced or created",
+    "open_questions": "Open questions",
+    "next_steps": "Next concrete steps",
+}
 
-#: Statements of a document: more than any budget worth having has room for. Proving one means reading a message.
-MOST_STATEMENTS = 600
+#: What mechanical facts stand under, behind the eight.
+FACTS = {
+    "still_failing": "Still failing",
+    "errors_fixed": "Errors and what fixed them",
+    "plan_open": "Plan items open",
+    "plan_done": "Plan items done",
+    "commits": "Commits",
+    "requests": "Requests, turn by turn",
+    "files": "Files only read",
+    "mentioned": "Files named but not opened",
+    "commands": "Commands and how they ended",
+    "summaries": "Summaries the client wrote (a source, not facts)",
+}
 
-
-class SessionMaterial(Struct, frozen=True):
-    """What one reading of a session gives: its state, and the facts of each turn when they were asked for."""
-
-    state: SessionState
-    facts: tuple[TurnFacts, ...] = ()
-
-
-def build_document(
-    store: Store,
-    sources: Sources,
-    session: Session,
-    last: int | None = None,
-    progress: Progress = lambda done, total: None,
-) -> Document:
-    """The document of a session, or of its turns up to `last` (0-based)."""
-    gathered = read_material(store, sources, session, last, progress)
-    return document_from_state(store, sources, session, gathered.state)
+#: What stands where a session says nothing.
+NOT_STATED = "Not explicitly stated"
 
 
-def read_material(
-    store: Store,
-    sources: Sources,
-    session: Session,
-    last: int | None = None,
-    progress: Progress = lambda done, total: None,
-    keep_facts: bool = False,
-) -> SessionMaterial:
-    """Read a session turn by turn."""
-    total = session.n_turns if last is None else min(session.n_turns, last + 1)
-    state, kept = initial_state(store, session), []
-    for facts in session_facts(store, sources, session, 0, last):
-        state = advance_state(state, facts)
-        if keep_facts:
-            kept.append(facts)
-        progress(facts.turn + 1, total)
-    return SessionMaterial(state, tuple(kept))
+class Evidence(Struct, frozen=True):
+    """What a statement rests on: a message of a session, the bytes of its record, and words that stand in it."""
+
+    session: int  # row id in the archive it was made from
+    turn: int  # 0-based
+    message: int  # seq
+    call: int | None = None  # block of that message which holds the call
+    start: int = 0  # of the record, in the stored bytes of the session's version
+    size: int = 0
+    quote: str = ""  # stands in the message's text, blanks aside; "" when the place itself is the proof
+    native_id: str = ""  # of the session, to be shown
 
 
-def document_from_state(
-    store: Store, sources: Sources, session: Session, state: SessionState, most: int = MOST_STATEMENTS
-) -> Document:
-    """The document of a state that was made of this session, with at most so many statements."""
-    text = store.session(session.id)[1]
-    summaries = _client_summaries(store, session, state.covers)
-    material = StatementMaterial(state, Proofs(store, sources, session), _map_results(store, session), text, summaries)
-    made = _build_sections({key: list(make(material)) for key, make in MAKERS.items()}, most)
-    sections, doubtful = _check_sections(store, sources, made)
-    notes = [] if has_words(session) else [f"the words of this session were not kept (mode {session.mode})"]
-    if state.turn_count < session.n_turns:
-        notes.append(f"covers turns 1 to {state.turn_count} of {session.n_turns}")
-    return Document(
-        session=session.id,
-        native_id=session.native_id,
-        agent=session.agent,
-        workspace=text.workspace,
-        turns=state.turn_count,
-        last_seq=state.covers,
-        sections=tuple(sections[key] for key in SECTIONS),
-        facts=tuple(sections[key] for key in FACTS),
-        unverified=doubtful,
-        notes=tuple(notes),
+class Statement(Struct, frozen=True):
+    """One thing that is said about a session."""
+
+    text: str
+    evidence: tuple[Evidence, ...] = ()
+    verified: bool | None = None  # None: nobody has looked yet
+    label: str = ""  # where it comes from when that matters: "compaction summary", "subagent", "model", "pin"
+    reason: str = ""  # why it could not be verified
+    weight: float = 0.0  # how useful it is; what is cut goes from the lowest up
+
+
+class DocumentSection(Struct, frozen=True):
+    """Statements under one heading. `cut` are those that there was no room for."""
+
+    key: str  # of SECTIONS or FACTS
+    statements: tuple[Statement, ...] = ()
+    cut: int = 0
+
+
+class Document(Struct, frozen=True):
+    """A restored session."""
+
+    session: int
+    native_id: str = ""
+    agent: str = ""
+    workspace: str = ""
+    turns: int = 0  # how many turns it covers
+    last_seq: int = -1  # the last message it covers
+    sections: tuple[DocumentSection, ...] = ()  # the eight, in order; an empty one is "Not explicitly stated"
+    facts: tuple[DocumentSection, ...] = ()  # mechanical ones, of FACTS
+    unverified: tuple[Statement, ...] = ()  # what a model said and code could not confirm
+    notes: tuple[str, ...] = ()  # what a reader must know: what was cut, why no model was used
+    model: str = ""  # "" when no model was asked
+    prompt_version: str = ""
+    receipts: tuple[Any, ...] = ()  # of llm.Receipt
+    missing: bool = False  # a model was to write something that is not there; the notes say what and why
+
+
+def section(document: Document, key: str) -> DocumentSection:
+    """The section of that key, empty when there is none."""
+    return next((one for one in (*document.sections, *document.facts) if one.key == key), DocumentSection(key))
+
+
+#: Tokens of a document when nothing else is asked for, and the fewest that its headings need.
+BUDGET = 4_000
+LEAST = 400
+
+Place = tuple[str, int]  # key of the section, number of the statement in it
+
+_UNVERIFIED = "unverified"
+
+
+def cost(text: str) -> float:
+    """Tokens of a text on the safe side."""
+    return estimate_tokens(text) * MARGIN if text else 0.0
+
+
+def fit_document(document: Document, budget: int, price: Callable[[str, Statement], float], rest: float) -> Document:
+    """The document with what `budget` has room for; all of it when the budget is 0."""
+    if not budget:
+        return document
+    left = budget - rest
+    kept: set[Place] = set()
+    for key, number, one in sorted(_all_statements(document), key=lambda entry: -entry[2].weight):
+        priced = price(key, one)
+        if priced <= left:
+            left -= priced
+            kept.add((key, number))
+    return _keep_statements(document, kept)
+
+
+def drop_lightest(document: Document, share: float = 0.03) -> Document:
+    """The same with its lightest statements gone: a few of every hundred, one at least."""
+    entries = sorted(_all_statements(document), key=lambda entry: entry[2].weight)
+    gone = {(key, number) for key, number, _ in entries[: max(1, int(len(entries) * share))]}
+    return _keep_statements(document, {(key, number) for key, number, _ in entries} - gone)
+
+
+def is_empty(document: Document) -> bool:
+    """Whether there is nothing left that could go."""
+    return not _all_statements(document)
+
+
+def _all_statements(document: Document) -> list[tuple[str, int, Statement]]:
+    sections = (*document.sections, *document.facts, DocumentSection(_UNVERIFIED, document.unverified))
+    return [(one.key, number, said) for one in sections for number, said in enumerate(one.statements)]
+
+
+def _keep_statements(document: Document, kept: set[Place]) -> Document:
+    return replace(
+        document,
+        sections=tuple(_thin_section(one, kept) for one in document.sections),
+        facts=tuple(_thin_section(one, kept) for one in document.facts),
+        unverified=_thin_section(DocumentSection(_UNVERIFIED, document.unverified), kept).statements,
     )
 
 
-def _build_sections(drafts: dict[str, list[DraftStatement]], most: int) -> dict[str, DocumentSection]:
-    """The weightiest drafts, proven; the others are counted."""
-    weights = sorted((one.weight for made in drafts.values() for one in made), reverse=True)
-    least = weights[most - 1] if len(weights) > most else 0.0
-    sections = {}
-    for key, made in drafts.items():
-        kept = [one for one in made if one.weight >= least]
-        sections[key] = DocumentSection(key, tuple(map(proven_statement, kept)), len(made) - len(kept))
-    return sections
-
-
-def _check_sections(
-    store: Store, sources: Sources, sections: dict[str, DocumentSection]
-) -> tuple[dict[str, DocumentSection], tuple[Statement, ...]]:
-    """Each statement held against the records; what does not hold, a defect of ours, stands apart."""
-    doubtful: list[Statement] = []
-    found: dict[str, DocumentSection] = {}
-    for key, section in sections.items():
-        checked = check_document(store, sources, (one for one in section.statements if one.evidence))
-        bare = tuple(one for one in section.statements if not one.evidence)  # a title; it says so itself
-        doubtful += (one.statement for one in checked if not one.holds)
-        found[key] = replace(section, statements=(*bare, *(one.statement for one in checked if one.holds)))
-    return found, tuple(doubtful)
-
-
-def _client_summaries(store: Store, session: Session, covers: int) -> tuple[MessageRow, ...]:
-    """What the client wrote to go on with after a compaction."""
-    rows = store.messages(session.id, 0, covers) if covers >= 0 else iter(())
-    return tuple(row for row in rows if row.kind == "summary")
-
-
-def _map_results(store: Store, session: Session) -> dict[int, int]:
-    """By message that holds one call only: the message with its result."""
-    found: dict[int, int] = {}
-    several: set[int] = set()
-    for call in store.calls(session.id):
-        if call.seq in found:
-            several.add(call.seq)
-        elif call.result_seq is not None:
-            found[call.seq] = call.result_seq
-    return {seq: result for seq, result in found.items() if seq not in several}
+def _thin_section(section: DocumentSection, kept: set[Place]) -> DocumentSection:
+    left = tuple(one for number, one in enumerate(section.statements) if (section.key, number) in kept)
+    return DocumentSection(section.key, left, section.cut + len(section.statements) - len(left))

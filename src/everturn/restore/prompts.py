@@ -6,19 +6,32 @@ leaves out one without which a model would have to invent, is refused. The versi
 that an answer to another text is never taken for the answer to this one.
 
 What is put into a prompt comes from strangers: `fill_prompt` puts it in as it is, once, and never looks into it again.
+
+What a model answered: read tolerantly, told apart from what is no answer, asked for once more when it was none.
+
+`turn_summary` and `session_summary` read the two forms. `reply_fault` says what is wrong with an answer that is not in the form:
+nothing in it, a refusal, an answer to the session's own question, garbage. `ask_in_form` asks, and where the answer is of no use
+asks once more in stricter words; then it gives up with a sentence. Reasoning that a model wrote before its answer does
+not count as part of it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from importlib import resources
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from everturn.errors import MissingPath, Unreadable, UsageError
+from everturn.errors import BadAnswer, MissingPath, Unreadable, UsageError
+from everturn.llm.asker import Asker
+from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, Reply
+from everturn.restore.document import SECTIONS
+from everturn.restore.labelled_text import Labels, join_lines, list_entries, read_labels
 
 #: What each prompt may name, and what it must: lost without, a model makes up the rest.
 PLACEHOLDERS = {
@@ -119,3 +132,190 @@ def _check_placeholders(path: Path, name: str, text: str) -> None:
             raise UsageError(
                 f"{path}: the placeholder {{{one}}} is missing; without it a model would have to invent it"
             )
+
+
+T = TypeVar("T")
+
+TURN_HEADER = "TURN SUMMARY"
+SESSION_HEADER = "SESSION SUMMARY"
+
+TURN_LABELS: Labels = {
+    "turn": ("turn number", "turn", "turn no."),
+    "request": ("user request summary", "user request", "request summary", "request", "user asked"),
+    "response": (
+        "agent response summary", "agent response", "assistant response summary", "assistant response",
+        "response summary", "response",
+    ),
+    "outcomes": ("key outcomes", "key outcome", "outcomes", "outcome", "results"),
+    "state_changes": ("state changes", "state change", "changes to state", "changes"),
+    "artifacts": (
+        "artifacts modified", "artifacts", "artefacts modified", "artefacts", "files modified", "files touched",
+        "artifacts touched", "files",
+    ),
+    "constraints": (
+        "constraints and assumptions added", "constraints and assumptions", "constraints added", "constraints",
+        "assumptions added", "assumptions", "constraints or assumptions added",
+    ),
+    "open_questions": (
+        "open questions after this turn", "open questions", "open question", "unresolved issues", "unresolved questions",
+        "open issues",
+    ),
+}  # fmt: skip
+
+SESSION_LABELS: Labels = {
+    "session_name": ("session name", "name", "title", "session title", "session"),
+    "high_level_goal": ("high level goal", "goal", "overall goal", "main goal", "high level goals", "goals"),
+    "primary_task": ("primary task in progress", "primary task", "current task", "task in progress", "current focus"),
+    "key_decisions": ("key decisions already made", "key decisions", "decisions", "decisions made"),
+    "constraints": ("constraints and assumptions", "constraints", "assumptions", "assumptions and constraints"),
+    "artifacts": (
+        "artifacts referenced or created", "artifacts", "artefacts", "artifacts referenced and created", "artefacts referenced or created",
+        "files", "artifacts referenced", "artifacts created",
+    ),
+    "open_questions": ("open questions", "open question", "questions", "unresolved questions"),
+    "next_steps": ("next concrete steps", "next steps", "next step", "concrete next steps", "next actions"),
+}  # fmt: skip
+
+#: Fewer labels than this are an accident.
+_LEAST_LABELS = 3
+
+
+class TurnSummary(Struct, frozen=True):
+    """The summary of one turn. None: the model left the field out; empty: it said that there is nothing."""
+
+    turn: int  # 0-based, as asked for, whatever the model wrote
+    request: str | None = None
+    response: str | None = None
+    outcomes: tuple[str, ...] | None = None
+    state_changes: tuple[str, ...] | None = None
+    artifacts: tuple[str, ...] | None = None
+    constraints: tuple[str, ...] | None = None
+    open_questions: tuple[str, ...] | None = None
+
+
+class SessionSummary(Struct, frozen=True):
+    """Statements by section, as the model wrote them; sections it left out are not there."""
+
+    sections: dict[str, tuple[str, ...]]
+
+
+class ModelVerdict(Struct, Generic[T], frozen=True):
+    """What became of a question: something of use, or a sentence on why not."""
+
+    value: T | None = None
+    text: str = ""
+    why: str = ""
+    asked: int = 0  # how often
+    was_cut: bool = False
+
+
+def turn_summary(text: str, turn: int) -> TurnSummary | None:
+    """The form of a turn, None when the text is not that form."""
+    found = read_labels(without_thoughts_text(text), TURN_LABELS)
+    if len(found.keys() - {"turn"}) < _LEAST_LABELS:
+        return None
+    lists = {
+        key: list_entries(found[key]) if key in found else None
+        for key in ("outcomes", "state_changes", "artifacts", "constraints", "open_questions")
+    }
+    texts = {key: join_lines(found[key]) if key in found else None for key in ("request", "response")}
+    if not any((*lists.values(), *texts.values())):
+        return None
+    if lists["artifacts"]:
+        lists["artifacts"] = tuple(one.strip("`'\"* ") for one in lists["artifacts"])
+    return TurnSummary(turn, **texts, **lists)  # type: ignore[arg-type]
+
+
+def session_summary(text: str) -> SessionSummary | None:
+    """The form of a session, None when the text is not that form."""
+    found = read_labels(without_thoughts_text(text), SESSION_LABELS)
+    if len(found) < _LEAST_LABELS:
+        return None
+    sections = {key: list_entries(found[key], commas=key == "artifacts") for key in SECTIONS if key in found}
+    return SessionSummary(sections) if any(sections.values()) else None
+
+
+def without_thoughts_text(text: str) -> str:
+    """An answer without the thoughts in front of it."""
+    text = _THOUGHTS.sub("", text)
+    for pattern in _THOUGHT_ENDS:
+        text = pattern.sub("", text, count=1)
+    return text.strip()
+
+
+def reply_fault(reply: Reply) -> str:
+    """Why an answer that is not in the form is none, in words that can be shown."""
+    text = without_thoughts_text(reply.text)
+    letters = sum(char.isalpha() for char in text)
+    if reply.stop == "refusal" or _REFUSAL.search(text[:400]):
+        return "it refused"
+    if reply.stop in ("cut", "length"):
+        return "it broke off"
+    if not letters:
+        return "it was empty" if not text else "it was garbage"
+    if letters < 0.4 * len(text.replace(" ", "")) or "\ufffd" in text[:200]:
+        return "it was garbage"
+    return "it answered the session instead of summarising it"
+
+
+def ask_in_form(
+    asker: Asker, request: ModelRequest, purpose: str, header: str, read: Callable[[str], T | None]
+) -> ModelVerdict[T]:
+    """Ask for a form; once more, in stricter words, when the answer is not in it. Raises `errors.ModelError`.
+
+    Of an answer that broke off what is whole is taken, unless it was only too long: then a shorter one is asked for first.
+    """
+    why, part = "", ModelVerdict[T]()
+    for number in (1, 2):
+        reply = _ask_leniently(asker, request, purpose)
+        why = reply_fault(reply) if reply is not None else "it was garbage"
+        found = _read_reply(reply, read) if reply is not None else part
+        if found.value is not None and (reply is None or reply.stop != "length"):
+            return replace(found, asked=number)
+        part = found if found.value is not None else part
+        request = stricter_prompt(request, why, header)
+    if part.value is not None:
+        return replace(part, asked=2)
+    return ModelVerdict(why=f"the model was asked twice and its answer was of no use: {why}", asked=2)
+
+
+def stricter_prompt(request: ModelRequest, why: str, header: str) -> ModelRequest:
+    """The same question once more, with what was wrong with the last answer. That answer is not sent back."""
+    *before, last = request.messages
+    more = ChatPart("text", "\n\n" + STRICTER.format(fault=why, header=header))
+    return replace(request, messages=(*before, replace(last, parts=(*last.parts, more))))
+
+
+def single_message_request(text: str, max_tokens: int) -> ModelRequest:
+    """A request of one message."""
+    return ModelRequest((ChatMessage("user", (ChatPart("text", text),)),), max_tokens=max_tokens)
+
+
+def _read_reply(reply: Reply, read: Callable[[str], T | None]) -> ModelVerdict[T]:
+    """What can be read of a reply; the last line of one that broke off may be half a sentence, and is left out."""
+    was_cut = reply.stop in ("cut", "length")
+    text = reply.text.rpartition("\n")[0] if was_cut else reply.text
+    value = read(text) if reply.stop != "refusal" else None
+    return ModelVerdict(value, text, was_cut=was_cut)
+
+
+def _ask_leniently(asker: Asker, request: ModelRequest, purpose: str) -> Reply | None:
+    """The reply; None when what came back could not be read at all, which asking again may mend."""
+    try:
+        return asker.ask(request, purpose)
+    except BadAnswer:
+        return None
+
+
+_THOUGHTS = re.compile(
+    r"<(think|thinking|thought|thoughts|reasoning|analysis|scratchpad|reflection)>.*?</\1>", re.DOTALL | re.IGNORECASE
+)
+_THOUGHT_ENDS = (
+    re.compile(r"\A.*?</(?:think|thinking|thought|reasoning)>", re.DOTALL | re.IGNORECASE),  # opened by the template
+    re.compile(r"\A\s*Thinking(?:\.\.\.|…).*?(?:\.\.\.|…)\s*done thinking\.?", re.DOTALL | re.IGNORECASE),
+)
+_REFUSAL = re.compile(
+    r"\bI(?:['’]m| am) (?:sorry|unable|not able|afraid)\b|\bI (?:can(?:no|['’])t|can not|won['’]t|will not|must decline)\b"
+    r"|\bas an AI\b|\b(?:cannot|can['’]t) (?:help|assist|comply)\b|\bunable to (?:help|assist|comply)\b",
+    re.IGNORECASE,
+)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from everturn.derive.printable import one_line
-from everturn.derive.state import (
+from everturn.derive.session_state import (
     DecisionState,
     FailureState,
     FileState,
@@ -21,7 +20,7 @@ from everturn.derive.state import (
     still_failing,
     unanswered_questions,
 )
-from everturn.restore.stating import (
+from everturn.restore.evidence import (
     DraftStatement,
     StatementMaterial,
     fact_statement,
@@ -32,6 +31,7 @@ from everturn.restore.stating import (
     weigh_by_use,
     weight_by_rank,
 )
+from everturn.text.printable import one_line
 
 _GOAL = 400
 _FOCUS = 300

@@ -17,22 +17,30 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from everturn.derive.decisions import likeness
-from everturn.derive.redact import redact_text
-from everturn.derive.tokens import cut_to_tokens, fits_tokens
 from everturn.errors import Busy, ModelError, NoSpace, OverBudget
-from everturn.llm import Receipt
-from everturn.llm.asking import Asker
+from everturn.llm.asker import Asker
+from everturn.llm.protocol import Receipt
 from everturn.model.archive import KeptRow, Session
-from everturn.recall.answers import AnswerEntry, entries_of, indent_text
+from everturn.recall.answer import AnswerEntry, entries_of, indent_text
 from everturn.recall.budget import fit_entries
 from everturn.recall.evidence import MAX_EVIDENCE_SEARCHES
-from everturn.recall.framing import Clean, quote_for_model
-from everturn.recall.reading import Records, Sources, TurnView, read_turns
-from everturn.restore.citations import read_citations
-from everturn.restore.prompts import RestorePrompts, fill_prompt, own_prompts
-from everturn.restore.replies import TURN_HEADER, TurnSummary, ask_in_form, single_message_request, turn_summary
+from everturn.restore.grounds import read_citations
+from everturn.restore.prompts import (
+    TURN_HEADER,
+    RestorePrompts,
+    TurnSummary,
+    ask_in_form,
+    fill_prompt,
+    own_prompts,
+    single_message_request,
+    turn_summary,
+)
 from everturn.restore.turns import FIELDS
-from everturn.store import Store
+from everturn.secrets.redaction import redact_text
+from everturn.sessions.messages import Records, Sources, TurnView, read_turns
+from everturn.store.contract import Store
+from everturn.text.printable import Clean, quote_for_model
+from everturn.text.tokens import cut_to_tokens, fits_tokens
 
 #: Kind of the kept rows that hold one summary each.
 KIND = "turn_summary"

@@ -4,6 +4,17 @@
 does not hold stands apart with the reason. A model that refuses, answers the session instead of summarising it or talks
 nonsense is asked once more in stricter words; after that, and when it cannot be asked at all, the document is the
 mechanical one and its notes say why. What a model was paid for is kept: the same question is never asked twice.
+
+A model's statements and the mechanical ones put together into one document.
+
+What a model said and code confirmed stands first in its section; mechanical statements that it says nothing of follow, so
+that nothing certain is lost because a model left it out. What was not confirmed stands apart with the reason, never among
+the facts.
+
+Turn by turn with a model: its TURN SUMMARY of each turn, every entry checked like a statement of a document.
+
+An entry that cites nothing is held against its own turn. What does not hold is shown with the reason instead of a
+citation. A turn that the model did not summarise is told from its facts, so that no turn is missing.
 """
 
 from __future__ import annotations
@@ -15,25 +26,24 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.printable import one_line
 from everturn.errors import ModelError
-from everturn.llm import Receipt
-from everturn.llm.asking import Asker
+from everturn.llm.asker import Asker
+from everturn.llm.protocol import Receipt
 from everturn.model.archive import KeptRow, Session
 from everturn.recall.evidence import session_evidence
-from everturn.recall.framing import quote_for_model
-from everturn.recall.reading import Sources, has_words
-from everturn.restore import Document
-from everturn.restore import evidence_loop as loop
-from everturn.restore.checking import CheckedStatement
-from everturn.restore.document import document_from_state, read_material
-from everturn.restore.grounds import Ground
-from everturn.restore.merging import any_holds, merge_documents, weigh_statements
-from everturn.restore.prompts import fill_prompt
-from everturn.restore.replies import (
+from everturn.restore import evidence_search as loop
+from everturn.restore.check import CheckedStatement, check_sentence
+from everturn.restore.document import SECTIONS, Document, DocumentSection, Statement
+from everturn.restore.evidence import Proofs, weight_by_rank
+from everturn.restore.grounds import Ground, find_named_things, read_citations, same_file, stems
+from everturn.restore.markdown import document_markdown
+from everturn.restore.mechanical import document_from_state, read_material
+from everturn.restore.prompts import (
     SESSION_HEADER,
     SessionSummary,
+    TurnSummary,
     ask_in_form,
+    fill_prompt,
     session_summary,
     single_message_request,
 )
@@ -47,8 +57,86 @@ from everturn.restore.summaries import (
     state_text,
     summarise_turns,
 )
-from everturn.restore.writing import document_markdown
-from everturn.store import Store
+from everturn.restore.turns import FIELDS, TurnEntry, TurnReport, tell_turn
+from everturn.sessions.messages import Sources, has_words
+from everturn.store.contract import Store
+from everturn.text.printable import one_line, quote_for_model
+
+#: The weight of the first statement of a model in each section, and how many may stand there.
+_TOP_WEIGHTS = {
+    "session_name": 100.0, "high_level_goal": 99.5, "primary_task": 98.5, "next_steps": 93.0, "constraints": 91.0,
+    "open_questions": 89.0, "key_decisions": 85.0, "artifacts": 80.0,
+}  # fmt: skip
+_MOST_BY_SECTION = {"session_name": 1, "high_level_goal": 2, "primary_task": 3}
+_MOST_PER_SECTION = 60
+_LEAST_WEIGHT = 40.0
+_UNVERIFIED = 45.0
+_SAME = 0.6
+
+
+def weigh_statements(ground: Ground, summary: SessionSummary) -> dict[str, list[CheckedStatement]]:
+    """Every statement of the model, checked."""
+    return {
+        key: [check_sentence(ground, key, sentence) for sentence in summary.sections.get(key, ())[:_MOST_PER_SECTION]]
+        for key in SECTIONS
+    }
+
+
+def any_holds(checked: dict[str, list[CheckedStatement]]) -> bool:
+    """Whether a single statement was confirmed."""
+    return any(one.holds for entries in checked.values() for one in entries)
+
+
+def merge_documents(document: Document, checked: dict[str, list[CheckedStatement]]) -> Document:
+    """The mechanical document with what the model added."""
+    sections = tuple(_merge_section(one, checked.get(one.key, ())) for one in document.sections)
+    failed = [one.statement for entries in checked.values() for one in entries if not one.holds]
+    unverified = tuple(
+        replace(one, weight=weight_by_rank(_UNVERIFIED, rank, 10.0))
+        for rank, one in enumerate(_unique_statements(failed))
+    )
+    return replace(document, sections=sections, unverified=(*document.unverified, *unverified))
+
+
+def _merge_section(section: DocumentSection, checked: Iterable[CheckedStatement]) -> DocumentSection:
+    confirmed = _unique_statements(one.statement for one in checked if one.holds)[
+        : _MOST_BY_SECTION.get(section.key, _MOST_PER_SECTION)
+    ]
+    ours = [
+        replace(
+            one,
+            weight=max(
+                weight_by_rank(_TOP_WEIGHTS[section.key], rank, _LEAST_WEIGHT), _same_weight(one, section.statements)
+            ),
+        )
+        for rank, one in enumerate(confirmed)
+    ]
+    if section.key == "session_name" and ours:
+        return replace(section, statements=tuple(ours))
+    rest = (one for one in section.statements if not any(_is_same(one, other) for other in ours))
+    return replace(section, statements=(*ours, *rest))
+
+
+def _same_weight(one: Statement, statements: Iterable[Statement]) -> float:
+    return max((other.weight for other in statements if _is_same(other, one)), default=0.0)
+
+
+def _is_same(mechanical: Statement, other: Statement) -> bool:
+    """Whether a model's statement says what a mechanical one says: about the same file, or mostly in its words."""
+    files, others = find_named_things(mechanical.text).files, find_named_things(other.text).files
+    if files and others:
+        return any(same_file(one, path) or same_file(path, one) for one in files for path in others)
+    telling = stems(mechanical.text)
+    if not telling:
+        return False
+    places = {(one.session, one.message) for one in mechanical.evidence}
+    shares_place = any((one.session, one.message) in places for one in other.evidence)
+    return shares_place and len(telling & stems(other.text)) >= _SAME * len(telling)
+
+
+def _unique_statements(statements: Iterable[Statement]) -> list[Statement]:
+    return list({" ".join(one.text.lower().split()): one for one in reversed(list(statements))}.values())[::-1]
+
 
 #: Kind of the kept rows that hold the answer to one synthesis.
 KIND = "synthesis"
@@ -226,3 +314,54 @@ def _format_ranges(turns: Iterable[int]) -> str:
         else:
             spans.append([turn, turn])
     return ", ".join(f"{one + 1}" if one == last else f"{one + 1}–{last + 1}" for one, last in spans)
+
+
+#: The section whose rules hold for a field; others have none of their own.
+_RULES = {"constraints": "constraints", "state_changes": "key_decisions"}
+
+
+class TurnReports(Struct, frozen=True):
+    """All turns, and what a reader must know about them."""
+
+    turns: tuple[TurnReport, ...]
+    notes: tuple[str, ...] = ()
+
+
+def report_turns(
+    store: Store,
+    sources: Sources,
+    session: Session,
+    asker: Asker,
+    options: RestoreOptions | None = None,
+    progress: Progress = lambda done, total: None,
+) -> TurnReports:
+    """The turns of a session as a model tells them."""
+    options = options or RestoreOptions()
+    facts = read_material(store, sources, session, options.last, keep_facts=True)
+    summaries = summarise_turns(store, sources, session, asker, options, progress)
+    ground = Ground(store, sources, session, facts.state, options.clean)
+    by_model = {one.turn: one for one in summaries.turns}
+    workspace, proofs = store.session(session.id)[1].workspace, Proofs(store, sources, session)
+    turns = (
+        _report_turn(ground, by_model[one.turn]) if one.turn in by_model else tell_turn(one, workspace, proofs)
+        for one in facts.facts
+    )
+    return TurnReports(tuple(turns), tuple(skipped_notes(summaries)))
+
+
+def _report_turn(ground: Ground, summary: TurnSummary) -> TurnReport:
+    return TurnReport(
+        summary.turn, {key: tuple(_check_entries(ground, summary, key)) for key in FIELDS if key != "turn"}
+    )
+
+
+def _check_entries(ground: Ground, summary: TurnSummary, key: str) -> Iterator[TurnEntry]:
+    value = getattr(summary, key) or ()
+    for sentence in (value,) if isinstance(value, str) else value:
+        placed = sentence if read_citations(sentence).citations else f"{sentence} [t{summary.turn + 1}]"
+        checked = check_sentence(ground, _RULES.get(key, ""), placed)
+        one = checked.statement
+        if checked.holds and one.evidence:
+            yield TurnEntry(one.text, one.evidence[0].message)
+        else:
+            yield TurnEntry(f"{one.text} (unverified: {one.reason})")

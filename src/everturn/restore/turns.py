@@ -11,12 +11,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from everturn.derive.printable import one_line, printable
-from everturn.derive.state import local_path
-from everturn.derive.turnfacts import CallFact, TurnFacts
-from everturn.recall.framing import Clean
-from everturn.restore import NOT_STATED
-from everturn.restore.proof import Proofs
+from everturn.derive.session_state import local_path
+from everturn.derive.turn_facts import CallFact, TurnFacts
+from everturn.restore.document import NOT_STATED
+from everturn.restore.evidence import Proofs
+from everturn.text.printable import Clean, one_line, printable
 
 #: The fields in their order: key in JSON, label in text.
 FIELDS = {

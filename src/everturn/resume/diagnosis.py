@@ -3,6 +3,11 @@
 Given are the copies there are of it: versions in the archive, older first, and last the file as it is now. What a later
 copy has lost is filled in from an earlier one. The mended records are taken into an archive in memory, where they are read
 like those of any file; nothing else is written. Every finding names the copy and the bytes it is about.
+
+Two copies of one file put together: what the newer one has, and in their old places the records it has lost.
+
+Records are the same when their bytes are. Many may be alike, so they are told apart by where they stand: what both copies
+begin and end with belongs together, and between that each record that both have once.
 """
 
 from __future__ import annotations
@@ -10,24 +15,84 @@ from __future__ import annotations
 import os
 import tempfile
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import blake2b
 from itertools import accumulate, groupby
 
 from msgspec import Struct
 from msgspec.structs import replace as changed
 
+from everturn.capture.intake import Intake, SyncJob, SyncReport
 from everturn.capture.policy import Policy
 from everturn.capture.scan import FileCandidate
-from everturn.capture.sync import SyncJob, SyncReport, writer_for
-from everturn.capture.taking import Intake
+from everturn.capture.sync import writer_for
 from everturn.model.archive import Call, Session
-from everturn.recall.reading import has_words
-from everturn.recall.sessions import best_match
-from everturn.resume.merging import merge_copies
-from everturn.sources import SearchPlaces, Source, SourceCandidate
-from everturn.sources.checking import KINDS, CheckedRecord, FileCheck, Flaw, make_flaw, split
-from everturn.store import Store, open_store
+from everturn.sessions.lookup import best_match
+from everturn.sessions.messages import has_words
+from everturn.sources.contract import CheckedRecord, FileCheck, Flaw, SearchPlaces, Source, SourceCandidate
+from everturn.sources.toolkit.record_check import KINDS, make_flaw, split
+from everturn.store.contract import Store, open_store
+
+
+def merge_copies(older: Sequence[CheckedRecord], newer: Sequence[CheckedRecord]) -> list[CheckedRecord]:
+    """The newer records, and behind each those that once stood there and no longer do."""
+    names, there = _record_digests(older), _record_digests(newer)
+    pairs = dict(_pair_records(names, there))
+    moved = Counter(there) - Counter(names[place] for place in pairs)
+    lost: dict[int, list[CheckedRecord]] = {}
+    anchor = -1
+    for place, name in enumerate(names):
+        if place in pairs:
+            anchor = pairs[place]
+        elif moved[name] > 0:
+            moved[name] -= 1  # it stands elsewhere now
+        elif not older[place].is_torn:
+            lost.setdefault(anchor, []).append(older[place])
+    found = lost.get(-1, [])
+    for place, piece in enumerate(newer):
+        found += [piece, *lost.get(place, ())]
+    return found
+
+
+def _record_digests(pieces: Sequence[CheckedRecord]) -> list[bytes]:
+    return [blake2b(piece.raw, digest_size=16).digest() for piece in pieces]
+
+
+def _pair_records(older: Sequence[bytes], newer: Sequence[bytes]) -> list[tuple[int, int]]:
+    """Places in the older and the newer copy that are the same record, both rising."""
+    least = min(len(older), len(newer))
+    first = next((n for n in range(least) if older[n] != newer[n]), least)
+    left = least - first
+    last = next((n for n in range(left) if older[-1 - n] != newer[-1 - n]), left)
+    begin = [(n, n) for n in range(first)]
+    end = [(len(older) - n, len(newer) - n) for n in range(last, 0, -1)]
+    return begin + _longest_rising(older, newer, first, last) + end
+
+
+def _longest_rising(older: Sequence[bytes], newer: Sequence[bytes], first: int, last: int) -> list[tuple[int, int]]:
+    """Of the records between, those that each copy has once: the most of them that stand in the same order."""
+    counts = Counter(older[first : len(older) - last]), Counter(newer[first : len(newer) - last])
+    places = {newer[n]: n for n in range(first, len(newer) - last) if counts[1][newer[n]] == 1}
+    single = [
+        (n, places[older[n]])
+        for n in range(first, len(older) - last)
+        if counts[0][older[n]] == 1 and older[n] in places
+    ]
+    ends: list[int] = []  # by length of a rising row: the place where the best of that length ends
+    rows: list[int] = []  # the number in `single` of that end
+    before: list[int] = []
+    for number, (_, place) in enumerate(single):
+        length = bisect_left(ends, place)
+        before.append(rows[length - 1] if length else -1)
+        ends[length:], rows[length:] = [place, *ends[length + 1 :]], [number, *rows[length + 1 :]]
+    found, number = [], rows[-1] if rows else -1
+    while number >= 0:
+        found.append(single[number])
+        number = before[number]
+    return found[::-1]
+
 
 #: What a session must hold to be worth going on with.
 _SPEAKING_ORIGINS = ("human", "agent", "model")

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 
 from everturn.model.archive import Call, MessageRow, Session
 from everturn.model.conversation import Block, CallEnd, CallStart, Message
-from everturn.recall.reading import Sources, read_messages, result_block
-from everturn.sources.native import pictures
-from everturn.store import Store
+from everturn.sessions.messages import Sources, read_messages, result_block
+from everturn.sources.toolkit.agent_program import pictures
+from everturn.store.contract import Store
 
 #: What the model is told about a call that has no result on record.
 INTERRUPTED = (

@@ -16,10 +16,10 @@ from msgspec import structs
 from everturn.errors import MissingPath, ResumeError, Unreadable, UsageError
 from everturn.model.archive import Session, SourceFile, Version
 from everturn.resume.diagnosis import BrokenSession, Diagnosis, SessionCopy
-from everturn.resume.native import NativeOptions, NativePlan, plan_native
-from everturn.sources import HEAD, Source, SourceCandidate
-from everturn.sources.checking import split
-from everturn.store import Store
+from everturn.resume.handoff import NativeOptions, NativePlan, plan_native
+from everturn.sources.contract import HEAD, Source, SourceCandidate
+from everturn.sources.toolkit.record_check import split
+from everturn.store.contract import Store
 
 Sources = Mapping[str, Source]
 

@@ -27,10 +27,9 @@ from everturn.model.analytics import (
     UsageRow,
 )
 from everturn.model.archive import Session
-from everturn.store import SessionFilter
-from everturn.store.conditions import Conditions, add_sessions
+from everturn.store.contract import SessionFilter
 from everturn.store.driver import Driver, Row, query_in_lists
-from everturn.store.tables import CALLS, SESSIONS, STEPS, TURNS, Table, quote_name
+from everturn.store.tables import CALLS, SESSIONS, STEPS, TURNS, Conditions, Table, add_sessions, quote_name
 
 TURN_KEYS = Table("turn_key", TurnKey, ("session", "idx"))
 USAGE = Table("usage", UsageRow, ("session", "slot", "model", "inherited", "prompt_size"))

@@ -19,9 +19,8 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from everturn.errors import Conflict, NotAnArchive
-from everturn.store.conditions import Conditions
 from everturn.store.driver import Driver, query_in_lists
-from everturn.store.tables import Table
+from everturn.store.tables import Conditions, Table
 
 #: A value as a serialiser gives it: the name of its encoding, and its bytes.
 Typed = tuple[str, bytes]

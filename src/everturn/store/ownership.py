@@ -17,8 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from everturn.model.archive import MessageRow, Session
-from everturn.model.descent import HANDED_OVER
+from everturn.model.archive import HANDED_OVER, MessageRow, Session
 from everturn.store.driver import MANY, Driver, query_in_lists
 from everturn.store.index import Index
 

@@ -22,8 +22,9 @@ from urllib.parse import unquote
 
 from everturn.clock import Clock, now
 from everturn.errors import EverturnError, NoArchive, NotAnArchive, OlderArchive, UsageError
-from everturn.store import StoreHealth, migrations
-from everturn.store.sql import SqlStore
+from everturn.store.contract import StoreHealth
+from everturn.store.migrations import runner
+from everturn.store.sql_store import SqlStore
 
 if TYPE_CHECKING:
     from everturn.store.postgres_driver import PostgresDriver
@@ -76,7 +77,7 @@ class PostgresStore(SqlStore):
     def check(self, quick: bool = False) -> StoreHealth:
         """Is every table and index there and usable, and every chunk of bytes?"""
         applied = _applied_migrations(self.driver)
-        undone = migrations.pending_migrations(self.url, migrations.known_migrations("postgres"), applied)
+        undone = runner.pending_migrations(self.url, runner.known_migrations("postgres"), applied)
         problems = [f"schema step {step.number} ({step.name}) is missing" for step in undone]
         problems += [f"index {name} is not valid" for (name,) in self.driver.all(_INVALID, [self.driver.schema])]
         if not quick:
@@ -167,14 +168,12 @@ def _bring_up_to_date(driver: PostgresDriver, create: bool, clock: Clock, upgrad
             driver.run(f'CREATE SCHEMA IF NOT EXISTS "{driver.schema}"')
             driver.run(_NOTES)
             driver.script(step.sql)
-            driver.run(migrations.NOTE, [step.number, step.name, step.checksum, clock()])
+            driver.run(runner.NOTE, [step.number, step.name, step.checksum, clock()])
 
 
-def _undone(
-    driver: PostgresDriver, applied: migrations.Applied, create: bool, upgrade: bool
-) -> list[migrations.Migration]:
+def _undone(driver: PostgresDriver, applied: runner.Applied, create: bool, upgrade: bool) -> list[runner.Migration]:
     """The steps to apply. Raises when the caller does not want them applied."""
-    undone = migrations.pending_migrations(driver.url, migrations.known_migrations("postgres"), applied)
+    undone = runner.pending_migrations(driver.url, runner.known_migrations("postgres"), applied)
     if not applied and not create:
         raise NoArchive(f"{driver.url} (schema {driver.schema})")
     if applied and undone and not upgrade:
@@ -182,7 +181,7 @@ def _undone(
     return undone
 
 
-def _applied_so_far(driver: PostgresDriver) -> migrations.Applied:
+def _applied_so_far(driver: PostgresDriver) -> runner.Applied:
     """What `_applied_migrations` says, read without the lock of the writers unless another process creates the archive right now.
 
     A commit makes rows visible first and tells other connections to drop their caches a moment later. In between
@@ -196,11 +195,11 @@ def _applied_so_far(driver: PostgresDriver) -> migrations.Applied:
             return _applied_migrations(driver)
 
 
-def _applied_migrations(driver: PostgresDriver) -> migrations.Applied:
+def _applied_migrations(driver: PostgresDriver) -> runner.Applied:
     sql = "SELECT 1 FROM pg_tables WHERE schemaname=? AND tablename='schema_migrations'"
     if driver.one(sql, [driver.schema]) is None:
         return []
-    return [(int(number), str(name), str(checksum)) for number, name, checksum in driver.all(migrations.NOTED)]
+    return [(int(number), str(name), str(checksum)) for number, name, checksum in driver.all(runner.NOTED)]
 
 
 _NOTES = """

@@ -3,11 +3,16 @@
 Chunks hold at most 256 kB. The last one is replaced by a longer one as long as it is small; the others never change.
 Bytes that several chunks have in common (versions of one file, copies of a file) are stored once and go when the last
 chunk that names them goes.
+
+How chunks of bytes are kept: zstd where that is smaller, else as they are. The first byte says which.
+
+One `Packer` for each store: the compressor inside is used again and again and does not belong to two threads.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections import OrderedDict
 from collections.abc import Iterable
 from hashlib import sha256
@@ -18,8 +23,46 @@ from msgspec.structs import replace
 from everturn.errors import Conflict, NotAnArchive, NothingFound
 from everturn.model.archive import Chunk, SourceFile, Version
 from everturn.store.driver import Driver, Row
-from everturn.store.packing import Bytes, Packer
 from everturn.store.tables import CHUNKS, FILES, VERSIONS
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+Bytes = bytes | bytearray | memoryview
+
+_PLAIN = b"\x00"
+_ZSTD = b"\x01"
+_LEVEL = 3
+
+
+class Packer:
+    """Packs and unpacks."""
+
+    def __init__(self) -> None:
+        self._compressor = zstd.ZstdCompressor(level=_LEVEL)
+
+    def pack(self, data: Bytes) -> bytes:
+        """The bytes as they are stored."""
+        packed: bytes = self._compressor.compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
+        if len(packed) < len(data):
+            return _ZSTD + packed
+        return _PLAIN + bytes(data)
+
+    def unpack(self, stored: bytes) -> bytes:
+        """The bytes as they were. Raises ValueError when they cannot be had."""
+        mark, rest = stored[:1], memoryview(stored)[1:]
+        if mark == _PLAIN:
+            return bytes(rest)
+        if mark != _ZSTD:
+            raise ValueError("unknown packing")
+        try:
+            data: bytes = zstd.decompress(rest)
+        except zstd.ZstdError as failure:
+            raise ValueError(str(failure)) from failure
+        return data
+
 
 CHUNK = 256 * 1024  # longest chunk
 SEALED = 64 * 1024  # a last chunk shorter than this is replaced when more bytes come

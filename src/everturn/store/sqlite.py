@@ -5,20 +5,207 @@
 
 `durable` syncs the log at every commit. Without it the last transactions can be lost with the power, which does no harm
 to what can be read again from its source; the database stays whole either way.
+
+Opens the file of an archive: makes it for its owner alone, refuses what is not ours, brings an older one up to date.
+
+Nothing is changed in a database of another program, of a newer everturn, or with a schema we do not know. Before an
+older archive is migrated, a copy is put beside it.
 """
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+import apsw
 
 from everturn.clock import Clock, now
-from everturn.errors import Busy, EverturnError, NotAnArchive, UsageError
-from everturn.store import StoreHealth
-from everturn.store.sql import SqlStore
-from everturn.store.sqlite_driver import SqliteDriver
+from everturn.errors import Busy, EverturnError, NoArchive, NoSpace, NotAnArchive, OlderArchive, UsageError
+from everturn.store.contract import StoreHealth
+from everturn.store.migrations import runner
+from everturn.store.migrations.runner import Applied, Migration
+from everturn.store.sql_store import SqlStore
+from everturn.store.sqlite_driver import SqliteDriver, explain_sqlite_error
 from everturn.store.sqlite_index import SqliteIndex
-from everturn.store.sqlite_opening import copy_into, migration_copies, open_file, open_memory
+
+APPLICATION_ID = 0x45564552  # "EVER"
+BUSY_MS = 10_000
+CACHE_KB = 16_000
+CHECKPOINT_PAGES = 8000  # a page changed again meanwhile is copied once: measured 10 % of the cost of a row
+LOG_LIMIT = 64 * 1024 * 1024  # the write-ahead log is cut back to this after a big transaction
+
+_NOTES = """
+    CREATE TABLE IF NOT EXISTS schema_migrations (
+        number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL
+    ) STRICT
+"""
+
+
+def open_file(path: Path, url: str, create: bool, clock: Clock, durable: bool, upgrade: bool = True) -> SqliteDriver:
+    """The connection to an archive in a file, up to date. Raises OlderArchive when it would have to be brought there."""
+    size = _size(path, url)
+    if not size and not create:
+        raise NoArchive(url)
+    if size is None:
+        _make_file(path, url)
+    has_log = path.with_name(f"{path.name}-wal").exists()
+    driver = SqliteDriver(_connect(str(path), url, apsw.SQLITE_OPEN_READWRITE), url)
+    try:
+        if size:
+            _inspect_archive(driver, has_log, upgrade)
+        _prepare_connection(driver, durable)
+        _migrate(driver, clock, path)
+    except BaseException:
+        driver.close()
+        raise
+    return driver
+
+
+def open_memory(url: str, clock: Clock) -> SqliteDriver:
+    """An archive that lives as long as the connection."""
+    driver = SqliteDriver(_connect(":memory:", url, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE), url)
+    _prepare_connection(driver, durable=False)
+    _migrate(driver, clock, None)
+    return driver
+
+
+def copy_into(driver: SqliteDriver, path: Path) -> None:
+    """Copy the database into a new file that only its owner can read, and check the copy."""
+    _make_file(path, str(path))
+    try:
+        copy = SqliteDriver(_connect(str(path), str(path), apsw.SQLITE_OPEN_READWRITE), str(path))
+        try:
+            with copy.sentences, copy.connection.backup("main", driver.connection, "main") as work:
+                work.step(-1)  # in one go: a copy in steps starts again whenever somebody writes
+            if copy.all("PRAGMA integrity_check(1)") != [("ok",)]:
+                raise NotAnArchive(str(path), "the copy is not whole")
+        finally:
+            copy.close()
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def migration_copies(path: Path) -> list[Path]:
+    """The copies made before migrations."""
+    return sorted(path.parent.glob(f"{_literal(path.name)}.before-*"))
+
+
+def _size(path: Path, url: str) -> int | None:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
+    except OSError as failure:
+        raise EverturnError(f"{url} cannot be opened: {failure.strerror}; check the path") from failure
+
+
+def _make_file(path: Path, url: str) -> None:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return  # another process was faster
+    except OSError as failure:
+        raise EverturnError(f"{url} cannot be made: {failure.strerror}; name another place with --db") from failure
+
+
+def _connect(name: str, url: str, flags: int) -> apsw.Connection:
+    try:
+        connection = apsw.Connection(name, flags=flags, statementcachesize=256)
+    except apsw.Error as failure:
+        raise explain_sqlite_error(failure, url) from failure
+    connection.set_busy_timeout(BUSY_MS)
+    return connection
+
+
+def _inspect_archive(driver: SqliteDriver, has_log: bool, upgrade: bool) -> None:
+    """Is this an archive we can use? Raises before anything is changed.
+
+    The last connection that closes copies the log into the database; not if the database turns out to be a stranger's.
+    """
+    with driver.sentences:
+        driver.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(has_log))
+    if driver.one("PRAGMA application_id") != (APPLICATION_ID,):
+        raise NotAnArchive(driver.url, "it is a database of another program")
+    applied = _applied_migrations(driver)
+    if runner.pending_migrations(driver.url, runner.known_migrations("sqlite"), applied) and not upgrade:
+        raise OlderArchive(driver.url) if applied else NoArchive(driver.url)
+    with driver.sentences:
+        driver.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+
+
+def _prepare_connection(driver: SqliteDriver, durable: bool) -> None:
+    """Settings of the connection, and of a database that has none yet."""
+    if driver.one("PRAGMA application_id") == (0,):
+        # Before anything else: a file that we began and did not finish must be known as ours.
+        driver.run(f"PRAGMA application_id={APPLICATION_ID}")
+    for setting in (
+        "journal_mode=WAL",
+        f"synchronous={'FULL' if durable else 'NORMAL'}",
+        "foreign_keys=ON",
+        f"cache_size=-{CACHE_KB}",
+        f"journal_size_limit={LOG_LIMIT}",
+        # Deleted bytes may stay in free pages until `scrub`, which rewrites the whole file anyway.
+        "secure_delete=OFF",
+        f"wal_autocheckpoint={CHECKPOINT_PAGES}",
+    ):
+        driver.one(f"PRAGMA {setting}")
+    with driver.sentences:
+        # SQLite itself knows capitals of ASCII only.
+        driver.connection.create_scalar_function("lower", _lower_text, 1, deterministic=True)
+
+
+def _lower_text(*values: Any) -> Any:
+    return values[0].lower() if isinstance(values[0], str) else values[0]
+
+
+def _applied_migrations(driver: SqliteDriver) -> Applied:
+    if driver.one("SELECT 1 FROM sqlite_schema WHERE name='schema_migrations'") is None:
+        return []
+    return [(int(number), str(name), str(checksum)) for number, name, checksum in driver.all(runner.NOTED)]
+
+
+def _migrate(driver: SqliteDriver, clock: Clock, path: Path | None) -> None:
+    steps, applied = runner.known_migrations("sqlite"), _applied_migrations(driver)
+    to_copy = path if applied else None
+    for step in runner.pending_migrations(driver.url, steps, applied):
+        with driver.write(), driver.sentences:
+            driver.connection.execute(_NOTES)
+            if step not in runner.pending_migrations(driver.url, steps, _applied_migrations(driver)):
+                continue  # another process was faster
+            if to_copy is not None:
+                _copy_aside(to_copy, driver.url, step)
+                to_copy = None
+            driver.connection.execute(step.sql)
+            driver.run(runner.NOTE, (step.number, step.name, step.checksum, clock()))
+            driver.run(f"PRAGMA user_version={step.number}")
+
+
+def _copy_aside(path: Path, url: str, step: Migration) -> None:
+    """While nobody else can write, through another connection: what it sees is the archive before the step."""
+    import shutil
+
+    size = path.stat().st_size
+    if shutil.disk_usage(path.parent).free < 2 * size:  # once for the copy, once for what the step writes
+        megabytes = 2 * size // 1_000_000 + 1
+        raise NoSpace(url, f"bringing it up to date needs {megabytes} MB of free space beside it")
+    beside = path.with_name(f"{path.name}.before-{step.number:04d}")
+    half = beside.with_name(f"{beside.name}.part")
+    half.unlink(missing_ok=True)
+    reader = SqliteDriver(_connect(str(path), url, apsw.SQLITE_OPEN_READONLY), url)
+    try:
+        copy_into(reader, half)
+    finally:
+        reader.close()
+    os.replace(half, beside)
+
+
+def _literal(name: str) -> str:
+    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in name)
+
 
 _MOST_PROBLEMS = 20  # problems of a damaged database that are listed
 

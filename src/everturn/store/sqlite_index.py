@@ -11,15 +11,31 @@ from collections.abc import Sequence
 from heapq import nlargest
 from operator import itemgetter
 
-from everturn.derive.analysis import fold, index_text
 from everturn.model.archive import IndexRow
-from everturn.model.words import FIELDS
-from everturn.store import IndexEntry
-from everturn.store.index import LAST_SEQ, WITHOUT_PIECES, IndexLook, IndexMatches, Phrase, Range
+from everturn.model.vocabulary import FIELDS
+from everturn.store.contract import IndexEntry
+from everturn.store.index import (
+    LAST_SEQ,
+    WITHOUT_PIECES,
+    IndexLook,
+    IndexMatches,
+    Phrase,
+    Range,
+    stem_word,
+    word_with_stem,
+)
 from everturn.store.sqlite_driver import SqliteDriver
-from everturn.store.sqlite_holding import PhraseCounter, PhraseReport
-from everturn.store.sqlite_rows import COLUMNS, LONG, SHORT, TABLE, EntryShelf, older_shelf
-from everturn.store.stemming import stem_word, word_with_stem
+from everturn.store.sqlite_entries import (
+    COLUMNS,
+    LONG,
+    SHORT,
+    TABLE,
+    EntryShelf,
+    PhraseCounter,
+    PhraseReport,
+    older_shelf,
+)
+from everturn.text.terms import fold, index_text
 
 _ADD = f"INSERT INTO {TABLE} (rowid, {', '.join(COLUMNS)}) VALUES ({','.join('?' * (len(COLUMNS) + 1))})"
 _ANALYSED = tuple((FIELDS.index(name), fold if name in WITHOUT_PIECES else index_text) for name in COLUMNS)

@@ -11,13 +11,13 @@ from textual.app import App
 from textual.screen import Screen
 
 from everturn.errors import EverturnError
+from everturn.tui.actions import Write
 from everturn.tui.archive import ScreenArchive
-from everturn.tui.deeds import Write
-from everturn.tui.frame import BrowserScreen
-from everturn.tui.sessions import SessionsScreen
+from everturn.tui.screen_frame import BrowserScreen
+from everturn.tui.sessions_screen import SessionsScreen
 
 if TYPE_CHECKING:
-    from everturn.tui.items import StartSpot
+    from everturn.tui.session_items import StartSpot
 
 _DEEPEST = 50  # screens one upon another: sessions may lead to each other in circles
 
@@ -47,21 +47,21 @@ class Browser(App[int]):
 
     def open_session(self, session: int, spot: StartSpot | None = None) -> None:
         """Show a session, from a message on when one is given."""
-        from everturn.tui.turns import SessionScreen
+        from everturn.tui.session_screen import SessionScreen
 
         if len(self.screen_stack) < _DEEPEST:
             self.push_screen(SessionScreen(self.archive, session, spot))
 
     def open_search(self, typed: str = "") -> None:
         """Show the search."""
-        from everturn.tui.search import SearchScreen
+        from everturn.tui.search_screen import SearchScreen
 
         if len(self.screen_stack) < _DEEPEST:
             self.push_screen(SearchScreen(self.archive, typed))
 
     def show_help(self, of: BrowserScreen) -> None:
         """Every key of a screen."""
-        from everturn.tui.reading import help_screen
+        from everturn.tui.text_screen import help_screen
 
         self.push_screen(help_screen(self.archive, of))
 

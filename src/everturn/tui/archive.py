@@ -13,11 +13,11 @@ from contextlib import closing
 from typing import TYPE_CHECKING, TypeVar
 
 from everturn.clock import Clock, now
-from everturn.derive.printable import one_line, printable
-from everturn.store import Store
+from everturn.store.contract import Store
+from everturn.text.printable import one_line, printable
 
 if TYPE_CHECKING:
-    from everturn.recall.reading import Sources
+    from everturn.sessions.messages import Sources
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ class ScreenArchive:
     @property
     def sources(self) -> Sources:
         """Every source, for the words of messages; a list of sessions does without."""
-        from everturn.sources import all_sources
+        from everturn.sources.contract import all_sources
 
         return all_sources()
 
@@ -73,7 +73,7 @@ class ScreenArchive:
     def _open(self) -> None:
         self._store = self._open_it()
         if not self._reveal:
-            from everturn.recall.secrets import archive_cleaner
+            from everturn.sessions.secrets import archive_cleaner
 
             self.clean = archive_cleaner(self._store)
 

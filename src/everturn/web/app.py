@@ -2,36 +2,184 @@
 
 Every page and operation is a plain function; here it is run in a thread of the archive and its answer is sent. An error
 raised on purpose is told with its own sentence; anything else is told as a defect, without a word of the content.
+
+JSON as it goes out: one line, secrets taken out of every value, nothing in it that a terminal acts on.
+
+The few files that are served as they are. They are read once, by name: no path is ever put together from a request.
+
+Pages as HTML: the templates of this package, everything escaped where it is put in.
+
+A page `x` is the template `x.html`, which puts `parts/x.html` into the frame of all pages; a part alone is what a page that
+is open exchanges. Words are escaped by the templates; only what `export.page` has made is taken as HTML.
+
+Running the server: a socket on the loopback interface, a port that is free, an end that is clean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from functools import partial
+import json
+import re
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache, partial
 from hashlib import blake2b
+from importlib import resources
 from typing import Any
 
 import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from everturn.derive.printable import printable
-from everturn.derive.redact import redact_text
+from everturn import __version__
 from everturn.errors import Busy, EverturnError, NothingFound, UsageError
-from everturn.recall.secrets import archive_cleaner
-from everturn.store import Store
+from everturn.secrets.redaction import redact_text
+from everturn.sessions.secrets import archive_cleaner
+from everturn.store.contract import Store
+from everturn.text.printable import plural, printable
+from everturn.text.times import ago, duration, iso
 from everturn.web.api import OPERATIONS
-from everturn.web.api.operations import Operation
-from everturn.web.asking import Answer, Bytes, PageReply, RedirectReply, WebRequest
-from everturn.web.drawing import render_page
-from everturn.web.encoding import to_json
-from everturn.web.files import static_files
-from everturn.web.pages import PAGES, PageAddress
-from everturn.web.security import Guard
+from everturn.web.api.operation import Operation
+from everturn.web.pages.addresses import PAGES, PageAddress
+from everturn.web.request import Answer, Bytes, PageReply, RedirectReply, WebRequest
+from everturn.web.security import KEY, Guard
 from everturn.web.site import Site
+
+#: What JSON may hold raw but a terminal acts on; escaped it means the same.
+_ACTIVE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def to_json(value: Any, clean: Callable[[str], str] | None = None) -> bytes:
+    """The value, whose strings go through `clean`."""
+    plain = msgspec.to_builtins(value)
+    if clean is not None:
+        plain = _clean_strings(plain, clean)
+    try:
+        text = msgspec.json.encode(plain).decode()
+    except UnicodeEncodeError:  # half of a surrogate pair, as transcripts do have them
+        text = json.dumps(plain, separators=(",", ":"))
+    return _ACTIVE.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
+
+
+def _clean_strings(value: Any, clean: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {key: _clean_strings(one, clean) for key, one in value.items()}
+    return [_clean_strings(one, clean) for one in value] if isinstance(value, list) else value
+
+
+_MEDIA_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".ico": "image/x-icon",
+}
+
+
+class StaticFile(Struct, frozen=True):
+    """A file as it goes out."""
+
+    kind: str
+    data: bytes
+    tag: str
+
+
+@cache
+def static_files() -> Mapping[str, StaticFile]:
+    """Every file by its name."""
+    found = {}
+    for entry in (resources.files("everturn.web") / "static").iterdir():
+        ending = entry.name[entry.name.rfind(".") :]
+        if ending in _MEDIA_TYPES:
+            found[entry.name] = _make_file(_MEDIA_TYPES[ending], entry.read_bytes())
+    found["page.css"] = _make_file(_MEDIA_TYPES[".css"], _page_style().encode())
+    return found
+
+
+def _make_file(kind: str, data: bytes) -> StaticFile:
+    return StaticFile(kind, data, f'"{blake2b(data, digest_size=8).hexdigest()}"')
+
+
+def _page_style() -> str:
+    """How a conversation looks: the same as in an exported file."""
+    from everturn.export.page.markup import STYLE
+
+    return STYLE
+
+
+#: The pages of the bar at the top: address, name, key after `g`.
+BAR = (
+    ("/", "Home", "h"),
+    ("/sessions", "Sessions", "s"),
+    ("/search", "Search", "f"),
+    ("/paths", "Paths", "p"),
+    ("/costs", "Costs", "c"),
+    ("/health", "Health", "d"),
+)
+
+
+def render_page(site: Site, page: PageReply, path: str, now: int, part: bool) -> str:
+    """The page, or only the part of it that changes."""
+    name = f"parts/{page.template}.html" if part else f"{page.template}.html"
+    return (
+        environment()
+        .get_template(name)
+        .render(page.values, site=site, page_title=page.title, here=path, now=now, bar=BAR, version=__version__)
+    )
+
+
+@cache
+def environment() -> Environment:
+    """The templates, read once."""
+    made = Environment(
+        loader=PackageLoader("everturn.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters |= {
+        "iso": iso,
+        "duration": duration,
+        "number": _number_text,
+        "size": size_text,
+        "moment": time_html,
+        "day": _minute_text,
+    }
+    made.globals |= {"ago": ago, "counted": plural}
+    return made
+
+
+def size_text(n: float) -> str:
+    """Bytes as people read them."""
+    for unit in ("bytes", "kB", "MB"):
+        if n < 1000:
+            return f"{n:,.0f} {unit}" if unit == "bytes" or n >= 100 else f"{n:,.1f} {unit}"
+        n /= 1000
+    return f"{n:,.1f} GB"
+
+
+def time_html(ms: int | None, now: int) -> Markup:
+    """A time as a distance, with the exact one to be seen on pointing at it."""
+    if ms is None:
+        return Markup("")
+    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(iso(ms), ago(ms, now))
+
+
+def _number_text(value: Any) -> str:
+    return f"{value:,}"
+
+
+def _minute_text(ms: int | None) -> str:
+    return iso(ms)[:16].replace("T", " ")
+
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 _HTML = "text/html; charset=utf-8"
@@ -170,3 +318,50 @@ def _answer_failure(site: Site, request: Request, sentence: str, status: int) ->
     if request.url.path.startswith("/api/"):
         return Response(to_json({"schema": "everturn/error@1", "error": sentence}), status, media_type=_JSON)
     return Response(_error_page(site, sentence, status, request), status, media_type=_HTML)
+
+
+HOST = "127.0.0.1"
+PORT = 8760
+_PORTS_TRIED = 20  # ports from the usual one on, when none was named
+
+
+def serve_site(site: Site, port: int | None, ready: Callable[[str], None]) -> None:
+    """Serve until interrupted; `ready` is told the address. Raises EverturnError when no port can be had."""
+    import uvicorn
+
+    listener = open_listener(port)
+    bound = listener.getsockname()[1]
+    config = uvicorn.Config(
+        application(site, bound), log_level="critical", access_log=False, lifespan="off", server_header=False,
+        timeout_graceful_shutdown=3, ws="none",
+    )  # fmt: skip
+    ready(f"http://{HOST}:{bound}/" + (f"?{KEY}={site.key}" if site.key else ""))
+    try:
+        uvicorn.Server(config).run([listener])
+    finally:
+        listener.close()
+        site.close()
+
+
+def open_listener(port: int | None) -> socket.socket:
+    """A socket on that port; on the usual one, or the next that is free, when none was named."""
+    if port is not None:
+        return _bind_port(port)
+    for number in range(PORT, PORT + _PORTS_TRIED):
+        try:
+            return _bind_port(number)
+        except EverturnError:
+            continue
+    return _bind_port(0)
+
+
+def _bind_port(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen(128)  # before anybody is told: who comes early waits instead of being turned away
+    except OSError as error:
+        listener.close()
+        raise EverturnError(f"port {port} cannot be used: {error.strerror}; name another with --port") from error
+    return listener

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.derive.growth import grow_session
+from everturn.derive.turns import grow_session
 from everturn.model.archive import JournalTail
-from everturn.sources import SearchPlaces, SourceCandidate
 from everturn.sources.aider import SOURCE
+from everturn.sources.contract import SearchPlaces, SourceCandidate
 from tests.sources.goldens import (
     Whole,
     assert_claims_only,

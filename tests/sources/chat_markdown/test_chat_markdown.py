@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.derive.growth import grow_session
-from everturn.derive.times import iso
+from everturn.derive.turns import grow_session
 from everturn.model.archive import JournalTail
 from everturn.model.conversation import Block, CallStart, Link, Message, SessionFacts, SessionPart, TokenUsage
-from everturn.sources import SearchPlaces, SourceCandidate, abilities
 from everturn.sources.chat_markdown import SOURCE
-from everturn.sources.chat_markdown.layout import guard_words, unguard_words
+from everturn.sources.chat_markdown.message import guard_words, unguard_words
 from everturn.sources.chat_markdown.reader import summary_of
+from everturn.sources.contract import SearchPlaces, SourceCandidate, abilities
+from everturn.text.times import iso
 from tests.sources.goldens import (
     Whole,
     assert_claims_only,

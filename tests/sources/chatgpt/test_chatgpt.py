@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, add_paths
-from everturn.derive.growth import grow_session
+from everturn.capture.sync import add_paths
+from everturn.derive.turns import grow_session
 from everturn.model.archive import JournalTail
-from everturn.sources import SearchPlaces, SourceCandidate
 from everturn.sources.chatgpt import SOURCE
-from everturn.store import open_store
+from everturn.sources.contract import SearchPlaces, SourceCandidate
+from everturn.store.contract import open_store
 from tests.sources.goldens import (
     ODD_VALUES,
     Whole,

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from everturn.model.conversation import Link, Message, Problem, ReadResult, SessionFacts
-from everturn.sources import SourceCandidate
 from everturn.sources.claude_code import SOURCE
+from everturn.sources.contract import SourceCandidate
 
 SAMPLES = Path(__file__).parent / "samples"
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus"

@@ -11,9 +11,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.model import words
-from everturn.sources import SourceCandidate
+from everturn.model import vocabulary
 from everturn.sources.claude_code import SOURCE
+from everturn.sources.contract import SourceCandidate
 from tests.sources.claude_code.reading import read, samples
 
 RECORDS = [
@@ -75,7 +75,7 @@ def assert_read(line: bytes) -> None:
     assert not whole.problems
     messages = [message for found in whole.messages.values() for message in found]
     for message in messages:
-        assert message.kind in words.MESSAGE_KINDS
+        assert message.kind in vocabulary.MESSAGE_KINDS
         assert message.size == len(line)
         for block in message.blocks:
             block.text.encode()

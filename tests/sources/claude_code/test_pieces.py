@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.sources import SourceCandidate
 from everturn.sources.claude_code import SOURCE
+from everturn.sources.contract import SourceCandidate
 from tests.sources.claude_code.reading import Whole, corpus, found_for, read, samples, shown
 
 SMALL = [path for path in corpus() if path.stat().st_size < 100_000]

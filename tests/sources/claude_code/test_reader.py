@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from everturn.sources import SourceCandidate
 from everturn.sources.claude_code import SOURCE, reader
-from everturn.sources.claude_code.calls import error_class
-from everturn.sources.claude_code.events import ClaudeRecord
-from everturn.sources.claude_code.queue import Queue, item_of
-from everturn.sources.claude_code.speaker import guess_speaker, speaker, unwrap
-from everturn.sources.claude_code.times import milliseconds
+from everturn.sources.claude_code.blocks import error_class, guess_speaker, speaker, unwrap
+from everturn.sources.claude_code.reader_state import Queue, item_of
+from everturn.sources.claude_code.records import ClaudeRecord, milliseconds
+from everturn.sources.contract import SourceCandidate
 from tests.sources.claude_code.reading import read
 
 MAIN = SourceCandidate(Path("s.jsonl"), "main", "s")

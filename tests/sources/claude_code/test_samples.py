@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from everturn.model import words
+from everturn.model import vocabulary
 from everturn.model.conversation import Message, fingerprint
 from everturn.sources.claude_code import SOURCE
 from tests.sources.claude_code.reading import SAMPLES, Whole, corpus, found_for, read, samples, shown
@@ -52,18 +52,18 @@ def test_every_record_is_counted_once_and_every_byte_dealt_with(path: Path) -> N
 def test_only_words_of_the_vocabulary_are_used(path: Path) -> None:
     _, whole = whole_of(path)
     for message in all_messages(whole):
-        assert message.role in words.ROLES
-        assert message.origin in words.ORIGINS
-        assert message.kind in words.MESSAGE_KINDS
-        assert message.precision in words.PRECISIONS
+        assert message.role in vocabulary.ROLES
+        assert message.origin in vocabulary.ORIGINS
+        assert message.kind in vocabulary.MESSAGE_KINDS
+        assert message.precision in vocabulary.PRECISIONS
         for block in message.blocks:
-            assert block.field in ("", *words.FIELDS)
-            assert block.call is None or block.call.kind in words.CALL_KINDS
-            assert block.result is None or block.result.error_class in words.ERROR_CLASSES
-            assert block.result is None or block.result.action in ("", *words.ACTIONS)
-    assert {link.relation for links in whole.links.values() for link in links} <= set(words.RELATIONS)
-    assert {facts["kind"] for facts in whole.facts.values()} <= set(words.SESSION_KINDS)
-    assert {disposition for _, _, disposition in whole.census} <= set(words.DISPOSITIONS)
+            assert block.field in ("", *vocabulary.FIELDS)
+            assert block.call is None or block.call.kind in vocabulary.CALL_KINDS
+            assert block.result is None or block.result.error_class in vocabulary.ERROR_CLASSES
+            assert block.result is None or block.result.action in ("", *vocabulary.ACTIONS)
+    assert {link.relation for links in whole.links.values() for link in links} <= set(vocabulary.RELATIONS)
+    assert {facts["kind"] for facts in whole.facts.values()} <= set(vocabulary.SESSION_KINDS)
+    assert {disposition for _, _, disposition in whole.census} <= set(vocabulary.DISPOSITIONS)
 
 
 @pytest.mark.parametrize("path", samples() + corpus(), ids=lambda path: path.stem)

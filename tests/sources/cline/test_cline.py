@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everturn.model.conversation import Message, TokenUsage
-from everturn.recall.reading import read_turns
-from everturn.recall.transcript import passages
-from everturn.sources import SearchPlaces, SourceCandidate
+from everturn.sessions.messages import read_turns
+from everturn.sessions.transcript import passages
 from everturn.sources.cline import SOURCE
+from everturn.sources.contract import SearchPlaces, SourceCandidate
 from tests.sources import goldens
 
 SAMPLES = Path(__file__).parent / "samples"

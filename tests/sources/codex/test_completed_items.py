@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from everturn.sources import SourceCandidate
 from everturn.sources.codex import SOURCE
+from everturn.sources.contract import SourceCandidate
 from tests.sources import goldens
 
 SID = "01a1df01-c73e-7032-8a1d-3dfd39f7884f"

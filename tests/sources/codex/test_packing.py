@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from everturn.capture.intake import SyncJob, SyncReport
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, SyncReport, add_paths, sync_all
+from everturn.capture.sync import add_paths, sync_all
 from everturn.model.archive import Session
-from everturn.sources import SearchPlaces
 from everturn.sources.codex import SOURCE
-from everturn.store import Store, open_store
-from tests.sources.codex.test_find import NAME, SID, packed
+from everturn.sources.contract import SearchPlaces
+from everturn.store.contract import Store, open_store
+from tests.sources.codex.test_files import NAME, SID, packed
 
 LINES = (Path(__file__).parent / "samples" / "new-era.jsonl").read_bytes()
 MORE = LINES.splitlines(keepends=True)[-1]

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.sources import SourceCandidate
 from everturn.sources.codex import SOURCE
+from everturn.sources.contract import SourceCandidate
 from tests.sources.goldens import (
     ODD_VALUES,
     assert_same,

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everturn.model.conversation import TokenUsage
-from everturn.sources import SearchPlaces, SourceCandidate
+from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.sources.cursor import SOURCE
-from everturn.sources.cursor.export import moment
+from everturn.sources.cursor.message import moment
 from tests.sources import goldens
 
 SAMPLES = Path(__file__).parent / "samples"

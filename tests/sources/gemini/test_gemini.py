@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, add_paths
+from everturn.capture.sync import add_paths
 from everturn.model.conversation import Message, TokenUsage
-from everturn.recall.reading import read_turns
-from everturn.recall.transcript import passages
-from everturn.sources import SearchPlaces, SourceCandidate
+from everturn.sessions.messages import read_turns
+from everturn.sessions.transcript import passages
+from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.sources.gemini import SOURCE
 from tests.sources import goldens
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.sources import SearchPlaces, SourceCandidate
+from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.sources.goose import SOURCE
 from tests.sources import goldens
 

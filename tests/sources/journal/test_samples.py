@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from everturn.loop.records import OUTCOMES, parse_record
 from everturn.model.conversation import Link
-from everturn.resume.records import OUTCOMES, parse_record
-from everturn.sources import SourceCandidate, all_sources
+from everturn.sources.contract import SourceCandidate, all_sources
 from everturn.sources.journal import SOURCE
-from everturn.sources.journal.records import is_known, view
+from everturn.sources.journal.reader import is_known, view
 from tests.sources.goldens import (
     assert_claims_only,
     assert_golden,
@@ -57,7 +57,7 @@ def test_every_type_of_record_that_is_written_is_known_and_shown_once() -> None:
     for line in EVERY.read_bytes().splitlines()[:-1]:
         record = parse_record(line, SID)
         types.add(type(record).__struct_config__.tag)
-    from everturn.resume.records import Record
+    from everturn.loop.records import Record
 
     assert types == {kind.__struct_config__.tag for kind in Record.__args__}
     assert all(is_known(str(kind)) for kind in types)

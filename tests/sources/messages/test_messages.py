@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, add_paths
-from everturn.derive.growth import grow_session
+from everturn.capture.sync import add_paths
+from everturn.derive.turns import grow_session
 from everturn.model.archive import JournalTail, SessionGrowth
-from everturn.sources import SearchPlaces, SourceCandidate, all_sources
+from everturn.sources.contract import SearchPlaces, SourceCandidate, all_sources
 from everturn.sources.messages import SOURCE
-from everturn.store import open_store
+from everturn.store.contract import open_store
 from tests.sources.goldens import (
     CORPUS,
     ODD_VALUES,

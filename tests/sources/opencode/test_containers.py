@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from everturn.capture.intake import SyncJob, SyncReport
 from everturn.capture.policy import Policy
-from everturn.capture.sync import SyncJob, SyncReport, sync_all
-from everturn.capture.verify import verify_archive
-from everturn.sources import SearchPlaces, SourceCandidate
+from everturn.capture.sync import sync_all
+from everturn.maintenance.verify import verify_archive
+from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.sources.opencode import SOURCE
-from everturn.store import Store, open_store
+from everturn.store.contract import Store, open_store
 from tests.sources import goldens
 from tests.sources.opencode.building import (
     BEGAN,

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everturn.model.conversation import Message
-from everturn.sources import SourceCandidate
+from everturn.sources.contract import SourceCandidate
 from everturn.sources.opencode import SOURCE
-from everturn.sources.opencode.created import created_at
+from everturn.sources.opencode.files import created_at
 from tests.sources import goldens
 from tests.sources.opencode.building import BEGAN, PARENT
 

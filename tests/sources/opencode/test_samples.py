@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.sources import SourceCandidate
+from everturn.sources.contract import SourceCandidate
 from everturn.sources.opencode import SOURCE
-from everturn.sources.opencode.shapes import shape_of
+from everturn.sources.opencode.files import shape_of
 from tests.sources import goldens
 from tests.sources.opencode.building import PARENT
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.sources import SourceCandidate
+from everturn.sources.contract import SourceCandidate
 from everturn.sources.pi import SOURCE
 from tests.sources.goldens import (
     ODD_VALUES,

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.derive.growth import grow_session
+from everturn.derive.turns import grow_session
 from everturn.model.archive import JournalTail
-from everturn.sources import SearchPlaces, SourceCandidate
+from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.sources.stream_json import SOURCE
 from tests.sources.goldens import (
     ODD_VALUES,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from everturn.sources.terminal.stitch import transcribe
 from everturn.sources.terminal.transcript import TerminalTranscript
+from everturn.sources.terminal.views import transcribe
 from tests.sources.terminal.redrawing import Played, Style
 
 

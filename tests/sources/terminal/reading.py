@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import unified_diff
 
-from everturn.sources.terminal.talk import DrawnCall, DrawnSaying, ScreenTalk
-from everturn.sources.terminal.transcript import Run, TerminalTranscript, TranscriptLine, TranscriptSegment
+from everturn.sources.terminal.transcript import (
+    DrawnCall,
+    DrawnSaying,
+    Run,
+    ScreenTalk,
+    TerminalTranscript,
+    TranscriptLine,
+    TranscriptSegment,
+)
 from tests.sources.terminal.drawing import Client, Expected, Row, plain
 
 #: 2025-12-22 14:19:12-06:00, and 25 hours later.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.model import words
+from everturn.model import vocabulary
 from everturn.sources.terminal.dialects import read_screens
 from everturn.sources.terminal.rounds import TurnParser
 from everturn.sources.terminal.transcript import Run, TerminalTranscript, TranscriptLine, TranscriptSegment
@@ -81,17 +81,17 @@ def assert_sound(transcript: TerminalTranscript) -> None:
     n_lines = sum(len(segment.lines) for segment in transcript.segments)
     for talk in read_screens(transcript):
         for item in talk.said:
-            assert item.role in words.ROLES
-            assert item.kind in words.MESSAGE_KINDS
-            assert item.fidelity in words.FIDELITIES
-            assert item.precision in words.PRECISIONS
+            assert item.role in vocabulary.ROLES
+            assert item.kind in vocabulary.MESSAGE_KINDS
+            assert item.fidelity in vocabulary.FIDELITIES
+            assert item.precision in vocabulary.PRECISIONS
             assert 0 <= item.lines[0] <= item.lines[1] < n_lines
             assert item.starts_turn <= (item.role == "user")
             for call in item.calls:
-                assert call.kind in words.CALL_KINDS
-                assert call.status in words.CALL_STATUSES
-                assert call.error_class in words.ERROR_CLASSES
-                assert call.action in ("", *words.ACTIONS)
+                assert call.kind in vocabulary.CALL_KINDS
+                assert call.status in vocabulary.CALL_STATUSES
+                assert call.error_class in vocabulary.ERROR_CLASSES
+                assert call.action in ("", *vocabulary.ACTIONS)
                 assert 0 <= call.lines[0] <= call.lines[1] < n_lines
 
 

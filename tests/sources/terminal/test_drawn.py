@@ -8,8 +8,8 @@ import pytest
 
 from everturn.sources.terminal.dialects import read_screens
 from everturn.sources.terminal.rounds import TurnParser
-from everturn.sources.terminal.stitch import transcribe
-from everturn.sources.terminal.talk import ScreenTalk
+from everturn.sources.terminal.transcript import ScreenTalk
+from everturn.sources.terminal.views import transcribe
 from tests.sources.terminal.drawing import PURPLE
 from tests.sources.terminal.reading import artifacts, assert_found, spoken
 from tests.sources.terminal.screens import Boxes, Panels, Prompts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from everturn.sources.terminal.chunks import OutputChunk, TerminalRecording
 from everturn.sources.terminal.frames import Frames, ScreenFrame, ScrolledRow
+from everturn.sources.terminal.transcript import OutputChunk, TerminalRecording
 
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
 

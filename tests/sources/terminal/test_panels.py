@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from everturn.sources.terminal.dialects import read_screens
-from everturn.sources.terminal.talk import ScreenTalk
-from everturn.sources.terminal.transcript import TerminalTranscript, TranscriptLine, TranscriptSegment
+from everturn.sources.terminal.transcript import ScreenTalk, TerminalTranscript, TranscriptLine, TranscriptSegment
 from tests.sources.terminal.drawing import BLACK, BLUE, MUTED, PURPLE, RED, TEXT, Block, Row
 from tests.sources.terminal.reading import artifacts, assert_found, calls, segment_of, whole, written
 from tests.sources.terminal.screens import Panels

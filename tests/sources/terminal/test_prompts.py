@@ -5,8 +5,14 @@ from __future__ import annotations
 import textwrap
 
 from everturn.sources.terminal.dialects import read_screens
-from everturn.sources.terminal.talk import DrawnSaying, ScreenTalk
-from everturn.sources.terminal.transcript import Run, TerminalTranscript, TranscriptLine, TranscriptSegment
+from everturn.sources.terminal.transcript import (
+    DrawnSaying,
+    Run,
+    ScreenTalk,
+    TerminalTranscript,
+    TranscriptLine,
+    TranscriptSegment,
+)
 from tests.sources.terminal.reading import artifacts, calls, spoken, written
 
 RULE = "─" * 80

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.sources.terminal.chunks import PIECE, TerminalRecording
 from everturn.sources.terminal.recordings import read_recording, recognise_recording, timing_names
-from everturn.sources.terminal.stitch import transcribe
+from everturn.sources.terminal.transcript import PIECE, TerminalRecording
+from everturn.sources.terminal.views import transcribe
 
 HEAD = (
     b'Script started on 2025-12-22 14:19:12-06:00 [COMMAND="agent -c" TERM="xterm-256color" TTY="/dev/pts/7" '

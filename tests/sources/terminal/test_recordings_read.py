@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from everturn.sources.terminal.dialects import read_screens
-from everturn.sources.terminal.stitch import transcribe
-from everturn.sources.terminal.talk import DrawnSaying, ScreenTalk
+from everturn.sources.terminal.transcript import DrawnSaying, ScreenTalk
+from everturn.sources.terminal.views import transcribe
 from tests.sources.terminal.reading import artifacts, spoken
 
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus"

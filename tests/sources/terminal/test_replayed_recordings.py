@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from everturn.sources.terminal.matching import is_telling
+from everturn.sources.terminal.frames import is_telling
 from everturn.sources.terminal.recordings import read_recording, recognise_recording
 from everturn.sources.terminal.screen import TerminalScreen
-from everturn.sources.terminal.stitch import transcribe
 from everturn.sources.terminal.transcript import TranscriptSegment
+from everturn.sources.terminal.views import transcribe
 from tests.sources.terminal.tmux import Tmux
 
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from everturn.sources.terminal import rounds
 from everturn.sources.terminal.rounds import ArtifactAction, TurnParser, TurnRound
-from everturn.sources.terminal.talk import DrawnCall
+from everturn.sources.terminal.transcript import DrawnCall
 from tests.sources.terminal.drawing import plain
 from tests.sources.terminal.screens import Boxes
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.sources.terminal.colours import PALETTE, UNCHANGED, foreground
+from everturn.sources.terminal.grid import PALETTE, UNCHANGED, foreground
 from everturn.sources.terminal.screen import TerminalScreen
 from tests.sources.terminal.random_screens import bytes_of, size_of
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from everturn.sources.terminal.grid import FILLER, width_of
 from everturn.sources.terminal.screen import TerminalScreen
-from everturn.sources.terminal.widths import FILLER, width_of
 from tests.sources.terminal.random_screens import bytes_of, size_of
 from tests.sources.terminal.tmux import Cell, Tmux, painted, trimmed
 

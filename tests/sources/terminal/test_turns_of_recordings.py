@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from everturn.sources.terminal.dialects import read_screens
-from everturn.sources.terminal.stitch import transcribe
-from everturn.sources.terminal.talk import DrawnSaying
+from everturn.sources.terminal.transcript import DrawnSaying
+from everturn.sources.terminal.views import transcribe
 from tests.sources.terminal.reading import spoken
 from tests.sources.terminal.test_replayed_recordings import ALTERNATE, CAST, CORPUS, MAIN, UPDATE_ENDS, output
 from tests.sources.terminal.tmux import Tmux

@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 
-from everturn.sources.terminal.charsets import LINE_DRAWING
-from everturn.sources.terminal.colours import UNCHANGED, foreground
+from everturn.sources.terminal.grid import UNCHANGED, foreground
+from everturn.sources.terminal.sequences import LINE_DRAWING
 from everturn.sources.terminal.transcript import Colour
 
 #: Runs inside the pane: writes the bytes, and says so once the terminal has answered a question behind them.

@@ -10,14 +10,20 @@ hides or reorders text is made visible; addresses lead to the web or to mail and
 attribute `style` and no handler is ever written, so that a page can forbid both.
 """
 
-from everturn.export.page.assets import SCRIPT, STYLE
-from everturn.export.page.changes import diff_html
-from everturn.export.page.head import head_html
-from everturn.export.page.look import PageLook, children_of
-from everturn.export.page.markup import Html, element, make_visible, show_line, show_text
-from everturn.export.page.minimap import MinimapEntry, draw_minimap, list_turns
-from everturn.export.page.pictures import pictures_of
-from everturn.export.page.prose import markdown_html
+from everturn.export.page.calls import diff_html
+from everturn.export.page.content import markdown_html, pictures_of
+from everturn.export.page.head import MinimapEntry, draw_minimap, head_html, list_turns
+from everturn.export.page.markup import (
+    SCRIPT,
+    STYLE,
+    Html,
+    PageLook,
+    children_of,
+    element,
+    make_visible,
+    show_line,
+    show_text,
+)
 from everturn.export.page.turn import turn_html
 
 __all__ = [

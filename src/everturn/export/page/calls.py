@@ -1,28 +1,45 @@
-"""A tool call on the page: one line that says what was done and how it went; opened, what went in and what came out."""
+"""A tool call on the page: one line that says what was done and how it went; opened, what went in and what came out.
+
+What an edit changed, line by line, in the colours of a diff.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
+from itertools import groupby
 from typing import Any
 
 from msgspec.structs import replace
 
-from everturn.derive.diffs import diff_of
-from everturn.derive.numbers import plural
-from everturn.derive.times import duration
-from everturn.derive.turnfacts import error_line
+from everturn.derive.turn_facts import error_line
 from everturn.export.markdown import status
-from everturn.export.page.changes import diff_html
+from everturn.export.page.content import pictures_html
 from everturn.export.page.head import relation_of, relative_link
-from everturn.export.page.look import PageLook
-from everturn.export.page.markup import Html, element, show_line, show_text
-from everturn.export.page.pictures import pictures_html
-from everturn.export.page.room import PageRoom
+from everturn.export.page.markup import Html, PageLook, PageRoom, element, make_visible, show_line, show_text
 from everturn.model.archive import Call
 from everturn.model.conversation import CallStart
-from everturn.recall.lineage import Relative
-from everturn.recall.transcript import Passage, input_text
+from everturn.sessions.lineage import Relative
+from everturn.sessions.transcript import Passage, input_text
+from everturn.text.diffs import diff_of, style_of
+from everturn.text.printable import plural
+from everturn.text.times import duration
+
+_CLASSES = {"added": "add", "removed": "del", "hunk": "hunk", "bold": "file"}
+
+
+def diff_html(lines: Iterable[str]) -> Html:
+    """A diff. Neighbouring lines of one kind are one element: a long file that is new costs no more than its text."""
+    return Html(f'<pre class="diff">{"".join(_style_runs(lines))}</pre>')
+
+
+def _style_runs(lines: Iterable[str]) -> Iterator[str]:
+    for style, run in groupby(lines, style_of):
+        # One line of the diff is one line on the page, whatever line ends of other systems it holds.
+        text = escape("\n".join(make_visible(line).replace("\n", "␊") for line in run))
+        name = _CLASSES.get(style)
+        yield f'<span class="{name}">{text}\n</span>' if name else f"{text}\n"
+
 
 _SIGNS = {"ok": "✓", "error": "✗", "open": "…", "orphan": "?"}
 _ABOUT = 200

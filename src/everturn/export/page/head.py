@@ -1,17 +1,27 @@
-"""What stands above the first turn: what is known about a session, and the ways to its relatives."""
+"""What stands above the first turn: what is known about a session, and the ways to its relatives.
+
+A whole session at a glance: a strip with a bar for each turn, coloured by the kinds of work, and a list of turns.
+
+Drawn from the rows of turns and counts of calls alone, without a word of what was said; many turns share a bar, so that
+what is drawn does not grow with the session.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from math import log2
 
-from everturn.derive.numbers import plural, short_number
-from everturn.derive.times import duration, iso
+from msgspec import Struct
+
 from everturn.export.markdown import minute_text
-from everturn.export.page.look import PageLook
-from everturn.export.page.markup import Html, element, show_line, show_text
-from everturn.model.archive import Session, SessionText
-from everturn.recall.lineage import Lineage, Relative
-from everturn.recall.reading import has_words
+from everturn.export.page.markup import Html, PageLook, element, show_line, show_text
+from everturn.model.archive import Session, SessionText, Turn
+from everturn.sessions.lineage import Lineage, Relative
+from everturn.sessions.messages import has_words
+from everturn.text.printable import plural, short_number
+from everturn.text.times import duration, iso, turn_ms
 
 _TITLE = 160
 _RELATIONS = {
@@ -112,3 +122,174 @@ def _session_notes(session: Session) -> Iterator[Html]:
         yield element("p", "An older edition: its file was rewritten since.", class_="note")
     if not has_words(session):
         yield element("p", "Only the structure of this session was kept: there are no words to show.", class_="note")
+
+
+_WIDE, _HIGH = 1000, 48
+_LANE = 6  # above the bars: where something happened to the context
+_BARS = 240
+_WIDEST = 80  # of a bar: a few turns do not fill the strip
+_BUSY = 15  # calls of a turn that make a full bar where no turn has more
+_LOWEST = 5.0
+
+#: What a bar can be made of, lowest first, and how people call it. More colours than these cannot be told apart.
+KINDS = {
+    "edit": "changes",
+    "shell": "commands",
+    "read": "reading",
+    "fetch": "web",
+    "task": "subagents",
+    "other": "other tools",
+    "talk": "only words",
+    "inherited": "copied",
+    "failed": "failed",
+    "compacted": "compacted",
+    "interrupted": "interrupted",
+}
+_KIND_GROUPS = {"create": "edit", "delete": "edit", "search": "read", "recall": "read"}
+_EVENTS = ("compacted", "interrupted")
+
+
+class MinimapEntry(Struct, frozen=True):
+    """A turn in the list: its number from 1, and how what was asked begins; with number 0 the session that follows."""
+
+    number: int
+    words: str
+    failed: bool = False
+    address: str = ""  # `#t12` when it is not said
+
+
+class MinimapBar(Struct, frozen=True):
+    """Some turns in a row, and where their bar stands."""
+
+    turns: Sequence[Turn]
+    work: Counter[str]  # calls by kind
+    left: float
+    width: float
+    high: float
+
+    @property
+    def calls(self) -> int:
+        """All calls."""
+        return sum(turn.n_calls for turn in self.turns)
+
+    @property
+    def errors(self) -> int:
+        """Failed calls."""
+        return sum(turn.n_errors for turn in self.turns)
+
+    @property
+    def solid(self) -> float:
+        """Its width without the gap to the next one."""
+        return self.width - min(1.5, self.width / 5)
+
+
+def draw_minimap(
+    turns: Sequence[Turn],
+    address: Callable[[int], str] | None = None,
+    work: Iterable[tuple[int, str, int]] = (),
+) -> Html:
+    """A strip of bars, as high as the turn did work, coloured by what kind of work, red as far as calls failed.
+
+    `address` is where turn N (from 1) is; `work` how many calls of which kind a turn (from 0) made.
+    """
+    if not turns:
+        return Html("")
+    lead = address or (lambda number: f"#t{number}")
+    bars = _make_bars(turns, _count_by_turn(work))
+    areas = _group_areas(bars)
+    shown = "".join(f'<path class="{kind}" d="{"".join(areas[kind])}"/>' for kind in KINDS if kind in areas)
+    ways = "".join(_turn_link(bar, lead(bar.turns[0].idx + 1)) for bar in bars)
+    label = f"All {len(turns):,} turns: the higher a bar the more calls, coloured by kind, red where they failed"
+    legend = "".join(f'<span class="{kind}">{words}</span>' for kind, words in KINDS.items() if kind in areas)
+    return Html(
+        f'<nav class="minimap" aria-label="{label}"><svg viewBox="0 0 {_WIDE} {_HIGH}" preserveAspectRatio="none" '
+        f'role="group" aria-label="{label}">{shown}{ways}</svg><p class="kinds" aria-hidden="true">{legend}</p></nav>'
+    )
+
+
+def list_turns(entries: Iterable[MinimapEntry]) -> Html:
+    """The turns by what was asked, each a link."""
+    items = [
+        element(
+            "li",
+            element("a", _number_html(one), one.words, href=one.address or f"#t{one.number}"),
+            class_="failed" if one.failed else "" if one.number else "whole",
+        )
+        for one in entries
+    ]
+    return element("nav", element("ol", Html("".join(items))), class_="outline", aria_label="Turns")
+
+
+def _number_html(one: MinimapEntry) -> Html:
+    return element("span", str(one.number), class_="number") if one.number else Html("")
+
+
+def _count_by_turn(work: Iterable[tuple[int, str, int]]) -> dict[int, Counter[str]]:
+    found: dict[int, Counter[str]] = {}
+    for turn, kind, n in work:
+        name = _KIND_GROUPS.get(kind, kind)
+        found.setdefault(turn, Counter())[name if name in KINDS else "other"] += n
+    return found
+
+
+def _make_bars(turns: Sequence[Turn], work: dict[int, Counter[str]]) -> list[MinimapBar]:
+    weights = [1 + log2(1 + turn.n_messages) for turn in turns]
+    scale = min(_WIDE / sum(weights), _WIDEST / max(weights))
+    full = log2(1 + max(_BUSY, *(turn.n_calls for turn in turns)))
+    count, left, bars = min(len(turns), _BARS), 0.0, list[MinimapBar]()
+    for first, last in pairwise([*(len(turns) * number // count for number in range(count)), len(turns)]):
+        some, width = turns[first:last], sum(weights[first:last]) * scale
+        calls = sum(turn.n_calls for turn in some) / len(some)
+        high = _LOWEST + (_HIGH - _LANE - _LOWEST) * min(1.0, log2(1 + calls) / full)
+        kinds = sum((work.get(turn.idx, Counter()) for turn in some), Counter[str]())
+        bars.append(MinimapBar(some, kinds, left, width, high))
+        left += width
+    return bars
+
+
+def _group_areas(bars: Sequence[MinimapBar]) -> dict[str, list[str]]:
+    """For each colour the boxes of that colour: a few shapes however many bars there are."""
+    found: dict[str, list[str]] = {}
+    for bar in bars:
+        top = float(_HIGH)
+        for kind, high in _bar_layers(bar):
+            top -= high
+            found.setdefault(kind, []).append(_box_path(bar.left, top, bar.solid, high))
+        if bar.errors and bar.calls:
+            red = max(3.0, bar.high * min(1.0, bar.errors / bar.calls))
+            found.setdefault("failed", []).append(_box_path(bar.left, _HIGH - red, bar.solid, red))
+        for name in _EVENTS:
+            if any(getattr(turn, name) for turn in bar.turns):
+                found.setdefault(name, []).append(_box_path(bar.left, 0, min(bar.solid, 6), _LANE - 1))
+    return found
+
+
+def _bar_layers(bar: MinimapBar) -> list[tuple[str, float]]:
+    """The colours of a bar from below, each with its height."""
+    if all(turn.inherited for turn in bar.turns):
+        return [("inherited", bar.high)]
+    total = bar.work.total()
+    if not total:
+        return [("other" if bar.calls else "talk", bar.high)]
+    return [(kind, bar.high * bar.work[kind] / total) for kind in KINDS if bar.work[kind]]
+
+
+def _box_path(x: float, y: float, width: float, height: float) -> str:
+    return f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h-{width:.1f}z"
+
+
+def _turn_link(bar: MinimapBar, address: str) -> Html:
+    """The whole height is the way to the turn, not only the bar. Not for the Tab key: it would take hundreds of steps."""
+    box = f'<rect x="{bar.left:.1f}" width="{bar.width:.1f}" height="{_HIGH}"/>'
+    return element("a", element("title", _bar_title(bar)), Html(box), href=address, tabindex=-1)
+
+
+def _bar_title(bar: MinimapBar) -> str:
+    first, last = bar.turns[0], bar.turns[-1]
+    numbers = f"Turn {first.idx + 1}" if first is last else f"Turns {first.idx + 1}–{last.idx + 1}"
+    facts = [numbers, iso(first.started)[:16].replace("T", " "), duration(turn_ms(first)) if first is last else ""]
+    facts += [plural(bar.calls, "call")] * bool(bar.calls)
+    facts += [f"{KINDS[kind]} {n:,}" for kind, n in bar.work.most_common(3)]
+    facts += [f"{bar.errors:,} failed"] * bool(bar.errors)
+    facts += [name for name in _EVENTS if any(getattr(turn, name) for turn in bar.turns)]
+    return " · ".join(filter(None, facts))

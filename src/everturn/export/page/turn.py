@@ -10,18 +10,15 @@ import re
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from everturn.derive.numbers import plural, short_number
-from everturn.derive.times import duration, iso, turn_ms
 from everturn.export.markdown import minute_text
 from everturn.export.page.calls import call_html, fold_html, record_html
-from everturn.export.page.look import PageLook
-from everturn.export.page.markup import Html, element
-from everturn.export.page.pictures import pictures_html
-from everturn.export.page.prose import markdown_html
-from everturn.export.page.room import PageRoom
+from everturn.export.page.content import markdown_html, pictures_html
+from everturn.export.page.markup import Html, PageLook, PageRoom, element
 from everturn.model.archive import Turn
-from everturn.recall.reading import TurnView
-from everturn.recall.transcript import Passage, is_quiet
+from everturn.sessions.messages import TurnView
+from everturn.sessions.transcript import Passage, is_quiet
+from everturn.text.printable import plural, short_number
+from everturn.text.times import duration, iso, turn_ms
 
 _PAUSE = 6 * 3_600_000  # milliseconds between two turns that are worth a mark
 _LABELS = {

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from everturn.errors import UsageError
 from everturn.mcp.archive import McpArchive, sources
-from everturn.mcp.tools import LEAST_TOKENS, MOST_TOKENS, McpTool, ToolAnswer
+from everturn.mcp.tools.contract import LEAST_TOKENS, MOST_TOKENS, McpTool, ToolAnswer
 from everturn.recall.schema import DESCRIPTION, SCHEMA
 
 if TYPE_CHECKING:
-    from everturn.store import Store
+    from everturn.store.contract import Store
 
 #: What this server takes beyond the schema of the tool.
 _EXTRA_PROPERTIES: dict[str, Any] = {
@@ -38,11 +38,10 @@ def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
 
 
 def _answer_recall(archive: McpArchive, store: Store, given: dict[str, Any], session: str, tokens: int) -> ToolAnswer:
-    from everturn.mcp.handles import session_name
-    from everturn.mcp.pages import session_pointer
-    from everturn.recall.secrets import archive_cleaner
-    from everturn.recall.sessions import resolve_session
+    from everturn.mcp.archive import session_name, session_pointer
     from everturn.recall.tool import ConversationRecall
+    from everturn.sessions.lookup import resolve_session
+    from everturn.sessions.secrets import archive_cleaner
 
     if session:
         words = given.get("query", "")

@@ -8,11 +8,11 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from everturn.mcp.archive import McpArchive
-from everturn.mcp.tools import MaxTokens, McpTool, SessionName, ToolAnswer, schema
+from everturn.mcp.tools.contract import MaxTokens, McpTool, SessionName, ToolAnswer, schema
 
 if TYPE_CHECKING:
     from everturn.model.archive import Session
-    from everturn.store import Store
+    from everturn.store.contract import Store
 
 _DEFAULT_TURNS = 10  # turns, when only one end is named, or none
 _TURNS_AROUND = 2  # turns on either side of one
@@ -34,7 +34,7 @@ def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
 
 
 def _read_session(archive: McpArchive, store: Store, asked: OpenSessionArguments) -> ToolAnswer:
-    from everturn.mcp.pages import find_session, read_page
+    from everturn.mcp.archive import find_session, read_page
 
     session = find_session(archive, store, asked.session)
     told = read_page(archive, store, session, *_turn_range(session, asked), asked.max_tokens)

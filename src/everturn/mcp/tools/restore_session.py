@@ -8,10 +8,10 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from everturn.mcp.archive import McpArchive, sources
-from everturn.mcp.tools import MOST_TOKENS, McpTool, SessionName, ToolAnswer, schema
+from everturn.mcp.tools.contract import MOST_TOKENS, McpTool, SessionName, ToolAnswer, schema
 
 if TYPE_CHECKING:
-    from everturn.store import Store
+    from everturn.store.contract import Store
 
 _LEAST_TOKENS = 600  # tokens: headings, frame, and a few statements
 _FRAME_TOKENS = 60
@@ -37,11 +37,11 @@ def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
 
 
 def _restore_document(archive: McpArchive, store: Store, asked: RestoreSessionArguments) -> ToolAnswer:
-    from everturn.mcp.pages import find_session
-    from everturn.recall.framing import quote_for_model
-    from everturn.recall.secrets import archive_cleaner
-    from everturn.restore.document import build_document
-    from everturn.restore.writing import document_markdown
+    from everturn.mcp.archive import find_session
+    from everturn.restore.markdown import document_markdown
+    from everturn.restore.mechanical import build_document
+    from everturn.sessions.secrets import archive_cleaner
+    from everturn.text.printable import quote_for_model
 
     session = find_session(archive, store, asked.session)
     last = None if isinstance(asked.last_turn, UnsetType) else asked.last_turn - 1

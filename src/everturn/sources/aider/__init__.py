@@ -6,8 +6,8 @@ together).
 
 from __future__ import annotations
 
-from everturn.sources import Source, lazy_import, no_workspace
-from everturn.sources.aider.find import NAME, find, roots, sniff
+from everturn.sources.aider.reader import NAME, find, roots, sniff
+from everturn.sources.contract import Source, lazy_import, no_workspace
 
 
 def _resume_command(native_id: str) -> list[str]:

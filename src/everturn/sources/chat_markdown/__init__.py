@@ -6,8 +6,8 @@ back).
 
 from __future__ import annotations
 
-from everturn.sources import Source, lazy_import
-from everturn.sources.chat_markdown.find import NAME, find, roots, sniff
+from everturn.sources.chat_markdown.reader import NAME, find, roots, sniff
+from everturn.sources.contract import Source, lazy_import
 
 
 def _workspace(head: bytes) -> str:
@@ -27,6 +27,6 @@ SOURCE = Source(
     view=lazy_import("everturn.sources.chat_markdown.message:view"),
     workspace=_workspace,
     option="chat-dir",
-    write=lazy_import("everturn.sources.chat_markdown.writing:write"),
+    write=lazy_import("everturn.sources.chat_markdown.reader:write"),
     saves_chats=True,
 )

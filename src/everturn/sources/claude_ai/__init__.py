@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Source, SourceCandidate, lazy_import, named_folders, no_workspace
+from everturn.sources.contract import Source, SourceCandidate, lazy_import, named_folders, no_workspace
 
 NAME = "claude_ai"
 _MESSAGES = re.compile(rb'"chat_messages"\s*:\s*\[')
@@ -19,14 +19,14 @@ _EMPTY = re.compile(rb'"chat_messages"\s*:\s*\[\s*\]')
 
 def _find(root: Path) -> Iterator[SourceCandidate]:
     """Exports in a folder and its folders."""
-    from everturn.sources.exports import find_exports
+    from everturn.sources.toolkit.chat_export import find_exports
 
     return find_exports(root, _sniff)
 
 
 def _sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """What a file is, given its first bytes; None when it is not ours."""
-    from everturn.sources.exports import read_export_head
+    from everturn.sources.toolkit.chat_export import read_export_head
 
     try:
         start = read_export_head(path, head)
@@ -45,8 +45,8 @@ SOURCE = Source(
     find=_find,
     sniff=_sniff,
     reader=lazy_import("everturn.sources.claude_ai.reader:reader"),
-    view=lazy_import("everturn.sources.claude_ai.message:view"),
+    view=lazy_import("everturn.sources.claude_ai.reader:view"),
     workspace=no_workspace,
-    unpack=lazy_import("everturn.sources.claude_ai.unpack:unpack"),
+    unpack=lazy_import("everturn.sources.claude_ai.reader:unpack"),
     option="claude-ai-dir",
 )

@@ -6,15 +6,22 @@ Read first: `find` (where files are), `events` (what a record is), `speaker` (wh
 
 from __future__ import annotations
 
-from everturn.sources import AskProgram, Install, NativeWriter, Source, SourceCandidate, SourceReader, lazy_import
-from everturn.sources.claude_code.find import NAME, find, roots, sniff
-from everturn.sources.claude_code.housekeeping import resume_command, retention
-from everturn.sources.claude_code.sniffing import workspace
+from everturn.sources.claude_code.files import NAME, find, roots, sniff, workspace
+from everturn.sources.claude_code.program import resume_command, retention
+from everturn.sources.contract import (
+    AskProgram,
+    Install,
+    NativeWriter,
+    Source,
+    SourceCandidate,
+    SourceReader,
+    lazy_import,
+)
 
 
 def _reader(found: SourceCandidate, state: bytes) -> SourceReader:
     if found.kind in ("output", "meta"):
-        from everturn.sources.claude_code.whole import ClaudeWholeFileReader
+        from everturn.sources.claude_code.whole_files import ClaudeWholeFileReader
 
         return ClaudeWholeFileReader(found, state)
     from everturn.sources.claude_code.reader import ClaudeReader
@@ -30,23 +37,23 @@ SOURCE = Source(
     find=find,
     sniff=sniff,
     reader=_reader,
-    view=lazy_import("everturn.sources.claude_code.view:view"),
+    view=lazy_import("everturn.sources.claude_code.whole_files:view"),
     workspace=workspace,
     option="claude-dir",
     retention=retention,
     resume_command=resume_command,
     native=NativeWriter(
-        name=lazy_import("everturn.sources.native:dashed_id"),
-        place=lazy_import("everturn.sources.claude_code.native:place"),
-        write=lazy_import("everturn.sources.claude_code.native:write"),
-        begin=lazy_import("everturn.sources.claude_code.native:begin"),
+        name=lazy_import("everturn.sources.toolkit.agent_program:dashed_id"),
+        place=lazy_import("everturn.sources.claude_code.program:place"),
+        write=lazy_import("everturn.sources.claude_code.program:write"),
+        begin=lazy_import("everturn.sources.claude_code.program:begin"),
     ),
-    check=lazy_import("everturn.sources.claude_code.checking:check"),
+    check=lazy_import("everturn.sources.claude_code.check:check"),
     ask=AskProgram(
-        command=lazy_import("everturn.sources.claude_code.asking:command"),
-        read=lazy_import("everturn.sources.claude_code.asking:read"),
-        around=lazy_import("everturn.sources.claude_code.asking:around"),
+        command=lazy_import("everturn.sources.claude_code.program:command"),
+        read=lazy_import("everturn.sources.claude_code.program:read"),
+        around=lazy_import("everturn.sources.claude_code.program:around"),
         leaves="nothing: it is told not to keep the session",
     ),
-    install=Install(lazy_import("everturn.sources.claude_code.installing:edits"), "Start it anew; `/plugin` shows it."),
+    install=Install(lazy_import("everturn.sources.claude_code.program:edits"), "Start it anew; `/plugin` shows it."),
 )

@@ -6,23 +6,31 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from everturn.model.conversation import Block, Message, TokenUsage, fingerprint
-from everturn.sources.claude_code import speaker as who
-from everturn.sources.claude_code.blocks import ClaudeBlockPlace, blocks_of, is_result, text_blocks, texts_of
-from everturn.sources.claude_code.events import (
+from everturn.sources.claude_code import blocks as who
+from everturn.sources.claude_code.blocks import (
+    ClaudeBlockPlace,
+    ClaudeSpeaker,
+    blocks_of,
+    is_result,
+    text_blocks,
+    texts_of,
+)
+from everturn.sources.claude_code.records import (
+    KNOWN,
+    PROGRESS,
     ClaudeBody,
     ClaudeRecord,
     ClaudeTokens,
     all_fields,
+    attachment_kind,
     body,
     count,
+    milliseconds,
     nested_record,
     own_words,
     word,
 )
-from everturn.sources.claude_code.kinds import KNOWN, PROGRESS, attachment_kind
-from everturn.sources.claude_code.speaker import ClaudeSpeaker
-from everturn.sources.claude_code.times import milliseconds
-from everturn.sources.foreign import strings
+from everturn.sources.toolkit.values import strings
 
 
 class ClaudeRecordPlace(NamedTuple):

@@ -7,11 +7,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Link, Message, Problem, ReadResult, fingerprint
-from everturn.sources import SourceCandidate
-from everturn.sources.claude_code.events import ClaudeRecord, body, decode, plain, revive, word
-from everturn.sources.claude_code.gathering import ClaudeSessionTally, ClaudeTally
-from everturn.sources.claude_code.kinds import KNOWN, attachment_kind, type_text
-from everturn.sources.claude_code.loglines import Elements, form_of
+from everturn.sources.claude_code.blocks import CONTEXT
 from everturn.sources.claude_code.message import (
     ClaudeRecordPlace,
     build,
@@ -20,10 +16,28 @@ from everturn.sources.claude_code.message import (
     texts_in,
     unknown,
 )
-from everturn.sources.claude_code.queue import QueuedPrompt, item_of
-from everturn.sources.claude_code.speaker import CONTEXT
-from everturn.sources.claude_code.state import pack, unpack
-from everturn.sources.jsonl import REASONS, JsonLines
+from everturn.sources.claude_code.reader_state import (
+    ClaudeSessionTally,
+    ClaudeTally,
+    QueuedPrompt,
+    item_of,
+    pack,
+    unpack,
+)
+from everturn.sources.claude_code.records import (
+    KNOWN,
+    ClaudeRecord,
+    attachment_kind,
+    body,
+    decode,
+    plain,
+    revive,
+    type_text,
+    word,
+)
+from everturn.sources.claude_code.whole_files import Elements, form_of
+from everturn.sources.contract import SourceCandidate
+from everturn.sources.toolkit.json_lines import REASONS, JsonLines
 
 #: Of longer lines only the beginning of each block is indexed.
 LONG_LINE = 16 << 20

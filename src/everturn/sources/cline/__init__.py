@@ -9,8 +9,8 @@ Read first: `find` (where files are), `marks` (what the extension puts around wo
 
 from __future__ import annotations
 
-from everturn.sources import Source, lazy_import
-from everturn.sources.cline.find import NAME, find, roots, sniff, workspace
+from everturn.sources.cline.files import NAME, find, roots, sniff, workspace
+from everturn.sources.contract import Source, lazy_import
 
 SOURCE = Source(
     name=NAME,
@@ -20,7 +20,7 @@ SOURCE = Source(
     find=find,
     sniff=sniff,
     reader=lazy_import("everturn.sources.cline.reader:reader"),
-    view=lazy_import("everturn.sources.cline.view:view"),
+    view=lazy_import("everturn.sources.cline.reader:view"),
     workspace=workspace,
     option="cline-dir",
 )

@@ -1,4 +1,7 @@
-"""Reads the documents of a task. Each element says by its own shape what it is; the file's kind, how much of it is wanted."""
+"""Reads the documents of a task. Each element says by its own shape what it is; the file's kind, how much of it is wanted.
+
+The bytes of a message → the message, for whoever shows or exports it. Their own shape says what they are.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Link, Message, ReadResult, TokenUsage, fingerprint
-from everturn.sources import SourceCandidate, SourceReader
-from everturn.sources.cline import history, panel
-from everturn.sources.cline.marks import folder_in
-from everturn.sources.cline.metadata import is_noted_file, noted_file, version_in
-from everturn.sources.foreign import milliseconds, plain, word
-from everturn.sources.tally import ReadTally, SessionTally
-from everturn.sources.wholefile import DocumentItem, DocumentWalk, settle, value_of
+from everturn.sources.cline import message
+from everturn.sources.cline import message as history
+from everturn.sources.cline.calls import folder_in
+from everturn.sources.cline.files import is_noted_file, noted_file, version_in
+from everturn.sources.contract import SourceCandidate, SourceReader
+from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, settle, value_of
+from everturn.sources.toolkit.line_reader import ReadTally, SessionTally
+from everturn.sources.toolkit.values import milliseconds, plain, word
 
 _RANGE = "conversationHistoryDeletedRange"
 
@@ -76,32 +80,32 @@ class ClineReader:
             return
         if "role" in value or value.get("type") == "reasoning":
             self._gathering.count(plain(value.get("role")), self._element(item, value))
-        elif panel.kind_of(value):
-            kind = plain(panel.kind_of(value))
+        elif message.kind_of(value):
+            kind = plain(message.kind_of(value))
             self._gathering.count(f"{plain(value.get('type'))}/{kind}", self._shown(item, value))
         elif is_noted_file(value):
             self._gathering.count("(file)", self._say(noted_file(value), item, 0))
         else:
-            self._say(history.unknown_element(value), item, 0)
+            self._say(message.unknown_element(value), item, 0)
             self._gathering.count("?", "unknown")
         self._state.index += 1
 
     # what the model was told and answered -------------------------------------------------------------------------------
     def _element(self, item: DocumentItem, value: dict[str, Any]) -> str:
         role, content = word(value.get("role")), value.get("content")
-        if history.is_summary(value):
-            return self._say(history.summary(value), item, 0)
+        if message.is_summary(value):
+            return self._say(message.summary(value), item, 0)
         if role == "assistant" or word(value.get("type")) == "reasoning":
-            return self._answer(history.answer(value), item)
+            return self._answer(message.answer(value), item)
         if role != "user" or not isinstance(content, (str, list)):
-            self._say(history.unknown_element(value), item, 0)
+            self._say(message.unknown_element(value), item, 0)
             return "unknown"
         blocks = [content] if isinstance(content, str) else content
-        at, precision = history.moment(value, blocks)
-        self._place(folder_in(history.details(blocks)))
+        at, precision = message.moment(value, blocks)
+        self._place(folder_in(message.details(blocks)))
         pieces = _blocks(item) if isinstance(content, list) else [item]
-        for number, segment in enumerate(history.segments(blocks)):
-            made = history.segment_message(blocks[segment.first : segment.last + 1], segment.kind)
+        for number, segment in enumerate(message.segments(blocks)):
+            made = message.segment_message(blocks[segment.first : segment.last + 1], segment.kind)
             made = replace(self._pair_result(made), at=at, precision=precision)
             self._say(made, _join_blocks(item, pieces[segment.first], pieces[segment.last]), number)
         return "message" if blocks else "known"
@@ -125,14 +129,14 @@ class ClineReader:
 
     # what the human was shown ---------------------------------------------------------------------------------------------
     def _shown(self, item: DocumentItem, value: dict[str, Any]) -> str:
-        state, kind = self._state, panel.kind_of(value)
+        state, kind = self._state, message.kind_of(value)
         self._note_truncation(item, value)
-        if kind == panel.REQUEST:
-            state.request, state.tokens = state.index + 1, _tokens(panel.usage(value))
+        if kind == message.REQUEST:
+            state.request, state.tokens = state.index + 1, _tokens(message.usage(value))
         beside = self._found.kind == "meta"
-        if beside and kind in panel.KNOWN and kind not in panel.NOTICES | panel.COMPACTED | {panel.THOUGHT}:
+        if beside and kind in message.KNOWN and kind not in message.NOTICES | message.COMPACTED | {message.THOUGHT}:
             return self._add_request_tokens(item, value)
-        made = panel.shown_message(value, _is_first(value, state.index))
+        made = message.shown_message(value, _is_first(value, state.index))
         if made is None:
             return "known"
         if made.origin == "model":
@@ -143,7 +147,7 @@ class ClineReader:
         elif details := next((block.text for block in made.blocks if block.field == "meta"), ""):
             self._place(folder_in(details))
         self._say(made, item, 0)
-        return "message" if kind in panel.KNOWN else "unknown"
+        return "message" if kind in message.KNOWN else "unknown"
 
     def _add_request_tokens(self, item: DocumentItem, value: dict[str, Any]) -> str:
         """Beside the history only the tokens of a request are told, and not those that the history has itself."""
@@ -206,3 +210,45 @@ def _is_first(value: dict[str, Any], index: int) -> bool:
 
 def _tokens(usage: TokenUsage | None) -> list[int]:
     return [usage.input, usage.output, usage.cache_read, usage.cache_write] if usage is not None else []
+
+
+def view(record_bytes: bytes) -> Message | None:
+    """An element, some content blocks of one (without brackets around them), or a note in one; None when it is no JSON."""
+    value, _ = decode_item(record_bytes)
+    if value is None:
+        value, _ = decode_item(b"[" + record_bytes + b"]")
+        return _blocks_message(value) if isinstance(value, list) and value else None
+    if isinstance(value, dict):
+        return _element(value)
+    if isinstance(value, list):
+        return Message("system", "system", "compaction")
+    return Message("assistant", "model")
+
+
+def _element(value: dict[str, Any]) -> Message:
+    if message.kind_of(value):
+        first = value.get("conversationHistoryIndex") == -1
+        return message.shown_message(value, first) or Message("system", "system", "notice")
+    if is_noted_file(value):
+        return noted_file(value)
+    if "role" not in value and word(value.get("type")) != "reasoning":
+        return _blocks_message([value]) if "type" in value else history.unknown_element(value)
+    return _history_message(value)
+
+
+def _history_message(value: dict[str, Any]) -> Message:
+    if history.is_summary(value):
+        return history.summary(value)
+    if value.get("role") == "assistant" or word(value.get("type")) == "reasoning":
+        return history.answer(value)
+    content = value.get("content")
+    if value.get("role") != "user" or not isinstance(content, (str, list)):
+        return history.unknown_element(value)
+    return _blocks_message([content] if isinstance(content, str) else content)
+
+
+def _blocks_message(blocks: list[Any]) -> Message:
+    found = history.segments(blocks)
+    message = history.segment_message(blocks, found[0].kind if found else "context")
+    at, precision = history.moment({}, blocks)
+    return replace(message, at=at, precision=precision)

@@ -6,13 +6,21 @@ by itself), `reader` (records together). `screenlog` reads the log that the term
 
 from __future__ import annotations
 
-from everturn.sources import AskProgram, Install, NativeWriter, Source, SourceCandidate, SourceReader, lazy_import
-from everturn.sources.codex.find import NAME, find, is_screen_log, resume_command, roots, sniff, workspace
+from everturn.sources.codex.files import NAME, find, is_screen_log, resume_command, roots, sniff, workspace
+from everturn.sources.contract import (
+    AskProgram,
+    Install,
+    NativeWriter,
+    Source,
+    SourceCandidate,
+    SourceReader,
+    lazy_import,
+)
 
 
 def _reader(found: SourceCandidate, state: bytes) -> SourceReader:
     if is_screen_log(found):
-        from everturn.sources.codex.screenlog import CodexScreenLogReader
+        from everturn.sources.codex.screen_log import CodexScreenLogReader
 
         return CodexScreenLogReader(found, state)
     from everturn.sources.codex.reader import CodexReader
@@ -28,26 +36,26 @@ SOURCE = Source(
     find=find,
     sniff=sniff,
     reader=_reader,
-    view=lazy_import("everturn.sources.codex.view:view"),
+    view=lazy_import("everturn.sources.codex.reader:view"),
     workspace=workspace,
-    unpack=lazy_import("everturn.sources.codex.compressed:unpack"),
+    unpack=lazy_import("everturn.sources.codex.files:unpack"),
     option="codex-dir",
     resume_command=resume_command,
     native=NativeWriter(
-        name=lazy_import("everturn.sources.codex.native:name"),
-        place=lazy_import("everturn.sources.codex.native:place"),
-        write=lazy_import("everturn.sources.codex.native:write"),
-        begin=lazy_import("everturn.sources.codex.native:begin"),
+        name=lazy_import("everturn.sources.codex.program:name"),
+        place=lazy_import("everturn.sources.codex.program:place"),
+        write=lazy_import("everturn.sources.codex.program:write"),
+        begin=lazy_import("everturn.sources.codex.program:begin"),
     ),
-    check=lazy_import("everturn.sources.codex.checking:check"),
+    check=lazy_import("everturn.sources.codex.check:check"),
     ask=AskProgram(
-        command=lazy_import("everturn.sources.codex.asking:command"),
-        read=lazy_import("everturn.sources.codex.asking:read"),
-        around=lazy_import("everturn.sources.codex.asking:around"),
+        command=lazy_import("everturn.sources.codex.program:command"),
+        read=lazy_import("everturn.sources.codex.program:read"),
+        around=lazy_import("everturn.sources.codex.program:around"),
         leaves="nothing: it is told not to keep the session",
     ),
     install=Install(
-        lazy_import("everturn.sources.codex.installing:edits"),
+        lazy_import("everturn.sources.codex.program:edits"),
         "Start it anew and look at the hooks with `/hooks`: it runs them when you have trusted them.",
     ),
 )

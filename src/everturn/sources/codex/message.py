@@ -8,8 +8,19 @@ from typing import Any
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, Message
-from everturn.sources.codex.calls import call_start, call_text, output, provided_call
-from everturn.sources.codex.events import (
+from everturn.sources.codex.calls import (
+    CONTEXT,
+    NOTIFICATION,
+    PROMPT,
+    CodexSpeaker,
+    call_start,
+    call_text,
+    guess_speaker,
+    output,
+    provided_call,
+    text_blocks,
+)
+from everturn.sources.codex.records import (
     CALLS,
     DONE_BY_PROVIDER,
     ENDS,
@@ -20,9 +31,8 @@ from everturn.sources.codex.events import (
     CodexRecord,
     is_silent,
 )
-from everturn.sources.codex.speaker import CONTEXT, NOTIFICATION, PROMPT, CodexSpeaker, guess_speaker, text_blocks
-from everturn.sources.foreign import count, milliseconds, strings, word
-from everturn.sources.linewise import Rec, RecordPlace, listing, mapping
+from everturn.sources.toolkit.line_reader import Rec, RecordPlace, listing, mapping
+from everturn.sources.toolkit.values import count, milliseconds, strings, word
 
 _UNKNOWN = CodexSpeaker("system", "unknown", False, "meta")
 _NOTICE = CodexSpeaker("system", "notice", False, "meta")

@@ -1,4 +1,7 @@
-"""Reads a rollout piece by piece: what its records say together."""
+"""Reads a rollout piece by piece: what its records say together.
+
+One record's bytes → its message, for whoever shows or exports it.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Link, Message, fingerprint
-from everturn.sources import SourceCandidate
-from everturn.sources.codex.events import (
+from everturn.sources.codex.calls import folder_in
+from everturn.sources.codex.message import build, texts_in, unknown
+from everturn.sources.codex.records import (
     CALLS,
     DONE_BY_PROVIDER,
     ENDS,
@@ -17,15 +21,25 @@ from everturn.sources.codex.events import (
     HEADER,
     ITEM,
     MIRRORS,
+    CodexReaderState,
     CodexRecord,
     open_record,
+    pack,
+    unpack,
 )
-from everturn.sources.codex.message import build, texts_in
-from everturn.sources.codex.speaker import folder_in
-from everturn.sources.codex.state import CodexReaderState, pack, unpack
-from everturn.sources.foreign import decode_value, plain, word
-from everturn.sources.linewise import Counted, LineReader, Rec, RecordPlace, add, mapping
-from everturn.sources.tally import SessionTally
+from everturn.sources.codex.screen_log import view_log
+from everturn.sources.contract import SourceCandidate
+from everturn.sources.toolkit.line_reader import (
+    Counted,
+    LineReader,
+    Rec,
+    RecordPlace,
+    SessionTally,
+    add,
+    mapping,
+    single_record,
+)
+from everturn.sources.toolkit.values import decode_value, plain, word
 
 _AGENT = re.compile(r'\s*\{.{0,200}"agent_id"', re.DOTALL)
 _MODEL_ITEMS = CALLS | DONE_BY_PROVIDER | {"reasoning"}
@@ -265,3 +279,17 @@ def _child_id(text: str) -> str:
 
 def _hint(prompt: str) -> int:
     return fingerprint("prompt", prompt)
+
+
+def view(raw: bytes) -> Message | None:
+    """The message of a record, judged by itself; None when there is none in these bytes.
+
+    Asked about a record that holds no message it gives the words of it, as of one that is not known: in a file of the
+    other kind that is what the record was.
+    """
+    record, place = single_record(raw), RecordPlace(0, len(raw))
+    if record is None:
+        return view_log(raw, None)
+    logged = view_log(raw, record) if "dir" in record and "ts" in record else None
+    event = open_record(record)
+    return logged or build(event, place) or unknown(event, place)

@@ -5,8 +5,8 @@ Read first: `find` (where files are), `events` (what an event becomes), `reader`
 
 from __future__ import annotations
 
-from everturn.sources import Source, lazy_import
-from everturn.sources.copilot_cli.find import NAME, find, resume_command, roots, sniff, workspace
+from everturn.sources.contract import Source, lazy_import
+from everturn.sources.copilot_cli.reader import NAME, find, resume_command, roots, sniff, workspace
 
 SOURCE = Source(
     name=NAME,
@@ -16,7 +16,7 @@ SOURCE = Source(
     find=find,
     sniff=sniff,
     reader=lazy_import("everturn.sources.copilot_cli.reader:CopilotReader"),
-    view=lazy_import("everturn.sources.copilot_cli.events:view"),
+    view=lazy_import("everturn.sources.copilot_cli.message:view"),
     workspace=workspace,
     option="copilot-dir",
     resume_command=resume_command,

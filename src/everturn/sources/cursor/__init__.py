@@ -10,8 +10,8 @@ databases), `export` (Markdown), `reader`.
 
 from __future__ import annotations
 
-from everturn.sources import Source, lazy_import
-from everturn.sources.cursor.find import NAME, find, roots, sniff, workspace
+from everturn.sources.contract import Source, lazy_import
+from everturn.sources.cursor.files import NAME, find, roots, sniff, workspace
 
 SOURCE = Source(
     name=NAME,
@@ -21,9 +21,9 @@ SOURCE = Source(
     find=find,
     sniff=sniff,
     reader=lazy_import("everturn.sources.cursor.reader:reader"),
-    view=lazy_import("everturn.sources.cursor.view:view"),
+    view=lazy_import("everturn.sources.cursor.reader:view"),
     workspace=workspace,
-    unpack=lazy_import("everturn.sources.cursor.database:unpack"),
+    unpack=lazy_import("everturn.sources.cursor.files:unpack"),
     is_database=True,
     private=("DELETE FROM ItemTable WHERE key LIKE 'cursorAuth/%' OR key LIKE 'secret:%' OR key LIKE '%Token'",),
     option="cursor-dir",

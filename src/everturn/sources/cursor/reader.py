@@ -1,4 +1,7 @@
-"""Reads a conversation of Cursor: lines of a transcript or from a database, or an export. Its first byte says which."""
+"""Reads a conversation of Cursor: lines of a transcript or from a database, or an export. Its first byte says which.
+
+The bytes of a message → the message, for whoever shows or exports it. Their own shape says what they are.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Link, Message, ReadResult, fingerprint
-from everturn.sources import SourceCandidate, SourceReader
-from everturn.sources.cursor import bubbles, export, said
-from everturn.sources.foreign import plain, word
-from everturn.sources.jsonl import JsonLines
-from everturn.sources.tally import ReadTally, SessionTally
-from everturn.sources.wholefile import record
+from everturn.sources.contract import SourceCandidate, SourceReader
+from everturn.sources.cursor import message
+from everturn.sources.cursor import message as bubbles
+from everturn.sources.cursor import message as export
+from everturn.sources.cursor import message as said
+from everturn.sources.toolkit.json_document import decode_item, record
+from everturn.sources.toolkit.json_lines import JsonLines
+from everturn.sources.toolkit.line_reader import ReadTally, SessionTally
+from everturn.sources.toolkit.values import plain, word
 
 _decode: Callable[[bytes | memoryview], dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -157,3 +163,13 @@ def _split_export(data: bytes, last: bool) -> Iterator[tuple[int, int]]:
     starts = [turn.start() for turn in found if last or turn.end() < len(data)]  # the line may go on
     cuts = [0, *(start for start in starts if start), *([len(data)] if last else [])]
     return pairwise(cuts)
+
+
+def view(record_bytes: bytes) -> Message | None:
+    """A line, or a stretch of an export."""
+    value, _ = decode_item(record_bytes)
+    if not isinstance(value, dict):
+        return message.export_message(record_bytes.decode("utf-8", "replace"))
+    if "bubble" in value:
+        return message.bubble(record(value["bubble"]))
+    return message.read_line(value) or message.unknown(value)

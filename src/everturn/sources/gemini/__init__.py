@@ -5,8 +5,8 @@ Read first: `find` (where files are), `message` (a record by itself), `calls`, `
 
 from __future__ import annotations
 
-from everturn.sources import AskProgram, Install, NativeWriter, Source, lazy_import
-from everturn.sources.gemini.find import NAME, find, resume_command, retention, roots, sniff, workspace
+from everturn.sources.contract import AskProgram, Install, NativeWriter, Source, lazy_import
+from everturn.sources.gemini.files import NAME, find, resume_command, retention, roots, sniff, workspace
 
 SOURCE = Source(
     name=NAME,
@@ -16,23 +16,23 @@ SOURCE = Source(
     find=find,
     sniff=sniff,
     reader=lazy_import("everturn.sources.gemini.reader:reader"),
-    view=lazy_import("everturn.sources.gemini.view:view"),
+    view=lazy_import("everturn.sources.gemini.reader:view"),
     workspace=workspace,
     option="gemini-dir",
     retention=retention,
     resume_command=resume_command,
     native=NativeWriter(
-        name=lazy_import("everturn.sources.native:dashed_id"),
-        place=lazy_import("everturn.sources.gemini.native:place"),
-        write=lazy_import("everturn.sources.gemini.native:write"),
-        marks=lazy_import("everturn.sources.gemini.native:marks"),
-        begin=lazy_import("everturn.sources.gemini.native:begin"),
+        name=lazy_import("everturn.sources.toolkit.agent_program:dashed_id"),
+        place=lazy_import("everturn.sources.gemini.program:place"),
+        write=lazy_import("everturn.sources.gemini.program:write"),
+        marks=lazy_import("everturn.sources.gemini.program:marks"),
+        begin=lazy_import("everturn.sources.gemini.program:begin"),
     ),
     ask=AskProgram(
-        command=lazy_import("everturn.sources.gemini.asking:command"),
-        read=lazy_import("everturn.sources.gemini.asking:read"),
-        around=lazy_import("everturn.sources.gemini.asking:around"),
+        command=lazy_import("everturn.sources.gemini.program:command"),
+        read=lazy_import("everturn.sources.gemini.program:read"),
+        around=lazy_import("everturn.sources.gemini.program:around"),
         leaves="nothing with GEMINI_API_KEY; with a login, a session in a project named everturn-asking-…",
     ),
-    install=Install(lazy_import("everturn.sources.gemini.installing:edits"), "Start it anew; `/extensions` shows it."),
+    install=Install(lazy_import("everturn.sources.gemini.program:edits"), "Start it anew; `/extensions` shows it."),
 )

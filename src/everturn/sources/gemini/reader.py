@@ -3,35 +3,132 @@
 In lines the first record of a message gives the message. A later record with the same id gives a further message of the
 same response with only what is new in it, the calls; its byte range is that of those calls. A patch that rewrites all
 messages gives those that were never seen: what the client put in the place of older ones.
+
+What a reader remembers between pieces of a file, so that reading in any pieces gives the same as reading at once.
+
+Bounded: whatever grows with the file forgets its oldest entries.
+
+The bytes of a message → the message, for whoever shows or exports it. Their own shape says what they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Link, Message, ReadResult, fingerprint
-from everturn.sources import SourceCandidate, SourceReader
-from everturn.sources.foreign import plain, word
-from everturn.sources.gemini.find import workspace
+from everturn.sources.contract import SourceCandidate, SourceReader
+from everturn.sources.gemini.files import workspace
 from everturn.sources.gemini.message import (
     HEADER,
     TYPES,
     answers_a_call,
     build,
+    is_done,
     only_calls,
     rewind_message,
     scratchpad,
     unknown,
     usage,
+    words_of,
 )
-from everturn.sources.gemini.state import GeminiReaderState, GeminiSeenMessage, pack, unpack, words_hash
-from everturn.sources.jsonl import JsonLines
-from everturn.sources.tally import ReadTally, SessionTally
-from everturn.sources.wholefile import DocumentItem, DocumentWalk, decode_item, entries, record, settle, value_of
+from everturn.sources.toolkit.json_document import (
+    DocumentItem,
+    DocumentWalk,
+    decode_item,
+    entries,
+    record,
+    settle,
+    value_of,
+)
+from everturn.sources.toolkit.json_lines import JsonLines
+from everturn.sources.toolkit.line_reader import ReadTally, SessionTally
+from everturn.sources.toolkit.values import plain, word
+
+_MOST_IDS = 20_000
+_MOST_RECENT = 64
+_MOST_LINKS = 2000
+
+
+class GeminiSeenMessage(Struct, array_like=True):
+    """What was read of a message that may be written again."""
+
+    words: int = 0  # a hash of its text
+    calls: dict[str, bool] = {}  # call id → whether its result was there
+    counted: bool = False  # it had its tokens
+
+
+class GeminiReaderState(Struct, array_like=True):
+    """Everything a later reader needs."""
+
+    form: str = ""  # "lines" or "document", once that is known
+    open_line: bool = False
+    stage: str = ""  # of a document
+    workspace: bool = False  # it was told
+    linked: bool = False  # to the session it hangs on
+    ids: dict[int, bool] = {}  # messages seen, as hashes
+    recent: dict[str, GeminiSeenMessage] = {}  # by id, the latest ones
+    links: dict[int, bool] = {}  # links made
+
+    def is_new(self, found: dict[str, Any]) -> bool:
+        """Whether no message with this id was seen; it is noted. Messages without an id are always new."""
+        key = _key(found)
+        if not key or key not in self.ids:
+            _put(self.ids, key, True, _MOST_IDS)
+            return True
+        return False
+
+    def note(self, found: dict[str, Any]) -> GeminiSeenMessage:
+        """Remember what a record said; what was known before of its message."""
+        name = word(found.get("id"))
+        before = self.recent.pop(name, None) or GeminiSeenMessage()
+        calls = {word(call.get("id")): is_done(call) for call in map(record, entries(found.get("toolCalls")))}
+        counted = before.counted or usage(found.get("tokens")) is not None
+        _put(self.recent, name, GeminiSeenMessage(words_hash(found), before.calls | calls, counted), _MOST_RECENT)
+        return before
+
+    def is_new_link(self, key: int) -> bool:
+        """True once per key."""
+        if key in self.links:
+            return False
+        _put(self.links, key, True, _MOST_LINKS)
+        return True
+
+
+def words_hash(found: dict[str, Any]) -> int:
+    """Tells whether the text of a message has changed."""
+    return fingerprint("words", words_of(found.get("content")))
+
+
+def pack(state: GeminiReaderState) -> bytes:
+    """The state as bytes."""
+    return msgspec.msgpack.encode(state)
+
+
+def unpack(data: bytes) -> GeminiReaderState:
+    """The state in some bytes; a fresh one when they are not ours."""
+    try:
+        return msgspec.msgpack.decode(data, type=GeminiReaderState) if data else GeminiReaderState()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return GeminiReaderState()
+
+
+def _key(found: dict[str, Any]) -> int:
+    name = word(found.get("id"))
+    return fingerprint("id", name) if name else 0
+
+
+def _put(found: dict[Any, Any], key: Any, value: Any, most: int) -> None:
+    found[key] = value
+    if len(found) > most:  # half of them at once: the first of a dict is found slowly when many before it were deleted
+        for old in list(islice(found, most // 2)):
+            del found[old]
+
 
 _decode: Callable[[bytes | memoryview], dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -235,3 +332,37 @@ def _new_calls(
 
 def _descriptions(found: dict[str, Any]) -> list[str]:
     return [word(record(call).get("description")) for call in entries(found.get("toolCalls"))]
+
+
+_TOKENS = frozenset(("input", "output", "total"))
+
+
+def view(record_bytes: bytes) -> Message | None:
+    """A record, the calls of one (without brackets around them), or its tokens; None when it is no JSON."""
+    value, _ = decode_item(record_bytes)
+    if value is None:
+        calls, _ = decode_item(b"[" + record_bytes + b"]")
+        return only_calls({}, calls, 0, len(record_bytes)) if calls else None
+    if not isinstance(value, dict):
+        return only_calls({}, [value], 0, len(record_bytes))
+    return _view_record(value, len(record_bytes))
+
+
+def _view_record(found: dict[str, Any], size: int) -> Message:
+    if "$set" in found:
+        return _view_patch(record(found["$set"]), size)
+    if "$rewindTo" in found:
+        return rewind_message(found, 0, size)
+    if "type" not in found and "name" in found and "args" in found:
+        return only_calls({}, [found], 0, size)
+    if "type" not in found and found.keys() >= _TOKENS:
+        return only_calls({"tokens": found}, [], 0, size)
+    return build(found, 0, size)
+
+
+def _view_patch(patch: dict[str, Any], size: int) -> Message:
+    if "memoryScratchpad" in patch:
+        return scratchpad(patch, 0, size)
+    if "messages" in patch:
+        return Message("system", "system", "compaction", size=size)
+    return unknown({key: value for key, value in patch.items() if key not in HEADER}, 0, size)

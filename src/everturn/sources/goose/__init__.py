@@ -5,8 +5,8 @@ Read first: `find` (where they are), `content` (what a message holds), `database
 
 from __future__ import annotations
 
-from everturn.sources import Source, lazy_import
-from everturn.sources.goose.find import NAME, find, resume_command, roots, sniff, workspace
+from everturn.sources.contract import Source, lazy_import
+from everturn.sources.goose.reader import NAME, find, resume_command, roots, sniff, workspace
 
 SOURCE = Source(
     name=NAME,
@@ -18,7 +18,7 @@ SOURCE = Source(
     reader=lazy_import("everturn.sources.goose.reader:reader"),
     view=lazy_import("everturn.sources.goose.reader:view"),
     workspace=workspace,
-    unpack=lazy_import("everturn.sources.goose.database:unpack"),
+    unpack=lazy_import("everturn.sources.goose.reader:unpack"),
     is_database=True,
     option="goose-dir",
     resume_command=resume_command,

@@ -2,13 +2,13 @@
 
 There is no folder to look in: the archive is where journals are (at paths `journal:SESSION`, which are no places on a
 disk). A journal that was exported is known by its first line and reads the same. Read first: `records` (what a record
-becomes), `reader`. They are written by `everturn.resume.journal`.
+becomes), `reader`. They are written by `everturn.loop.journal`.
 """
 
 from __future__ import annotations
 
-from everturn.sources import Source, lazy_import, named_folders
-from everturn.sources.journal.find import NAME, find, sniff, workspace
+from everturn.sources.contract import Source, lazy_import, named_folders
+from everturn.sources.journal.reader import NAME, find, sniff, workspace
 
 SOURCE = Source(
     name=NAME,
@@ -18,6 +18,6 @@ SOURCE = Source(
     find=find,
     sniff=sniff,
     reader=lazy_import("everturn.sources.journal.reader:JournalReader"),
-    view=lazy_import("everturn.sources.journal.records:view"),
+    view=lazy_import("everturn.sources.journal.reader:view"),
     workspace=workspace,
 )

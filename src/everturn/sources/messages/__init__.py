@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import SearchPlaces, Source, SourceCandidate, lazy_import, no_workspace
+from everturn.sources.contract import SearchPlaces, Source, SourceCandidate, lazy_import, no_workspace
 
 NAME = "messages"
 
@@ -28,7 +28,7 @@ def _sniff(path: Path, head: bytes) -> SourceCandidate | None:
     """What a file is, given its first bytes; None when it is not clearly a list of messages."""
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"[", b"{"):
         return None
-    from everturn.sources.messages.shapes import holds_messages
+    from everturn.sources.messages.message import holds_messages
 
     return SourceCandidate(path, "main", f"{path.stem}@{path.parent.name}") if holds_messages(head) else None
 

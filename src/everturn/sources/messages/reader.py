@@ -10,14 +10,24 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Message, ReadResult, fingerprint
-from everturn.sources import SourceCandidate
-from everturn.sources.document import Damage, elements, follow_keys
-from everturn.sources.foreign import decode_value, digest, plain, state_of, word
-from everturn.sources.linewise import Counted, Rec, RecordPlace, add, read, walker
-from everturn.sources.messages.message import ACTION, build, context_message, observed_result, unknown, view
-from everturn.sources.messages.shapes import DISPLAY, holder_in, holder_of, is_conversation, is_item, is_message
-from everturn.sources.tally import ReadTally
-from everturn.sources.wholefile import DocumentWalk, settle
+from everturn.sources.contract import SourceCandidate
+from everturn.sources.messages.message import (
+    ACTION,
+    DISPLAY,
+    build,
+    context_message,
+    holder_in,
+    holder_of,
+    is_conversation,
+    is_item,
+    is_message,
+    observed_result,
+    unknown,
+    view,
+)
+from everturn.sources.toolkit.json_document import Damage, DocumentWalk, elements, follow_keys, settle
+from everturn.sources.toolkit.line_reader import Counted, ReadTally, Rec, RecordPlace, add, read, walker
+from everturn.sources.toolkit.values import decode_value, digest, plain, state_of, word
 
 _NAMES = ("title", "name", "instance_id", "task_id", "id")
 #: Repeats the messages in other words.

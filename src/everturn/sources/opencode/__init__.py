@@ -5,9 +5,8 @@ Read first: `find` (where they are), `records` (what a record is), `message` (a 
 
 from __future__ import annotations
 
-from everturn.sources import AskProgram, Install, NativeWriter, Source, lazy_import
-from everturn.sources.opencode.find import NAME, find, roots, sniff
-from everturn.sources.opencode.shapes import folder_in
+from everturn.sources.contract import AskProgram, Install, NativeWriter, Source, lazy_import
+from everturn.sources.opencode.files import NAME, find, folder_in, roots, sniff
 
 SOURCE = Source(
     name=NAME,
@@ -17,25 +16,25 @@ SOURCE = Source(
     find=find,
     sniff=sniff,
     reader=lazy_import("everturn.sources.opencode.reader:OpencodeReader"),
-    view=lazy_import("everturn.sources.opencode.view:view"),
+    view=lazy_import("everturn.sources.opencode.reader:view"),
     workspace=folder_in,
-    unpack=lazy_import("everturn.sources.opencode.unpacking:unpack"),
+    unpack=lazy_import("everturn.sources.opencode.reader:unpack"),
     is_database=True,
     private=('DELETE FROM "account"', 'DELETE FROM "credential"', 'DELETE FROM "session_share"'),
     option="opencode-dir",
     resume_command=lambda native_id: ["opencode", "--session", native_id],
     native=NativeWriter(
-        name=lazy_import("everturn.sources.opencode.native:name"),
-        place=lazy_import("everturn.sources.opencode.native:place"),
-        write=lazy_import("everturn.sources.opencode.native:write"),
-        take_in=lazy_import("everturn.sources.opencode.native:take_in"),
-        begin=lazy_import("everturn.sources.opencode.native:begin"),
+        name=lazy_import("everturn.sources.opencode.program:name"),
+        place=lazy_import("everturn.sources.opencode.program:place"),
+        write=lazy_import("everturn.sources.opencode.program:write"),
+        take_in=lazy_import("everturn.sources.opencode.program:take_in"),
+        begin=lazy_import("everturn.sources.opencode.program:begin"),
     ),
     ask=AskProgram(
-        command=lazy_import("everturn.sources.opencode.asking:command"),
-        read=lazy_import("everturn.sources.opencode.asking:read"),
-        around=lazy_import("everturn.sources.opencode.asking:around"),
+        command=lazy_import("everturn.sources.opencode.program:command"),
+        read=lazy_import("everturn.sources.opencode.program:read"),
+        around=lazy_import("everturn.sources.opencode.program:around"),
         leaves="nothing: its database is one in memory for this run",
     ),
-    install=Install(lazy_import("everturn.sources.opencode.installing:edits"), "Start it anew."),
+    install=Install(lazy_import("everturn.sources.opencode.program:edits"), "Start it anew."),
 )

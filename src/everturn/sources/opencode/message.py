@@ -3,6 +3,22 @@
 Who speaks: a user message is the human's if any part of it is; one of synthetic texts only was put in by the client. In a
 session that hangs on another one the agent there speaks (the reader knows). A command that the human ran by itself (`!`)
 is kept by the client as an answer without a model's step.
+
+Rows of the table `session_message`, where the client's second generation keeps a message in one piece.
+
+They are put into the words of the first generation, so that all that follows knows only one.
+
+What a record is: a line that a container was written out as, a line or an element of an export.
+
+    {"session": {…}}                                        what stays the same of a session; first in its file
+    {"message": ROW, "parts": [ROW, …]}                     a message of a database, of a folder of small files
+    {"session_message": ROW}                                the same, of the client's second generation
+    {"error": {…}, "info": {"id", "time"}}                  how the message before it ended
+    {"file": PATH, "text": …}                               another file that belongs to the session
+    {"info": {…}, "parts": [{…}, …]}                        a message of an export
+
+A ROW is a row of a table with its JSON in `data`, as it is in the database, or a file of that path: `{"file", "text"}`,
+with `base64` instead of `text` where it is not UTF-8. So every file can be put back as it was.
 """
 
 from __future__ import annotations
@@ -10,9 +26,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from everturn.model.conversation import Block, Message, TokenUsage, fingerprint
-from everturn.sources.foreign import count, milliseconds, strings, word
-from everturn.sources.linewise import Rec, listing, mapping
 from everturn.sources.opencode.parts import blocks_of, is_own
+from everturn.sources.toolkit.json_document import decode_item
+from everturn.sources.toolkit.line_reader import Rec, listing, mapping
+from everturn.sources.toolkit.values import count, milliseconds, strings, word
 
 _ABORTED = "MessageAbortedError"
 
@@ -156,3 +173,134 @@ def _duration(time: Rec) -> int | None:
 def _time(info: Rec) -> Rec:
     """Early clients kept the time one level down."""
     return mapping(info.get("time")) or mapping(mapping(info.get("metadata")).get("time"))
+
+
+#: Rows about the session, not of it.
+_SWITCHES = ("agent-switched", "model-switched")
+
+
+def translate_row(kind: str, data: Rec) -> tuple[Rec, list[Any]] | None:
+    """The message and its parts; None for a row that says nothing. A kind that is not known has no role."""
+    info = {"id": data.get("id"), "sessionID": data.get("sessionID"), "time": data.get("time")}
+    if kind in _SWITCHES:
+        return None
+    if kind == "user":
+        mentions = [{"type": "agent", **mapping(agent)} for agent in listing(data.get("agents"))]
+        return {**info, "role": "user"}, [_text(data), *map(_file, listing(data.get("files"))), *mentions]
+    if kind in ("synthetic", "system"):
+        return {**info, "role": "user"}, [{**_text(data), "synthetic": True}]
+    if kind == "compaction":
+        summary = {"type": "text", "text": data.get("summary") or "", "synthetic": True}
+        return {**info, "role": "user"}, [{"type": "compaction"}, summary]
+    if kind == "shell":
+        return {**info, "role": "assistant"}, [_shell(data)]
+    if kind == "assistant":
+        return _assistant_row(info, data)
+    return {**data, **info}, []
+
+
+def _assistant_row(info: Rec, data: Rec) -> tuple[Rec, list[Any]]:
+    model = mapping(data.get("model"))
+    info |= {"role": "assistant", "modelID": model.get("id"), "agent": data.get("agent")}
+    info |= {key: data[key] for key in ("finish", "tokens", "cost", "error") if key in data}
+    parts = [{"type": "step-start"}, *map(_content, listing(data.get("content")))]
+    files = listing(mapping(data.get("snapshot")).get("files"))
+    return info, [*parts, {"type": "patch", "files": files}] if files else parts
+
+
+def _content(part: Any) -> Any:
+    if not isinstance(part, dict) or part.get("type") != "tool":
+        return part
+    state, time = mapping(part.get("state")), mapping(part.get("time"))
+    said = "\n".join(strings([mapping(one).get("text") for one in listing(state.get("content"))]))
+    attached = [_file(one) for one in listing(state.get("attachments"))]
+    return {
+        "type": "tool",
+        "callID": part.get("id"),
+        "tool": part.get("name"),
+        "state": {
+            "status": state.get("status"),
+            "input": state.get("input"),
+            "output": said,
+            "error": word(mapping(state.get("error")).get("message")) or said,
+            "metadata": state.get("structured"),
+            "attachments": attached,
+            "time": {"start": time.get("ran") or time.get("created"), "end": time.get("completed")},
+        },
+    }
+
+
+def _shell(data: Rec) -> Rec:
+    time = mapping(data.get("time"))
+    state = {
+        "status": "completed" if "completed" in time else "running",
+        "input": {"command": data.get("command")},
+        "output": data.get("output"),
+        "time": {"start": time.get("created"), "end": time.get("completed")},
+    }
+    return {"type": "tool", "callID": data.get("callID"), "tool": "bash", "state": state}
+
+
+def _text(data: Rec) -> Rec:
+    return {"type": "text", "text": word(data.get("text"))}
+
+
+def _file(attached: Any) -> Rec:
+    found = mapping(attached)
+    return {"type": "file", "mime": found.get("mime"), "filename": found.get("name"), "url": found.get("uri")}
+
+
+def session_of(record: Rec) -> Rec:
+    """What a record says about the session itself; empty when it is about something else."""
+    if "session" in record:
+        return mapping(record["session"])
+    info = mapping(record.get("info"))
+    return info if "parts" not in record and str(info.get("id")).startswith("ses_") else {}
+
+
+def info_of(record: Rec) -> Rec:
+    """Which message a record is about."""
+    if "info" in record:
+        return mapping(record["info"])
+    if "message" in record:
+        return _load_row(record["message"])
+    return _load_row(record["session_message"]) if "session_message" in record else {}
+
+
+def message_of(record: Rec) -> OpencodeMessage | None:
+    """The message in a record; None when the record is known and holds none."""
+    if isinstance(record.get("error"), dict) and "parts" not in record:
+        return OpencodeMessage(failure(record["error"], info_of(record)), "error")
+    if "session_message" in record:
+        return _newer_message(mapping(record["session_message"]))
+    if "parts" in record and ("info" in record or "message" in record):
+        loaded = record["parts"] if "info" in record else list(map(_load_row, listing(record["parts"])))
+        built = build(info_of(record), listing(loaded))
+        return built if built.message.kind != "unknown" else OpencodeMessage(unknown(record), "?", False)
+    if session_of(record) or "file" in record:
+        return None
+    return OpencodeMessage(unknown(record), "?", False)
+
+
+def error_in(value: Rec) -> OpencodeMessage | None:
+    """An error that was cut out of an export's message; None when it is something else."""
+    return OpencodeMessage(failure(value, {}), "error") if value and set(value) <= {"name", "data"} else None
+
+
+def _newer_message(row: Rec) -> OpencodeMessage | None:
+    kind = row.get("type")
+    found = translate_row(kind if isinstance(kind, str) else "", _load_row(row))
+    return None if found is None else build(*found)
+
+
+def _load_row(row: Any) -> Rec:
+    """What a row or a file says. A row has the ids in columns of their own."""
+    row = mapping(row)
+    inside = row.get("data") if "data" in row else row.get("text")
+    value = decode_item(inside.encode("utf-8", "replace"))[0] if isinstance(inside, str) else inside
+    if not isinstance(value, dict):
+        return {}
+    if "data" not in row:
+        return value
+    ids = {"id": row.get("id"), "sessionID": row.get("session_id")}
+    return {"time": {"created": row.get("time_created")}, **value, **ids}

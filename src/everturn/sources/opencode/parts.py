@@ -1,14 +1,156 @@
-"""The parts of a message → blocks."""
+"""The parts of a message → blocks.
+
+Tool parts: the call and, once there is one, its result; files it touched, why it failed, the session it started.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
-from everturn.model.conversation import Block
-from everturn.sources.foreign import strings, word
-from everturn.sources.linewise import Rec, listing, mapping
-from everturn.sources.opencode.calls import file_block, tool_blocks
+from everturn.model.conversation import Block, CallEnd, CallStart
+from everturn.sources.toolkit.line_reader import Rec, listing, mapping
+from everturn.sources.toolkit.values import count, strings, word
+
+_KINDS = {
+    "read": "read list",
+    "edit": "edit multiedit patch apply_patch",
+    "create": "write",
+    "shell": "bash shell",
+    "search": "glob grep codesearch websearch lsp lsp_hover lsp_diagnostics",
+    "fetch": "webfetch",
+    "task": "task",
+    "plan": "todowrite todoread plan_enter plan_exit",
+    "ask": "question",
+}
+_KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
+_PATHS = ("filePath", "path", "file_path", "filepath")
+_ACTIONS = {"add": "created", "update": "edited", "move": "edited", "delete": "deleted"}
+
+#: What stands in the text of a failed call; the first that fits decides.
+_ERRORS = tuple(
+    (name, re.compile(pattern))
+    for name, pattern in (
+        ("rejected", r"(?i)the user (?:has )?(?:rejected|dismissed|declined)|rejected permission"),
+        ("permission", r"(?i)rule which prevents|permission denied|operation not permitted|\bEACCES|\bEPERM"),
+        ("interrupted", r"(?i)execution (?:was )?(?:aborted|interrupted)|user aborted|\Aaborted\b"),
+        ("timeout", r"(?i)exceeding timeout|timed out|timeout of \d"),
+        ("unknown_tool", r"(?i)unavailable tool|no such tool|unknown (?:tool|agent|skill)"),
+        ("invalid_input", r"(?i)invalid arguments|arguments provided|multiple matches|must be different|invalid patch"),
+        ("stale", r"(?i)must read (?:the )?file|modified since"),
+        ("too_large", r"(?i)too large|exceeds (?:the )?maximum"),
+        ("not_found", r"(?i)not found|does not exist|no such file|ENOENT|could not find|failed to find"),
+    )
+)
+_LOOKED_AT = 600
+
+
+def tool_blocks(part: Rec) -> list[Block]:
+    """The call of a tool part, its result unless the tool is still at work, and what the tool attached to it."""
+    state = mapping(part.get("state"))
+    start = _start(part, state)
+    blocks = [Block("call", "\n".join([start.name, *strings(start.input)]), "tool_input", call=start, data=part)]
+    if state.get("status") in ("completed", "error"):
+        text = _result_text(state)
+        blocks.append(Block("result", text, "tool_output", result=_end(start, state, text)))
+        blocks += [file_block(attached) for attached in map(mapping, listing(state.get("attachments")))]
+    return blocks
+
+
+def file_block(part: Rec) -> Block:
+    """A file that was attached; its name is what can be found."""
+    kind = "image" if word(part.get("mime")).startswith("image/") else "document"
+    return Block(kind, word(part.get("filename")), "meta", data=part)
+
+
+def child_of(part: Rec) -> str:
+    """The session that a tool part started, known as soon as the tool is at work."""
+    metadata = mapping(mapping(part.get("state")).get("metadata"))
+    return word(metadata.get("sessionId")) or word(metadata.get("sessionID"))
+
+
+def error_class(text: str) -> str:
+    """Why a call failed."""
+    text = text if len(text) <= 2 * _LOOKED_AT else f"{text[:_LOOKED_AT]}\n{text[-_LOOKED_AT:]}"
+    return next((name for name, pattern in _ERRORS if pattern.search(text)), "other")
+
+
+def kind_of(name: str) -> str:
+    """The neutral kind of a tool."""
+    return _KIND_OF.get(name) or ("recall" if "conversation_recall" in name else "other")
+
+
+def call_start(call_id: str, name: str, given: Any) -> CallStart:
+    """A call as the model wrote it."""
+    arguments, kind = mapping(given), kind_of(name)
+    return CallStart(
+        call_id,
+        name,
+        kind,
+        next((word(arguments[key]) for key in _PATHS if isinstance(arguments.get(key), str)), ""),
+        word(arguments.get("command")) if kind == "shell" else "",
+        given,
+        word(arguments.get("prompt")) if kind == "task" else "",
+    )
+
+
+def _start(part: Rec, state: Rec) -> CallStart:
+    return call_start(word(part.get("callID")) or word(part.get("id")), word(part.get("tool")), state.get("input"))
+
+
+def _result_text(state: Rec) -> str:
+    given = state.get("error" if state["status"] == "error" else "output")
+    return given if isinstance(given, str) else "\n".join(strings(given))
+
+
+def _end(start: CallStart, state: Rec, text: str) -> CallEnd:
+    metadata, arguments = mapping(state.get("metadata")), mapping(start.input)
+    status = _exit_status(metadata)
+    why = _failure(start, state, text, status)
+    touched = _find_artifacts(start, metadata, arguments)
+    action, path = touched[0] if touched else ("", "")
+    child = word(metadata.get("sessionId")) or word(metadata.get("sessionID"))
+    others = tuple(touched[1:])
+    return CallEnd(start.call_id, bool(why), why, status, _duration(state), action, path, child, others)
+
+
+def _failure(start: CallStart, state: Rec, text: str, status: int | None) -> str:
+    """Why it failed; "" when it did not. A shell command that failed is a completed call to the client."""
+    if state["status"] == "error":
+        return "interrupted" if mapping(state.get("metadata")).get("interrupted") is True else error_class(text)
+    if start.name == "invalid":  # what the client makes of a call it cannot understand
+        found = error_class(text)
+        return found if found == "unknown_tool" else "invalid_input"
+    if start.kind == "shell" and status is None and "_metadata>" in text[-_LOOKED_AT:]:
+        found = error_class(text[text.rfind("<", 0, text.rfind("_metadata>", 0, -20)) :])
+        return found if found in ("timeout", "interrupted") else ""
+    return "exit_status" if status else ""
+
+
+def _exit_status(metadata: Rec) -> int | None:
+    status = metadata.get("exit")
+    known = isinstance(status, int) and not isinstance(status, bool) and abs(status) < 1 << 31
+    return status if known else None
+
+
+def _duration(state: Rec) -> int | None:
+    time = mapping(state.get("time"))
+    start, end = count(time.get("start")), count(time.get("end"))
+    return end - start if start and end and end >= start else None
+
+
+def _find_artifacts(start: CallStart, metadata: Rec, arguments: Rec) -> list[tuple[str, str]]:
+    """What the client noted about the files of a call."""
+    if start.kind == "create":
+        action = "edited" if metadata.get("exists") is True else "created"
+        return [(action, word(metadata.get("filepath")) or start.path)]
+    if start.name == "edit" and arguments.get("oldString") == "":
+        return [("created", start.path)]
+    files = map(mapping, listing(metadata.get("files")))
+    named = [(_ACTIONS.get(word(one.get("type")), ""), word(one.get("filePath"))) for one in files]
+    return [(action, path) for action, path in named if action and path]
+
 
 #: Envelope of a part: says nothing to a reader.
 _ENVELOPE = ("type", "id", "sessionID", "messageID")

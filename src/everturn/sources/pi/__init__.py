@@ -7,8 +7,8 @@ the order in which it was said, and that is the order it is read in.
 
 from __future__ import annotations
 
-from everturn.sources import Source, lazy_import
-from everturn.sources.pi.find import NAME, find, resume_command, roots, sniff, workspace
+from everturn.sources.contract import Source, lazy_import
+from everturn.sources.pi.reader import NAME, find, resume_command, roots, sniff, workspace
 
 SOURCE = Source(
     name=NAME,
@@ -18,7 +18,7 @@ SOURCE = Source(
     find=find,
     sniff=sniff,
     reader=lazy_import("everturn.sources.pi.reader:PiReader"),
-    view=lazy_import("everturn.sources.pi.entries:view"),
+    view=lazy_import("everturn.sources.pi.reader:view"),
     workspace=workspace,
     option="pi-dir",
     resume_command=resume_command,

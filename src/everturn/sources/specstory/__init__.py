@@ -6,8 +6,8 @@ Read first: `find` (where files are), `sections` (where a message begins), `mess
 
 from __future__ import annotations
 
-from everturn.sources import Source, lazy_import, no_workspace
-from everturn.sources.specstory.find import NAME, find, roots, sniff
+from everturn.sources.contract import Source, lazy_import, no_workspace
+from everturn.sources.specstory.reader import NAME, find, roots, sniff
 
 SOURCE = Source(
     name=NAME,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Source, SourceCandidate, lazy_import, named_folders, read_beginning
+from everturn.sources.contract import Source, SourceCandidate, lazy_import, named_folders, read_beginning
 
 NAME = "stream_json"
 _TYPES = re.compile(rb'"type"\s*:\s*"(system|assistant|user|result|stream_event)"')
@@ -35,7 +35,7 @@ def _sniff(path: Path, head: bytes) -> SourceCandidate | None:
         return None
     if not (_TYPES.search(head) and _SESSION.search(head)) and b'"clientVersion"' not in head:
         return None
-    from everturn.sources.stream_json.records import session_in
+    from everturn.sources.stream_json.reader import session_in
 
     session = session_in(head)
     return SourceCandidate(path, "main", session or path.stem) if session is not None else None
@@ -54,8 +54,8 @@ SOURCE = Source(
     find=_find,
     sniff=_sniff,
     reader=lazy_import("everturn.sources.stream_json.reader:StreamReader"),
-    view=lazy_import("everturn.sources.stream_json.records:view"),
-    workspace=lazy_import("everturn.sources.stream_json.records:folder_in"),
+    view=lazy_import("everturn.sources.stream_json.reader:view"),
+    workspace=lazy_import("everturn.sources.stream_json.reader:folder_in"),
     option="stream-json-dir",
     resume_command=_resume_command,
 )

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from everturn.sources import Source, SourceCandidate, lazy_import, named_folders
+from everturn.sources.contract import Source, SourceCandidate, lazy_import, named_folders
 
 NAME = "terminal"
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
     """Every recording below a folder, known by its content."""
-    from everturn.sources.terminal.written import find_recordings
+    from everturn.sources.terminal.reader import find_recordings
 
     return find_recordings(root)
 
@@ -37,9 +37,9 @@ SOURCE = Source(
     roots=named_folders(NAME),
     find=find,
     sniff=sniff,
-    reader=lazy_import("everturn.sources.terminal.written:TerminalReader"),
-    view=lazy_import("everturn.sources.terminal.written:view"),
-    workspace=lazy_import("everturn.sources.terminal.written:workspace"),
-    unpack=lazy_import("everturn.sources.terminal.written:unpack"),
+    reader=lazy_import("everturn.sources.terminal.reader:TerminalReader"),
+    view=lazy_import("everturn.sources.terminal.reader:view"),
+    workspace=lazy_import("everturn.sources.terminal.reader:workspace"),
+    unpack=lazy_import("everturn.sources.terminal.reader:unpack"),
     option="terminal-dir",
 )

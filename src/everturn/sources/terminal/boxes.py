@@ -13,8 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.sources.terminal import tools
-from everturn.sources.terminal.moments import TIME
 from everturn.sources.terminal.rows import (
+    TIME,
     TranscriptRow,
     colour_at,
     dedent_rows,
@@ -25,8 +25,7 @@ from everturn.sources.terminal.rows import (
     trim_rows,
     width,
 )
-from everturn.sources.terminal.talk import DrawnCall, DrawnSaying
-from everturn.sources.terminal.transcript import Colour, TranscriptSegment
+from everturn.sources.terminal.transcript import Colour, DrawnCall, DrawnSaying, TranscriptSegment
 
 BAR = "┃"
 _FOOTER = re.compile(rf"(\S.*?) \(({TIME})\)$")

@@ -2,14 +2,129 @@
 
 Where terminals disagree the behaviour is tmux's, which the tests compare with. The column may be one past the last:
 then the next character goes to the next line (a wrap that is still due).
+
+How text falls into cells: wide characters, combining marks and joined emoji.
+
+A row of the screen is a string with exactly one character for each cell, which makes drawing, comparing and keeping
+rows cheap. A wide character is followed by `FILLER`. A cell of several characters (a letter with its accents, a family
+of emoji) is one character of plane 16 that stands for them; `Alphabet` knows which.
+
+Foreground colours: what a Select Graphic Rendition sequence does to them, as 0xRRGGBB.
+
+Only the foreground is followed. Screens of full-screen programs are told apart by it (the border of a box), while
+backgrounds and attributes say nothing a transcript needs.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from wcwidth import wcwidth
 
 from everturn.sources.terminal.transcript import Colour
-from everturn.sources.terminal.widths import FILLER, JOINER, Alphabet
+
+#: The second half of a wide character. Never printed: a NUL in the input is a control character.
+FILLER: Final = "\0"
+
+#: Makes one character of its neighbours.
+JOINER: Final = "\u200d"
+
+
+_FLAG_LETTERS = range(0x1F1E6, 0x1F200)
+_SHORTHAND = 0x100000
+_MOST_SHORTHANDS = 65_000
+_STANDS_FOR_ELSE = re.compile("[\0\U00100000-\U0010ffff]")
+_LONGEST_CELL = 21  # bytes of UTF-8, as in tmux: text with a hundred accents on a letter stays harmless
+_MOST_LAYOUTS = 20_000
+_LONGEST_KNOWN = 512  # characters: longer runs do not come twice
+
+
+class Layout(NamedTuple):
+    """A run of text as cells."""
+
+    lead: str  # belongs to the cell before the run
+    cells: str
+    joiner: bool  # the run ends with a joiner: what comes next belongs to its last cell
+
+
+class Alphabet:
+    """The cells of one screen: layouts already made, and what stands for which characters."""
+
+    def __init__(self) -> None:
+        self._shorthands: dict[str, str] = {}
+        self._meaning: dict[int, str] = {ord(FILLER): ""}
+        self._layouts: dict[str, Layout] = {}
+
+    def layout(self, text: str) -> Layout:
+        """Cells of a run of text without control characters."""
+        known = self._layouts.get(text)
+        if known is None:
+            known = self._lay_out(text)
+            if len(text) <= _LONGEST_KNOWN:
+                if len(self._layouts) >= _MOST_LAYOUTS:
+                    self._layouts.clear()
+                self._layouts[text] = known
+        return known
+
+    def join_marks(self, cell: str, more: str) -> str:
+        """A cell with marks put on it, as far as there is room."""
+        characters = self.characters(cell)
+        for mark in more:
+            if len((characters + mark).encode()) <= _LONGEST_CELL:
+                characters += mark
+        return self._shorthand(characters)
+
+    def characters(self, cells: str) -> str:
+        """The text that cells show."""
+        return cells.translate(self._meaning) if _STANDS_FOR_ELSE.search(cells) else cells
+
+    def _lay_out(self, text: str) -> Layout:
+        if all(width_of(char) == 1 for char in set(text)) and max(text) < "\U00100000":
+            return Layout("", text, False)
+        lead, cells, joiner = "", [], False
+        for char in text:
+            if joiner and not char.isascii():
+                marks, joiner = JOINER + char, False
+            elif char == JOINER:
+                joiner = True
+                continue
+            elif width := width_of(char):
+                joiner = False
+                cells.append(self._shorthand(char) if char >= "\U00100000" else char)
+                cells.extend(FILLER * (width - 1))
+                continue
+            else:
+                marks = char
+            if cells:
+                place = -2 if cells[-1] == FILLER else -1
+                cells[place] = self.join_marks(cells[place], marks)
+            else:
+                lead += marks
+        return Layout(lead, "".join(cells), joiner)
+
+    def _shorthand(self, characters: str) -> str:
+        if len(characters) == 1 and characters < "\U00100000":
+            return characters
+        known = self._shorthands.get(characters)
+        if known is None:
+            if len(self._shorthands) >= _MOST_SHORTHANDS:
+                return characters[0] if characters < "\U00100000" else "\ufffd"
+            number = _SHORTHAND + len(self._shorthands)
+            known = self._shorthands[characters] = chr(number)
+            self._meaning[number] = characters
+        return known
+
+
+@lru_cache(65_536)
+def width_of(char: str) -> int:
+    """0, 1 or 2 cells. Letters of flags take one each, so that a flag takes two as it does on terminals."""
+    if ord(char) in _FLAG_LETTERS:
+        return 1
+    return max(0, wcwidth(char))
+
 
 #: One row that leaves the main screen at the top: its cells and its inks.
 ScrollHook = Callable[[str, str], None]
@@ -242,3 +357,72 @@ class Grid:
         self.wrapped[start:start] = [False] * count
         if start > 0:
             self.wrapped[start - 1] = False
+
+
+#: The sixteen named colours, as xterm shows them.
+_NAMED = (
+    *(0x000000, 0xCD0000, 0x00CD00, 0xCDCD00, 0x0000EE, 0xCD00CD, 0x00CDCD, 0xE5E5E5),
+    *(0x7F7F7F, 0xFF0000, 0x00FF00, 0xFFFF00, 0x5C5CFF, 0xFF00FF, 0x00FFFF, 0xFFFFFF),
+)
+_LEVELS = (0, 95, 135, 175, 215, 255)
+
+#: RGB of the 256 palette colours.
+PALETTE: Final = (
+    *_NAMED,
+    *(red << 16 | green << 8 | blue for red in _LEVELS for green in _LEVELS for blue in _LEVELS),
+    *(level * 0x10101 for level in range(8, 248, 10)),
+)
+
+#: The sequence leaves the foreground alone.
+UNCHANGED: Final = -1
+
+_FOREGROUND, _DEFAULT = 38, 39
+_INDEXED, _DIRECT = 5, 2
+_WITH_ARGUMENTS = (38, 48, 58)
+
+
+def foreground(parameters: str) -> Colour:
+    """The colour that `CSI parameters m` sets; None for the default one, `UNCHANGED` when it says nothing of it."""
+    colour: Colour = UNCHANGED
+    fields = parameters.split(";")
+    place = 0
+    while place < len(fields):
+        code, *parts = [int(part[:9]) if part else 0 for part in fields[place].split(":")]
+        place += 1
+        if code in _WITH_ARGUMENTS and not parts:
+            parts, place = _arguments(fields, place)
+        colour = _apply_code(colour, code, parts)
+    return colour
+
+
+def _arguments(fields: list[str], place: int) -> tuple[list[int], int]:
+    """`5;n` or `2;r;g;b` behind a 38 written with semicolons, and where to go on."""
+    kind = fields[place] if place < len(fields) else ""
+    length = {"5": 2, "2": 4}.get(kind, 1)
+    taken = fields[place : place + length]
+    return [int(part[:9]) if part.isdigit() else 0 for part in taken], place + length
+
+
+def _apply_code(colour: Colour, code: int, parts: list[int]) -> Colour:
+    if code in (0, _DEFAULT):
+        return None
+    if 30 <= code <= 37:
+        return PALETTE[code - 30]
+    if 90 <= code <= 97:
+        return PALETTE[code - 82]
+    if code == _FOREGROUND and parts:
+        chosen = _extended_colour(parts)
+        return colour if chosen is None else chosen
+    return colour
+
+
+def _extended_colour(parts: list[int]) -> int | None:
+    """Of `5:n`, `2:r:g:b` and `2:space:r:g:b`; None when out of range."""
+    kind, *values = parts
+    if kind == _INDEXED and values and values[0] < len(PALETTE):
+        return PALETTE[values[0]]
+    if kind == _DIRECT and len(values) >= 3:
+        red, green, blue = values[-3:] if len(values) == 3 else values[1:4]
+        if max(red, green, blue) < 256:
+            return red << 16 | green << 8 | blue
+    return None

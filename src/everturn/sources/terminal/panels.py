@@ -14,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.sources.terminal import tools
-from everturn.sources.terminal.moments import milliseconds
 from everturn.sources.terminal.rows import (
     TranscriptRow,
     colour_at,
@@ -22,13 +21,13 @@ from everturn.sources.terminal.rows import (
     dedent_rows,
     indent,
     is_red,
+    milliseconds,
     place_saying,
     rejoin_rows,
     trim_rows,
     width,
 )
-from everturn.sources.terminal.talk import DrawnCall, DrawnSaying
-from everturn.sources.terminal.transcript import Colour, TranscriptSegment
+from everturn.sources.terminal.transcript import Colour, DrawnCall, DrawnSaying, TranscriptSegment
 
 BAR = "┃"
 SIDEBAR = 42  # cells; drawn from 121 columns on

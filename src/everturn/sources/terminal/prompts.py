@@ -13,18 +13,18 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from everturn.sources.terminal import tools
-from everturn.sources.terminal.moments import milliseconds
 from everturn.sources.terminal.rows import (
     TranscriptRow,
     colour_at,
     dedent_rows,
     indent,
     is_red,
+    milliseconds,
     place_saying,
     rejoin_rows,
     trim_rows,
 )
-from everturn.sources.terminal.talk import DrawnCall, DrawnSaying
+from everturn.sources.terminal.transcript import DrawnCall, DrawnSaying
 
 _SPINNER = "·✢✳✶✻✽∗*✺"
 _PROMPT = re.compile(r"[>❯] (?!\d{1,2}\. )(?P<words>\S.*)$")

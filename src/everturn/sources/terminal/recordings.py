@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from everturn.sources.terminal import asciicasts, typescripts
-from everturn.sources.terminal.chunks import OutputChunk, TerminalRecording, cut_chunks
-from everturn.sources.terminal.sizes import guess_size
+from everturn.sources.terminal import recording_formats
+from everturn.sources.terminal.recording_formats import guess_size
+from everturn.sources.terminal.transcript import OutputChunk, TerminalRecording, cut_chunks
 
 _MOST_CONTROLS_OF_CAPTURES = re.compile(rb"\x1b(?!\[[0-9;:]*m|\]8;|\\|\(B|\x0f)|[\x08\x0b\x0c]|\r(?!\n)")
 _DRIVES_A_SCREEN = re.compile(rb"\x1b\[(?:\?(?:25|47|1047|1049|2004|2026)[hl]|\d+;\d+[Hf]|H|\d*A|\d*G|2?J)")
@@ -36,9 +36,9 @@ def recognise_recording(head: bytes, name: str = "") -> str | None:
     Ordinary text, also with some colours in it, is not claimed. Text that a terminal has drawn is, when it shows the
     frames or bullets of an agent's screen.
     """
-    if typescripts.recognise_typescript(head):
+    if recording_formats.recognise_typescript(head):
         return "typescript"
-    if asciicasts.recognise_asciicast(head):
+    if recording_formats.recognise_asciicast(head):
         return "asciicast"
     if not _is_text(head) or head.lstrip()[:1] in (b"{", b"["):
         return None
@@ -50,10 +50,10 @@ def recognise_recording(head: bytes, name: str = "") -> str | None:
 
 def read_recording(data: bytes, name: str = "", timing: bytes | None = None) -> TerminalRecording:
     """A whole recording. `timing` is the file beside a typescript, see `timing_names`."""
-    if typescripts.recognise_typescript(data[:1024]) or timing:
-        return typescripts.read_typescript(data, timing)
-    if asciicasts.recognise_asciicast(data[: 64 << 10]):
-        return asciicasts.read_asciicast(data)
+    if recording_formats.recognise_typescript(data[:1024]) or timing:
+        return recording_formats.read_typescript(data, timing)
+    if recording_formats.recognise_asciicast(data[: 64 << 10]):
+        return recording_formats.read_asciicast(data)
     if _is_captured(data):
         return _read_capture(data)
     columns, rows = guess_size(data)

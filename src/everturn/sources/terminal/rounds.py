@@ -14,8 +14,14 @@ from typing import Literal
 from everturn.derive.artifacts import touched_files
 from everturn.model.conversation import CallEnd, CallStart
 from everturn.sources.terminal.dialects import read_screens
-from everturn.sources.terminal.talk import DrawnCall, DrawnSaying, ScreenTalk
-from everturn.sources.terminal.transcript import TerminalTranscript, TranscriptLine, TranscriptSegment
+from everturn.sources.terminal.transcript import (
+    DrawnCall,
+    DrawnSaying,
+    ScreenTalk,
+    TerminalTranscript,
+    TranscriptLine,
+    TranscriptSegment,
+)
 
 USER_MESSAGE_PATTERN = r"┃\s+(.+?)\s+┃"
 USERNAME_TIMESTAMP_PATTERN = r"(\w+)\s+\(\d{1,2}:\d{2}\s+[AP]M\)"
@@ -107,7 +113,7 @@ def _transcript(recording: str | bytes | Path) -> TerminalTranscript:
         lines = tuple(TranscriptLine(line.rstrip()) for line in recording.split("\n"))
         columns = max((len(line.text) for line in lines), default=0)
         return TerminalTranscript((TranscriptSegment(lines),), columns, len(lines))
-    from everturn.sources.terminal.stitch import transcribe
+    from everturn.sources.terminal.views import transcribe
 
     data = recording.encode("utf-8", "surrogatepass") if isinstance(recording, str) else recording
     return transcribe(data)

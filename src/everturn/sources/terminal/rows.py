@@ -1,6 +1,12 @@
 """Rows of a screen and the little that every reader of screens asks of them: colours, widths, text put back together.
 
 Passwords typed at a prompt are taken out here, before any reader sees them.
+
+Clock times drawn on a screen → moments.
+
+A screen shows `02:36 PM`, and the date only of other days; the recording's own start tells the day and, where its header
+has it, the zone. Where the zone is not said it is worked out from times that must lie within the recording; where several
+fit, no moment is given: the words on the screen stay.
 """
 
 from __future__ import annotations
@@ -8,12 +14,19 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from everturn.sources.terminal.talk import DrawnSaying
-from everturn.sources.terminal.transcript import Colour, TranscriptLine, TranscriptSegment
+from everturn.sources.terminal.transcript import (
+    Colour,
+    DrawnSaying,
+    TerminalTranscript,
+    TranscriptLine,
+    TranscriptSegment,
+)
 
 #: A prompt for a secret; whatever follows it in the same row was typed and is nobody's business. Programs that draw the
 #: whole screen echo what a child's prompt asked for into their own input field.
@@ -125,3 +138,108 @@ def place_saying(rows: Sequence[TranscriptRow], **fields: Any) -> DrawnSaying:
     """An item with its place: the lines it stands in and the part of the recording in which they were drawn."""
     first, last = min(row.line.first for row in rows), max(row.line.last for row in rows)
     return DrawnSaying(**fields, lines=(rows[0].index, rows[-1].index), bytes=(first, last))
+
+
+#: A time as drawn, to be used in other patterns.
+TIME = r"(?:\d{1,2} [A-Z][a-z]{2} \d{4} )?\d{1,2}:\d{2} [AP]M"
+_PARTS = re.compile(r"(?:(\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) )?(\d{1,2}):(\d{2}) ([AP])M")
+_MONTHS = {name: n for n, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+_MINUTE, _QUARTER = 60_000, 15
+_DAY = 24 * 60
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SPAN = re.compile(r"(?:(\d+)d ?)?(?:(\d+)h ?)?(?:(\d+)m(?!s) ?)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?")
+
+
+def clock(text: str) -> tuple[date | None, int] | None:
+    """The date, if there is one, and the minute of the day."""
+    found = _PARTS.fullmatch(text)
+    if found is None:
+        return None
+    day, month, year, hour, minute, half = found.groups()
+    minutes = int(hour) % 12 * 60 + int(minute) + (720 if half == "P" else 0)
+    if int(hour) > 12 or int(minute) > 59:
+        return None
+    if not day:
+        return None, minutes
+    try:
+        return date(int(year), _MONTHS.get(month, 0), int(day)), minutes
+    except ValueError:
+        return None
+
+
+def milliseconds(text: str) -> int | None:
+    """How long: `157ms`, `36.1s`, `1m 5s`, `2h 3m`."""
+    found = _SPAN.fullmatch(text.strip())
+    if found is None or not any(found.groups()):
+        return None
+    days, hours, minutes, seconds, rest = (float(part or 0) for part in found.groups())
+    return round((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + rest)
+
+
+def date_sayings(
+    said: Sequence[DrawnSaying], seen: Sequence[int | None], transcript: TerminalTranscript
+) -> list[DrawnSaying]:
+    """The items with their moments: as the screen says, else when they were drawn (`seen`, where that is known)."""
+    zone = zone_of(said, seen, transcript)
+    started = transcript.started
+    day = _day(started, zone) if started is not None and zone is not None else None
+    before: int | None = None
+    found: list[DrawnSaying] = []
+    for item, drawn in zip(said, seen, strict=True):
+        shown = clock(item.time_text) if item.time_text else None
+        at: int | None = drawn
+        if shown is not None:
+            own_day, minutes = shown
+            if own_day is None:
+                # Half a day back is no correction of the clock but the next day.
+                day = _next_day(day) if before is not None and minutes + _DAY // 2 < before else day
+                before = minutes
+            at = _moment_at(own_day or day, minutes, zone)
+        found.append(item if at is None else replace(item, at=at, precision="min" if shown is not None else "s"))
+    return found
+
+
+def zone_of(said: Sequence[DrawnSaying], seen: Sequence[int | None], transcript: TerminalTranscript) -> int | None:
+    """Minutes east of UTC: as the header says, or the only zone in which the times fit the recording."""
+    if transcript.zone is not None and abs(transcript.zone) < _DAY:
+        return transcript.zone
+    times = [
+        (shown[1], drawn)
+        for item, drawn in zip(said, seen, strict=True)
+        if item.role == "user" and (shown := clock(item.time_text)) is not None and shown[0] is None
+    ]
+    for minutes, drawn in reversed(times):
+        # What a human sends is drawn at once; a message of an older session may have been drawn at any later time.
+        if drawn is not None and (zone := _only_zone(minutes, drawn // _MINUTE - 2, drawn // _MINUTE + 2)) is not None:
+            return zone
+    if not times or transcript.started is None or transcript.ended is None:
+        return None
+    return _only_zone(times[-1][0], transcript.started // _MINUTE - 1, transcript.ended // _MINUTE + 1)
+
+
+def _only_zone(minutes: int, low: int, high: int) -> int | None:
+    """The only zone in which a minute of the day comes up between two moments. Whole hours are tried first."""
+    for step in (60, _QUARTER):
+        fits = [zone for zone in range(-12 * 60, 14 * 60 + 1, step) if (minutes - zone - low) % _DAY <= high - low]
+        # Zones a day apart are the same clock on another date: the one nearer to UTC is taken.
+        fits = [zone for zone in fits if not any(abs(zone - _DAY * k) < abs(zone) for k in (-1, 1))]
+        if fits:
+            return fits[0] if len(fits) == 1 else None
+    return None
+
+
+def _day(started: int, zone: int) -> date | None:
+    try:
+        return (_EPOCH + timedelta(milliseconds=started, minutes=zone)).date()
+    except OverflowError:
+        return None
+
+
+def _next_day(day: date | None) -> date | None:
+    return day + timedelta(days=1) if day is not None and day < date.max else day
+
+
+def _moment_at(day: date | None, minutes: int, zone: int | None) -> int | None:
+    if day is None or zone is None:
+        return None
+    return ((day.toordinal() - _EPOCH.toordinal()) * _DAY + minutes - zone) * _MINUTE

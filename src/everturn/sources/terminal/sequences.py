@@ -3,6 +3,8 @@
 `TOKEN` finds all that is well-formed in one go. What is not (a sequence with control characters inside, one that never
 ends, one that is not complete yet) is taken apart by `read_irregular`. Both look at bytes, so that places in the recording
 are known exactly.
+
+The DEC line-drawing set: what the bytes `_` to `~` stand for after `ESC ( 0` or shift-out.
 """
 
 from __future__ import annotations
@@ -134,3 +136,9 @@ def whole_characters(data: bytes) -> int:
     """Up to where `data` does not end in the middle of a character."""
     cut = _INCOMPLETE_CHARACTER.search(data, max(0, len(data) - 3))
     return cut.start() if cut else len(data)
+
+
+_GRAPHICS = " ◆▒␉␌␍␊°±␤␋┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·"
+
+#: For `str.translate`.
+LINE_DRAWING: Final = {ord("_") + place: graphic for place, graphic in enumerate(_GRAPHICS)}

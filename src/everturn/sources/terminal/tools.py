@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from everturn.sources.terminal.talk import DrawnCall
+from everturn.sources.terminal.transcript import DrawnCall
 
 #: Words in the place of a title or an answer while there is none yet.
 PENDING = frozenset(

@@ -2,17 +2,32 @@
 
 A frame goes on with the document at hand, goes back to an earlier one (a menu was closed), or begins a new one. What a
 full-screen program shows around the text that scrolls (title, input, status, a sidebar) is kept apart.
+
+The main screen: what scrolled off it at the top, then what it showed in the end.
+
+Programs that draw there repaint the lower part again and again; only its last state comes out. What stood on the screen
+when it was cleared is kept, unless it was drawn once more: some programs clear everything and print it all anew.
+
+A recording as one clean transcript.
+
+    transcribe(data, name, timing)
+
+Frames of the alternate screen are joined by `views`; the main screen is what scrolled off it and what it showed in the
+end (`scrollback`). One after the other they give the segments. Any bytes give a transcript.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 
-from everturn.sources.terminal.chrome import Chrome
-from everturn.sources.terminal.document import ScreenText
-from everturn.sources.terminal.frames import PaintedRow, ScreenFrame
-from everturn.sources.terminal.matching import is_telling
-from everturn.sources.terminal.sidebar import Sidebar
+from everturn.sources.terminal.chrome import Chrome, Sidebar
+from everturn.sources.terminal.frames import Frames, PaintedRow, ScreenFrame, ScrolledRow, is_telling
+from everturn.sources.terminal.grid import NO_INK, Inks
+from everturn.sources.terminal.recordings import read_recording
+from everturn.sources.terminal.screen_text import ScreenText, ScreenTextLine
+from everturn.sources.terminal.transcript import Run, TerminalTranscript, TranscriptLine, TranscriptSegment
 
 _EARLIER = 4  # documents that may be gone back to
 _FLEETING = 8  # documents of one frame each in a row: a screen that changes as a whole is not a text
@@ -122,3 +137,196 @@ class ScreenView:
         self.documents.append(self._current)
         if len(self.documents) > _FLEETING and not any(known.frames for known in self.documents[-_FLEETING - 1 : -1]):
             del self.documents[-_FLEETING - 1]
+
+
+_DRAWN_AGAIN = 0.6  # of the telling lines
+_MOST_BLANKS = 100  # lines in a row that are kept
+
+
+class Scrollback:
+    """The lines of the main screen since the last `take`."""
+
+    def __init__(self) -> None:
+        self._firm: list[ScreenTextLine] = []  # above the last clearing of the screen
+        self._doubtful: list[ScreenTextLine] = []  # was cleared away, and may be drawn again
+        self._lines: list[ScreenTextLine] = []  # scrolled off since then
+        self._screen: list[ScreenTextLine] = []  # rows of the screen
+        self._given = 0  # rows of the screen that came out before
+        self._blanks = 0  # scrolled off in a row
+        self._place = 0  # in the recording: where the last row was complete
+
+    def scroll(self, event: ScrolledRow) -> None:
+        """A row left the screen."""
+        line = self._screen.pop(0) if self._screen else ScreenTextLine(event.row, self._place, event.end, event.at)
+        line.write(event.row, self._place, event.end, event.at)
+        self._place = event.end
+        if self._given:
+            self._given -= 1
+        elif not self._is_void(event):
+            line.row = _slim_row(line.row)
+            self._lines.append(line)
+
+    def _is_void(self, event: ScrolledRow) -> bool:
+        """Whether it is one blank too many: a program can scroll a whole screen away with four bytes."""
+        self._blanks = 0 if event.row.text else self._blanks + 1
+        return self._blanks > _MOST_BLANKS
+
+    def see(self, frame: ScreenFrame) -> None:
+        """The screen as it is at a mark."""
+        for row, line in zip(frame.rows, self._screen, strict=False):
+            line.write(row, frame.start, frame.end, frame.at)
+        for row in frame.rows[len(self._screen) :]:
+            self._screen.append(ScreenTextLine(row, frame.start, frame.end, frame.at))
+        del self._screen[len(frame.rows) :]
+        self._place = frame.end
+        if frame.why == "clear":
+            self._clear()
+        elif frame.why == "forget":
+            self._forget()
+
+    def take(self) -> list[ScreenTextLine]:
+        """All lines so far; they do not come again."""
+        self._decide()
+        lines = self._firm + self._lines + self._shown()
+        self._firm, self._lines = [], []
+        self._given = self._height()
+        return lines
+
+    def _clear(self) -> None:
+        self._decide()
+        self._firm += self._lines
+        self._doubtful = self._shown()
+        self._lines, self._screen, self._given = [], [], 0
+
+    def _forget(self) -> None:
+        if self._firm:
+            self._firm += self._doubtful
+            self._doubtful, self._firm = self._firm, []
+        self._doubtful += self._lines
+        self._lines = []
+
+    def _decide(self) -> None:
+        """Whether what was cleared away has come back since."""
+        cleared = Counter(line.row.text for line in self._doubtful if is_telling(line.row.text))
+        if cleared:
+            since = Counter(line.row.text for line in self._lines + self._shown())
+            if (cleared & since).total() < _DRAWN_AGAIN * cleared.total():
+                self._firm += self._doubtful
+        self._doubtful = []
+
+    def _shown(self) -> list[ScreenTextLine]:
+        return self._screen[self._given : self._height()]
+
+    def _height(self) -> int:
+        height = len(self._screen)
+        while height and not self._screen[height - 1].row.text:
+            height -= 1
+        return height
+
+
+def _slim_row(row: PaintedRow) -> PaintedRow:
+    """A row that will not change any more, without the cells it does not need: long logs have many."""
+    return row if row.inks.strip(NO_INK) else PaintedRow(row.text, row.text, "")
+
+
+_INKED = re.compile(f"([^{NO_INK}])\\1*")
+
+
+def transcribe(data: bytes, name: str = "", timing: bytes | None = None) -> TerminalTranscript:
+    """Everything a person could have read in a recording, in order."""
+    recording = read_recording(data, name, timing)
+    frames = Frames(recording)
+    reel = _SegmentCollector(frames)
+    for event in frames:
+        if not isinstance(event, ScreenFrame):
+            reel.main.scroll(event)
+        elif event.alternate:
+            reel.alternate(event)
+        else:
+            reel.main_frame(event)
+    ended = recording.ended
+    if ended is None and recording.started is not None and frames.elapsed is not None:
+        ended = recording.started + round(frames.elapsed * 1000)
+    return TerminalTranscript(
+        tuple(reel.segments),
+        recording.columns,
+        recording.rows,
+        started=recording.started,
+        ended=ended,
+        command=recording.command,
+        exit_status=recording.exit_status,
+        zone=recording.zone,
+    )
+
+
+class _SegmentCollector:
+    """The segments so far."""
+
+    def __init__(self, frames: Frames) -> None:
+        self.segments: list[TranscriptSegment] = []
+        self.main = Scrollback()
+        self._text_of = frames.screen.alphabet.characters
+        self._palette = frames.screen.palette
+        self._view: ScreenView | None = None
+
+    def alternate(self, frame: ScreenFrame) -> None:
+        """A frame of the alternate screen."""
+        if self._view is None:
+            self._view = ScreenView(self._text_of)
+        self._view.see(frame)
+        if frame.why in ("leave", "end"):
+            self._close_view()
+
+    def main_frame(self, frame: ScreenFrame) -> None:
+        """A frame of the main screen."""
+        self.main.see(frame)
+        if frame.why in ("enter", "end"):
+            self._add(self.main.take(), alternate=False)
+
+    def _close_view(self) -> None:
+        view, self._view = self._view, None
+        if view is not None:
+            view.finish()
+            for document in view.documents:
+                title, footer = view.around(document)
+                self._add(document.lines, alternate=True, cut_top=document.cut_top, title=title, footer=footer)
+
+    def _add(
+        self, lines: Sequence[ScreenTextLine], alternate: bool, cut_top: bool = False, title: str = "", footer: str = ""
+    ) -> None:
+        start, end = 0, len(lines)
+        while start < end and not lines[start].row.text:
+            start += 1
+        while start < end and not lines[end - 1].row.text:
+            end -= 1
+        if start < end:
+            self.segments.append(
+                TranscriptSegment(tuple(self._clean(lines[start:end])), alternate, cut_top, title, footer)
+            )
+
+    def _clean(self, lines: Sequence[ScreenTextLine]) -> Iterator[TranscriptLine]:
+        """The lines with their evidence. Blanks and frames look alike everywhere: theirs is not older than the text above."""
+        above = lines[0]
+        for line in lines:
+            first, last, at = line.first, line.last, line.at
+            if is_telling(line.row.text):
+                above = line
+            elif first < above.first:
+                first, last, at = above.first, max(last, above.first), above.at
+            yield TranscriptLine(line.row.text, runs(line.row, self._palette), first, last, at)
+
+
+def runs(row: PaintedRow, palette: Inks) -> tuple[Run, ...]:
+    """The coloured stretches of a row; blanks between two of one colour belong to them."""
+    found: list[Run] = []
+    for stretch in _INKED.finditer(row.inks):
+        cells = row.cells[stretch.start() : stretch.end()]
+        end = stretch.start() + len(cells.rstrip(" "))
+        start = end - len(cells.strip(" "))
+        if start == end:
+            continue
+        colour = palette.colour(stretch[1])
+        if found and found[-1].colour == colour and not row.cells[found[-1].end : start].strip(" "):
+            start = found.pop().start
+        found.append(Run(start, end, colour))
+    return tuple(found)

@@ -3,8 +3,8 @@ this list (`openapi`), and the application answers nothing under /api that is no
 
 from __future__ import annotations
 
-from everturn.web.api import analysing, changing, openapi, reading
-from everturn.web.api.operations import Operation
+from everturn.web.api import analytics, operation, sessions
+from everturn.web.api.operation import Operation
 
-OPERATIONS: tuple[Operation, ...] = (*reading.READ_OPERATIONS, *analysing.OPERATIONS, *changing.CHANGE_OPERATIONS)
-OPERATIONS += (openapi.openapi_operation(OPERATIONS),)
+OPERATIONS: tuple[Operation, ...] = (*sessions.READ_OPERATIONS, *analytics.OPERATIONS, *sessions.CHANGE_OPERATIONS)
+OPERATIONS += (operation.openapi_operation(OPERATIONS),)

@@ -6,17 +6,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from everturn.analyse.charts import plot_svg
-from everturn.analyse.money import Cost, dollars
-from everturn.analyse.plots import Bars, PlotBar
-from everturn.analyse.stats import KEYS, PERIODS, Period, Stats, count_stats
-from everturn.derive.numbers import short_number
-from everturn.export.page import Html
-from everturn.store import SessionFilter
-from everturn.web.analysis import cached_answer, filters_of, load_prices, scope_of, start_counting
-from everturn.web.asking import PageReply, WebRequest
-from everturn.web.listing import archived_agents, short_folder
+from everturn.analytics.cost import Cost, dollars
+from everturn.analytics.plot_drawings import plot_svg
+from everturn.analytics.plots import Bars, PlotBar
+from everturn.analytics.stats import KEYS, PERIODS, Period, Stats, count_stats
+from everturn.export.page.markup import Html
+from everturn.store.contract import SessionFilter
+from everturn.text.printable import short_number
+from everturn.web.analytics_scope import cached_answer, filters_of, load_prices, scope_of, start_counting
 from everturn.web.pages.paths import query_of
+from everturn.web.request import PageReply, WebRequest
+from everturn.web.session_lines import archived_agents, short_folder
 
 _BARS = 31
 _ROWS = 12

@@ -6,8 +6,8 @@ import platform
 from dataclasses import asdict
 
 from everturn import __version__
-from everturn.web.asking import PageReply, WebRequest
-from everturn.web.health import EXAMINE, VERIFY, health_now
+from everturn.web.job_starts import EXAMINE, VERIFY, health_now
+from everturn.web.request import PageReply, WebRequest
 
 
 def draw(asked: WebRequest) -> PageReply:

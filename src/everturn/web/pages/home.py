@@ -8,15 +8,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from everturn.analyse.charts import plot_svg
-from everturn.analyse.plane import AnalyticsScope
-from everturn.analyse.plots import Calendar, activity_calendar
-from everturn.capture.health import SourceRoot
-from everturn.export.page import Html
-from everturn.store import SessionFilter
-from everturn.web.asking import PageReply, WebRequest
-from everturn.web.health import health_now, safe_roots
-from everturn.web.listing import session_lines
+from everturn.analytics.counts import AnalyticsScope
+from everturn.analytics.plot_drawings import plot_svg
+from everturn.analytics.plots import Calendar, activity_calendar
+from everturn.export.page.markup import Html
+from everturn.maintenance.doctor import SourceRoot
+from everturn.store.contract import SessionFilter
+from everturn.web.job_starts import health_now, safe_roots
+from everturn.web.request import PageReply, WebRequest
+from everturn.web.session_lines import session_lines
 
 _RECENT = 8
 _DAY = 86_400_000

@@ -7,18 +7,17 @@ from urllib.parse import quote, urlencode
 
 from msgspec import Struct
 
-from everturn.analyse.charts import plot_svg
-from everturn.analyse.inspect import ToolNeighbour, inspect_tools, similar_tools
-from everturn.analyse.paths import find_paths
-from everturn.analyse.plane import read_counts
-from everturn.analyse.plots import errors_by_position, transitions, turn_lengths
-from everturn.analyse.struggles import Kind, find_struggles, group_kinds
-from everturn.analyse.tracks import TrailHandle
+from everturn.analytics.counts import TrailHandle, read_counts
+from everturn.analytics.inspect import ToolNeighbour, inspect_tools, similar_tools
+from everturn.analytics.paths import find_paths
+from everturn.analytics.plot_drawings import plot_svg
+from everturn.analytics.plots import errors_by_position, transitions, turn_lengths
+from everturn.analytics.struggles import Kind, find_struggles, group_kinds
 from everturn.errors import NothingFound
-from everturn.export.page import Html
-from everturn.web.analysis import cached_answer, filters_of, scope_of, start_counting
-from everturn.web.asking import PageReply, WebRequest
-from everturn.web.listing import archived_agents
+from everturn.export.page.markup import Html
+from everturn.web.analytics_scope import cached_answer, filters_of, scope_of, start_counting
+from everturn.web.request import PageReply, WebRequest
+from everturn.web.session_lines import archived_agents
 
 _TOOLS, _PATHS, _KINDS = 20, 25, 20
 

@@ -6,13 +6,13 @@ from base64 import b64decode
 from hashlib import sha256
 
 from everturn.errors import NothingFound
-from everturn.export.facts import source_facts
-from everturn.export.page import pictures_of
+from everturn.export.json_document import source_facts
+from everturn.export.page.content import pictures_of
 from everturn.model.archive import MessageRow, Session
 from everturn.model.conversation import Message
-from everturn.recall.reading import Records
-from everturn.web.asking import Bytes, PageReply, WebRequest
-from everturn.web.listing import title_of
+from everturn.sessions.messages import Records
+from everturn.web.request import Bytes, PageReply, WebRequest
+from everturn.web.session_lines import title_of
 
 _LONGEST = 400_000  # characters of a record that are shown
 

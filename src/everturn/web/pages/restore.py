@@ -8,10 +8,10 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from everturn.model.archive import Session
-from everturn.restore import FACTS, SECTIONS
-from everturn.web.asking import PageReply, WebRequest
-from everturn.web.listing import title_of
-from everturn.web.restoring import last_restore_job
+from everturn.restore.document import FACTS, SECTIONS
+from everturn.web.job_starts import last_restore_job
+from everturn.web.request import PageReply, WebRequest
+from everturn.web.session_lines import title_of
 
 
 class Proof(Struct, frozen=True):

@@ -9,12 +9,13 @@ from urllib.parse import urlencode
 from msgspec import Struct
 
 from everturn.errors import UsageError
-from everturn.model.words import FIELDS
-from everturn.recall.marks import NONE, marks_by_session
-from everturn.recall.search import Results, SearchFilters, SearchHit, search
-from everturn.recall.sessions import short_ids
-from everturn.web.asking import PageReply, WebRequest
-from everturn.web.listing import SessionLine, archived_agents, session_line, short_folder
+from everturn.model.vocabulary import FIELDS
+from everturn.retrieval.hits import SearchHit
+from everturn.retrieval.scope import SearchFilters
+from everturn.retrieval.search import Results, search
+from everturn.sessions.lookup import NONE, marks_by_session, short_ids
+from everturn.web.request import PageReply, WebRequest
+from everturn.web.session_lines import SessionLine, archived_agents, session_line, short_folder
 
 HITS = 40
 _FILTERS = ("agent", "workspace", "since", "until")

@@ -13,16 +13,17 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from everturn.errors import NothingFound
-from everturn.export.page import Html, PageLook, children_of, draw_minimap, head_html, turn_html
+from everturn.export.page.head import draw_minimap, head_html
+from everturn.export.page.markup import Html, PageLook, children_of
+from everturn.export.page.turn import turn_html
 from everturn.model.archive import Session, SessionText, Turn
-from everturn.recall.lineage import Lineage, Relative, lineage
-from everturn.recall.marks import marks_of
-from everturn.recall.reading import TurnView, read_turns
-from everturn.recall.sessions import resolve_session
-from everturn.recall.transcript import passages
-from everturn.web.asking import PageReply, RedirectReply, WebRequest
-from everturn.web.listing import title_of
+from everturn.sessions.lineage import Lineage, Relative, lineage
+from everturn.sessions.lookup import marks_of, resolve_session
+from everturn.sessions.messages import TurnView, read_turns
+from everturn.sessions.transcript import passages
 from everturn.web.pages.record import picture_address
+from everturn.web.request import PageReply, RedirectReply, WebRequest
+from everturn.web.session_lines import title_of
 
 TURNS = 20
 LONGEST = 180_000  # characters of turns on a page

@@ -6,11 +6,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from everturn.model.archive import Session, SessionText
-from everturn.model.words import SESSION_KINDS
-from everturn.recall.marks import starred_sessions
-from everturn.store import SessionFilter
-from everturn.web.asking import PageReply, WebRequest
-from everturn.web.listing import archived_agents, session_lines
+from everturn.model.vocabulary import SESSION_KINDS
+from everturn.sessions.lookup import starred_sessions
+from everturn.store.contract import SessionFilter
+from everturn.web.request import PageReply, WebRequest
+from everturn.web.session_lines import archived_agents, session_lines
 
 LINES = 50
 _FILTERS = ("q", "agent", "workspace", "since", "until", "all", "starred")

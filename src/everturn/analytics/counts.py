@@ -1,0 +1,299 @@
+"""The counts of the analytics plane: brought up to date, and given for everything or for a choice of sessions.
+
+The same numbers come two ways: the totals of all sessions are kept in tables, those of a choice are counted from the
+trails of its sessions. A session that was not counted yet since it changed is counted by `catch_up`, which every question
+calls first; its work follows the sessions that changed, not the archive.
+
+Trails read by the questions: turn by turn, a fair sample of them, and where in the archive something was seen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.derive.tallies import ALL, TallyBuilder
+from everturn.derive.trails import turns_of
+from everturn.errors import UnknownSession
+from everturn.model.analytics import (
+    ARROW,
+    CLASS,
+    INHERITED,
+    ActivityRow,
+    ToolPair,
+    ToolPath,
+    ToolTotal,
+    Trail,
+    UsageRow,
+    bucket_start,
+)
+from everturn.model.archive import Session
+from everturn.model.vocabulary import ERROR_CLASSES
+from everturn.store.contract import SessionFilter, Store
+
+__all__ = [
+    "AnalyticsCounts",
+    "AnalyticsScope",
+    "activity",
+    "catch_up",
+    "count_trails",
+    "percentile",
+    "read_counts",
+    "trails",
+    "turns_of",
+    "usage",
+]
+
+
+#: Calls counted in one transaction, and the most sessions.
+_CALLS, _SESSIONS = 20_000, 500
+_MOST_COUNTED = 100_000  # sessions that are counted out beforehand, to say how far the work is
+
+Rows = dict[tuple[int | str, ...], list[int]]
+
+
+class AnalyticsScope(Struct, frozen=True):
+    """Which sessions to look at. What is empty does not limit; with nothing set the answer comes from the totals.
+
+    `kinds` and `states` of the filter are not looked at: each call is counted once anyway.
+    """
+
+    sessions: SessionFilter | None = None
+    only: tuple[int, ...] | None = None  # ids; an empty tuple is no session at all
+    subagents: bool = True  # also what subagents did ("inclusive"), or only what main sessions did ("own")
+
+    @property
+    def everything(self) -> bool:
+        """Does it not limit?"""
+        wanted = self.sessions or SessionFilter()
+        return self.only is None and replace(wanted, kinds=(), states=()) == SessionFilter(kinds=(), states=())
+
+
+class AnalyticsCounts(Struct, frozen=True):
+    """What was counted, of the tables asked for: table → key (without `subagent`) → counters."""
+
+    tables: dict[str, Rows]
+
+    def tools(self) -> list[ToolTotal]:
+        """Of `tool_total`, the most used first."""
+        rows = [ToolTotal(str(key[0]), *row) for key, row in self.tables["tool_total"].items()]
+        return sorted(rows, key=lambda row: (-row.n, row.tool))
+
+    def pairs(self, relation: str = "") -> list[ToolPair]:
+        """Of `tool_pair`, the most frequent first."""
+        found = self.tables["tool_pair"].items()
+        rows = [_read_pair(key, row) for key, row in found if relation in ("", key[0])]
+        return sorted(rows, key=lambda row: (-row.n, row.relation, row.first, row.second))
+
+    def paths(self, length: int = 0) -> list[ToolPath]:
+        """Of `tool_path`, the most frequent first; of one length, or of all."""
+        found = self.tables["tool_path"].items()
+        rows = [_read_path(str(key[1]), int(key[0]), row) for key, row in found if length in (0, key[0])]
+        return sorted(rows, key=lambda row: (-row.n, row.steps))
+
+    def times(self, tool: str) -> dict[int, int]:
+        """Of `tool_duration`, one tool's histogram: bucket → n."""
+        return {int(key[1]): row[0] for key, row in self.tables["tool_duration"].items() if key[0] == tool}
+
+    def positions(self, tool: str) -> dict[int, tuple[int, int]]:
+        """Of `tool_position`, one tool's places in the turn: number of the batch → (n, errors)."""
+        found = self.tables["tool_position"].items()
+        return {int(key[1]): (row[0], row[1]) for key, row in sorted(found) if key[0] == tool}
+
+    def failures(self, tool: str = "") -> dict[tuple[str, str], tuple[int, int]]:
+        """Of `tool_failure`: (tool, error class) → (n, sessions)."""
+        found = self.tables["tool_failure"].items()
+        return {(str(key[0]), str(key[1])): (row[0], row[1]) for key, row in sorted(found) if tool in ("", key[0])}
+
+    def lengths(self) -> dict[int, tuple[int, int]]:
+        """Of `turn_length`: number of calls → (turns, turns with a failed one)."""
+        return {int(key[0]): (row[0], row[1]) for key, row in sorted(self.tables["turn_length"].items())}
+
+    def total(self, what: str) -> int:
+        """Of `plane_total`: sessions turns calls errors batches parallel path1…path6."""
+        return self.tables["plane_total"].get((what,), [0])[0]
+
+
+def catch_up(store: Store, progress: Callable[[int, int], None] = lambda done, total: None) -> int:
+    """Count again every session that changed since it was counted; how many those were.
+
+    `progress` is told how many sessions are done, of how many. Each portion is a transaction of its own: it can stop
+    anywhere. Raises Busy when another process holds the archive.
+    """
+    if not store.stale_sessions(1) and store.check_rules():
+        return 0
+    store.check_rules()
+    done, total = 0, len(store.stale_sessions(_MOST_COUNTED))
+    while portion := _take_portion(store.stale_sessions(_SESSIONS)):
+        with store.write():
+            store.recount(portion)
+        done += len(portion)
+        progress(done, max(done, total))
+    return done
+
+
+def read_counts(store: Store, scope: AnalyticsScope, tables: Sequence[str] = ALL, least: int = 1) -> AnalyticsCounts:
+    """The tables asked for (names of `model.analytics.TALLIES`), over the sessions of a scope.
+
+    Rows of `tool_path` with fewer than `least` occurrences are left out.
+    """
+    if scope.everything:
+        limits = {"tool_path": least}
+        return AnalyticsCounts({name: store.totals(name, scope.subagents, limits.get(name, 1)) for name in tables})
+    return count_trails((trail for _, trail in trails(store, scope)), tables, least)
+
+
+def count_trails(of: Iterable[Trail], tables: Sequence[str] = ALL, least: int = 1) -> AnalyticsCounts:
+    """The same tables over trails that are at hand."""
+    tallying = TallyBuilder(tables)
+    for trail in of:
+        tallying.add(trail)
+    found = tallying.tally(0, least)
+    return AnalyticsCounts({name: {key[1:]: row for key, row in rows.items()} for name, rows in found.items()})
+
+
+def trails(store: Store, scope: AnalyticsScope) -> Iterator[tuple[int, Trail]]:
+    """The tool use of the sessions of a scope, by session id; `turns_of` takes a trail apart."""
+    if scope.only != ():
+        yield from store.trails(scope.sessions, scope.only or (), scope.subagents)
+
+
+def usage(store: Store, scope: AnalyticsScope) -> list[UsageRow]:
+    """Tokens by session, quarter of an hour and model, inherited ones marked."""
+    return [] if scope.only == () else store.usage(scope.sessions, scope.only or (), scope.subagents)
+
+
+def activity(store: Store, scope: AnalyticsScope) -> list[ActivityRow]:
+    """Turns and calls by session and quarter of an hour."""
+    return [] if scope.only == () else store.activity(scope.sessions, scope.only or (), scope.subagents)
+
+
+def percentile(times: dict[int, int], share: float) -> int | None:
+    """The duration that this share of the calls does not exceed, from a histogram; None without a call.
+
+    Exact below 64 ms, above it up to 3.2 % too low.
+    """
+    wanted, seen = share * sum(times.values()), 0
+    for bucket, n in sorted(times.items()):
+        seen += n
+        if seen >= wanted:
+            return bucket_start(bucket)
+    return None
+
+
+def _take_portion(stale: list[tuple[int, int]]) -> list[int]:
+    """As many sessions as one transaction takes; one at least."""
+    portion, calls = list[int](), 0
+    for session, n in stale:
+        calls += n
+        if portion and calls > _CALLS:
+            break
+        portion.append(session)
+    return portion
+
+
+def _read_path(path: str, length: int, row: list[int]) -> ToolPath:
+    n, sessions, turns, position, errors = row[:5]
+    return ToolPath(tuple(path.split(ARROW)), n, sessions, turns, position, errors, tuple(row[5 : 5 + length]))
+
+
+def _read_pair(key: tuple[int | str, ...], row: list[int]) -> ToolPair:
+    relation, first, second = map(str, key)
+    return ToolPair(relation, first, second, *row)
+
+
+UNKNOWN_TOOL = "unknown_tool"
+
+
+class TrailHandle(Struct, frozen=True):
+    """Where to look: `everturn show SESSION --turn TURN`."""
+
+    session: str  # native id
+    turn: int  # counted from 1
+    agent: str = ""
+
+
+def tools_of(trail: Trail) -> Iterator[tuple[int, list[str]]]:
+    """Turn by turn the tools called in it, in order; what a fork repeats is left out."""
+    names = trail.names
+    rows = zip(trail.turns, trail.tools, trail.outcomes, strict=True)
+    own = ((turn, names[tool]) for turn, tool, outcome in rows if not outcome & INHERITED)
+    for turn, calls in groupby(own, key=lambda row: row[0]):
+        yield turn, [tool for _, tool in calls]
+
+
+def failed_of(outcome: int) -> str:
+    """The class of error of a call's outcome; empty when it did not fail."""
+    return ERROR_CLASSES[outcome & CLASS]
+
+
+class FailureTally:
+    """How calls ended, by tool: for any number of trails."""
+
+    def __init__(self) -> None:
+        self._worked: set[str] = set()
+        self._missing: dict[str, tuple[int, int]] = {}
+
+    def add(self, trail: Trail) -> None:
+        """The calls of one more session; what a fork repeats does not count."""
+        for (tool, outcome), n in Counter(zip(trail.tools, trail.outcomes, strict=True)).items():
+            if outcome & INHERITED:
+                continue
+            error, name = failed_of(outcome), trail.names[tool]
+            if not error:
+                self._worked.add(name)
+            elif error == UNKNOWN_TOOL:
+                before, sessions = self._missing.get(name, (0, 0))
+                self._missing[name] = before + n, sessions + 1
+
+    def working(self) -> frozenset[str]:
+        """Tools that went well at least once."""
+        return frozenset(self._worked)
+
+    def missing(self) -> dict[str, tuple[int, int]]:
+        """Tools that were said not to exist: calls and sessions."""
+        return dict(self._missing)
+
+
+def family_ids(store: Store, session: Session, subagents: bool) -> tuple[int, ...]:
+    """The ids of a session: of all its editions, as an older one may own what newer ones repeat, and of its subagents."""
+    names, found = [(session.agent, session.native_id)], dict[int, None]()
+    for agent, name in names:
+        editions = store.sessions_of(agent, name)
+        found.update(dict.fromkeys(one.id for one in editions))
+        links = store.links_to(name) if subagents else []
+        for child in (store.session(link.session)[0] for link in links if link.relation == "subagent_of"):
+            if child.agent == agent and (agent, child.native_id) not in names:
+                names.append((agent, child.native_id))
+    return tuple(found)
+
+
+def handles(store: Store, places: Iterable[tuple[int, int]]) -> tuple[TrailHandle, ...]:
+    """Places (session, turn) as people can look them up."""
+    return tuple(handle for session, turn in places if (handle := _handle(store, session, turn)) is not None)
+
+
+def find_examples(
+    trails: Iterable[tuple[int, Trail]], fits: Callable[[list[str]], bool], needs: Iterable[str], most: int = 3
+) -> list[tuple[int, int]]:
+    """The first few (session, turn) whose tools fit, one per session; only trails with all the tools needed are read."""
+    wanted = set(needs)
+    found: list[tuple[int, int]] = []
+    for session, trail in trails:
+        if len(found) >= most:
+            break
+        if wanted <= set(trail.names):
+            found += [(session, turn) for turn, tools in tools_of(trail) if fits(tools)][:1]
+    return found
+
+
+def _handle(store: Store, session: int, turn: int) -> TrailHandle | None:
+    try:
+        row = store.session(session)[0]
+    except UnknownSession:  # it is gone meanwhile
+        return None
+    return TrailHandle(row.native_id, turn + 1, row.agent)

@@ -1,0 +1,213 @@
+"""What was done and what it cost over time: by day, week or month, and by agent, model or workspace.
+
+Work and tokens count when they happened, not when their session began. Each call and each response is counted once, in the
+session that made it. A workspace is told by its key, which groups without naming. Work (turns, calls) has no model of its
+own: by model it is that of its session's last response.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from datetime import date, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.analytics import counts
+from everturn.analytics.cost import Cost, Prices, token_cost
+from everturn.analytics.counts import AnalyticsScope
+from everturn.analytics.plots import day_of
+from everturn.model.analytics import SLOT_MS, ActivityRow, UsageRow
+from everturn.model.archive import Session
+from everturn.store.contract import SessionFilter, Store
+
+PERIODS = ("day", "week", "month")
+KEYS = ("agent", "model", "workspace")
+UNDATED = ""  # what nobody knows the time of
+_SLOTS_A_DAY = 96
+_TOP = 10
+_ALL = 1 << 31
+
+
+class Period(Struct, frozen=True):
+    """A stretch of time, or all of it; `key` is what it is grouped by."""
+
+    period: str  # 2026-01-31 | 2026-W05 | 2026-01; empty where no time is known, and for a total
+    key: str
+    sessions: int
+    turns: int
+    prompts: int  # turns that a human began
+    calls: int
+    errors: int
+    busy_ms: int  # together, what its turns took
+    responses: int
+    tokens_in: int
+    tokens_out: int
+    tokens_cache_read: int
+    tokens_cache_write: int
+    cost: Cost
+
+
+class UseTotal(Struct, frozen=True):
+    """A tool, or a class of errors, over all of the time."""
+
+    name: str
+    n: int
+    errors: int
+
+
+class Stats(Struct, frozen=True):
+    """The answer."""
+
+    items: list[Period]  # oldest first
+    total: Period
+    subagents: Cost  # the part of the total that subagents cost
+    inherited_tokens: int  # what forks repeat: counted where it was made, never here
+    tools: list[UseTotal]
+    errors: list[UseTotal]
+    prices_as_of: str
+
+
+def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str = "month", by: str = "") -> Stats:
+    """Of the sessions of a scope; with `since` in it only what happened since then."""
+    counts.catch_up(store)
+    since = (scope.sessions.since if scope.sessions else None) or 0
+    activity = [row for row in counts.activity(store, scope) if _is_after(row.slot, since)]
+    usage = [row for row in counts.usage(store, scope) if _is_after(row.slot, since)]
+    own = [row for row in usage if not row.inherited]
+    sums = _sum_periods(activity, own, _period_namer(period), _key_getter(by, _sessions(store) if by else {}))
+    counted = counts.read_counts(store, scope, ("tool_total", "tool_failure"))
+    return Stats(
+        [_make_period(*place, sums[place], prices) for place in sorted(sums)],
+        _make_period(UNDATED, "", _add_sums(sums.values()), prices),
+        token_cost(_subagent_usage(store, scope, own), prices),
+        sum(_tokens(row) for row in usage if row.inherited),
+        [UseTotal(row.tool, row.n, row.errors) for row in counted.tools()[:_TOP]],
+        _failures(counted.failures()),
+        prices.as_of,
+    )
+
+
+class _PeriodSum:
+    """What is gathered of one period and key."""
+
+    def __init__(self) -> None:
+        self.sessions: set[int] = set()
+        self.turns = self.prompts = self.calls = self.errors = self.busy_ms = 0
+        self.usage: list[UsageRow] = []
+
+    def add(self, row: ActivityRow) -> None:
+        self.sessions.add(row.session)
+        self.turns += row.turns
+        self.prompts += row.prompts
+        self.calls += row.calls
+        self.errors += row.errors
+        self.busy_ms += row.busy_ms
+
+
+def _sum_periods(
+    activity: Iterable[ActivityRow],
+    usage: Iterable[UsageRow],
+    name: Callable[[int], str],
+    key: Callable[[int, str], str],
+) -> dict[tuple[str, str], _PeriodSum]:
+    sums: dict[tuple[str, str], _PeriodSum] = defaultdict(_PeriodSum)
+    names: dict[int, str] = {}  # a day is named once
+
+    def at(slot: int, session: int, model: str) -> _PeriodSum:
+        day = slot // _SLOTS_A_DAY
+        if day not in names:
+            names[day] = name(slot)
+        return sums[names[day], key(session, model)]
+
+    for row in activity:
+        at(row.slot, row.session, "").add(row)
+    for spent in usage:
+        place = at(spent.slot, spent.session, spent.model)
+        place.usage.append(spent)
+        place.sessions.add(spent.session)
+    return sums
+
+
+def _add_sums(sums: Iterable[_PeriodSum]) -> _PeriodSum:
+    whole = _PeriodSum()
+    for one in sums:
+        whole.sessions |= one.sessions
+        whole.usage += one.usage
+        for name in ("turns", "prompts", "calls", "errors", "busy_ms"):
+            setattr(whole, name, getattr(whole, name) + getattr(one, name))
+    return whole
+
+
+def _subagent_usage(store: Store, scope: AnalyticsScope, usage: Iterable[UsageRow]) -> list[UsageRow]:
+    """Those that are not there when only main sessions are asked."""
+    if not scope.subagents:
+        return []
+    of_main = {row.session for row in counts.usage(store, replace(scope, subagents=False))}
+    return [row for row in usage if row.session not in of_main]
+
+
+def _make_period(name: str, key: str, of: _PeriodSum, prices: Prices) -> Period:
+    rows = of.usage
+    return Period(
+        name, key, len(of.sessions), of.turns, of.prompts, of.calls, of.errors, of.busy_ms,
+        sum(row.responses for row in rows), sum(row.tokens_in for row in rows), sum(row.tokens_out for row in rows),
+        sum(row.tokens_cache_read for row in rows), sum(row.tokens_cache_write for row in rows), token_cost(rows, prices),
+    )  # fmt: skip
+
+
+def _period_namer(period: str) -> Callable[[int], str]:
+    def name(slot: int) -> str:
+        if slot < 0:
+            return UNDATED
+        day = day_of(slot)
+        if period == "week":
+            year, week, _ = day.isocalendar()
+            return f"{year}-W{week:02d}"
+        return day.isoformat() if period == "day" else day.isoformat()[:7]
+
+    return name
+
+
+def days_of(period: str) -> tuple[date, date] | None:
+    """The first and the last day of a period as it is named; None for what has no time."""
+    if not period:
+        return None
+    if "W" in period:
+        first = date.fromisocalendar(int(period[:4]), int(period[6:]), 1)
+        return first, first + timedelta(days=6)
+    if len(period) == 10:
+        return date.fromisoformat(period), date.fromisoformat(period)
+    first = date.fromisoformat(f"{period}-01")
+    return first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+
+
+def _key_getter(by: str, known: dict[int, Session]) -> Callable[[int, str], str]:
+    def key(session: int, model: str) -> str:
+        row = known.get(session)
+        if not by or row is None:
+            return ""
+        return row.agent if by == "agent" else row.workspace_key if by == "workspace" else model or row.model
+
+    return key
+
+
+def _sessions(store: Store) -> dict[int, Session]:
+    every = SessionFilter(kinds=(), states=())
+    return {row.id: row for row, _ in store.sessions(every, _ALL)[0]}
+
+
+def _is_after(slot: int, since: int) -> bool:
+    return slot * SLOT_MS + SLOT_MS > since if since else True
+
+
+def _tokens(row: UsageRow) -> int:
+    return row.tokens_in + row.tokens_out + row.tokens_cache_read + row.tokens_cache_write
+
+
+def _failures(found: dict[tuple[str, str], tuple[int, int]]) -> list[UseTotal]:
+    n: dict[str, int] = {}
+    for (_, error_class), (failed, _) in found.items():
+        n[error_class] = n.get(error_class, 0) + failed
+    return [UseTotal(name, n[name], n[name]) for name in sorted(n, key=lambda name: (-n[name], name))]

@@ -1,0 +1,138 @@
+"""Struggles: the same tool failing in the same way again and again; and what ended it.
+
+A struggle is three or more failures of one tool with one class of error in one session, with no success of that tool in
+between; other tools may have been used meanwhile. Calls that a human rejected or interrupted, and those that were only
+cancelled because a parallel one failed, are no failures of the agent and neither end nor make a struggle.
+
+How it ended: `worked` (the tool went well in the end), `another way` (in the same turn other tools did, and this one was not
+called again), `another error` (it failed differently), `next turn` (it first went well in a later turn), `given up`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from msgspec import Struct
+
+from everturn.analytics import counts
+from everturn.analytics.counts import AnalyticsScope, TrailHandle, handles
+from everturn.model.analytics import INHERITED, OPEN, Trail, Use
+from everturn.store.contract import Store
+
+LEAST = 3
+ENDINGS = ("worked", "next turn", "another way", "another error", "given up")
+_NOT_THE_AGENTS = ("rejected", "interrupted", "cancelled")
+
+
+class Struggle(Struct, frozen=True):
+    """One of them."""
+
+    session: int
+    turn: int  # of the first failure, from 0
+    tool: str
+    error_class: str
+    failures: int
+    calls: int  # from the first failure to the end of it, all tools
+    lost_ms: int  # what the failed calls took, as far as known
+    ending: str  # of ENDINGS
+    recovery: tuple[str, ...]  # tools between the last failure and the end of it, then what worked
+    turns: int  # how many turns it went over
+
+
+class Kind(Struct, frozen=True):
+    """Struggles of one tool with one class of error."""
+
+    tool: str
+    error_class: str
+    n: int
+    sessions: int
+    failures: int
+    longest: int
+    lost_ms: int
+    endings: dict[str, int]
+    recoveries: list[tuple[str, int]]  # `Read → Edit`, how often; the most frequent first
+    evidence: tuple[TrailHandle, ...]  # the longest ones
+
+
+def find_struggles(store: Store, scope: AnalyticsScope, least: int = LEAST) -> Iterator[Struggle]:
+    """Every struggle, session by session."""
+    counts.catch_up(store)
+    for session, trail in counts.trails(store, scope):
+        if _has_enough_failures(trail, least):
+            yield from find_in_session(session, counts.turns_of(trail), least)
+
+
+def group_kinds(store: Store, found: Iterable[Struggle], examples: int = 3) -> list[Kind]:
+    """By tool and class of error, the most failures first."""
+    groups: dict[tuple[str, str], list[Struggle]] = {}
+    for one in found:
+        groups.setdefault((one.tool, one.error_class), []).append(one)
+    made = [_make_kind(store, group, examples) for group in groups.values()]
+    return sorted(made, key=lambda kind: (-kind.failures, kind.tool, kind.error_class))
+
+
+def find_in_session(session: int, turns: Iterable[tuple[int, list[Use]]], least: int = LEAST) -> Iterator[Struggle]:
+    """Those of one session, given turn by turn."""
+    calls = [(turn, use) for turn, uses in turns for use in uses if use.own]
+    running: dict[str, list[int]] = {}  # by tool: places of its failures, all of one class
+    for place, (_, use) in enumerate(calls):
+        if use.error_class in _NOT_THE_AGENTS or use.status == "open":
+            continue
+        failures = running.get(use.tool, [])
+        if use.status == "error" and (not failures or calls[failures[0]][1].error_class == use.error_class):
+            running.setdefault(use.tool, []).append(place)
+            continue
+        if len(failures) >= least:
+            yield _make_struggle(session, calls, failures, place)
+        running[use.tool] = [place] if use.status == "error" else []
+    for failures in running.values():
+        if len(failures) >= least:
+            yield _make_struggle(session, calls, failures, None)
+
+
+def _has_enough_failures(trail: Trail, least: int) -> bool:
+    """Whether enough of its own calls failed at all: most sessions are not looked at any closer."""
+    failed = sum(1 for outcome in trail.outcomes if outcome and not outcome & (INHERITED | OPEN))
+    return failed >= least
+
+
+def _make_struggle(session: int, calls: list[tuple[int, Use]], failures: list[int], end: int | None) -> Struggle:
+    """`end` is the next call of the tool that did not fail in the same way; None when there was none."""
+    turn, first = calls[failures[0]]
+    last_turn = calls[failures[-1]][0]
+    after = [(at, use) for at, use in calls[failures[-1] + 1 : end] if at == last_turn and use.status == "ok"]
+    ending, recovery = _find_ending(calls, last_turn, [use.tool for _, use in after], end)
+    stop = end if end is not None else failures[-1]
+    return Struggle(
+        session, turn, first.tool, first.error_class, len(failures), stop - failures[0] + 1,
+        sum(calls[place][1].duration_ms or 0 for place in failures), ending, recovery,
+        len({calls[place][0] for place in failures}),
+    )  # fmt: skip
+
+
+def _find_ending(
+    calls: list[tuple[int, Use]], last_turn: int, between: list[str], end: int | None
+) -> tuple[str, tuple[str, ...]]:
+    tools = tuple(dict.fromkeys(between))
+    if end is not None and calls[end][1].status == "ok":
+        worked = calls[end][0] == last_turn
+        return "worked" if worked else "next turn", (*(tools if worked else ()), calls[end][1].tool)
+    if end is not None:
+        return "another error", tools
+    return ("another way", tools) if tools else ("given up", ())
+
+
+def _make_kind(store: Store, group: list[Struggle], examples: int) -> Kind:
+    endings = Counter(one.ending for one in group)
+    recoveries = Counter(
+        " → ".join(one.recovery) for one in group if one.ending in ("worked", "next turn", "another way")
+    )
+    longest = sorted(group, key=lambda one: (-one.failures, one.session, one.turn))
+    return Kind(
+        group[0].tool, group[0].error_class, len(group), len({one.session for one in group}),
+        sum(one.failures for one in group), longest[0].failures, sum(one.lost_ms for one in group),
+        {name: endings[name] for name in ENDINGS if endings[name]}, recoveries.most_common(3),
+        handles(store, islice(dict.fromkeys((one.session, one.turn) for one in longest), examples)),
+    )  # fmt: skip

@@ -1,0 +1,267 @@
+"""Turns: how long, with which tools in which order, how many failed; one by one, or by the shape they share.
+
+The list is read from the structure tables, newest session first, and costs what is looked at until the page is full. Shapes
+are counted over the trails of the plane. A turn that a fork repeats is told where it was made.
+
+The shape of a turn: its tools in order, with repeats collapsed; and patterns of shapes as people write them.
+
+Two or more calls of one tool in a row are one token, `Read{2+}`, however many there are: so turns that did the same with
+more or fewer files have the same shape. A pattern is tokens joined by `→` (or `->`, `>`), and fits where its tokens stand
+side by side:
+
+    Read → Edit          a single Read, then a single Edit
+    Read{1+} → Edit{1+}  one or more of each
+    mcp__* → *           a tool by its beginning, then any one
+    Grep → … → Edit      anything in between, or nothing
+    ^Read → Edit$        the whole turn
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from itertools import groupby, islice
+from statistics import median
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.analytics import counts
+from everturn.analytics.counts import AnalyticsScope, TrailHandle, handles
+from everturn.errors import UsageError
+from everturn.model.analytics import ARROW, SUBAGENT_KINDS, Use
+from everturn.model.archive import Call, Session, Turn
+from everturn.store.contract import SessionFilter, Store
+from everturn.text.times import turn_ms
+
+REPEATED = "{2+}"
+_ANY_COUNT = "{1+}"
+_GAP = ("…", "...", "**")
+_JOINT = re.compile(r"\s*(?:→|->|>)\s*")
+_REPEATS = re.compile(r"\{[^{}]*\}$")  # any other number of them: shapes do not tell it
+_MOST = 20  # tokens of a pattern
+
+Shape = tuple[str, ...]
+
+
+class ShapePart(Struct, frozen=True):
+    """What one place of a pattern asks for."""
+
+    tool: str  # with wildcards; "" for a gap of any length
+    repeats: str = ""  # MANY | _EITHER | ""
+
+
+class ShapePattern(Struct, frozen=True):
+    """A pattern to look for in shapes."""
+
+    parts: tuple[ShapePart, ...]
+    from_start: bool = False
+    to_end: bool = False
+
+
+def shape(tools: Iterable[str]) -> Shape:
+    """Tools in order as tokens, repeats collapsed."""
+    return tuple(tool + REPEATED * (sum(1 for _ in run) > 1) for tool, run in groupby(tools))
+
+
+def write_shape(tokens: Sequence[str]) -> str:
+    """A shape as people read it."""
+    return ARROW.join(tokens)
+
+
+def tool_of(token: str) -> str:
+    """The tool of a token."""
+    return token.removesuffix(REPEATED)
+
+
+def read_pattern(text: str) -> ShapePattern:
+    """A pattern as people write it. Raises Usage."""
+    words = text.strip()
+    from_start, to_end = words.startswith("^"), words.endswith("$")
+    pieces = _JOINT.split(words.removeprefix("^").removesuffix("$").strip())
+    parts = tuple(map(_parse_part, pieces))
+    if not all(pieces) or len(pieces) > _MOST or any(_REPEATS.search(part.tool) for part in parts):
+        like = "'Read → Edit', 'Grep -> * -> Edit{1+}', with {1+} and {2+} only"
+        raise UsageError(f"{text!r} is not a pattern of tools; write it like {like}")
+    return ShapePattern(parts, from_start, to_end)
+
+
+def fits(pattern: ShapePattern, tokens: Sequence[str]) -> bool:
+    """Whether the pattern stands in the shape."""
+    reached = {0} if pattern.from_start else set(range(len(tokens) + 1))
+    for part in pattern.parts:
+        if not part.tool:
+            reached = set(range(min(reached), len(tokens) + 1)) if reached else reached
+        else:
+            reached = {at + 1 for at in reached if at < len(tokens) and _is_match(part, tokens[at])}
+    return len(tokens) in reached if pattern.to_end else bool(reached)
+
+
+def matches_name(wanted: str, tool: str) -> bool:
+    """Whether a tool is meant by a name with wildcards; capitals do not matter."""
+    return fnmatchcase(tool.casefold(), wanted.casefold())
+
+
+def _parse_part(piece: str) -> ShapePart:
+    if piece in _GAP:
+        return ShapePart("")
+    for repeats in (REPEATED, _ANY_COUNT):
+        if piece.endswith(repeats) and piece != repeats:
+            return ShapePart(piece.removesuffix(repeats), repeats)
+    return ShapePart(piece, _ANY_COUNT if piece == "*" else "")
+
+
+def _is_match(part: ShapePart, token: str) -> bool:
+    tool = tool_of(token)
+    return matches_name(part.tool, tool) and (
+        part.repeats == _ANY_COUNT or (part.repeats == REPEATED) == (tool != token)
+    )
+
+
+_PAGE = 50
+_EXAMPLES = 3
+
+
+class TurnRow(Struct, frozen=True):
+    """One turn, without a word of it."""
+
+    session: str  # native id
+    agent: str
+    turn: int  # counted from 1
+    subagent: bool
+    starter: str  # human | agent | none
+    started: int | None
+    duration_ms: int | None
+    calls: int
+    batches: int
+    errors: int
+    parallel: int  # calls that ran beside others
+    shape: str  # `Read{2+} → Edit`
+    tools: tuple[str, ...]  # each once, in the order of their first call
+    compacted: bool
+    interrupted: bool
+
+
+class TurnFilter(Struct, frozen=True):
+    """Which turns. What is empty does not limit."""
+
+    min_length: int = 1  # calls
+    pattern: ShapePattern | None = None
+    failed: bool = False  # only with a failed call
+
+
+class ShapeRow(Struct, frozen=True):
+    """Turns of one shape."""
+
+    shape: str
+    n: int
+    sessions: int
+    share: float  # of all turns that fit
+    calls: float  # on average
+    failed: float  # share of the turns with a failed call
+    tool_ms: int | None  # what the calls of such a turn took together, in the middle
+    evidence: tuple[TrailHandle, ...]
+
+
+def list_turn_rows(store: Store, scope: AnalyticsScope, wanted: TurnFilter, limit: int = 20) -> list[TurnRow]:
+    """The newest turns that fit."""
+    return list(islice(_iterate_turns(store, scope, wanted), limit))
+
+
+def list_shape_rows(
+    store: Store, scope: AnalyticsScope, wanted: TurnFilter, top: int = 20
+) -> tuple[list[ShapeRow], int, int]:
+    """Shapes of turns, the most frequent first; how many different ones there are; and how many turns."""
+    counts.catch_up(store)
+    groups: dict[tuple[str, ...], _ShapeGroup] = {}
+    for session, trail in counts.trails(store, scope):
+        for turn, uses in counts.turns_of(trail):
+            own = [use for use in uses if use.own]
+            tokens = shape(use.tool for use in own)
+            if _is_wanted(wanted, tokens, len(own), any(use.status == "error" for use in own)):
+                groups.setdefault(tokens, _ShapeGroup()).add(session, turn, own)
+    total = sum(group.n for group in groups.values())
+    first = sorted(groups.items(), key=lambda item: (-item[1].n, item[0]))[:top]
+    return [_make_shape_row(store, tokens, group, total) for tokens, group in first], len(groups), total
+
+
+def sessions_of(store: Store, scope: AnalyticsScope) -> Iterator[Session]:
+    """The sessions of a scope, newest first; also older editions, which may own what newer ones repeat."""
+    if scope.only is not None:
+        found = [store.session(number)[0] for number in scope.only]
+        yield from sorted(found, key=lambda one: (one.ended or 0, one.id), reverse=True)
+        return
+    kinds = ("main", *SUBAGENT_KINDS) if scope.subagents else ("main",)
+    wanted = replace(scope.sessions or SessionFilter(), kinds=kinds, states=("current", "superseded"))
+    cursor = ""
+    while True:
+        rows, cursor = store.sessions(wanted, _PAGE, cursor)
+        yield from (session for session, _ in rows)
+        if not cursor:
+            return
+
+
+class _ShapeGroup:
+    """What is gathered of one shape."""
+
+    def __init__(self) -> None:
+        self.n = self.calls = self.failed = 0
+        self.sessions: set[int] = set()
+        self.times: list[int] = []
+        self.places: list[tuple[int, int]] = []
+
+    def add(self, session: int, turn: int, uses: list[Use]) -> None:
+        self.n += 1
+        self.calls += len(uses)
+        self.failed += any(use.status == "error" for use in uses)
+        if session not in self.sessions and len(self.places) < _EXAMPLES:
+            self.places.append((session, turn))
+        self.sessions.add(session)
+        self.times += [sum(known)] if (known := [u.duration_ms for u in uses if u.duration_ms is not None]) else []
+
+
+def _iterate_turns(store: Store, scope: AnalyticsScope, wanted: TurnFilter) -> Iterator[TurnRow]:
+    for session in sessions_of(store, scope):
+        if session.n_calls < wanted.min_length or (wanted.failed and not session.n_errors):
+            continue
+        by_turn: dict[int, list[Call]] = {}
+        for call in store.calls(session.id):
+            if call.status != "orphan" and not call.inherited:
+                by_turn.setdefault(call.turn, []).append(call)
+        for turn in reversed(store.turns(session.id)):
+            calls = by_turn.get(turn.idx, [])
+            tokens = shape(call.name for call in calls)
+            failed = any(call.status == "error" for call in calls)
+            if not turn.inherited and _is_wanted(wanted, tokens, len(calls), failed):
+                yield _make_row(session, turn, calls, tokens)
+
+
+def _is_wanted(wanted: TurnFilter, tokens: tuple[str, ...], calls: int, failed: bool) -> bool:
+    if calls < wanted.min_length or (wanted.failed and not failed):
+        return False
+    return wanted.pattern is None or fits(wanted.pattern, tokens)
+
+
+def _make_row(session: Session, turn: Turn, calls: list[Call], tokens: tuple[str, ...]) -> TurnRow:
+    return TurnRow(
+        session.native_id, session.agent, turn.idx + 1, session.kind in SUBAGENT_KINDS, turn.starter, turn.started,
+        turn_ms(turn), len(calls), len({call.position for call in calls}), sum(c.status == "error" for c in calls),
+        _count_parallel(calls), write_shape(tokens), tuple(dict.fromkeys(map(tool_of, tokens))), bool(turn.compacted),
+        bool(turn.interrupted),
+    )  # fmt: skip
+
+
+def _count_parallel(calls: Iterable[Call]) -> int:
+    batches: dict[int, int] = {}
+    for call in calls:
+        batches[call.step] = batches.get(call.step, 0) + 1
+    return sum(size for size in batches.values() if size > 1)
+
+
+def _make_shape_row(store: Store, tokens: tuple[str, ...], group: _ShapeGroup, total: int) -> ShapeRow:
+    return ShapeRow(
+        write_shape(tokens), group.n, len(group.sessions), round(group.n / total, 4), round(group.calls / group.n, 2),
+        round(group.failed / group.n, 4), int(median(group.times)) if group.times else None,
+        handles(store, group.places),
+    )  # fmt: skip

@@ -1,0 +1,251 @@
+"""Takes candidates in, one after another: reads their pieces and writes them, small ones together.
+
+Small files share a transaction, big ones have one per piece. A file that another process moved meanwhile is started again;
+one that rows cannot be made of is kept as bytes; one that cannot be read goes into quarantine. None holds up the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from everturn.capture.file_reader import FilePiece, empty_result, is_read, read_pieces, start_reader
+from everturn.capture.policy import Policy
+from everturn.capture.rebuild import derive_pending
+from everturn.capture.scan import FileCandidate, is_unchanged, look_at_file
+from everturn.capture.writer import ArchiveWriter, is_buried, note_failure, write_piece
+from everturn.errors import Conflict, EverturnError
+from everturn.model.archive import SourceFile
+from everturn.model.vocabulary import ASKING
+from everturn.sources.contract import SearchPlaces, Source
+from everturn.store.contract import Store
+
+#: Files are written together until their new bytes, or their number, reach this.
+GROUP = 4 << 20
+GROUP_FILES = 256
+HEAD = 64 << 10
+_TRIES = 4
+
+
+@dataclass
+class SyncReport:
+    """What a sync did. `failed` are (path, why) of files that are in quarantine now."""
+
+    files: int = 0
+    unchanged: int = 0
+    waiting: int = 0
+    new: int = 0
+    grown: int = 0
+    rewritten: int = 0
+    moved: int = 0
+    gone: int = 0
+    off: int = 0
+    forgotten: int = 0
+    rederived: int = 0
+    bytes_read: int = 0
+    bytes_stored: int = 0
+    sessions: int = 0
+    turns: int = 0
+    messages: int = 0
+    problems: int = 0
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+
+
+#: Called with (files done, files to do, bytes done, bytes to do, current path).
+Progress = Callable[[int, int, int, int, str], None]
+
+
+@dataclass
+class SyncJob:
+    """Everything a sync needs, given by a surface."""
+
+    store: Store
+    sources: Mapping[str, Source]
+    places: SearchPlaces
+    policy: Policy
+    machine: str
+    owner: str
+    clock: Callable[[], int]
+    progress: Progress = lambda *numbers: None
+    spool: Path | None = None  # where `everturn-hook` leaves its lines; None: nobody has looked
+
+
+class Intake:
+    """One run of taking files in."""
+
+    def __init__(self, job: SyncJob, desk: ArchiveWriter, report: SyncReport, once: bool = False) -> None:
+        self._once = once
+        self.job, self.desk, self.report = job, desk, report
+        self._group: list[FilePiece] = []
+        self._grouped = 0
+
+    def take(self, candidate: FileCandidate) -> None:
+        """Read one file and write it, now or with the next ones."""
+        self.report.files += 1
+        if candidate.stat is None:
+            self.fail(candidate, candidate.error)
+            return
+        try:
+            with candidate.found.path.open("rb") as file:
+                self.take_open(candidate, file, self.mode(candidate, file))
+        except OSError as failure:
+            self.fail(candidate, failure.strerror or "cannot be read")
+
+    def take_open(self, candidate: FileCandidate, file: BinaryIO, mode: str) -> None:
+        """Read a file that is open, wherever its bytes come from."""
+        if mode == "off" or self._is_forgotten(candidate):
+            self.report.off += mode == "off"
+            self.report.forgotten += mode != "off"
+            return
+        intake = start_reader(self.job.store, candidate, mode, file)
+        if candidate.container and is_read(intake, file):
+            self.report.unchanged += 1
+            return
+        self._count(candidate, intake.reason)
+        redact = self.job.policy.redact if mode == "redacted" else None
+        for piece in read_pieces(self.job.store, intake, file, redact):
+            self.report.bytes_read += len(piece.stored)
+            if is_buried(self.desk, candidate.source.name, piece.reading):
+                self.report.forgotten += 1
+                return
+            if piece.last and intake.pieces_written == 0 and len(piece.stored) < GROUP:
+                self._group.append(piece)
+                self._grouped += len(piece.stored)
+                if self._grouped >= GROUP or len(self._group) >= GROUP_FILES:
+                    self.flush()
+            elif not self.flush(piece):
+                return
+
+    def flush(self, *more: FilePiece) -> bool:
+        """Write what is waiting."""
+        group, self._group, self._grouped = [*self._group, *more], [], 0
+        return not group or self._write(group)
+
+    def fail(self, candidate: FileCandidate, why: str) -> None:
+        """A file that cannot be read goes into quarantine."""
+        self.report.failed.append((candidate.path, why))
+        known = candidate.known or self.register(candidate)
+        with self.job.store.write():
+            note_failure(self.desk, known, why)
+
+    def register(self, candidate: FileCandidate) -> SourceFile:
+        """Make the row of a file that has no version yet."""
+        found = candidate.found
+        known = SourceFile(
+            0, candidate.source.name, self.job.machine, self.job.owner, candidate.path, found.kind, found.native_id,
+            found.parent, container=candidate.container,
+        )  # fmt: skip
+        with self.job.store.write():
+            row = self.job.store.file(self.job.machine, candidate.path)
+            if row is not None:
+                known = row[0]
+            else:
+                known.id = self.job.store.add_file(known)
+        candidate.known = known
+        return known
+
+    def mode(self, candidate: FileCandidate, file: BinaryIO) -> str:
+        """What to keep of it. What we asked a program as a model is nobody's history."""
+        policy, is_new = self.job.policy, candidate.version is None
+        if policy.is_simple and not is_new:
+            return policy.mode
+        head = file.read(HEAD)
+        if is_new and _is_our_question(candidate, head):
+            return "off"
+        return policy.mode if policy.is_simple else policy.mode_for(candidate.source.workspace(head), candidate.path)
+
+    # helpers --------------------------------------------------------------------------------------------------------
+    def _is_forgotten(self, candidate: FileCandidate) -> bool:
+        name, found, buried = candidate.source.name, candidate.found, self.desk.buried_sessions
+        return (name, found.native_id) in buried or (name, found.parent) in buried
+
+    def _count(self, candidate: FileCandidate, reason: str) -> None:
+        if candidate.version is None or candidate.version.id == 0:
+            self.report.new += 1
+        elif reason:
+            self.report.rewritten += 1
+        elif not is_unchanged(candidate):  # else its rows are of an older parser or index; `rederived` counts these
+            self.report.grown += 1
+
+    def _write(self, group: list[FilePiece]) -> bool:
+        """Write pieces together; if that fails, one by one, so that one bad file does not hold up the others."""
+        try:
+            self._commit(group)
+            return True
+        except Conflict:
+            if self._once:
+                raise
+            for piece in group:
+                self._again(piece)
+            return False
+        except EverturnError:
+            raise
+        except Exception as failure:
+            if len(group) > 1:
+                for piece in group:
+                    self._write([piece])
+            else:
+                self._keep_bytes_only(group[0], failure)
+            return True
+
+    def _commit(self, group: list[FilePiece]) -> None:
+        before = dict(self.desk.written)
+        saved = [(p.intake, copy(p.intake), copy(p.intake.version), p.intake.candidate.known) for p in group]
+        try:
+            with self.job.store.write():
+                for piece in group:
+                    write_piece(self.desk, piece)
+        except BaseException:  # the rows are rolled back, so what was noted about them must be too
+            self.desk.written.update(before)
+            for intake, old, version, known in saved:
+                intake.__dict__.update(old.__dict__, version=version)
+                intake.candidate.known = known
+            raise
+        for piece in group:
+            self.report.bytes_stored += len(piece.stored)
+            if piece.failed:
+                self.report.failed.append((piece.intake.candidate.path, piece.failed))
+            elif piece.last:
+                self._derive_rest(piece)
+
+    def _derive_rest(self, piece: FilePiece) -> None:
+        """Rows of an older parser are made again, and what could not be parsed is tried when its time has come."""
+        known, version = piece.intake.candidate.known, piece.intake.version
+        if known is not None and derive_pending(self.desk, piece.intake.candidate.source, known, version):
+            self.report.rederived += 1
+
+    def _again(self, piece: FilePiece) -> None:
+        """Another process moved this file's cursor: look at it afresh."""
+        old = piece.intake.candidate
+        if old.container:
+            return  # the next sync finds its container changed
+        for _ in range(_TRIES):
+            candidate = look_at_file(old.source, old.found, self.job.store.file(self.job.machine, old.path))
+            if is_unchanged(candidate):
+                return
+            alone = Intake(self.job, self.desk, self.report, once=True)
+            try:
+                alone.take(candidate)
+                group, alone._group = alone._group, []
+                if group:
+                    alone._commit(group)
+            except Conflict:
+                continue
+            return
+        self.report.waiting += 1  # whoever keeps moving its cursor is taking it in
+
+    def _keep_bytes_only(self, piece: FilePiece, failure: Exception) -> None:
+        """Rows could not be made of a piece: a defect of ours. Its bytes are kept and it is tried again later."""
+        piece.failed = f"rows could not be made ({type(failure).__name__}) after byte {piece.at}"
+        piece.reading = empty_result()
+        piece.changes |= {"parsed": piece.intake.version.parsed, "parser": -1}
+        self._commit([piece])
+
+
+def _is_our_question(candidate: FileCandidate, head: bytes) -> bool:
+    """By the folder it was asked in; a conversation that merely talks of such a folder is the user's."""
+    return ASKING in candidate.path or (ASKING.encode() in head and ASKING in candidate.source.workspace(head))

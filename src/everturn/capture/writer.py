@@ -1,0 +1,315 @@
+"""Puts pieces into the archive: bytes, rows, index text and the cursor in one transaction, or nothing of it.
+
+Which bytes of a file go when some of its messages are forgotten.
+
+A fork copies whole stretches of another session, records that are not messages (progress, snapshots) among them. So a
+forgotten message takes with it everything up to the next message that stays. Bytes become blanks, line ends stay: every
+other byte range keeps its meaning.
+
+Sessions that everturn made out of others hold the same words: they are shown there, found and counted once.
+
+Their files look like any other; how many messages they began with is kept beside the records (`model.descent`), so that a
+rebuild marks the same ones. When the origin is forgotten, what went over from it goes too, or becomes their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+import msgspec
+
+from everturn.capture.file_reader import FilePiece, ReaderStart, empty_result
+from everturn.derive.turns import grow_session
+from everturn.errors import Conflict
+from everturn.model.archive import (
+    HANDED_OVER,
+    OFFSPRING,
+    ORIGIN,
+    Call,
+    CensusRow,
+    Descent,
+    LinkRow,
+    ProblemRow,
+    Session,
+    SessionGrowth,
+    SessionText,
+    SourceFile,
+    Version,
+    descents,
+)
+from everturn.model.conversation import CallStart, ReadResult, SessionFacts, SessionPart
+from everturn.sources.contract import Source
+from everturn.store.contract import Store
+
+_BLANK = bytes(10 if code == 10 else 32 for code in range(256))
+
+#: (start, is it forgotten?) of a message.
+Mark = tuple[int, bool]
+
+
+def forgotten_ranges(marks: Iterable[Mark], end: int, begun: int | None = None) -> Iterator[tuple[int, int]]:
+    """From each forgotten message to the next one that stays, or to `end`; `begun` if one began before."""
+    first = begun
+    for start, forgotten in sorted(marks):
+        if forgotten:
+            first = start if first is None else first
+        elif first is not None:
+            yield first, start
+            first = None
+    if first is not None:
+        yield first, end
+
+
+def blank(data: bytearray, first: int, last: int) -> int:
+    """Blank a stretch, as far as it lies inside the data; how many bytes that were."""
+    first, last = max(first, 0), min(last, len(data))
+    if first < last:
+        data[first:last] = data[first:last].translate(_BLANK)
+    return max(last - first, 0)
+
+
+def mark_handed_over(store: Store, session: Session, growth: SessionGrowth) -> None:
+    """Mark what of these new messages went over from another session, if that is in the archive."""
+    if not growth.messages:
+        return
+    origin = next(iter(descents(store.kept(ORIGIN, session.native_id), session.agent)), None)
+    if origin is None or growth.messages[0].seq >= origin.messages:
+        return
+    if not store.sessions_of(origin.agent, origin.native_id):
+        return
+    for message in growth.messages:
+        if message.seq < origin.messages:
+            message.inherited = HANDED_OVER
+
+
+def find_offspring(store: Store, sessions: Sequence[Session]) -> list[Descent]:
+    """What was made out of these sessions, and out of that again, in the archive or not."""
+    waiting = [(row.agent, row.native_id) for row in sessions]
+    known, found = set(waiting), []
+    while waiting:
+        agent, native_id = waiting.pop()
+        for child in descents(store.kept(OFFSPRING, native_id), agent):
+            if (child.agent, child.native_id) not in known:
+                known.add((child.agent, child.native_id))
+                waiting.append((child.agent, child.native_id))
+                found.append(child)
+    return found
+
+
+def find_made_from(store: Store, sessions: Sequence[Session]) -> list[Session]:
+    """The sessions of the archive that were made out of these."""
+    return [row for one in find_offspring(store, sessions) for row in store.sessions_of(one.agent, one.native_id)]
+
+
+_BACKOFF = 60_000  # first wait after a failure, doubled each time
+_LONGEST_WAIT = 86_400_000
+
+
+@dataclass
+class ArchiveWriter:
+    """What every write needs to know. `written` counts rows, for the report."""
+
+    store: Store
+    machine: str
+    owner: str
+    now: int
+    buried_sessions: frozenset[tuple[str, str]] = frozenset()
+    buried_messages: frozenset[int] = frozenset()
+    written: dict[str, int] = field(default_factory=lambda: {"sessions": 0, "turns": 0, "messages": 0, "problems": 0})
+
+
+@dataclass(frozen=True)
+class SourceOrigin:
+    """Where rows come from: a version of a file of a source."""
+
+    source: Source
+    file: SourceFile
+    version: Version
+
+
+def write_piece(desk: ArchiveWriter, piece: FilePiece) -> None:
+    """Inside a write transaction: make the rows the piece needs, add its bytes and rows, move the cursor."""
+    store, intake = desk.store, piece.intake
+    if intake.reason:
+        _open_version(desk, intake)
+    version, known = intake.version, intake.candidate.known
+    assert known is not None
+    stored, reading, changes = piece.stored, piece.reading, dict(piece.changes)
+    if desk.buried_messages or desk.buried_sessions:
+        stored, blanked = _blank_buried(desk, piece)
+        changes["erased"] = version.erased + blanked
+        intake.blanked = intake.blanked or blanked > 0
+    if intake.blanked:  # rows are made from what is stored, once all of it is there
+        reading, changes["parser"] = empty_result(), 0
+    store.move_cursor(version.id, piece.offset, changed_at=desk.now, **changes)
+    if intake.mode in ("full", "redacted") and stored:
+        store.append_raw(version.id, piece.at, stored)
+    write_reading(desk, SourceOrigin(intake.candidate.source, known, version), reading)
+    for name, value in changes.items():
+        setattr(version, name, value)
+    if piece.failed:
+        note_failure(desk, known, piece.failed)
+    elif piece.last and version.parser != -1 and (known.fail_reason or known.state != "live"):
+        store.set_file(known.id, fail_reason="", fail_count=0, retry_at=0, state="live")
+    intake.pieces_written += 1
+
+
+def write_reading(desk: ArchiveWriter, origin: SourceOrigin, reading: ReadResult) -> None:
+    """Inside a write transaction: the rows of a reading. Shared by capture and by all that derives again."""
+    version = origin.version.id
+    desk.store.clear_provisional(version)
+    for part in reading.parts:
+        _write_part(desk, origin, part)
+    if reading.problems:
+        rows = [ProblemRow(version, p.start, p.size, p.kind, p.reason, int(p.provisional)) for p in reading.problems]
+        desk.store.add_problems(rows)
+        desk.written["problems"] += sum(not p.provisional for p in reading.problems)
+    if reading.census:
+        desk.store.add_census([CensusRow(version, c.type, c.client, c.disposition, c.n) for c in reading.census])
+    if reading.lines or reading.glued:
+        origin.version.lines += reading.lines
+        origin.version.glued += reading.glued
+        desk.store.set_version(version, lines=origin.version.lines, glued=origin.version.glued)
+
+
+def note_failure(desk: ArchiveWriter, file: SourceFile, reason: str) -> None:
+    """Put a file into quarantine: it is tried again after a while that doubles each time."""
+    file.fail_count, file.fail_reason = file.fail_count + 1, reason
+    file.retry_at = desk.now + min(_BACKOFF << min(file.fail_count - 1, 16), _LONGEST_WAIT)
+    desk.store.set_file(file.id, fail_reason=reason, fail_count=file.fail_count, retry_at=file.retry_at)
+
+
+def is_buried(desk: ArchiveWriter, agent: str, reading: ReadResult) -> bool:
+    """Does the reading bring back a session that was forgotten, and nothing else?"""
+    return bool(reading.parts) and all(_is_buried(desk, agent, part) for part in reading.parts)
+
+
+def _is_buried(desk: ArchiveWriter, agent: str, part: SessionPart) -> bool:
+    return not {(agent, part.native_id), (agent, part.facts.parent)}.isdisjoint(desk.buried_sessions)
+
+
+def workspace_key(workspace: str) -> str:
+    """A short name for a workspace that does not say where it is."""
+    return blake2b(workspace.encode("utf-8", "replace"), digest_size=6).hexdigest() if workspace else ""
+
+
+def _open_version(desk: ArchiveWriter, intake: ReaderStart) -> None:
+    """The rows for the file and for the version that starts here."""
+    store, candidate, version = desk.store, intake.candidate, intake.version
+    found = candidate.found
+    row = store.file(desk.machine, candidate.path)
+    if _version_cursor(row[1] if row else None) != _version_cursor(candidate.version):
+        raise Conflict(candidate.path)
+    known = row[0] if row is not None else None
+    if known is None:
+        known = SourceFile(
+            0, candidate.source.name, desk.machine, desk.owner, candidate.path, found.kind, found.native_id,
+            found.parent, intake.mode, container=candidate.container,
+        )  # fmt: skip
+        known.id = store.add_file(known)
+    elif known.mode != intake.mode:
+        store.set_file(known.id, mode=intake.mode)
+    candidate.known = known
+    version.source, version.reason, version.opened_at, version.mode = known.id, intake.reason, desk.now, intake.mode
+    version.id = store.add_version(version)
+    if intake.shared and store.share_raw(intake.old_version, version.id, intake.shared) != intake.shared:
+        raise Conflict(candidate.path)
+    intake.reason = ""
+
+
+def _version_cursor(version: Version | None) -> tuple[int, int]:
+    """Where the file stands: another process may have moved it since it was looked at."""
+    return (version.id, version.offset) if version is not None else (0, 0)
+
+
+def _write_part(desk: ArchiveWriter, origin: SourceOrigin, part: SessionPart) -> None:
+    store, facts = desk.store, part.facts
+    file = origin.file
+    session = store.open_session(
+        Session(
+            0, origin.source.name, part.native_id, origin.version.id, facts.kind or "main", facts.parent, origin.version.mode,
+            machine=file.machine, owner=file.owner, client=facts.client,
+        )
+    )  # fmt: skip
+    start_of = _call_starts(store, origin, session.id)
+    growth, _ = grow_session(store.tail(session.id), part.messages, start_of)
+    growth.links = [LinkRow(0, link.relation, link.native_id, link.call_id, link.hint) for link in part.links]
+    desk.written["sessions"] += session.n_messages == 0
+    desk.written["messages"] += len(growth.messages)
+    desk.written["turns"] += sum(turn.first_seq >= session.n_messages for turn in growth.turns)
+    first_prompt = growth.first_prompt
+    mark_handed_over(store, session, growth)
+    if origin.version.mode == "structure":
+        growth = _without_content(growth)
+    store.append(session.id, growth)
+    _write_facts(store, session, facts, first_prompt, origin.version.mode)
+
+
+def _without_content(growth: SessionGrowth) -> SessionGrowth:
+    return msgspec.structs.replace(growth, artifacts=[], index=[], first_prompt="")
+
+
+def _write_facts(store: Store, session: Session, facts: SessionFacts, first_prompt: str, mode: str) -> None:
+    changes: dict[str, str] = {}
+    if facts.client and facts.client != session.client:
+        changes["client"] = facts.client
+    if facts.workspace and not session.workspace_key:
+        changes["workspace_key"] = workspace_key(facts.workspace)
+    if facts.parent and facts.parent != session.parent:
+        changes["parent"] = facts.parent
+    if changes:
+        store.set_session(session.id, **changes)
+    if mode == "structure":
+        return
+    text = store.session(session.id)[1]
+    merged = _merge_facts(text, facts, first_prompt)
+    if merged != text or session.n_messages == 0:
+        store.set_text(merged)
+
+
+def _merge_facts(text: SessionText, facts: SessionFacts, first_prompt: str) -> SessionText:
+    """The workspace is where a session began, the branch where it was last; a better or equal title replaces another."""
+    better = facts.title and facts.title_rank >= text.title_rank
+    return SessionText(
+        text.session,
+        facts.title if better else text.title,
+        facts.title_rank if better else text.title_rank,
+        facts.summary or text.summary,
+        text.workspace or facts.workspace,
+        facts.branch or text.branch,
+        text.first_prompt or first_prompt,
+        facts.team or text.team,
+        facts.agent_name or text.agent_name,
+    )
+
+
+def _call_starts(store: Store, origin: SourceOrigin, session: int) -> Callable[[Call], CallStart | None]:
+    """Looks up the arguments of a call that an earlier piece brought, in the raw layer."""
+
+    def start_of(call: Call) -> CallStart | None:
+        if origin.version.mode == "structure":
+            return None
+        for row in store.messages(session, call.seq, call.seq):
+            message = origin.source.view(store.read_raw(origin.version.id, row.start, row.size))
+            if message is not None and call.idx < len(message.blocks):
+                return message.blocks[call.idx].call
+        return None
+
+    return start_of
+
+
+def _blank_buried(desk: ArchiveWriter, piece: FilePiece) -> tuple[bytes, int]:
+    """The bytes with what was forgotten blanked (same length, so that every byte range stays right), and how many."""
+    agent, buried = piece.intake.candidate.source.name, desk.buried_messages
+    marks = [
+        (message.start - piece.at, message.fingerprint in buried or _is_buried(desk, agent, part))
+        for part in piece.reading.parts
+        for message in part.messages
+    ]
+    stored, begun = bytearray(piece.stored), 0 if piece.intake.in_forgotten else None
+    gone = list(forgotten_ranges(marks, len(stored), begun))
+    piece.intake.in_forgotten = bool(gone) and gone[-1][1] == len(stored)
+    blanked = sum(blank(stored, first, last) for first, last in gone)
+    return bytes(stored), blanked

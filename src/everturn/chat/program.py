@@ -1,0 +1,386 @@
+"""The program itself: a line is read, it is a command or words for the model, and what comes of it is shown.
+
+A session begins with its first words, so that looking around leaves nothing behind. Ctrl-C stops an answer and keeps what
+came; Ctrl-D, `/exit` and the end of a pipe leave. Calls that need a person are asked about one by one; where there is no
+terminal they are refused. What fails is told in a sentence, and the conversation goes on.
+
+What a typed line is: words for the model, or a command.
+
+`/word` and `#word` are commands with whatever follows. A bare word is one only when the line is nothing but a command word
+(`exit quit compact resume sessions help`, and `resume N`): anything longer is text, so that people can begin a sentence
+with any word.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from everturn.chat.earlier_sessions import EarlierSession, find_earlier, list_earlier
+from everturn.chat.screen import ChatScreen, InputEnded, describe_call, describe_call_fully
+from everturn.chat.setup import ChatSetup, report
+from everturn.errors import EverturnError, NothingFound, SessionNotFound
+
+if TYPE_CHECKING:
+    from everturn.chat.conversation import Conversation
+    from everturn.loop.loop import Outcome, WaitingCall, Watch
+    from everturn.model.archive import Session
+
+
+#: Every command with its argument and what it does, as /help shows them.
+COMMANDS = {
+    "help": ("", "this list"),
+    "sessions": ("", "earlier sessions of this workspace"),
+    "resume": ("[N|ID]", "go on from another session; without a name: the list"),
+    "compact": ("", "summarise this session and go on in a new one"),
+    "recall": ("WORDS", "look something up in the archive yourself"),
+    "pin": ("TEXT", "keep a sentence in the session state for good"),
+    "state": ("", "the session state, as the model gets it"),
+    "tokens": ("", "tokens used so far: restoration, session, combined"),
+    "context": ("", "how full the context window is"),
+    "retry": ("", "ask again where an answer is missing or broke off"),
+    "save": ("[FILE]", "write the conversation as Markdown; `/save chain FILE`: with the sessions before it"),
+    "copy": ("", "copy the last answer to the clipboard of the terminal"),
+    "exit": ("", "leave (so do quit and Ctrl-D)"),
+}
+_OTHER_NAMES = {"quit": "exit", "q": "exit", "?": "help"}
+_BARE_COMMAND = re.compile(r"(exit|quit|compact|sessions|help|resume)|resume +(\d{1,6})", re.IGNORECASE)
+_MARKED_COMMAND = re.compile(r"[/#](\w+|\?)(?:[ \t]+(\S.*))?", re.DOTALL)
+
+
+class ChatCommand(Struct, frozen=True):
+    """A command and what was written behind it. A name that is not in `COMMANDS` is a mistake to be told."""
+
+    name: str
+    rest: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is such a command."""
+        return self.name in COMMANDS
+
+
+def parse(line: str) -> ChatCommand | None:
+    """The command of a line; None for words to the model.
+
+    A marked word counts when it is a command or stands alone: `/etc/hosts is wrong` and `# Notes` are words.
+    """
+    text = line.strip()
+    bare = _BARE_COMMAND.fullmatch(text)
+    if bare is not None:
+        return ChatCommand("resume", bare[2]) if bare[2] else ChatCommand(_command_name(bare[1]))
+    marked = _MARKED_COMMAND.fullmatch(text)
+    if marked is None:
+        return None
+    found = ChatCommand(_command_name(marked[1]), (marked[2] or "").strip())
+    return found if found.is_known or (text[0] == "/" and not found.rest) else None
+
+
+def help_text() -> str:
+    """All commands, one on each line."""
+    named = {f"/{name} {argument}".strip(): what for name, (argument, what) in COMMANDS.items()}
+    width = max(map(len, named))
+    lines = [f"  {name:<{width}}  {what}" for name, what in named.items()]
+    return "\n".join(
+        [
+            "Commands (also with #; exit, quit, compact, resume, resume N, sessions and help alone on a line, too):",
+            *lines,
+            "A \\ at the end of a line goes on in the next one; pasted blocks stay together.",
+            "Ctrl-C stops an answer and keeps what came; Ctrl-D leaves.",
+        ]
+    )
+
+
+def _command_name(word: str) -> str:
+    return _OTHER_NAMES.get(word.lower(), word.lower())
+
+
+#: A longer conversation is saved to its file only now and then, and when it ends: the archive has it anyway.
+_SAVED_ALWAYS, _SAVED_EACH = 40, 10
+_MOST_ARGUMENT_LINES = 12  # of an argument that are shown where a call is to be decided about
+
+
+class ChatProgram:
+    """One run of the program."""
+
+    def __init__(self, setting: ChatSetup, screen: ChatScreen, conversation: Conversation | None = None) -> None:
+        self.setting, self.screen, self.conversation = setting, screen, conversation
+        self.answers: list[Outcome] = []
+        self._listed: list[EarlierSession] = []
+        self._always: set[str] = set()  # tools that need not be asked about again
+
+    @property
+    def watch(self) -> Watch:
+        """What the loop tells as it happens."""
+        from everturn.loop.loop import Watch
+
+        return Watch(self.screen.delta, self.screen.call)
+
+    def run(self) -> None:
+        """Until the person leaves."""
+        if self.screen.is_terminal and self.conversation is None:
+            who = self.setting.agent.name if self.setting.agent.path else self.setting.backend.model
+            self.screen.say(f"{who} in {self.setting.workspace or '.'}; /help lists what can be typed, Ctrl-D leaves")
+        going = True
+        while going:
+            try:
+                line = self.screen.prompt()
+            except InputEnded:
+                break
+            except KeyboardInterrupt:
+                if not self.screen.is_terminal:
+                    break
+                self.screen.say("\n(Ctrl-D or /exit leaves)")
+                continue
+            if line.strip():
+                going = self.take(line)
+        self._leave()
+
+    def take(self, line: str) -> bool:
+        """One line; False when it was the last."""
+        command = parse(line)
+        try:
+            if command is None:
+                self.say(line)
+            elif command.name == "exit":
+                return False
+            else:
+                self._command(command)
+        except EverturnError as failure:
+            self.screen.say(f"everturn: {failure}")
+        except KeyboardInterrupt:
+            self.screen.say("\nstopped")
+        return True
+
+    def _leave(self) -> None:
+        if self.conversation is None:
+            self.screen.say("Goodbye!")
+            return
+        from everturn.chat.compaction import leave_conversation
+
+        leave_conversation(self.conversation, self.screen)
+
+    # talking ----------------------------------------------------------------------------------------------------------
+    def begin(self) -> Conversation:
+        """The session, a new one when none is open."""
+        if self.conversation is None:
+            from everturn.chat.conversation import Conversation
+
+            self.conversation = Conversation.begin(self.setting, watch=self.watch)
+        return self.conversation
+
+    def say(self, text: str) -> None:
+        """Words for the model."""
+        talk = self.begin()
+        if talk.past.open_calls:  # left behind by a process that died: settled before anything new is said
+            self._follow_turn(talk, talk.go_on)
+            if talk.past.open_calls:
+                self.screen.say("Calls of the last answer still wait for you: /retry asks about them again.")
+                return
+        self._follow_turn(talk, lambda: talk.send(text))
+
+    def _follow_turn(self, talk: Conversation, start: Callable[[], Outcome]) -> None:
+        """See it through: decisions, one retry of an answer that broke off, and what is to be said at the end."""
+        self.screen.begin_answer(self.setting.agent.name)
+        try:
+            outcome = start()
+            was_cut = False
+            while outcome.state == "paused" or (outcome.state == "cut" and not was_cut):
+                was_cut = was_cut or outcome.state == "cut"
+                if outcome.state == "cut":
+                    self.screen.say("the answer broke off; asking once more")
+                elif not self._decide_calls(talk, outcome.waiting):
+                    break
+                self.screen.begin_answer(self.setting.agent.name)
+                outcome = talk.go_on()
+        finally:
+            self.screen.end_answer()
+            self._save_turn(talk)
+        self.answers.append(outcome)
+        ends = {
+            "cancelled": "(stopped; what came is kept)",
+            "cut": "(the answer broke off again; /retry asks for it)",
+            "over_budget": "(the model was asked too often for one request; /retry goes on)",
+        }
+        if outcome.state in ends:
+            self.screen.say(ends[outcome.state])
+        elif outcome.reply is not None or outcome.state == "done":
+            talk.meter.answered(self.setting.asker.receipts[-1].usage)
+        if suggestion := talk.meter.suggestion():
+            self.screen.say(suggestion)
+
+    def _decide_calls(self, talk: Conversation, waiting: tuple[WaitingCall, ...]) -> bool:
+        """Ask about each call that waits; False when there is nothing that could be asked."""
+        for call in waiting:
+            verdict = "a" if call.name in self._always and call.why == "approval" else self._ask_verdict(call)
+            if verdict == "a":
+                self._always.add(call.name)
+            if verdict in ("y", "a"):
+                talk.journal.approve(call.call_id, self.setting.owner)
+            else:
+                talk.journal.deny(call.call_id, by=self.setting.owner)
+        return bool(waiting)
+
+    def _ask_verdict(self, call: WaitingCall) -> str:
+        self.screen.end_answer()
+        if call.why == "in_doubt":
+            self.screen.say(
+                f"? {describe_call(call.name, call.arguments)}: begun before a crash, nobody knows how it ended"
+            )
+            return self.screen.choose("  Run it again? (y/n) ", "n").lower()[:1]
+        self.screen.say(short := describe_call_fully(call.name, call.arguments, _MOST_ARGUMENT_LINES))
+        is_whole = short == (whole := describe_call_fully(call.name, call.arguments))
+        verdict = self.screen.choose(
+            f"  Allow it? (y/n/a = always in this chat{'' if is_whole else '/s = show all'}) ", "n"
+        )
+        if verdict.lower()[:1] == "s" and not is_whole:
+            self.screen.say(whole)
+            verdict = self.screen.choose("  Allow it? (y/n/a = always in this chat) ", "n")
+        return verdict.lower()[:1]
+
+    def _save_turn(self, talk: Conversation) -> None:
+        """What is kept current after every turn."""
+        from everturn.chat.compaction import save_conversation
+
+        talk.carry_on()
+        turns = talk.row.n_turns
+        if turns <= _SAVED_ALWAYS or turns % _SAVED_EACH == 0:
+            save_conversation(talk, self.screen)
+
+    # commands ---------------------------------------------------------------------------------------------------------
+    def _command(self, command: ChatCommand) -> None:
+        handler = getattr(self, f"_on_{command.name}", None) if command.is_known else None
+        if handler is None:
+            self.screen.say(f"there is no command /{command.name}; /help lists them")
+            return
+        handler(command.rest)
+
+    def _on_help(self, rest: str) -> None:
+        self.screen.show(help_text())
+
+    def _on_sessions(self, rest: str) -> None:
+        self._listed = self.list()
+        lines = [choice.line(self.screen.width) for choice in self._listed]
+        self.screen.show("\n".join(lines) or "No earlier sessions in this workspace.")
+
+    def list(self) -> list[EarlierSession]:
+        """Earlier sessions of the workspace, without the one that is open."""
+        setting, talk = self.setting, self.conversation
+        with talk.journal.alone if talk is not None else nullcontext():
+            own = talk.journal.session if talk is not None else ""
+            return list_earlier(setting.store, setting.workspace, setting.clock(), setting.machine, own)
+
+    def _on_resume(self, rest: str) -> None:
+        if not rest:
+            self._on_sessions("")
+            self.screen.say("Take one up with /resume N or /resume ID.")
+            return
+        listed = self._listed or self.list()
+        try:
+            with self.conversation.journal.alone if self.conversation else nullcontext():
+                session = find_earlier(self.setting.store, rest, listed)
+        except SessionNotFound:
+            self.screen.warn(f"Parent session {rest} not found, starting fresh — not so, this conversation goes on")
+            return
+        if self.conversation is not None and session.native_id == self.conversation.journal.session:
+            self.screen.say("That is the session you are in.")
+            return
+        self._change_to(session)
+
+    def _change_to(self, session: Session) -> None:
+        """Go on from another session; on failure this one stays open."""
+        from everturn.chat.compaction import save_conversation
+        from everturn.chat.conversation import Conversation
+        from everturn.chat.resumption import ResumptionDeclined, take_up
+
+        before, self._listed = self.conversation, []
+        if before is not None:
+            save_conversation(before, self.screen)
+            before.close()
+        try:
+            self.conversation = take_up(self.setting, [session], self.screen, self.watch, "summary")
+        except (EverturnError, ResumptionDeclined) as failure:
+            self.screen.warn(str(failure) or "not taken up; this conversation goes on")
+            self.conversation = before and Conversation.take_up(self.setting, before.journal.session, self.watch)
+
+    def _on_compact(self, rest: str) -> None:
+        from everturn.chat.compaction import compact
+
+        if self.conversation is None:
+            self.screen.say("There is nothing to compact yet.")
+            return
+        self.conversation = compact(self.conversation, self.screen, self.watch)
+
+    def _on_recall(self, rest: str) -> None:
+        from everturn.chat.conversation import recall
+
+        asked = {"action": "search", "query": rest} if rest else {"action": "summary"}
+        self.screen.show(
+            recall(self.setting, asked) if self.conversation is None else self.conversation.recall(**asked)
+        )
+
+    def _on_pin(self, rest: str) -> None:
+        if not rest:
+            self.screen.say("/pin TEXT: what is to be kept?")
+            return
+        self.begin().pin(rest)
+        self.screen.say(f"Pinned: {rest}")
+
+    def _on_state(self, rest: str) -> None:
+        self.screen.show(self._require_conversation().state_text())
+
+    def _on_tokens(self, rest: str) -> None:
+        talk = self._require_conversation()
+        self.screen.show(report(talk.spent(), talk.queries))
+
+    def _on_context(self, rest: str) -> None:
+        talk = self._require_conversation()
+        out = f"; {talk.left_out} earlier messages are out of view, recall finds them" if talk.left_out else ""
+        self.screen.show(f"Context {talk.meter.described()}{out}")
+
+    def _on_retry(self, rest: str) -> None:
+        talk = self.conversation
+        if talk is None or not (talk.past.open_calls or talk.past.awaits_model):
+            self.screen.say("Nothing waits for an answer.")
+            return
+        self._follow_turn(talk, talk.go_on)
+
+    def _on_save(self, rest: str) -> None:
+        from everturn.chat.earlier_sessions import chain_text, save, write_private
+        from everturn.chat.summaries import read_kept_summary
+
+        talk = self._require_conversation()
+        words = rest.split(maxsplit=1)
+        with talk.journal.alone:
+            if words and words[0] == "chain":
+                target = Path(words[1] if len(words) > 1 else f"{talk.journal.session[:8]}-chain.md")
+                write_private(self._absolute_path(target), chain_text(self.setting, talk.row))
+                self.screen.say(f"✓ Saved: {self._absolute_path(target)}")
+                return
+            found = read_kept_summary(self.setting, talk.row)
+            path = save(
+                self.setting, talk.row, found.text if found else "", self._absolute_path(Path(rest)) if rest else None
+            )
+        self.screen.say(f"✓ Saved: {path}" if path else "Conversations are not saved here: /save FILE writes one.")
+
+    def _on_copy(self, rest: str) -> None:
+        answer = self._require_conversation().last_answer
+        if answer and self.screen.is_terminal:  # OSC 52: the terminal puts it on its clipboard, also from afar
+            self.screen.out.write(f"\x1b]52;c;{b64encode(answer.encode('utf-8', 'replace')).decode()}\x07")
+            self.screen.say("Copied, if your terminal allows it.")
+        else:
+            self.screen.show(answer)
+
+    def _require_conversation(self) -> Conversation:
+        if self.conversation is None:
+            raise NothingFound("nothing has been said yet; say something first")
+        return self.conversation
+
+    def _absolute_path(self, path: Path) -> Path:
+        return path if path.is_absolute() else Path(self.setting.workspace or ".") / path

@@ -1,0 +1,210 @@
+"""What the commands that ask how tools are used have in common: which sessions, how plots are shown, how counts are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from everturn import clock
+from everturn.cli import frame
+
+if TYPE_CHECKING:
+    from everturn.analytics.counts import AnalyticsScope, TrailHandle
+    from everturn.analytics.plots import Plot
+    from everturn.analytics.turns import TurnRow
+    from everturn.store.contract import Store
+
+_OPTIONS = (
+    click.option("--since", default="", metavar="WHEN", help="Only sessions active since then: 2026-01-31, 7d, yesterday."),
+    click.option("--agent", default="", metavar="NAME", help="Only of this agent; `everturn sources` lists them."),
+    click.option("--workspace", default="", metavar="PART", help="Only where the working folder holds this."),
+    click.option("--session", default="", metavar="ID", help="Only this session (any unique beginning, @last, @-2)."),
+    click.option(
+        "--subagents", default="inclusive", show_default=True, type=click.Choice(["own", "inclusive"]),
+        help="Leave out what subagents did, or count it too.",
+    ),
+)  # fmt: skip
+
+plot_option = click.option(
+    "--plot", default="", metavar="FILE", help="Draw it: into a file .svg or .html, or here in the terminal with -."
+)
+top_option = click.option(
+    "--top", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many to show."
+)
+
+Names = dict[tuple[str, str], str]
+
+
+# which sessions -------------------------------------------------------------------------------------------------------
+def options(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """Which sessions; the values go to `scope_of`."""
+    for option in reversed(_OPTIONS):
+        handler = option(handler)
+    return handler
+
+
+def scope_of(
+    cx: frame.CommandContext, since: str, agent: str, workspace: str, session: str, subagents: str
+) -> AnalyticsScope:
+    """The sessions that are meant, with their counts brought up to date."""
+    from everturn.analytics import counts
+    from everturn.analytics.counts import family_ids
+    from everturn.sessions.lookup import resolve_session
+    from everturn.store.contract import SessionFilter
+    from everturn.text.times import parse_when
+
+    store, also = cx.store(), subagents == "inclusive"
+    at = parse_when(since, clock.now()) if since else None
+    only = family_ids(store, resolve_session(store, session), also) if session else None
+    count(cx, store)
+    wanted = SessionFilter(agent=agent, workspace=workspace, since=at) if agent or workspace or at is not None else None
+    return counts.AnalyticsScope(wanted, only, also)
+
+
+def count(cx: frame.CommandContext, store: Store) -> None:
+    """Bring the counts up to date; a line says how far that is, as the first time may take a while."""
+    from everturn.analytics import counts
+
+    with cx.out.progress("counting tool use, sessions") as step:
+        counts.catch_up(store, lambda done, total: step(done, "", total))
+
+
+def count_new(cx: frame.CommandContext, store: Store) -> None:
+    """The same after sessions came in; where another process writes it may wait, as every question does it too."""
+    from contextlib import suppress
+
+    from everturn.errors import Busy
+
+    with suppress(Busy):
+        count(cx, store)
+
+
+def print_nothing(cx: frame.CommandContext, scope: AnalyticsScope, what: str, limited: bool = False) -> int:
+    """Say that there is no answer; `limited` when more than the scope may be the reason."""
+    cx.out.warn(f"{what}; {empty_hint(scope, limited)}")
+    return 3
+
+
+def empty_hint(scope: AnalyticsScope, limited: bool = False) -> str:
+    """What to do where there is no answer."""
+    from difflib import get_close_matches
+
+    from everturn.sources.contract import all_sources
+
+    agent, known = scope.sessions.agent if scope.sessions else "", sorted(all_sources())
+    if agent and agent not in known:
+        near = get_close_matches(agent.replace("-", "_"), known, 1)
+        return f"did you mean --agent {near[0]}?" if near else "`everturn sources` lists the names of agents"
+    everything = scope.everything and scope.subagents and not limited
+    return "`everturn sync` looks for sessions" if everything else "take away a filter"
+
+
+# plots ----------------------------------------------------------------------------------------------------------------
+def draw_plot(cx: frame.CommandContext, scope: AnalyticsScope, plot: Plot | None, where: str) -> int:
+    """Put a plot into a file, or on the terminal where it is `-`; with --json tell what it shows."""
+    if plot is None:
+        if cx.json:
+            cx.out.emit_json("plot", [], file=None)
+        return print_nothing(cx, scope, "there is nothing to draw")
+    if where == "-":
+        if not cx.json:
+            sketch_plot(cx, plot)
+    else:
+        _write_plot(plot, where)
+        cx.out.say(f"drawn: {where}")
+    if cx.json:
+        cx.out.emit_json("plot", [plot], file=where if where != "-" else None)
+    return 0
+
+
+def sketch_plot(cx: frame.CommandContext, plot: Plot) -> None:
+    """Draw on the terminal."""
+    from everturn.analytics.plot_drawings import Sketch
+    from everturn.cli.output import Pen
+
+    for line in Sketch(cx.out.width, Pen(cx.out).on, cx.out.text).lines(plot):
+        cx.out.emit(line)
+
+
+def check_plot(where: str) -> None:
+    """Before any work is done for it."""
+    if where and where != "-" and Path(where).suffix.lower() not in (".svg", ".html", ".htm"):
+        raise click.UsageError(f"--plot {where}: give a file that ends in .svg or .html, or - for the terminal")
+
+
+def _write_plot(plot: Plot, where: str) -> None:
+    from everturn.analytics.plot_drawings import plot_page, plot_svg
+
+    text = plot_svg(plot) if Path(where).suffix.lower() == ".svg" else plot_page([plot])
+    try:
+        Path(where).write_text(text, encoding="utf-8")
+    except OSError as failure:
+        raise click.UsageError(f"--plot {where}: {failure.strerror or 'it cannot be written'}") from failure
+
+
+# words ----------------------------------------------------------------------------------------------------------------
+def percent(share: float) -> str:
+    """`12 %`; what is not nothing is never shown as nothing."""
+    return "0 %" if not share else "<1 %" if share < 0.01 else f"{100 * share:.0f} %"
+
+
+def short_names(store: Store, seen: Iterable[TrailHandle | TurnRow]) -> Names:
+    """By agent and id of a session: as much of the id as must be typed."""
+    from everturn.sessions.lookup import best_match, short_ids
+
+    keys = dict.fromkeys((one.agent, one.session) for one in seen)
+    rows = {key: best_match(editions) for key in keys if (editions := store.sessions_of(*key))}
+    shorts = short_ids(rows.values(), store)
+    return {key: shorts[rows[key].id] if key in rows else key[1] for key in keys}
+
+
+def example_text(found: Sequence[TrailHandle], known: Names) -> str:
+    """Where to see it: `3f2a9c11 turn 4`, the first of them."""
+    if not found:
+        return ""
+    more = f" +{len(found) - 1}" if len(found) > 1 else ""
+    return f"{known[found[0].agent, found[0].session]} turn {found[0].turn}{more}"
+
+
+def print_sentence(cx: frame.CommandContext, text: str, style: str = "", indent: str = "  ") -> None:
+    """A sentence; on a terminal it is broken between words, and goes on behind `indent`."""
+    from textwrap import wrap
+
+    from everturn.cli.output import Pen
+
+    pen, safe = Pen(cx.out), cx.out.text(text)
+    room = max(cx.out.width, 20) if cx.out.fancy else max(len(safe), 1)
+    for line in wrap(safe, room, subsequent_indent=indent, break_on_hyphens=False):
+        cx.out.emit(pen(style, line) if style else line)
+
+
+def table(
+    cx: frame.CommandContext,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Iterable[int],
+    spare: Sequence[str],
+    last: int = 16,
+) -> None:
+    """A table; on a terminal too narrow for it without the columns that can be spared, one after the other.
+
+    `last` are the cells that a last column of words is content with.
+    """
+    from everturn.text.printable import count_cells
+
+    numbers, kept = set(right), list(range(len(columns)))
+    wide = [max(map(count_cells, column)) for column in zip(columns, *rows, strict=True)]
+    if len(columns) - 1 not in numbers:
+        wide[-1] = min(wide[-1], last)
+    for name in spare if cx.out.fancy else ():
+        if sum(wide[number] + 2 for number in kept) - 2 <= cx.out.width:
+            break
+        kept.remove(columns.index(name))
+    cx.out.table(
+        [columns[number] for number in kept],
+        [[row[number] for number in kept] for row in rows],
+        right=[place for place, number in enumerate(kept) if number in numbers],
+    )

@@ -1,0 +1,193 @@
+"""What `chat` and `resume` have in common: the options of a conversation, and what they are made of."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from everturn import clock
+from everturn.cli import frame
+
+if TYPE_CHECKING:
+    from everturn.chat.screen import ChatScreen
+    from everturn.chat.setup import ChatSetup
+    from everturn.llm.asker import AskBudget, Asker
+    from everturn.llm.protocol import Backend
+    from everturn.store.contract import Store
+
+Handler = Callable[..., Any]
+Wanted = dict[str, Any]  # the options of the command
+
+_OPTIONS = (
+    click.option(
+        "-w", "--workspace", type=click.Path(exists=True, file_okay=False), metavar="DIR",
+        help="The folder to work in; else the one you are in.",
+    ),
+    click.option("--model", default="", metavar="NAME", help="The model of the config, as NAME or NAME/MODEL."),
+    click.option(
+        "--system", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="A system prompt of your own."
+    ),
+    click.option("--agent", default="", metavar="FILE", help="Talk to the Python agent in this file. It is run."),
+    click.option(
+        "--tools", type=click.Choice(("none", "read", "all")), default="all", show_default=True,
+        help="What the model may use; writing and running ask first.",
+    ),
+    click.option("--no-summary", is_flag=True, help="Ask no model for summaries; they are made from the records."),
+    click.option(
+        "--summary-timeout", type=click.FloatRange(0.1), default=60.0, show_default=True, metavar="SECONDS",
+        help="How long a summary may take; it is tried twice.",
+    ),
+    click.option("--save-dir", default="", metavar="DIR", help="Where conversations are saved as Markdown."),
+    click.option("--no-save", is_flag=True, help="Save no Markdown; the archive has everything."),
+    click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="What this chat may cost in all."),
+    click.option("--force", is_flag=True, help="Go on although agent or system prompt have changed."),
+)  # fmt: skip
+
+
+def options(handler: Handler) -> Handler:
+    """Give a command the options of a conversation."""
+    for option in reversed(_OPTIONS):
+        handler = option(handler)
+    return handler
+
+
+def setting_for(cx: frame.CommandContext, wanted: Wanted) -> ChatSetup:
+    """What a chat stands on. Raises BadConfig when no model is configured."""
+    from everturn.chat.file_tools import built_in_tools
+    from everturn.chat.setup import SYSTEM, Agent, ChatSetup
+    from everturn.llm.asker import AskBudget, Asker
+    from everturn.sessions.secrets import archive_cleaner
+    from everturn.sources.contract import all_sources
+
+    sources = all_sources()
+    backend, agent = _open_backend(cx, wanted)
+    store = _open_archive(cx)
+    budget = AskBudget(tokens=wanted["budget"])
+    asker = Asker(backend, budget, lambda text: text, clock.now)
+    workspace = os.path.realpath(wanted["workspace"] or os.getcwd())
+    return ChatSetup(
+        store=store,
+        sources=sources,
+        asker=asker,
+        clock=clock.now,
+        summariser=None if wanted["no_summary"] else _open_summariser(cx, wanted, asker, budget),
+        workspace=workspace,
+        machine=cx.settings.machine,
+        owner=cx.settings.owner,
+        agent=agent or Agent(),
+        system=Path(wanted["system"]).read_text("utf-8") if wanted["system"] else SYSTEM,
+        tools=built_in_tools(workspace, wanted["tools"], os.environ),
+        clean=archive_cleaner(store),
+        folder=_save_folder(cx, wanted),
+        write=next((source.write for source in sources.values() if source.saves_chats), None),
+        summary_seconds=wanted["summary_timeout"],
+    )
+
+
+def screen_for(cx: frame.CommandContext, env: Mapping[str, str] = os.environ) -> ChatScreen:
+    """The terminal, or the pipes; with --json words go to stderr alone."""
+    from everturn.chat.screen import ChatScreen
+
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and env.get("TERM") != "dumb"
+    read = _read_edited if is_terminal else _read_piped
+    if is_terminal:
+        _edit_lines()
+    out = sys.stderr if cx.json else sys.stdout
+    size = partial(_terminal_size, cx.out.width, is_terminal)
+    return ChatScreen(out, sys.stderr, read, is_terminal, is_terminal and not env.get("NO_COLOR"), size)
+
+
+def _terminal_size(width: int, is_terminal: bool) -> tuple[int, int]:
+    """Of the terminal as it is now, whatever the environment says; some do not know theirs."""
+    columns, rows = os.get_terminal_size(sys.stdout.fileno()) if is_terminal else (0, 0)
+    return columns or width, rows or 24
+
+
+def _open_backend(cx: frame.CommandContext, wanted: Wanted) -> tuple[Backend, Any]:
+    from everturn.chat.setup import Agent
+
+    if wanted["agent"]:
+        from everturn.chat.python_agent import load_agent
+
+        loaded = load_agent(wanted["agent"])
+        return loaded, Agent(loaded.name, loaded.path)
+    return _open_model(cx, wanted["model"]), None
+
+
+def _open_model(cx: frame.CommandContext, name: str) -> Backend:
+    from everturn.llm.config import Surroundings, open_backend, read_model_config
+    from everturn.sources.contract import all_sources
+
+    models = cx.settings.models
+    sources = (
+        all_sources() if read_model_config(models, name).kind == "program" else {}
+    )  # to ask each of them takes its time
+    programs = {name: source.ask for name, source in sources.items() if source.ask is not None}
+    return open_backend(models, name, Surroundings(dict(os.environ), programs))
+
+
+def _open_summariser(cx: frame.CommandContext, wanted: Wanted, asker: Asker, budget: AskBudget) -> Asker | None:
+    """Whom summaries are asked of: the model; for an agent another of its kind, or the model that was named beside it."""
+    if not wanted["agent"]:
+        return asker
+    from everturn.chat.python_agent import AgentBackend
+    from everturn.llm.asker import Asker
+
+    assert isinstance(asker.backend, AgentBackend)
+    other = _open_model(cx, wanted["model"]) if wanted["model"] else asker.backend.another()
+    return Asker(other, budget, lambda text: text, clock.now) if other is not None else None
+
+
+def _open_archive(cx: frame.CommandContext) -> Store:
+    """The archive, opened so that what is acknowledged survives the power."""
+    from everturn.loop.journal import open_archive
+    from everturn.sessions.secrets import make_key
+
+    cx.settings.make_folders()
+    store = open_archive(cx.settings.db)
+    click.get_current_context().call_on_close(store.close)
+    cx.out.archive = store
+    make_key(store)
+    return store
+
+
+def _save_folder(cx: frame.CommandContext, wanted: Wanted) -> Path | None:
+    if wanted["no_save"]:
+        return None
+    return Path(wanted["save_dir"]).absolute() if wanted["save_dir"] else cx.settings.data / "chats"
+
+
+def _read_piped(label: str) -> str:
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.removesuffix("\n")
+
+
+def _read_edited(label: str) -> str:
+    return input(label)
+
+
+def _edit_lines() -> None:
+    """Keys of an editor, history with the arrows, pasted blocks as one; where the system has it."""
+    try:
+        import readline
+    except ImportError:
+        return
+    readline.parse_and_bind("set enable-bracketed-paste on")
+
+
+def remember_lines(lines: list[str]) -> None:
+    """Put earlier prompts where the arrow keys find them. They come from the archive: no file of their own is kept."""
+    try:
+        import readline
+    except ImportError:
+        return
+    for line in lines:
+        readline.add_history(line)

@@ -1,0 +1,40 @@
+"""Take in transcripts from anywhere: files or folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from everturn.cli import analytics_options, frame, sync_report
+
+
+@click.command(
+    epilog=frame.examples(
+        "everturn add ~/Downloads/session.jsonl",
+        "everturn add old-laptop/projects backup.jsonl",
+    )
+)
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--as", "source", default="", metavar="SOURCE", help="Read them as this source (`everturn sources`).")
+@frame.common
+def command(cx: frame.CommandContext, paths: tuple[Path, ...], source: str) -> int:
+    """Take in given files, and every transcript below given folders.
+
+    What each file is, is seen from its content. The files are not changed or moved.
+    """
+    from everturn.capture.sync import add_paths
+    from everturn.errors import MissingPath
+    from everturn.sources.contract import all_sources
+
+    for path in paths:
+        if not path.exists():
+            raise MissingPath(str(path))
+    if source and source not in all_sources():
+        raise click.UsageError(f"there is no source {source!r}; `everturn sources` lists them")
+    store = cx.store(create=True)
+    report = add_paths(sync_report.job_for(cx, store, cx.places(), sync_report.progress_line(cx, "add")), paths, source)
+    analytics_options.count_new(cx, store)
+    code = sync_report.print_report(cx, report)
+    nothing = not (report.new or report.grown or report.rewritten or report.unchanged or report.off or report.forgotten)
+    return code or (3 if nothing else 0)

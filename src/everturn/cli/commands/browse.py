@@ -1,0 +1,96 @@
+"""Look around in the archive on a whole screen."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+from everturn.cli import frame
+from everturn.errors import EverturnError, NoArchive, UsageError
+
+if TYPE_CHECKING:
+    from everturn.store.contract import Store
+
+
+@click.command(
+    epilog=frame.examples(
+        "everturn browse",
+        "everturn browse --filter 'workspace:shop since:7d'",
+        "everturn browse @last",
+        "everturn browse 3f2a9c --reveal",
+    )
+)
+@click.argument("session", default="")
+@click.option("--filter", "typed", default="", metavar="TEXT", help="Begin with this in the filter of the list.")
+@frame.common(json=False, reveal=True)
+def command(cx: frame.CommandContext, session: str, typed: str) -> None:
+    """Look around: sessions, their turns with tools folded away, search, and what can be done with a session.
+
+    With SESSION (an id, any unique beginning of one, @last) it opens at that one. The archive is only read; secrets are
+    masked. Press ? for the keys. Needs a terminal, and textual: pip install 'everturn[browse]'.
+    """
+    _check_terminal()
+    _import_textual()
+    from everturn.tui.app import run
+    from everturn.tui.archive import ScreenArchive
+
+    if cx.settings.is_missing:
+        raise NoArchive(cx.settings.db)
+    archive = ScreenArchive(lambda: _open_existing(cx.settings.db), cx.reveal)
+    archive.open()
+    try:
+        number = archive.now(lambda store: _session_number(store, session)) if session else None
+        told = run(archive, _write_new_file, typed, number)
+    finally:
+        archive.close()
+    if told:
+        cx.out.emit(told)
+
+
+def _import_textual() -> None:
+    """The library makes very many objects while it is imported, and none of them is garbage: not worth looking for."""
+    gc.disable()
+    try:
+        import everturn.tui.app  # noqa: F401
+    except ModuleNotFoundError as missing:
+        if missing.name is None or not missing.name.startswith(("textual", "rich")):
+            raise
+        raise EverturnError(
+            "browse needs the package textual, which is not installed; run: pip install 'everturn[browse]'"
+        ) from None
+    finally:
+        gc.enable()
+    gc.freeze()
+
+
+def _open_existing(url: str) -> Store:
+    from everturn.store.contract import open_store
+
+    return open_store(url, create=False)
+
+
+def _session_number(store: Store, session: str) -> int:
+    from everturn.sessions.lookup import resolve_session
+
+    return resolve_session(store, session).id
+
+
+def _write_new_file(target: str, pieces: Iterable[bytes]) -> int:
+    from pathlib import Path
+
+    from everturn.cli.commands.export import write_file
+
+    path = Path(target).expanduser()
+    if os.path.lexists(path):
+        raise UsageError(f"{target} is there already; name another file")
+    return write_file(path, pieces)
+
+
+def _check_terminal() -> None:
+    if not sys.stdin.isatty() or not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        raise UsageError("browse needs a terminal; `everturn sessions`, `show` and `search` work without one")

@@ -1,0 +1,113 @@
+"""Show and change the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from everturn.cli import frame
+from everturn.secrets.redaction import redact_text
+
+
+@click.group(
+    invoke_without_command=True,
+    epilog=frame.examples(
+        "everturn config                                   every setting, and where it comes from",
+        "everturn config set capture.mode redacted         mask secrets before anything is stored",
+        "everturn config set capture.exclude '~/private'   keep nothing of that folder",
+        "everturn config get db",
+    ),
+)
+@frame.common
+@click.pass_context
+def command(ctx: click.Context, cx: frame.CommandContext) -> None:
+    """Show the effective settings and where each comes from: flag, environment, config file or default.
+
+    \b
+    Keys:
+      db               the archive: a path or postgresql://…      (EVERTURN_DB)
+      machine, owner   recorded with every session
+      capture.mode     full | redacted | structure | off
+      capture.exclude  globs of workspaces to leave alone, separated by commas
+      sources.NAME     more folders to search for the files of one source
+      models.default   the model that is asked where a command asks one
+    Rules for single workspaces are [[workspace]] tables with path and mode in the config file,
+    [models.NAME] and [meaning] tables say which models there are (docs/models.md, docs/search.md).
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    items = [{"key": key, "value": value, "from": origin} for key, value, origin in _effective_settings(cx)]
+    if cx.json:
+        cx.out.emit_json("config", items)
+    else:
+        cx.out.table(("key", "value", "from"), [(i["key"], _value_text(i["value"]), i["from"]) for i in items])
+
+
+@command.command(epilog=frame.examples("everturn config get capture.mode"))
+@click.argument("key")
+@frame.common
+def get(cx: frame.CommandContext, key: str) -> None:
+    """Print one setting."""
+    values = {name: value for name, value, _ in _effective_settings(cx)}
+    if key not in values:
+        from everturn.config_file import unknown_key
+
+        raise unknown_key(key, tuple(values))
+    if cx.json:
+        cx.out.emit_json("config", [{"key": key, "value": values[key]}])
+    else:
+        cx.out.emit(cx.out.text(_value_text(values[key])))
+
+
+@command.command("set", epilog=frame.examples("everturn config set capture.exclude '~/private,~/clients/*'"))
+@click.argument("key")
+@click.argument("value")
+@frame.common(json=False)
+def set_(cx: frame.CommandContext, key: str, value: str) -> None:
+    """Write one setting into the config file; everything else in it stays as it is."""
+    from everturn.config_file import change
+
+    change(cx.settings.config, key, value)
+    cx.out.say(f"{key} is set in {cx.out.text(str(cx.settings.config))}")
+
+
+@command.command(epilog=frame.examples('$EDITOR "$(everturn config path)"'))
+@frame.common(json=False)
+def path(cx: frame.CommandContext) -> None:
+    """Print where the config file is, or would be."""
+    cx.out.emit(cx.out.text(str(cx.settings.config)))
+
+
+def _effective_settings(cx: frame.CommandContext) -> list[tuple[str, Any, str]]:
+    settings = cx.settings
+    values: dict[str, Any] = {
+        "db": settings.db,
+        "config": str(settings.config),
+        "machine": settings.machine,
+        "owner": settings.owner,
+        "capture.mode": settings.capture.mode,
+        "capture.exclude": list(settings.capture.exclude),
+        "workspace": [f"{rule.path} = {rule.mode}" for rule in settings.workspaces],
+    }
+    rows = [(key, value, settings.origins[key]) for key, value in values.items()]
+    rows.append(("prices", str(settings.prices), "config" if settings.prices.is_file() else "default"))
+    rows += [(f"sources.{name}", list(folders), "config") for name, folders in settings.sources.items()]
+    tables = {"models": settings.models, "meaning": settings.meaning}
+    return rows + [
+        (key, value, "config") for name, table in tables.items() for key, value in _flatten_table(name, table)
+    ]
+
+
+def _flatten_table(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """What a table of the config file says, a row for each value; secrets in it are masked."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flatten_table(f"{name}.{key}", inner)
+    else:
+        yield name, redact_text(value) if isinstance(value, str) else value
+
+
+def _value_text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

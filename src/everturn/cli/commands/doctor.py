@@ -1,0 +1,89 @@
+"""Check that everything works and that nothing is about to be lost."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from everturn import clock
+from everturn.cli import frame, sync_report
+from everturn.errors import EverturnError
+
+if TYPE_CHECKING:
+    from everturn.maintenance.doctor import HealthReport
+    from everturn.store.contract import Store
+
+
+@click.command(epilog=frame.examples("everturn doctor", "everturn doctor --json"))
+@sync_report.folder_options
+@frame.common
+def command(cx: frame.CommandContext, **folders: Any) -> int:
+    """Prove health by writing, reading and searching; report drift, quarantine, and what an agent will soon delete.
+
+    Exit code 1 if something is wrong, 4 if something deserves a look.
+    """
+    from everturn.maintenance.doctor import examine_archive
+    from everturn.sources.contract import all_sources
+
+    store = cx.store(create=True)
+    folder = None if cx.settings.db.startswith(("postgres", "memory:")) else Path(cx.settings.db).parent
+    places = sync_report.places_with(cx, folders)
+    doctor = examine_archive(store, all_sources(), places, cx.settings.machine, folder, clock.now)
+    _check_meaning(cx, store, doctor)
+    _check_prices(cx, doctor)
+    sizes = store.sizes()
+    if cx.json:
+        cx.out.emit_json("doctor", [asdict(check) for check in doctor.checks], worst=doctor.worst, sizes=sizes)
+    else:
+        for check in doctor.checks:
+            mark = {"ok": "ok  ", "warn": "LOOK", "bad": "BAD "}[check.level]
+            cx.out.emit(f"{mark} {cx.out.text(check.name)}: {cx.out.text(check.text)}")
+            if check.advice and check.level != "ok":
+                cx.out.emit(f"     → {cx.out.text(check.advice)}")
+        parts = ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in sizes.items())
+        cx.out.emit(f"     {cx.out.text(cx.settings.db)}: {parts}")
+    return {"ok": 0, "warn": 4, "bad": 1}[doctor.worst]
+
+
+def _check_prices(cx: frame.CommandContext, doctor: HealthReport) -> None:
+    """The user's own prices, where there are some: a list that cannot be read stops `everturn stats`."""
+    from everturn.analytics import cost
+
+    own = cx.settings.prices
+    if not own.is_file():
+        return
+    try:
+        models = len(cost.models_of(own))
+    except EverturnError as error:
+        doctor.note("prices", "warn", str(error), f"mend {own}, or take it away: everturn has a list of its own")
+    else:
+        doctor.note("prices", "ok", f"{own} has the prices of {models:,} model names")
+
+
+def _check_meaning(cx: frame.CommandContext, store: Store, doctor: HealthReport) -> None:
+    """How much of the archive has vectors of the model of the config. No vectors are no illness."""
+    from everturn.cli.meaning_options import embedder_of, existing_vectors
+
+    try:
+        vectors = existing_vectors(cx, store)
+        if not cx.settings.meaning:
+            if vectors is not None:
+                told = f"{vectors.path} holds vectors, and the config has no [meaning]: they are not used"
+                doctor.note("meaning", "ok", told)
+            return
+        embedder = embedder_of(cx)
+    except EverturnError as error:
+        doctor.note("meaning", "warn", str(error), "searches follow words alone until then")
+        return
+    from everturn.retrieval.meaning import SCHEME, HeldVectors, coverage
+
+    found = coverage(store, embedder, vectors or HeldVectors())
+    told = (
+        f"{found.vectors:,} vectors of {embedder.name} ({embedder.dimensions} numbers, scheme {SCHEME}); "
+        f"{found.complete:,} of {found.sessions:,} sessions complete, {found.stale:,} stale and not used"
+    )
+    more = "" if found.complete == found.sessions else "; `everturn sync --meaning` makes the rest"
+    doctor.note("meaning", "ok", told + more)

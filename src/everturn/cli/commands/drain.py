@@ -1,0 +1,100 @@
+"""Take in what agents have told through their hooks, now."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from everturn import clock
+from everturn.cli import frame, sync_report
+from everturn.errors import EverturnError
+
+if TYPE_CHECKING:
+    from everturn.capture.intake import SyncJob
+    from everturn.model.archive import Session
+    from everturn.store.contract import Store
+
+_RECENT_MS = 10 * 60_000  # a session that went on so lately may have been told of now
+_MOST_SESSIONS = 8
+
+
+@click.command(epilog=frame.examples("everturn drain", "everturn drain --json"))
+@frame.common
+def command(cx: frame.CommandContext) -> int:
+    """Take in what agents have told through `everturn-hook`, and the transcripts they are writing.
+
+    The hooks that `everturn install` sets up start this by themselves at the end of each turn and session; it stays for
+    about a second, until nothing comes any more. If another one is at work it leaves the rest to that one.
+    """
+    from everturn.capture.drain import drain_once
+
+    job = sync_report.job_for(cx, cx.store(create=True), cx.places())
+    rounds = drain_once(job, time.sleep, _make_preparer(cx, job))
+    if cx.json:
+        cx.out.emit_json("drain", [], rounds=rounds)
+    elif not rounds:
+        cx.out.say("another drain is at work")
+    return 0
+
+
+def _make_preparer(cx: frame.CommandContext, job: SyncJob) -> Callable[[Mapping[str, str]], None]:
+    """What is made ready for the hooks after each sync, where the user wanted some of it."""
+    from everturn.install.plan import records
+
+    wanted = {option for record in records(cx.settings.state / "installed") for option in record.options}
+    return lambda folders: _prepare_sessions(cx, job.store, wanted, folders) if wanted else None
+
+
+def _prepare_sessions(cx: frame.CommandContext, store: Store, wanted: set[str], folders: Mapping[str, str]) -> None:
+    from everturn.capture import hook_answer
+    from everturn.sessions.secrets import archive_cleaner
+    from everturn.store.contract import SessionFilter
+
+    folder, now = str(cx.settings.state / "context"), clock.now()
+    rows, _ = store.sessions(SessionFilter(since=now - _RECENT_MS), _MOST_SESSIONS)
+    for session, text in reversed(rows):  # the newest of a folder is what counts
+        if "statusline" in wanted:
+            hook_answer.prepare_context(
+                folder, session.native_id, hook_answer.STATUS, _status_json(store, session, now)
+            )
+        if wanted & {"where", "hints"}:
+            workspace = text.workspace or folders.get(session.native_id, "")
+            _prepare_words(
+                store, session, workspace, folder, DrainTexts(archive_cleaner(store), now, "hints" in wanted)
+            )
+    hook_answer.clear(folder, now)
+
+
+class DrainTexts(NamedTuple):
+    """How the words of sessions are told."""
+
+    clean: Callable[[str], str]
+    now: int
+    hints: bool
+
+
+def _prepare_words(store: Store, session: Session, workspace: str, folder: str, telling: DrainTexts) -> None:
+    from everturn.capture import hook_answer
+    from everturn.resume.handoff import texts_in_view, where_hint, where_you_were
+    from everturn.sources.contract import all_sources
+
+    try:
+        where = where_you_were(store, all_sources(), session, telling.clean, telling.now)
+        seen = texts_in_view(store, all_sources(), session, telling.clean) if telling.hints else []
+    except EverturnError:
+        return
+    if workspace and where:
+        hook_answer.prepare_context(folder, workspace, hook_answer.WHERE, hook_answer.as_printed(where))
+        hook_answer.prepare_context(folder, workspace, hook_answer.HINT, hook_answer.as_printed(where_hint(where)))
+    if seen:
+        hook_answer.prepare_context(folder, session.native_id, hook_answer.WINDOW, hook_answer.BETWEEN.join(seen))
+
+
+def _status_json(store: Store, session: Session, now: int) -> str:
+    size = store.version(session.version).size
+    tokens = session.tokens_in + session.tokens_out + session.tokens_cache_read + session.tokens_cache_write
+    return json.dumps({"size": size, "tokens": tokens, "turns": session.n_turns, "at": now})

@@ -1,0 +1,215 @@
+"""Write a session out: the identical file, one JSON document, or a page to read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from everturn import clock
+from everturn.cli import analytics_options, frame
+from everturn.errors import EverturnError, UsageError
+
+if TYPE_CHECKING:
+    from everturn.model.archive import Session
+    from everturn.store.contract import Store
+
+
+_FORMS, _TABLES = ("raw", "json", "markdown", "html"), ("csv", "parquet")
+
+
+@click.command(
+    epilog=frame.examples(
+        "everturn export @last --as markdown",
+        "everturn export @last --as html --out session.html",
+        "everturn export 3f2a9c --as raw --out copy.jsonl",
+        "everturn export 3f2a9c --as raw --version 1 --out before.jsonl",
+        "everturn export 3f2a9c --as json --reveal --out session.json",
+        "everturn export --analytics --as parquet --out numbers",
+    )
+)
+@click.argument("sessions", metavar="SESSION...", nargs=-1)
+@click.option("--as", "form", type=click.Choice((*_FORMS, *_TABLES)), required=True, help="In which form.")
+@click.option("--version", "number", type=click.IntRange(1), metavar="N", help="From this version of its file.")
+@click.option(
+    "-o", "--out", "target", default="", metavar="FILE", help="Where to write; - is stdout, and so is nothing."
+)
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--analytics", is_flag=True, help="csv, parquet: the numbers of all sessions; --out is a folder.")
+@click.option("--thinking", is_flag=True, help="markdown: also what the model thought; html has it folded.")
+@click.option("--context", is_flag=True, help="markdown, html: also what the client put in by itself.")
+@click.option("--pictures", is_flag=True, help="html: also pictures, as they are: nothing in them can be masked.")
+@frame.common(json=False, reveal=True)
+def command(
+    cx: frame.CommandContext,
+    sessions: tuple[str, ...],
+    form: str,
+    number: int | None,
+    target: str,
+    force: bool,
+    analytics: bool,
+    **shown: bool,
+) -> None:
+    """Write SESSION out of the archive, also when the agent's own file is gone.
+
+    raw is the file byte for byte, secrets and all; the other forms have secrets masked unless --reveal is given. html is one
+    file to open anywhere, with the subagents in it; it alone takes several sessions. Pictures are left out of it unless
+    --pictures or --reveal is given.
+
+    With --analytics it is not a session but the numbers of all: turns, tool calls, tokens and counts, one file per table in a
+    folder, without a word of what was said.
+    """
+    from everturn.sessions.lookup import resolve_session, session_edition
+
+    if analytics or form in _TABLES:
+        _analytics(cx, sessions, form, target, force)
+        return
+    _check_request(cx, sessions, form, number, target)
+    store = cx.store()
+    rows = [resolve_session(store, session) for session in sessions]
+    row = rows[0]
+    if number is not None and form != "raw":
+        row = session_edition(store, row, number)
+    if form == "html":
+        pieces = _html(cx, store, [row, *rows[1:]], shown["context"], shown["pictures"])
+    elif form == "markdown":
+        pieces = _markdown(cx, store, row, shown["thinking"], shown["context"])
+    else:
+        pieces = _json(cx, store, row) if form == "json" else _raw_chunks(cx, store, row, number)
+    if target in ("", "-"):
+        for piece in pieces:
+            cx.out.emit_bytes(piece)
+        return
+    size = write_file(Path(target), pieces, force)
+    cx.out.say(f"wrote {size:,} bytes to {target}")
+
+
+def _check_request(
+    cx: frame.CommandContext, sessions: tuple[str, ...], form: str, number: int | None, target: str
+) -> None:
+    if form == "raw" and not target and cx.out.stdout.isatty():
+        raise UsageError("raw bytes are not for a terminal; write them to a file with --out FILE, or to `--out -`")
+    if not sessions:
+        raise UsageError("say which session to write out; `everturn sessions` lists them")
+    if len(sessions) > 1 and (form != "html" or number is not None):
+        raise UsageError("several sessions go into one file with --as html only, and without --version")
+
+
+def _analytics(cx: frame.CommandContext, sessions: tuple[str, ...], form: str, target: str, force: bool) -> None:
+    from everturn.export.analytics_tables import as_csv, as_parquet
+    from everturn.model.analytics import PLANE
+
+    if sessions or form not in _TABLES or target in ("", "-"):
+        raise UsageError(
+            "numbers are written by `everturn export --analytics --as csv --out FOLDER` (or parquet), of all sessions"
+        )
+    store, folder = cx.store(), Path(target)
+    write = as_csv if form == "csv" else as_parquet
+    files = {folder / f"{table.name}.{form}": write(store, table) for table in PLANE}
+    _make_folder(folder)
+    for path in files if not force else ():  # all of them or none
+        if os.path.lexists(path):
+            raise _exists_error(path)
+    analytics_options.count(cx, store)
+    size = sum(write_file(path, pieces, force) for path, pieces in files.items())
+    cx.out.say(f"wrote {len(PLANE)} tables, {size:,} bytes, to {target}")
+
+
+def _make_folder(folder: Path) -> None:
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise UsageError(f"{folder} is a file; the tables are written into a folder: name another one")
+    if folder.parent.is_dir():
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise EverturnError(f"{folder} cannot be made: {error.strerror}") from None
+
+
+def write_file(target: Path, pieces: Iterable[bytes], force: bool = False) -> int:
+    """Write a file that is either there as a whole or not at all, readable by its owner alone."""
+    if not target.parent.is_dir():
+        raise UsageError(f"{target} cannot be written: there is no folder {target.parent}; make it first")
+    if target.is_dir() or (os.path.lexists(target) and not force):
+        raise _exists_error(target)
+    beside = target.with_name(f".{target.name[:200]}.{clock.new_id()[:8]}")
+    try:
+        size = _write_new(beside, pieces)
+        _put_in_place(beside, target, force)
+    except OSError as error:
+        raise EverturnError(f"{target} cannot be written: {error.strerror}; nothing was left there") from None
+    finally:
+        beside.unlink(missing_ok=True)
+    return size
+
+
+def _put_in_place(beside: Path, target: Path, force: bool) -> None:
+    if not force:
+        try:
+            os.link(beside, target)  # unlike a rename it never replaces a file that came up meanwhile
+            return
+        except FileExistsError:
+            raise _exists_error(target) from None
+        except OSError:  # a file system without links
+            if os.path.lexists(target):
+                raise _exists_error(target) from None
+    os.replace(beside, target)
+
+
+def _exists_error(target: Path) -> UsageError:
+    if target.is_dir():
+        return UsageError(f"{target} is a folder; name a file in it")
+    return UsageError(f"{target} is there already; name another file, or replace it with --force")
+
+
+def _write_new(path: Path, pieces: Iterable[bytes]) -> int:
+    size = 0
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        for piece in pieces:
+            size += file.write(piece)
+        file.flush()
+        os.fsync(file.fileno())
+    return size
+
+
+def _raw_chunks(cx: frame.CommandContext, store: Store, session: Session, number: int | None) -> Iterator[bytes]:
+    from everturn.export.original import raw_bytes, read_original
+
+    found = read_original(store, session, number)
+    cx.out.say("verbatim: nothing is masked, secrets included")
+    for note in found.notes:
+        cx.out.say(note)
+    return raw_bytes(store, found.version.id)
+
+
+def _json(cx: frame.CommandContext, store: Store, session: Session) -> Iterator[bytes]:
+    from everturn.export.json_document import as_json
+    from everturn.sources.contract import all_sources
+
+    pieces = as_json(store, all_sources(), session, cx.out.clean_line)
+    return (piece.encode() for piece in pieces)
+
+
+def _markdown(
+    cx: frame.CommandContext, store: Store, session: Session, thinking: bool, context: bool
+) -> Iterator[bytes]:
+    from everturn.export.markdown import as_markdown
+    from everturn.sources.contract import all_sources
+
+    pieces = as_markdown(store, all_sources(), session, cx.out.clean, thinking, context)
+    return (piece.encode("utf-8", "replace") for piece in pieces)
+
+
+def _html(
+    cx: frame.CommandContext, store: Store, sessions: list[Session], context: bool, pictures: bool
+) -> Iterator[bytes]:
+    from everturn.export.page.standalone import as_html
+    from everturn.sources.contract import all_sources
+
+    clean, pictures = (None, True) if cx.out.reveal else (cx.out.clean, pictures)
+    if pictures:
+        cx.out.say("pictures are shown as they were: look at them before you pass the file on")
+    pieces = as_html(store, all_sources(), sessions, clean, context, pictures)
+    return (piece.encode("utf-8", "replace") for piece in pieces)

@@ -1,0 +1,122 @@
+"""What `everturn` does without a command: archive what is new, then say how things stand."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import click
+
+from everturn import clock
+from everturn.cli import analytics_options, frame, sync_report
+
+
+@click.command()
+@frame.common
+def command(cx: frame.CommandContext) -> int:
+    """Archive what is new on this machine and say how things stand."""
+    from everturn.sources.contract import all_sources
+
+    places = cx.places()
+    roots = [root for source in all_sources().values() for root in source.roots(places)]
+    if not roots and _is_empty(cx):
+        return _show_sample(cx)
+    if cx.settings.is_missing:
+        _first_run(cx, places)
+    return _sync_and_status(cx, cx.store(create=True), places)
+
+
+def _is_empty(cx: frame.CommandContext) -> bool:
+    """Nothing was ever added by hand either."""
+    from everturn.errors import NoArchive
+    from everturn.store.contract import SessionFilter
+
+    try:
+        return not cx.store().count_sessions(SessionFilter(kinds=()))
+    except NoArchive:
+        return True
+
+
+def _first_run(cx: frame.CommandContext, places: Any) -> None:
+    """Say what will be read, before it is."""
+    from everturn.sources.contract import all_sources
+
+    out = cx.out
+    out.say("This is the first run. everturn reads these folders and changes nothing in them:")
+    for source in all_sources().values():
+        for root in source.roots(places):
+            out.say(f"  {out.text(str(root))}  ({source.title}, {sum(1 for _ in source.find(root)):,} files)")
+    out.say(f"Everything goes into {cx.settings.db}, readable by you alone; nothing is sent anywhere.")
+    out.say("To leave workspaces out:  everturn config set capture.exclude '[\"~/private/*\"]'")
+    if out.lively and not cx.json and not click.confirm("Go on?", default=True, err=True):
+        raise click.Abort
+
+
+def _sync_and_status(cx: frame.CommandContext, store: Any, places: Any, db: str = "") -> int:
+    from everturn.capture.sync import sync_all
+
+    report = sync_all(sync_report.job_for(cx, store, places, sync_report.progress_line(cx, "sync")))
+    analytics_options.count_new(cx, store)
+    if cx.json:
+        sync_report.print_report(cx, report)
+        return 4 if report.failed else 0
+    code = sync_report.print_report(cx, report)
+    _print_status(cx, store)
+    _print_next_steps(cx, db)
+    return code
+
+
+def _print_status(cx: frame.CommandContext, store: Any) -> None:
+    from everturn.cli.output import in_one_line
+    from everturn.sessions.lookup import short_ids
+    from everturn.store.contract import SessionFilter
+    from everturn.text.times import ago
+
+    out = cx.out
+    total = store.count_sessions(SessionFilter())
+    rows, _ = store.sessions(SessionFilter(), limit=5)
+    shorts = short_ids((row for row, _ in rows), store)
+    sizes = store.sizes()
+    out.emit(f"in the archive: {total:,} sessions, {sizes.get('total', 0) / 1e6:,.1f} MB  ({out.text(store.url)})")
+    if rows:
+        out.emit()
+        lines = [
+            (
+                shorts[row.id],
+                ago(row.ended, clock.now()) if row.ended else "",
+                f"{row.n_turns:,}",
+                in_one_line(out, text.title or text.first_prompt, 70),
+            )
+            for row, text in rows
+        ]
+        out.table(("session", "last active", "turns", "about"), lines, right=(2,))
+
+
+def _print_next_steps(cx: frame.CommandContext, db: str) -> None:
+    start = f"everturn --db {db}" if db else "everturn"
+    cx.out.say()
+    cx.out.say("Try next:")
+    cx.out.say(f"  {start} search WORDS          find anything that was said or done")
+    cx.out.say(f"  {start} show @last            read the newest session, turn by turn")
+    cx.out.say(f"  {start} sessions              what was worked on, newest first")
+    cx.out.say(f"  {start} export @last --as raw --out copy.jsonl   the identical file again")
+    cx.out.say(f"  {start} doctor                is everything safe?")
+
+
+def _show_sample(cx: frame.CommandContext) -> int:
+    """No history here: show the thing on a bundled sample, in an archive of its own."""
+    from everturn.sources.contract import SearchPlaces, all_sources
+    from everturn.store.contract import open_store
+
+    cx.out.say("No agent history was found on this machine; here is a bundled sample instead.")
+    cx.settings.make_folders()
+    path = cx.settings.data / "sample.db"
+    with resources.as_file(resources.files("everturn") / "sample") as folder:
+        extra = {name: (folder / name,) for name in all_sources() if (folder / name).is_dir()}
+        nowhere = SearchPlaces(Path(folder) / "nowhere", {}, "linux", extra)
+        store = open_store(str(path))
+        try:
+            return _sync_and_status(cx, store, nowhere, str(path))
+        finally:
+            store.close()

@@ -1,0 +1,49 @@
+"""Give a session a title, a star or a note of your own."""
+
+from __future__ import annotations
+
+import click
+
+from everturn import clock
+from everturn.cli import frame
+
+
+@click.command(
+    epilog=frame.examples(
+        "everturn mark @last --star",
+        "everturn mark 3f2a9c --title 'The parser, second try' --note 'the fix is in turn 12'",
+        "everturn mark 3f2a9c --title '' --no-star",
+        "everturn mark @last",
+    )
+)
+@click.argument("session")
+@click.option("--title", metavar="TEXT", help="Call it so; an empty one gives its own title back.")
+@click.option("--star/--no-star", default=None, help="Put a star on it, or take it away.")
+@click.option("--note", metavar="TEXT", help="Note this; an empty one takes the note away.")
+@frame.common(reveal=True)
+def command(cx: frame.CommandContext, session: str, title: str | None, star: bool | None, note: str | None) -> None:
+    """Put a title, a star or a note on SESSION; without any of them say what is on it.
+
+    They are kept apart from what is derived from transcripts: no rebuild touches them. `everturn web` shows them.
+    """
+    from everturn.sessions.lookup import marks_of, put_marks, resolve_session
+
+    store = cx.store()
+    found = resolve_session(store, session)
+    if (title, star, note) == (None, None, None):
+        marks = marks_of(store, found)
+    else:
+        marks = put_marks(store, found, clock.now(), title, star, note)
+    if cx.json:
+        item = {
+            "session": found.native_id,
+            "agent": found.agent,
+            "title": marks.title,
+            "star": marks.star,
+            "note": marks.note,
+        }
+        cx.out.emit_json("marks", [item])
+        return
+    cx.out.emit(f"{'★' if marks.star else '☆'} {cx.out.text(marks.title) or '(no title of its own)'}")
+    if marks.note:
+        cx.out.emit(cx.out.text(marks.note, "\n\t"))

@@ -1,0 +1,121 @@
+"""Serve the archive to agents over the Model Context Protocol."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from everturn.cli import frame
+
+if TYPE_CHECKING:
+    from everturn.mcp.archive import McpArchive
+
+_PORT = 8765
+
+
+@click.command(
+    epilog=frame.examples(
+        "everturn mcp",
+        "everturn mcp --workspace ~/projects/shop",
+        "everturn mcp --session 3f2a9c",
+        "everturn mcp --http --port 8765",
+    )
+)
+@click.option("--session", default="", metavar="SESSION", help="What `this session` is: an id, its beginning, @last.")
+@click.option("--workspace", default="", metavar="DIR", help="What `this workspace` is; without it the current folder.")
+@click.option("--http", is_flag=True, help="Streamable HTTP on this machine only, instead of stdin and stdout.")
+@click.option(
+    "--port", default=_PORT, show_default=True, type=click.IntRange(0, 65535), help="For --http; 0 takes any free one."
+)
+@frame.common(json=False)
+def command(cx: frame.CommandContext, session: str, workspace: str, http: bool, port: int) -> None:
+    """Serve the archive to agents over the Model Context Protocol, on stdin and stdout.
+
+    Tools: conversation_recall searches and reads what was said and done, list_sessions and open_session find and read
+    whole sessions, restore_session tells how one stands, to go on with it. Everything is read only, masked, quoted as data and at most 8,000 tokens long.
+
+    To register it, add a server named `everturn` to the list of MCP servers in your agent's settings, of type stdio, with
+    the command `everturn` and the one argument `mcp`; most agents also have a command of their own that adds one, which
+    takes the words after a `--`. Many settings files take this:
+
+    \b
+      {"mcpServers": {"everturn": {"command": "everturn", "args": ["mcp"]}}}
+
+    Give the full path of `everturn` where the agent does not know your PATH, and EVERTURN_DB in its environment (or --db
+    in the arguments) for another archive. The archive need not exist yet; run `everturn sync` to fill it.
+    """
+    from everturn.mcp.archive import McpArchive
+    from everturn.mcp.stdio import ServerStopped
+
+    folder = os.path.abspath(os.path.expanduser(workspace)) if workspace else ""
+    archive = McpArchive(cx.settings.db, session, folder, folder or _current_folder())
+    if cx.settings.meaning:
+        from everturn.cli.meaning_options import for_searches
+
+        archive.meaning = for_searches(cx)
+    signal.signal(signal.SIGTERM, _stop_server)
+    with suppress(ServerStopped):
+        if http:
+            from everturn.mcp.http import serve
+
+            serve(archive, port, cx.out.say)
+        else:
+            _serve_pipes(cx, archive)
+
+
+def _serve_pipes(cx: frame.CommandContext, archive: McpArchive) -> None:
+    from everturn.mcp.server import McpServer
+    from everturn.mcp.stdio import Server
+
+    if sys.stdin.isatty():
+        cx.out.say("waiting for an agent on stdin; `everturn mcp --help` says how to register it; Ctrl-D ends")
+    with _protocol_only() as out:
+        Server(McpServer(archive), sys.stdin.buffer, out, cx.out.warn).serve()
+
+
+@contextmanager
+def _protocol_only() -> Iterator[BinaryIO]:
+    """Stdout for the protocol alone: whatever else is printed meanwhile, by whomever, goes to stderr."""
+    sys.stdout.flush()
+    out = os.dup(1)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # there is no stderr
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    try:
+        with os.fdopen(os.dup(out), "wb") as stream:
+            try:
+                yield stream
+            finally:
+                _discard_unwritten(stream)
+    finally:
+        os.dup2(out, 1)
+        os.close(out)
+
+
+def _discard_unwritten(stream: BinaryIO) -> None:
+    """What could not be written because nobody reads any more must not fail again when the stream is closed."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _stop_server(number: int, frame: Any) -> None:
+    from everturn.mcp.stdio import ServerStopped
+
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: the end is not to be interrupted
+    raise ServerStopped
+
+
+def _current_folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # the folder is gone
+        return ""

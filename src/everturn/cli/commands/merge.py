@@ -1,0 +1,50 @@
+"""Bring another archive into this one, also from SQLite into PostgreSQL."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from everturn.cli import frame, sync_report
+
+
+@click.command(
+    epilog=frame.examples(
+        "everturn merge laptop.db",
+        "everturn --db postgresql://team@server/everturn merge ~/.local/share/everturn/archive.db",
+    )
+)
+@click.argument("other", metavar="ARCHIVE")
+@frame.common
+def command(cx: frame.CommandContext, other: str) -> None:
+    """Take everything ARCHIVE holds into this archive (the one of --db).
+
+    What both have is kept once. ARCHIVE is not changed. Running it again adds only what is new. Vectors of ARCHIVE are not
+    taken: `everturn sync --meaning` makes them here.
+    """
+    from everturn.capture.sync import writer_for
+    from everturn.cli.meaning_options import say_if_there
+    from everturn.errors import UsageError
+    from everturn.maintenance.merge import merge_archive
+    from everturn.sources.contract import all_sources
+    from everturn.store.contract import open_store
+
+    theirs = open_store(other, create=False)
+    try:
+        mine = cx.store(create=True)
+        if theirs.url == mine.url:
+            raise UsageError("an archive cannot be merged into itself; name the target with --db")
+        desk = writer_for(sync_report.job_for(cx, mine, cx.places()))
+        with cx.out.progress("merge") as step:
+            done = merge_archive(desk, theirs, all_sources(), lambda n, total, path: step(n, path, total))
+    finally:
+        theirs.close()
+    say_if_there(cx, mine, "what was taken in has no vectors here yet; `everturn sync --meaning` makes them")
+    if cx.json:
+        cx.out.emit_json("merge", [], merged=asdict(done))
+        return
+    cx.out.emit(
+        f"{done.files:,} files: {done.added:,} versions added, {done.continued:,} continued, {done.same:,} already here, "
+        f"{done.forgotten:,} left out because they were forgotten here; {done.bytes / 1e6:,.1f} MB"
+    )

@@ -1,0 +1,36 @@
+"""Make everything derived again from the kept bytes."""
+
+from __future__ import annotations
+
+import click
+
+from everturn import clock
+from everturn.cli import frame
+
+
+@click.command(epilog=frame.examples("everturn rebuild"))
+@frame.common
+def command(cx: frame.CommandContext) -> None:
+    """Drop sessions, turns, calls and the index, and make them again from the raw layer.
+
+    Needed only after damage: a newer everturn does it by itself, a part at a time. Nothing you wrote (titles, notes) is touched.
+    Vectors stay; those of what is now read in another way are stale and not looked at until they are made again.
+    """
+    from everturn.capture.rebuild import rebuild_archive
+    from everturn.capture.writer import ArchiveWriter
+    from everturn.cli.meaning_options import say_if_there
+    from everturn.sources.contract import all_sources
+
+    store = cx.store()
+    desk = ArchiveWriter(store, cx.settings.machine, cx.settings.owner, clock.now())
+    with cx.out.progress("rebuild") as step:
+        count = rebuild_archive(desk, all_sources(), lambda done, total, path: step(done, path, total))
+    if cx.json:
+        cx.out.emit_json("rebuild", [], versions=count, written=desk.written)
+    else:
+        cx.out.emit(
+            f"made again from {count:,} files: {desk.written['sessions']:,} sessions, {desk.written['messages']:,} messages"
+        )
+    say_if_there(
+        cx, store, "vectors stay where nothing is read in another way; `everturn doctor` says how many are stale"
+    )

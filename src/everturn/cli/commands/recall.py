@@ -1,0 +1,182 @@
+"""Ask the archive as an agent does: search, turns by number, calls of a tool, a summary."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from everturn import clock
+from everturn.cli import frame
+from everturn.cli.frame import WordsCommand
+
+if TYPE_CHECKING:
+    from everturn.recall.answer import AnswerEntry
+    from everturn.recall.tool import RecallAnswer
+    from everturn.retrieval.meaning import MeaningSearch
+
+_EXIT_NOTHING = 3
+
+
+def _shared_options(run: Callable[..., Any]) -> Callable[..., Any]:
+    """The options every action has."""
+    session = click.option(
+        "--session", default="", metavar="SESSION", help="In this session: an id, its beginning, @last."
+    )
+    budget = click.option(
+        "--budget", default=8000, show_default=True, type=click.IntRange(200, 8000), help="Most tokens to print."
+    )
+    decorated: Callable[..., Any] = session(budget(frame.common(reveal=True)(run)))
+    return decorated
+
+
+@click.group(
+    epilog=frame.examples(
+        "everturn recall search refresh token",
+        "everturn recall range 5 8 --session @last",
+        "everturn recall tool-calls Bash --limit 3",
+        "everturn recall summary --session 3f2a9c",
+    )
+)
+@frame.common(reveal=True)
+def command(cx: frame.CommandContext) -> None:
+    """Ask the archive the way the conversation_recall tool does, and read the very text an agent would get.
+
+    What is printed is quoted from the archive, in compact form, never more than 8,000 tokens. It ends with what was cut and
+    the command that shows it.
+    """
+
+
+@command.command(
+    cls=WordsCommand,
+    epilog=frame.examples("everturn recall search refresh token", "everturn recall search tool:Bash timeout -retry"),
+)
+@click.argument("words", nargs=-1, required=True)
+@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="How many turns to show.")
+@_shared_options
+def search(cx: frame.CommandContext, words: tuple[str, ...], limit: int, session: str, budget: int) -> int:
+    """Find turns that hold WORDS, with the turns before and after.
+
+    With --session that session is looked at first, then its lineage, its workspace, everything; the answer says which.
+    """
+    return _answer(cx, session, budget, {"action": "search", "query": " ".join(words), "limit": limit})
+
+
+@command.command(
+    "range", epilog=frame.examples("everturn recall range 5 8", "everturn recall range 12 --message 40-60")
+)
+@click.argument("first", type=click.IntRange(1))
+@click.argument("last", type=click.IntRange(1), required=False)
+@click.option("--message", default="", metavar="N|N-M", help="Only these messages of the turn.")
+@click.option("--line", default="", metavar="N|N-M", help="Only these lines of each message.")
+@_shared_options
+def turn_range(
+    cx: frame.CommandContext, first: int, last: int | None, message: str, line: str, session: str, budget: int
+) -> int:
+    """Read the turns from FIRST to LAST, both included. Without --session: of the newest session."""
+    query = " ".join(f"{name}:{value}" for name, value in (("message", message), ("line", line)) if value)
+    asked = {"action": "range", "start_turn": first, "end_turn": last, "query": query}
+    return _answer_about(cx, session, budget, asked)
+
+
+@command.command(
+    "tool-calls", epilog=frame.examples("everturn recall tool-calls Bash", "everturn recall tool-calls shell")
+)
+@click.argument("name")
+@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50), help="How many calls to show.")
+@_shared_options
+def tool_calls(cx: frame.CommandContext, name: str, limit: int, session: str, budget: int) -> int:
+    """Show the newest calls of the tool NAME and what they gave back. Without --session: of the newest session."""
+    return _answer_about(cx, session, budget, {"action": "tool_calls", "tool_name": name, "limit": limit})
+
+
+@command.command(epilog=frame.examples("everturn recall summary", "everturn recall summary --session 3f2a9c"))
+@_shared_options
+def summary(cx: frame.CommandContext, session: str, budget: int) -> int:
+    """Show the state of a session and its figures, from its records alone. Without --session: of the newest one."""
+    return _answer_about(cx, session, budget, {"action": "summary"})
+
+
+def _answer_about(cx: frame.CommandContext, session: str, budget: int, asked: dict[str, Any]) -> int:
+    """What is asked of one session: it is named, as one is in none oneself."""
+    from everturn.sessions.lookup import resolve_session
+
+    named = f'session:"{resolve_session(cx.store(), session or "@last").native_id}"'
+    return _answer(cx, "", budget, {**asked, "query": f"{named} {asked.get('query', '')}".strip()})
+
+
+def _answer(cx: frame.CommandContext, session: str, budget: int, asked: dict[str, Any]) -> int:
+    from everturn.errors import UsageError
+    from everturn.recall.tool import ConversationRecall
+    from everturn.sessions.lookup import resolve_session
+    from everturn.sources.contract import all_sources
+
+    store = cx.store()
+    row = resolve_session(store, session) if session else None
+    meaning = _meaning(cx) if asked["action"] == "search" else None
+    recall = ConversationRecall(
+        store, all_sources(), row, cx.out.clean, clock.now, budget, _CommandSpelling(session), meaning
+    )
+    answer = recall.answer(asked)
+    if answer.status == "mistake":
+        raise UsageError(answer.text.removesuffix("."))
+    return _tell(cx, answer)
+
+
+def _meaning(cx: frame.CommandContext) -> MeaningSearch | None:
+    if not cx.settings.meaning:
+        return None
+    from everturn.cli.meaning_options import for_search
+
+    return for_search(cx, cx.store())
+
+
+def _tell(cx: frame.CommandContext, answer: RecallAnswer) -> int:
+    is_nothing = answer.status == "nothing"
+    if cx.json:
+        cx.out.emit_json("recall", map(_facts, answer.entries), status=answer.status, text=answer.text)
+    elif not is_nothing:
+        cx.out.emit(cx.out.text(answer.text, "\n\t"))
+    if is_nothing:
+        cx.out.warn(answer.text)
+    return _EXIT_NOTHING if is_nothing else 0
+
+
+def _facts(entry: AnswerEntry) -> dict[str, Any]:
+    return {
+        "turn": entry.turn + 1,
+        "message": entry.seq + 1,
+        "head": entry.head,
+        "text": entry.text,
+        "lines": entry.lines,
+        "cut": entry.is_cut,
+        "match": entry.is_match,
+    }
+
+
+class _CommandSpelling:
+    """Writes a request down as a command line."""
+
+    def __init__(self, session: str) -> None:
+        self._session = session
+
+    def __call__(self, asked: dict[str, Any]) -> str:
+        """The command that asks for it."""
+        words = ["everturn", "recall", str(asked["action"]).replace("_", "-")]
+        session, query, options = self._session, [], []
+        for word in str(asked.get("query", "")).split():
+            name, _, value = word.partition(":")
+            if name == "session":
+                session = value
+            elif asked["action"] == "range":
+                options += [f"--{name}", value]
+            else:
+                query.append(word)
+        words += (
+            [str(asked[name]) for name in ("start_turn", "end_turn", "tool_name") if name in asked] + query + options
+        )
+        words += ["--limit", str(asked["limit"])] if "limit" in asked else []
+        words += ["--session", session] if session else []
+        return shlex.join(words)

@@ -1,0 +1,54 @@
+"""Replay a session: what happened, step by step, in time."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from everturn.cli import frame
+
+
+@click.command(
+    epilog=frame.examples(
+        "everturn replay @last",
+        "everturn replay 3f2a9c --speed 60 --tools",
+        "everturn replay 3f2a9c --turn 4- --speed 0",
+    )
+)
+@click.argument("session")
+@click.option(
+    "--speed", default=20.0, show_default=True, type=click.FloatRange(0), help="Times faster; 0: do not wait."
+)
+@click.option(
+    "--longest", default=3.0, show_default=True, type=click.FloatRange(0), metavar="SECONDS", help="Never wait longer."
+)
+@click.option("--turn", "turns", default="", metavar="N|N-M|last", help="Only this turn, or these; counted from 1.")
+@click.option("--thinking", is_flag=True, help="Also what the model thought.")
+@click.option("--tools", is_flag=True, help="Also what went into tools and what came out.")
+@frame.common(reveal=True)
+def command(cx: frame.CommandContext, session: str, speed: float, longest: float, turns: str, **flags: bool) -> None:
+    """Show SESSION again as it happened, each step when its time has come. Ctrl-C ends it.
+
+    A pipe and --json do not wait; --json says when each step was.
+    """
+    from everturn.cli.commands.show import turn_range
+    from everturn.cli.transcript_printer import PacedPrinter, PrintOptions
+    from everturn.sessions.lookup import resolve_session
+    from everturn.sessions.messages import read_turns
+    from everturn.sessions.transcript import Pace
+    from everturn.sources.contract import all_sources
+
+    store = cx.store()
+    row = resolve_session(store, session)
+    first, last = turn_range(turns, row)
+    views = read_turns(store, row, first, last)
+    pace = Pace(speed if cx.out.fancy and not cx.json else 0, longest, time.sleep)
+    reader = PacedPrinter(cx.out, store, all_sources(), row, PrintOptions(**flags), pace)
+    if cx.json:
+        cx.out.emit_json("replay", reader.moments(views), **reader.facts())
+        return
+    reader.tell_head()
+    for view in views:
+        reader.tell_turn(view)
+    reader.tell_hints()

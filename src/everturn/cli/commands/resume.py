@@ -1,0 +1,119 @@
+"""Go on from a session: in its own agent, in another one, or here in a chat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from everturn.cli import frame
+from everturn.cli.chat_session import options
+from everturn.errors import UnknownSession
+
+if TYPE_CHECKING:
+    from everturn.model.archive import Session
+
+#: What a chat does by itself; the others need an agent's own program.
+_IN_A_CHAT = ("exact", "window", "summary", "document")
+_BUDGET = 4_000  # tokens of a document
+
+
+@click.command(
+    epilog=frame.examples(
+        "everturn resume @last",
+        "everturn resume 3f2a9c --in AGENT",
+        "everturn resume 3f2a9c --upto 12 --print",
+        "everturn resume 3f2a9c --strategy summary",
+        "everturn resume 3f2a9c 81d0e2",
+        "everturn resume 3f2a9c --chain HISTORY.md",
+    )
+)
+@click.argument("sessions", nargs=-1, required=True, metavar="SESSION...")
+@click.option("--in", "agent", default="", metavar="AGENT", help="Open it in this agent, as a session of its own.")
+@click.option(
+    "--strategy", type=click.Choice(("native", *_IN_A_CHAT)), default=None,
+    help="Where to begin; each that does not work falls to the next, with its reason.  [default: native for sessions of "
+    "agents that can go on with them, else exact]",
+)  # fmt: skip
+@click.option("--upto", type=click.IntRange(1), metavar="TURN", help="Fork: only up to this turn, as a new session.")
+@click.option("--print", "only_print", is_flag=True, help="Make the session, print the command, do not run it.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; say what would be done.")
+@click.option(
+    "--chain", default="", metavar="FILE", help="Only write the session and all it came from into one document."
+)
+@options
+@frame.common
+def command(cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, **wanted: Any) -> int | None:
+    """Take SESSION up again. Several are told to a new chat by their summaries.
+
+    native: in its agent's own program, or with --in as a new session of another agent, word for word, secrets included; the
+    files that are there are never touched. exact: in a chat, every message as it was. window: as much as fits. summary: a
+    new session that begins with the summary. document: one that begins with a document made from the records.
+    """
+    session = None if chain else _find_agent_session(cx, sessions, wanted)
+    if session is not None:
+        return _open_in_agent(cx, session, wanted)
+    return _resume_chat(cx, sessions, chain, wanted)
+
+
+def _find_agent_session(cx: frame.CommandContext, names: tuple[str, ...], wanted: dict[str, Any]) -> Session | None:
+    """The session, when it is to be opened in an agent's own program."""
+    from everturn.sessions.lookup import resolve_session
+    from everturn.sources.contract import all_sources
+
+    asked = bool(wanted["agent"] or wanted["upto"] or wanted["only_print"] or wanted["dry_run"])
+    asked = asked or wanted["strategy"] == "native"
+    if asked and len(names) > 1:
+        raise click.UsageError("one session at a time can be opened in an agent", click.get_current_context())
+    if not asked and (len(names) > 1 or wanted["strategy"] or cx.settings.is_missing):
+        return None
+    try:
+        session = resolve_session(cx.store(), names[0])
+    except UnknownSession:
+        if asked:
+            raise
+        return None
+    source = all_sources().get(session.agent)
+    return session if asked or (source is not None and source.native is not None) else None
+
+
+def _open_in_agent(cx: frame.CommandContext, session: Session, wanted: dict[str, Any]) -> int:
+    from everturn.cli.handoff_options import carry_out, wanted_for
+    from everturn.resume.handoff import open_session, tell_history
+    from everturn.sources.contract import all_sources
+
+    target = wanted_for(cx, session, wanted["agent"], wanted["upto"], wanted["workspace"])
+    store, sources, strategy = cx.store(), all_sources(), wanted["strategy"] or "native"
+    if strategy in ("window", "summary", "document"):
+        why = "" if strategy == "document" else f"{strategy}: only a chat has that → document"
+        opening = tell_history(store, sources, session, target, cx.out.clean, _BUDGET, why)
+    else:
+        opening = open_session(store, sources, session, target, cx.settings.machine)
+    return carry_out(cx, session, opening, "tell" if wanted["dry_run"] else "print" if wanted["only_print"] else "")
+
+
+def _resume_chat(cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, wanted: dict[str, Any]) -> int | None:
+    from everturn.chat.program import ChatProgram
+    from everturn.cli.chat_session import screen_for, setting_for
+    from everturn.cli.commands.chat import print_conversation, take_up_session
+
+    setting, screen = setting_for(cx, wanted), screen_for(cx)
+    talk = ChatProgram(setting, screen)
+    if chain:
+        _write_chain(cx, talk, sessions, chain)
+        return None
+    if not take_up_session(talk, sessions, wanted["strategy"] or "exact", wanted["force"]):
+        return 1
+    talk.run()
+    print_conversation(cx, talk)
+    return None
+
+
+def _write_chain(cx: frame.CommandContext, talk: Any, sessions: tuple[str, ...], target: str) -> None:
+    from pathlib import Path
+
+    from everturn.chat.earlier_sessions import chain_text, find_earlier, write_private
+
+    texts = [chain_text(talk.setting, find_earlier(talk.setting.store, name, talk.list())) for name in sessions]
+    write_private(Path(target), "\n\n".join(texts))
+    cx.out.say(f"wrote {target}")

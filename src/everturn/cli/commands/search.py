@@ -1,0 +1,193 @@
+"""Find messages by their words, in everything that was said or done."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from everturn import clock
+from everturn.cli import frame
+from everturn.cli.frame import WordsCommand
+from everturn.errors import UsageError
+from everturn.model.vocabulary import FIELDS, ORIGINS
+
+if TYPE_CHECKING:
+    from everturn.cli.output import Output, Pen
+    from everturn.retrieval.hits import NeighbourTurn, SearchHit
+    from everturn.retrieval.meaning import MeaningSearch
+    from everturn.retrieval.scope import SearchFilters
+
+_ROLES = ("user", "assistant")
+
+
+@click.command(
+    cls=WordsCommand,
+    epilog=frame.examples(
+        "everturn search parse error",
+        "everturn search '\"exact phrase\" pre* json OR yaml' -unwanted",
+        "everturn search 'migration tool:Bash error:yes since:7d'",
+        "everturn search rename path:src/ -branch:main",
+        "everturn search '/line \\d+: .*denied/i'",
+        "everturn search timeout --in tool_output --context 1",
+        "everturn search migration --session @last --lineage --widen",
+    ),
+)
+@click.argument("words", nargs=-1, required=True)
+@click.option("--agent", default="", metavar="NAME", help="Only in sessions of this agent.")
+@click.option("--workspace", default="", metavar="PART", help="Only where the working folder holds this.")
+@click.option("--here", is_flag=True, help="Only in sessions held in the current folder.")
+@click.option("--session", default="", metavar="SESSION", help="Only in this session: an id, its beginning, @last.")
+@click.option("--lineage", is_flag=True, help="With --session: also in what it came from and what it started.")
+@click.option("--widen", is_flag=True, help="When nothing is found there: in the same folder, then everywhere.")
+@click.option("--since", default="", metavar="WHEN", help="Only messages since then: 2026-01-31, 7d, yesterday.")
+@click.option("--until", default="", metavar="WHEN", help="Only messages before then.")
+@click.option("--in", "fields", multiple=True, type=click.Choice(FIELDS), help="Only in these parts; may be repeated.")
+@click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    type=click.Choice([*ORIGINS, *_ROLES]),
+    help="Only by this speaker; may be repeated.",
+)
+@click.option("--context", default=0, metavar="N", type=click.IntRange(0, 5), help="Show N turns before and after.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many matches to show.")
+@click.option("--after", default="", metavar="CURSOR", help="Go on where an earlier search ended.")
+@click.option("--no-meaning", is_flag=True, help="Order by words alone, although the config has a [meaning] section.")
+@frame.common(reveal=True)
+def command(
+    cx: frame.CommandContext, words: tuple[str, ...], limit: int, after: str, context: int, **options: Any
+) -> int:
+    """Find messages by WORDS, in prompts, answers, thinking, tool input and tool output, the best first.
+
+    A word may be a "quoted phrase", pre*, or -unwanted; OR joins alternatives; /…/ is a regular expression, /…/i in any case.
+    Filters stand among the words: agent: session: workspace: branch: role: tool: path: field: since: until: turn:3-7
+    error:yes, each also with a minus before it.
+
+    What the client put in by itself is left out while there is anything else; when no message holds all the words, those
+    that hold some are shown. A line says so. Where the config has a [meaning] section and `everturn sync --meaning` has made
+    vectors, the words you look for are sent to that model and the order follows meaning too; a line says that as well.
+    """
+    from everturn.export.json_document import hit_item
+    from everturn.retrieval.search import search
+    from everturn.sources.contract import all_sources
+
+    store, now = cx.store(), clock.now()
+    filters = _filters(cx, now, **options)
+    meaning = None if options["no_meaning"] else _meaning(cx)
+    page = search(store, all_sources(), " ".join(words), filters, limit, after, cx.out.clean, now, meaning)
+    items = _add_context(cx, page.items, context)
+    if cx.json:
+        about = {"note": page.note or None, "notes": page.notes, "scope": page.scope or None}
+        cx.out.emit_json("search", map(hit_item, items), page.next, **about)
+    else:
+        _tell(cx.out, items)
+    for note in page.notes:
+        cx.out.warn(note)
+    if not items:
+        cx.out.warn(_nothing_text(filters, after, " ".join(words)))
+        return 3
+    if page.next and not cx.json:
+        cx.out.say(f"there are more: add --after {page.next}")
+    return 0
+
+
+def _meaning(cx: frame.CommandContext) -> MeaningSearch | None:
+    if not cx.settings.meaning:
+        return None
+    from everturn.cli.meaning_options import for_search
+
+    return for_search(cx, cx.store())
+
+
+def _filters(cx: frame.CommandContext, now: int, **options: Any) -> SearchFilters:
+    from everturn.retrieval.scope import SPEAKERS, SearchFilters
+    from everturn.sessions.lookup import resolve_session
+    from everturn.text.times import parse_when
+
+    session, since, until = (options[name] for name in ("session", "since", "until"))
+    if options["lineage"] and not session:
+        raise UsageError("--lineage needs a session to start from; add --session @last")
+    if options["here"] and options["workspace"]:
+        raise UsageError("--here and --workspace both name a folder; keep one of them")
+    return SearchFilters(
+        agent=options["agent"],
+        workspace=os.getcwd() if options["here"] else options["workspace"],
+        session=resolve_session(cx.store(), session) if session else None,
+        since=parse_when(since, now) if since else None,
+        until=parse_when(until, now) if until else None,
+        fields=options["fields"],
+        origins=tuple(origin for role in options["roles"] for origin in SPEAKERS[role]),
+        lineage=options["lineage"],
+        widen=options["widen"],
+    )
+
+
+def _add_context(cx: frame.CommandContext, items: list[SearchHit], turns: int) -> list[SearchHit]:
+    if not turns:
+        return items
+    from everturn.retrieval.hits import with_neighbours
+    from everturn.sources.contract import all_sources
+
+    return [with_neighbours(cx.store(), all_sources(), found, turns, cx.out.clean) for found in items]
+
+
+def _tell(out: Output, items: list[SearchHit]) -> None:
+    from everturn.cli.output import Pen, folder_text, in_one_line
+    from everturn.sessions.lookup import short_ids
+    from everturn.text.times import iso
+
+    pen = Pen(out)
+    shorts = short_ids((found.session for found in items), out.archive)
+    groups: dict[int, list[SearchHit]] = {}
+    for found in items:
+        groups.setdefault(found.session.id, []).append(found)
+    for number, (session_id, group) in enumerate(groups.items()):
+        session, text = group[0].session, group[0].text
+        about = in_one_line(out, text.title or text.first_prompt, 80)
+        older = "" if session.state == "current" else "older edition"
+        facts = " · ".join(
+            filter(None, (session.agent, iso(session.ended)[:10], folder_text(out.text(text.workspace)), older))
+        )
+        out.emit(("\n" if number else "") + f"{pen('bold', out.text(shorts[session_id]))}  {about}".rstrip())
+        out.emit("  " + pen("dim", facts))
+        for found in group:
+            _print_neighbours(out, pen, found.before)
+            out.emit(f"  {_place_text(found, pen)}  {mark_matches(out, pen, found)}")
+            _print_neighbours(out, pen, found.after)
+
+
+def _print_neighbours(out: Output, pen: Pen, turns: tuple[NeighbourTurn, ...]) -> None:
+    for one in turns:
+        out.emit("    " + pen("dim", f"turn {one.turn + 1} {one.role}  {out.text(one.text, ' ')}"))
+
+
+def _place_text(found: SearchHit, pen: Pen) -> str:
+    if found.row is None:
+        return pen("cyan", found.field.replace("_", " "))
+    return pen("cyan", f"turn {found.row.turn + 1}") + pen(
+        "dim", f" #{found.row.seq + 1} {found.field.replace('_', ' ')}"
+    )
+
+
+def mark_matches(out: Output, pen: Pen, found: SearchHit) -> str:
+    """The snippet with its matches marked: in colour on a terminal, «so» elsewhere."""
+    shown, at = [], 0
+    text = found.snippet
+    for start, end in found.spans:
+        match = out.text(text[start:end], " ")
+        shown += [out.text(text[at:start], " "), pen("match", match) if pen.on else f"«{match}»"]
+        at = end
+    return "".join((*shown, out.text(text[at:], " ")))
+
+
+def _nothing_text(filters: SearchFilters, after: str, words: str) -> str:
+    from everturn.retrieval.query import parse_query
+    from everturn.retrieval.scope import EVERYWHERE
+
+    if after:
+        return "there are no more matches"
+    if filters == EVERYWHERE and not parse_query(words).filters:
+        return "nothing found; try fewer or other words, a beginning like pars*, or `everturn sync` first"
+    return "nothing found; leave out a filter, or try fewer words or a beginning like pars*"

@@ -1,0 +1,119 @@
+"""List sessions, newest first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from everturn import clock
+from everturn.cli import frame
+
+if TYPE_CHECKING:
+    from everturn.sessions.lookup import ResultPage, SessionListing
+    from everturn.store.contract import SessionFilter
+
+_WIDE = 80  # on a narrower terminal some columns are left out
+_ABOUT = 100  # cells of the last column in a pipe; a terminal cuts at its edge
+
+
+@click.command(
+    epilog=frame.examples(
+        "everturn sessions",
+        "everturn sessions parser --since 7d",
+        "everturn sessions --workspace myproject --limit 50",
+        "everturn sessions --all --json",
+    )
+)
+@click.argument("text", nargs=-1)
+@click.option("--agent", default="", metavar="NAME", help="Only of this agent; `everturn sources` lists them.")
+@click.option("--workspace", default="", metavar="PART", help="Only where the working folder holds this.")
+@click.option("--since", default="", metavar="WHEN", help="Only those active since then: 2026-01-31, 7d, yesterday.")
+@click.option("--until", default="", metavar="WHEN", help="Only those begun before then.")
+@click.option("--all", "everything", is_flag=True, help="Also subagents, saved outputs and older editions.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many to list.")
+@click.option("--after", default="", metavar="CURSOR", help="Go on where an earlier list ended.")
+@frame.common(reveal=True)
+def command(
+    cx: frame.CommandContext, text: tuple[str, ...], everything: bool, limit: int, after: str, **filters: str
+) -> int:
+    """List sessions, newest first; with TEXT only those whose title, first prompt or summary holds it.
+
+    The short id in the first column is what `show`, `search --session` and `export` take; so is @last.
+    """
+    from everturn.sessions.lookup import list_sessions
+
+    now = clock.now()
+    wanted = _filter(" ".join(text), everything, now, **filters)
+    page = list_sessions(cx.store(), wanted, limit, after)
+    if cx.json:
+        _tell_json(cx, page)
+    elif page.items:
+        _tell(cx, page, now, everything)
+    if not page.items:
+        cx.out.warn(_nothing(wanted, after))
+        return 3
+    if page.next and not cx.json:
+        total = cx.store().count_sessions(wanted)
+        cx.out.say(f"{len(page.items)} of {total:,}; the next ones: add --after {page.next}")
+    return 0
+
+
+def _filter(text: str, everything: bool, now: int, agent: str, workspace: str, since: str, until: str) -> SessionFilter:
+    from everturn.model.vocabulary import SESSION_KINDS
+    from everturn.store.contract import SessionFilter
+    from everturn.text.times import parse_when
+
+    return SessionFilter(
+        agent=agent,
+        workspace=workspace,
+        since=parse_when(since, now) if since else None,
+        until=parse_when(until, now) if until else None,
+        text=text,
+        kinds=SESSION_KINDS if everything else ("main",),
+        states=("current", "superseded") if everything else ("current",),
+    )
+
+
+def _tell_json(cx: frame.CommandContext, page: ResultPage[SessionListing]) -> None:
+    from everturn.export.json_document import session_item
+
+    cx.out.emit_json("sessions", map(session_item, page.items), page.next)
+
+
+def _tell(cx: frame.CommandContext, page: ResultPage[SessionListing], now: int, everything: bool) -> None:
+    from everturn.cli.output import folder_text, in_one_line, sort_of
+    from everturn.text.times import ago
+
+    rows = []
+    for item in page.items:
+        session, text = item.session, item.text
+        about = text.title or text.first_prompt or text.summary
+        if not about and session.mode == "structure":
+            about = "(only its structure was kept)"
+        about = f"★ {about}" if item.star else about
+        row = [
+            item.short, ago(session.ended, now), session.agent, f"{session.n_turns:,}", f"{session.n_calls:,}",
+            f"{session.n_errors:,}", folder_text(cx.out.text(text.workspace)), in_one_line(cx.out, about, _ABOUT),
+        ]  # fmt: skip
+        rows.append([*row[:2], sort_of(session), *row[2:]] if everything else row)
+    columns = ["session", "last active", "agent", "turns", "calls", "errors", "workspace", "about"]
+    if everything:
+        columns.insert(2, "kind")
+    first = columns.index("turns")
+    counts = [first, first + 1, first + 2]
+    if cx.out.fancy and cx.out.width < _WIDE:  # what it was about says more than how many calls it made
+        for row in (columns, *rows):
+            del row[first + 1 : first + 3]
+        del counts[1:]
+    cx.out.table(columns, rows, right=counts)
+
+
+def _nothing(wanted: SessionFilter, after: str) -> str:
+    from everturn.store.contract import SessionFilter
+
+    if after:
+        return "there are no more sessions"
+    if wanted == SessionFilter():
+        return "there are no sessions in the archive; `everturn sync` looks for them"
+    return "no session fits; leave out a filter, add --all for subagents, or look inside them with `everturn search`"

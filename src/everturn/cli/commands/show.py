@@ -1,0 +1,136 @@
+"""Read a session, turn by turn."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import click
+
+from everturn.cli import frame
+
+if TYPE_CHECKING:
+    from everturn.model.archive import Session
+    from everturn.sessions.messages import Sources
+    from everturn.store.contract import Store
+
+_TURNS = re.compile(r"(?P<first>[1-9][0-9]{0,8})(?:-(?P<last>[1-9][0-9]{0,8})?)?")
+
+
+@click.command(
+    epilog=frame.examples(
+        "everturn show @last",
+        "everturn show 3f2a9c --turn 4-6 --tools",
+        "everturn show 3f2a9c --turn last --thinking",
+        "everturn show 3f2a9c --raw-message 12",
+        "everturn show 3f2a9c --summaries",
+    )
+)
+@click.argument("session")
+@click.option("--turn", "turns", default="", metavar="N|N-M|last", help="Only this turn, or these; counted from 1.")
+@click.option("--thinking", is_flag=True, help="Also what the model thought.")
+@click.option("--tools", is_flag=True, help="Also what went into tools and what came out.")
+@click.option("--context", is_flag=True, help="Also what the client put in by itself.")
+@click.option("--full", is_flag=True, help="Do not cut long texts.")
+@click.option("--version", "number", type=click.IntRange(1), metavar="N", help="As it was in this version of its file.")
+@click.option(
+    "--raw-message", type=click.IntRange(1), metavar="N", help="Only the record of message N as it was captured."
+)
+@click.option("--summaries", is_flag=True, help="Only what models have written about it, and whether it still holds.")
+@frame.common(reveal=True)
+def command(
+    cx: frame.CommandContext,
+    session: str,
+    turns: str,
+    number: int | None,
+    raw_message: int | None,
+    summaries: bool,
+    **flags: bool,
+) -> None:
+    """Read SESSION: prompts, answers and tool calls in order, with what ran in parallel, failed or was interrupted.
+
+    SESSION is an id, any unique beginning of one, @last, or @-2 for the one before.
+    """
+    from everturn.cli.transcript_printer import PrintOptions, TranscriptPrinter
+    from everturn.sessions.lookup import resolve_session, session_edition
+    from everturn.sessions.messages import read_turns
+    from everturn.sources.contract import all_sources
+
+    store, sources = cx.store(), all_sources()
+    row = resolve_session(store, session)
+    if number is not None:
+        row = session_edition(store, row, number)
+    if summaries:
+        _tell_summaries(cx, store, row)
+        return
+    if raw_message is not None:
+        _tell_record(cx, store, sources, row, raw_message - 1)
+        return
+    first, last = turn_range(turns, row)
+    reader = TranscriptPrinter(cx.out, store, sources, row, PrintOptions(**flags))
+    views = read_turns(store, row, first, last)
+    if cx.json:
+        cx.out.emit_json("show", map(reader.turn_facts, views), **reader.facts())
+        return
+    reader.tell_head()
+    for view in views:
+        reader.tell_turn(view)
+    reader.tell_hints()
+
+
+def turn_range(turns: str, session: Session) -> tuple[int, int | None]:
+    """The asked turns as stored numbers, both ends included."""
+    from everturn.errors import NothingFound
+
+    if not turns:
+        return 0, None
+    asked = _TURNS.fullmatch(str(max(session.n_turns, 1)) if turns == "last" else turns)
+    if asked is None:
+        raise click.UsageError(
+            f"--turn {turns}: give a number, a range like 3-5 or 3-, or `last`", click.get_current_context()
+        )
+    first = int(asked["first"]) - 1
+    if first >= session.n_turns:
+        has = f"{session.n_turns} turn{'' if session.n_turns == 1 else 's'}"
+        raise NothingFound(f"session {session.native_id} has {has}; there is no turn {first + 1}")
+    return first, int(asked["last"]) - 1 if asked["last"] else None if turns.endswith("-") else first
+
+
+def _tell_summaries(cx: frame.CommandContext, store: Store, session: Session) -> None:
+    from everturn.errors import NothingFound
+    from everturn.restore.job import is_stale, kept_summaries
+    from everturn.text.times import iso
+
+    found = kept_summaries(store, session)
+    if not found:
+        raise NothingFound(
+            f"no model has summarised session {session.native_id}; `everturn restore {session.native_id} --model NAME` does it"
+        )
+    facts = [{"at_text": iso(one.at), "stale": is_stale(session, one), "summary": one} for one in found]
+    if cx.json:
+        cx.out.emit_json("summaries", facts, session=session.native_id)
+        return
+    for fact, one in zip(facts, found, strict=True):
+        state = "stale: the session has gone on since" if fact["stale"] else "up to date"
+        covers = f"turns 1-{one.turns}, messages 1-{one.last_seq + 1}"
+        cx.out.emit(cx.out.text(f"{fact['at_text']}  {one.model}  prompts {one.prompt_version}  {covers}  ({state})"))
+        cx.out.emit(f"\n{cx.out.text(one.text, chr(10) + chr(9))}")
+
+
+def _tell_record(cx: frame.CommandContext, store: Store, sources: Sources, session: Session, seq: int) -> None:
+    from everturn.errors import NothingFound
+    from everturn.export.json_document import record_item
+    from everturn.sessions.messages import Records
+
+    row = next(store.messages(session.id, seq, seq), None)
+    if row is None:
+        raise NothingFound(
+            f"session {session.native_id} has {session.n_messages} messages; there is no message {seq + 1}"
+        )
+    record = Records(store, sources, session, until=0).record(row)
+    if not record:
+        raise NothingFound(f"the bytes of session {session.native_id} were not kept; only its structure is there")
+    if cx.json:
+        cx.out.emit_json("record", [record_item(row, record)])
+    else:
+        cx.out.emit(cx.out.text(record.decode("utf-8", "replace"), "\n\t"))

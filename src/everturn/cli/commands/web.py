@@ -1,0 +1,93 @@
+"""Look at the archive in a browser: sessions, search, what agents do and cost."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from everturn.cli import frame
+from everturn.clock import new_id
+from everturn.errors import EverturnError, NoArchive
+
+if TYPE_CHECKING:
+    from everturn.web.site import Site
+
+
+@click.command(
+    epilog=frame.examples(
+        "everturn web",
+        "everturn web --open",
+        "everturn web --private --open    on a machine that others use too",
+        "everturn web --port 9000",
+        "everturn web --json              the address as JSON",
+    )
+)
+@click.option("--port", type=click.IntRange(0, 65535), help="Without it 8760, or the next that is free; 0 takes any.")
+@click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
+@click.option("--private", is_flag=True, help="Answer only those who have the key in the address that is printed.")
+@frame.common
+def command(cx: frame.CommandContext, port: int | None, opens: bool, private: bool) -> int:
+    """Serve pages over the archive to a browser on this machine, until Ctrl-C.
+
+    Nothing is sent anywhere and nothing is loaded from elsewhere. Secrets are masked. Other machines, and pages of other
+    sites in your browser, are not answered; other users of this machine are, unless --private is given. Needs starlette and uvicorn: pip install 'everturn[web]'.
+    """
+    _import_server()
+    from everturn.web.app import serve_site
+
+    if cx.settings.is_missing:
+        raise NoArchive(cx.settings.db)
+
+    def ready(address: str) -> None:
+        if cx.json:
+            cx.out.emit_json("web", [{"address": address}])
+            cx.out.stdout.flush()
+        else:
+            cx.out.say(f"serving {address}; Ctrl-C ends")
+        if opens:
+            click.launch(address)
+
+    cx.store()  # what cannot be opened is said before anything is served
+    signal.signal(signal.SIGTERM, _raise_interrupt)
+    try:
+        serve_site(_make_site(cx, new_id() if private else ""), port, ready)
+    except KeyboardInterrupt:  # the way to end it
+        pass
+    return 0
+
+
+def _raise_interrupt(number: int, frame: Any) -> None:
+    """Being told to end is the same as Ctrl-C; the server gives it back once everything is closed."""
+    raise KeyboardInterrupt
+
+
+def _import_server() -> None:
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ModuleNotFoundError as missing:
+        raise EverturnError(
+            f"web needs the package {missing.name}, which is not installed; run: pip install 'everturn[web]'"
+        ) from None
+
+
+def _make_site(cx: frame.CommandContext, key: str) -> Site:
+    from everturn.cli.restore_options import open_asker
+    from everturn.llm.config import model_names
+    from everturn.web.site import Site, WebArchive
+
+    settings = cx.settings
+    return Site(
+        WebArchive(settings.db),
+        cx.places(),
+        machine=settings.machine,
+        folder=None if settings.db.startswith(("postgres", "memory:")) else Path(settings.db).parent,
+        models=tuple(model_names(settings.models)),
+        open_model=lambda store, session, model: open_asker(cx, store, session, model),
+        prices=settings.prices,
+        warn=cx.out.warn,
+        key=key,
+    )

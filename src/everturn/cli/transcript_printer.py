@@ -1,0 +1,273 @@
+"""How `show` puts a session on a terminal, or into JSON: the same passages, the same cuts.
+
+    ── Turn 1 · 2026-01-31 10:00 · 2m 3s ──
+    ❯ a prompt
+      an answer
+    ⇉ 2 calls in parallel
+    ✓ Read  12ms  src/a.py
+    ✗ Bash  1s  exit 1  npm test
+
+Lines of ours begin at the edge, words of a transcript never do: so none can pose as a call or a turn.
+
+A session read out step by step, each when its time has come: what `replay` adds to `show`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from everturn.cli.output import Output, Pen, first_lines, in_one_line
+from everturn.export.json_document import lineage_facts, passage_item, session_facts, source_facts, turn_facts
+from everturn.model.archive import Call, Session
+from everturn.sessions.lineage import Relative, lineage
+from everturn.sessions.lookup import short_ids
+from everturn.sessions.messages import Sources, TurnView, has_words
+from everturn.sessions.transcript import Pace, Passage, input_text, is_quiet, passages
+from everturn.store.contract import Store
+from everturn.text.printable import plural
+from everturn.text.times import duration, iso, turn_ms
+
+_PROSE = 60  # lines of a prompt or an answer
+_OUTPUT = 12  # lines of what went into a tool or came out
+_LABELS = {
+    "thinking": "thinking",
+    "output": "output",
+    "context": "context",
+    "notice": "notice",
+    "notification": "notification",
+    "summary": "summary by the client",
+    "unknown": "unknown record",
+}
+_MARKS = {"compaction": "── the context was compacted here ──", "interrupt": "✋ interrupted by the user"}
+_SIGNS = {"ok": ("green", "✓"), "error": ("red", "✗"), "open": ("yellow", "…"), "orphan": ("yellow", "?")}
+
+
+@dataclass(frozen=True)
+class PrintOptions:
+    """What to show beyond prompts, answers and one line per call."""
+
+    thinking: bool = False
+    tools: bool = False
+    context: bool = False
+    full: bool = False
+
+    def holds(self, passage: Passage) -> bool:
+        """Whether a passage is to be shown."""
+        if passage.kind == "thinking":
+            return self.thinking
+        return self.context or not is_quiet(passage)
+
+
+class TranscriptPrinter:
+    """One session on its way to a person."""
+
+    def __init__(self, out: Output, store: Store, sources: Sources, session: Session, wanted: PrintOptions) -> None:
+        self.out, self.store, self.sources, self.session, self.wanted = out, store, sources, session, wanted
+        self.pen = Pen(out)
+        self.text = store.session(session.id)[1]
+        self.relatives = lineage(store, session)
+        self.children: dict[tuple[int, int], list[Relative]] = {}
+        for one in self.relatives.children:
+            if one.call is not None:
+                self.children.setdefault((one.call.seq, one.call.idx), []).append(one)
+        related = [one.session for name in self.relatives.__struct_fields__ for one in getattr(self.relatives, name)]
+        self.shorts = short_ids((one for one in related if one is not None), store)
+        self.left_out: set[str] = set()
+
+    # for programs -----------------------------------------------------------------------------------------------------
+    def facts(self) -> dict[str, Any]:
+        """What JSON says about the session as a whole."""
+        return {
+            "session": session_facts(self.session, self.text),
+            "source": source_facts(self.store, self.session),
+            "lineage": lineage_facts(self.relatives),
+        }
+
+    def turn_facts(self, view: TurnView) -> dict[str, Any]:
+        """A turn for JSON."""
+        told = passages(self.store, self.sources, self.session, view, self.wanted.tools)
+        shown = (one for one in told if self.wanted.holds(one))
+        return {**turn_facts(view.turn), "passages": [self._item(one) for one in shown]}
+
+    def _item(self, passage: Passage) -> dict[str, Any]:
+        started = [one.native_id for one in self._children(passage.call)]
+        return passage_item(passage, self.wanted.tools, started)
+
+    # for people -------------------------------------------------------------------------------------------------------
+    def tell_head(self) -> None:
+        """Title, facts, relatives."""
+        out, session, text = self.out, self.session, self.text
+        about = in_one_line(out, text.title or text.first_prompt, 100)
+        out.emit(f"{self.pen('bold', out.text(short_ids([session], self.store)[session.id]))}  {about}".rstrip())
+        work = [plural(session.n_turns, "turn"), plural(session.n_calls, "call"), plural(session.n_errors, "error")]
+        branch = f"({text.branch})" if text.branch else ""
+        facts = [
+            out.text(session.native_id),
+            " ".join(filter(None, (session.agent, session.client, session.model))),
+            " ".join(filter(None, (text.workspace, branch))),
+            " to ".join(iso(at)[:16].replace("T", " ") for at in (session.started, session.ended) if at is not None),
+            ", ".join(work),
+        ]
+        for fact in filter(None, facts):
+            out.emit(self.pen("dim", "  " + out.text(fact)))
+        for one in (*self.relatives.ancestors, *self.relatives.forks):
+            below = one in self.relatives.ancestors
+            out.emit(self.pen("dim", f"  {_RELATIONS[one.relation, below]} {self._name(one)}"))
+        if session.state != "current":
+            out.emit(self.pen("yellow", "  an older edition: its file was rewritten since"))
+        if not has_words(session):
+            out.emit(
+                self.pen(
+                    "yellow",
+                    "  only the structure of this session was kept (mode structure): there are no words to show",
+                )
+            )
+
+    def tell_turn(self, view: TurnView) -> None:
+        """One turn."""
+        turn, out = view.turn, self.out
+        parts = [f"Turn {turn.idx + 1}", iso(turn.started)[:16].replace("T", " "), duration(turn_ms(turn) or None)]
+        parts += ["inherited"] * turn.inherited
+        out.emit()
+        out.emit(self.pen("cyan", f"── {' · '.join(filter(None, parts))} ──"))
+        if not has_words(self.session):
+            for call in view.calls:
+                self._tell_call(Passage("call", call=call))
+            return
+        step = -1
+        for passage in passages(self.store, self.sources, self.session, view, self.wanted.tools):
+            if not self.wanted.holds(passage):
+                self.left_out.add("thinking" if passage.kind == "thinking" else "context")
+                continue
+            if passage.call is not None and passage.batch > 1 and passage.call.step != step:
+                step = passage.call.step
+                out.emit(self.pen("dim", f"⇉ {passage.batch} calls in parallel"))
+            self._tell(passage)
+
+    def tell_hints(self) -> None:
+        """How to see what was left out."""
+        known = {"thinking": "--thinking", "context": "--context", "tools": "--tools", "rest": "--full"}
+        flags = [flag for name, flag in known.items() if name in self.left_out]
+        if flags:
+            self.out.say(f"\nthere is more: {' '.join(flags)}")
+
+    def _tell(self, passage: Passage) -> None:
+        out, pen = self.out, self.pen
+        if passage.kind in ("call", "result"):
+            self._tell_call(passage)
+        elif passage.kind in _MARKS:
+            out.emit(pen("yellow", _MARKS[passage.kind]))
+        elif passage.kind == "problem":
+            out.emit(pen("red", f"⚠ could not be read: {out.text(passage.text)}"))
+        elif passage.kind == "prompt":
+            self._tell_text(passage.text, _PROSE, "❯ ", "bold")
+        elif passage.kind == "answer":
+            self._tell_text(passage.text, _PROSE, "  ")
+        elif passage.text:
+            out.emit(pen("dim", f"[{_LABELS.get(passage.kind, passage.kind)}]"))
+            self._tell_text(passage.text, _OUTPUT, "  ", "dim")
+
+    def _tell_text(self, text: str, most: int, margin: str, style: str = "") -> None:
+        lines, beyond = first_lines(self.out, text, 0 if self.wanted.full else most)
+        for line in lines:
+            shown = f"{margin}{line}".rstrip()
+            self.out.emit(self.pen(style, shown) if style else shown)
+        if beyond:
+            self.left_out.add("rest")
+            self.out.emit(self.pen("dim", f"… {plural(beyond, 'more line')}"))
+
+    def _tell_call(self, passage: Passage) -> None:
+        call, start, out = passage.call, passage.start, self.out
+        style, sign = _SIGNS[call.status if call else "open"]
+        name = in_one_line(out, start.name if start else (call.name if call else "") or "result without a call", 40)
+        about = in_one_line(out, (start.command or start.path) if start else "", max(40, out.width - 30))
+        facts = "  ".join(filter(None, (duration(call.duration_ms) if call else "", _failure_text(call), about)))
+        out.emit(f"{self.pen(style, sign)} {self.pen('bold', name)}  {facts}".rstrip())
+        for one in self._children(call):
+            out.emit(f"↳ {_CHILDREN.get(one.relation, one.relation)} {self._name(one)}")
+        if self.wanted.tools:
+            self._tell_tool(passage)
+        elif call is not None and (call.output_size or call.input_size):
+            self.left_out.add("tools")
+
+    def _tell_tool(self, passage: Passage) -> None:
+        """What went into a tool and what came out."""
+        if passage.kind == "result":
+            self._tell_text(passage.text, _OUTPUT, "| ", "dim")
+            return
+        if passage.start is not None:
+            self._tell_text(input_text(passage.start), _OUTPUT, "> ", "dim")
+        if passage.result is not None and passage.result.text:
+            self._tell_text(passage.result.text, _OUTPUT, "| ", "dim")
+
+    def _children(self, call: Call | None) -> list[Relative]:
+        return self.children.get((call.seq, call.idx), []) if call is not None else []
+
+    def _name(self, one: Relative) -> str:
+        if one.session is None:
+            return f"{self.out.text(one.native_id)} (not in the archive)"
+        return self.out.text(self.shorts[one.session.id])
+
+
+_CHILDREN = {"subagent_of": "subagent", "output_of": "saved output"}
+_RELATIONS = {
+    ("subagent_of", True): "subagent of",
+    ("subagent_of", False): "subagent",
+    ("forked_from", True): "forked from",
+    ("forked_from", False): "forked into",
+    ("continues", True): "continues",
+    ("continues", False): "continued by",
+    ("output_of", True): "saved output of",
+    ("output_of", False): "saved output",
+    ("teammate_of", True): "in the team of",
+    ("teammate_of", False): "teammate",
+}
+
+
+def _failure_text(call: Call | None) -> str:
+    """What went wrong with a call, in a word or two."""
+    if call is None or call.status == "open":
+        return "no result"
+    if call.exit_status:
+        return f"exit {call.exit_status}"
+    return call.error_class.replace("_", " ") if call.error_class not in ("", "other", "exit_status") else ""
+
+
+class PacedPrinter(TranscriptPrinter):
+    """Waits before each passage. A call is shown when it was made."""
+
+    def __init__(
+        self, out: Output, store: Store, sources: Sources, session: Session, wanted: PrintOptions, pace: Pace
+    ) -> None:
+        super().__init__(out, store, sources, session, wanted)
+        self._pace = pace
+
+    def moments(self, views: Iterable[TurnView]) -> Iterator[dict[str, Any]]:
+        """The same for a program: each step with the time since the one before."""
+        before: int | None = None
+        for view in views:
+            if has_words(self.session):
+                told = self.turn_facts(view)["passages"]
+            else:
+                told = [{"kind": "call", "tool": call.name, "at": iso(call.started) or None} for call in view.calls]
+            times = [row.at for row in view.rows if row.at is not None]
+            start = min(times, default=None)
+            wait = max(0, start - before) if start is not None and before is not None else 0
+            before = max(times, default=before)
+            yield {"turn": view.turn.idx + 1, "after_ms": wait, "steps": told}
+
+    def _tell(self, passage: Passage) -> None:
+        if passage.kind not in ("call", "result"):  # those come through `_tell_call` in any case
+            self._wait(passage.row.at if passage.row is not None else None)
+        super()._tell(passage)
+
+    def _tell_call(self, passage: Passage) -> None:
+        call = passage.call
+        self._wait(call.started if call is not None else passage.row.at if passage.row is not None else None)
+        super()._tell_call(passage)
+
+    def _wait(self, at: int | None) -> None:
+        self.out.stdout.flush()
+        self._pace.wait_for(at)

@@ -1,0 +1,379 @@
+"""The state of a session: what it is about, what was done, what failed and still fails, what is open. No model.
+
+`advance(state, facts)` folds one turn into the state; it is pure, so a state can be kept as JSON and carried on where it
+stood (`covers` is the last message it knows). Everything is kept, each item with its evidence (turn, seq); views leave out
+(`derive.stateview`). An error is resolved only when the same thing later succeeded, see `derive.failures`. A question is
+answered when a human spoke after it. Turns are 0-based here and shown 1-based.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.derive.decisions import DecisionMark, likeness
+from everturn.derive.turn_facts import CallFact, Saying, Touch, TurnFacts
+
+_NAMES = 2_000  # files named in words that are remembered
+_BETWEEN = 5  # files changed between a failure and its success that are named
+
+
+class FileState(Struct, frozen=True):
+    """A file and what was last done to it. `count` are the changes, `reads` the looks at it."""
+
+    path: str
+    action: str
+    turn: int
+    seq: int
+    count: int = 0
+    reads: int = 0
+    first: int = 0  # turn in which it first appeared
+    by: str = ""  # "subagent" when only such a one touched it
+
+
+class DecisionState(Struct, frozen=True):
+    """A decision or a constraint, in the words in which it was said."""
+
+    text: str
+    turn: int
+    seq: int
+    kind: str  # marker | imperative | commit | pin
+    pinned: bool = False
+
+
+class FailureState(Struct, frozen=True):
+    """Something that did not go well. It still fails unless `resolved_by` names the turn in which it succeeded."""
+
+    what: str
+    text: str
+    turn: int
+    seq: int
+    outcome: str = "failed"  # of failures.OUTCOMES
+    times: int = 1
+    last_turn: int = 0
+    last_seq: int = 0
+    resolved_by: int | None = None
+    resolved_seq: int | None = None
+    between: tuple[str, ...] = ()  # files changed before it succeeded
+    needs: tuple[str, ...] = ()  # keys that are still to be proven
+    keys: tuple[str, ...] = ()
+    tool: str = ""  # its name where `what` begins with it
+
+
+class CommandState(Struct, frozen=True):
+    """A command that was run."""
+
+    command: str
+    exit_status: int | None
+    status: str
+    turn: int
+    seq: int
+
+
+class CommitState(Struct, frozen=True):
+    """A commit that was made."""
+
+    hash: str
+    subject: str
+    turn: int
+    seq: int
+
+
+class PlanItem(Struct, frozen=True):
+    """An item of the plan; turn and seq of its last change."""
+
+    text: str
+    status: str  # of plans.STATUSES
+    turn: int
+    seq: int
+    id: str = ""
+
+
+class Question(Struct, frozen=True):
+    """A question to the human, and the turn in which a human spoke again."""
+
+    text: str
+    turn: int
+    seq: int
+    answered_by: int | None = None
+
+
+class FileMention(Struct, frozen=True):
+    """A file that was named, how often, and where last."""
+
+    path: str
+    count: int
+    turn: int
+    seq: int
+
+
+class TurnRequest(Struct, frozen=True):
+    """What was asked for in a turn."""
+
+    text: str
+    turn: int
+    seq: int
+    starter: str = "human"
+
+
+class SessionState(Struct, frozen=True):
+    """All that is known of a session up to the message `covers`."""
+
+    id: str = ""
+    workspace: str = ""
+    model: str = ""
+    turn_count: int = 0
+    total_tokens: int = 0
+    token_source: str = ""  # api | tokenizer | estimate: of its worst part
+    goal: TurnRequest | None = None
+    current_focus: str = ""
+    requests: tuple[TurnRequest, ...] = ()
+    files: dict[str, FileState] = {}
+    named: dict[str, FileMention] = {}  # files that stand in the words, the last named last; the oldest are given up
+    decisions: tuple[DecisionState, ...] = ()
+    constraints: tuple[DecisionState, ...] = ()
+    errors: tuple[FailureState, ...] = ()
+    commands: tuple[CommandState, ...] = ()
+    commits: tuple[CommitState, ...] = ()
+    plan: tuple[PlanItem, ...] = ()
+    questions: tuple[Question, ...] = ()
+    next_steps: tuple[TurnRequest, ...] = ()  # of the last turn that named any
+    answer: TurnRequest | None = None  # the last thing the model said
+    interrupted: bool = False  # the human stopped the last turn
+    covers: int = -1
+
+
+def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
+    """The state after one more turn."""
+    requests = tuple(TurnRequest(said.text, facts.turn, said.seq, facts.starter) for said in facts.requests)
+    goal = state.goal or next((one for one in requests if one.starter == "human"), None)
+    decisions, constraints = _update_decisions(state, facts)
+    return replace(
+        state,
+        model=facts.model or state.model,
+        turn_count=max(state.turn_count, facts.turn + 1),
+        total_tokens=state.total_tokens + facts.tokens,
+        token_source="estimate"
+        if "estimate" in (state.token_source, facts.token_source)
+        else facts.token_source or state.token_source,
+        goal=goal,
+        current_focus=facts.focus or state.current_focus,
+        requests=state.requests + requests,
+        files=_update_files(state, facts),
+        named=_update_mentions(state, facts),
+        decisions=decisions,
+        constraints=constraints,
+        errors=_update_failures(state, facts),
+        commands=state.commands
+        + tuple(_command_state(deed, facts.turn) for deed in facts.deeds if deed.kind == "shell"),
+        commits=state.commits
+        + tuple(CommitState(one.hash, one.subject, facts.turn, seq) for one, seq in facts.commits),
+        plan=_update_plan(state, facts),
+        questions=_update_questions(state, facts),
+        next_steps=tuple(_next_step_request(said, facts.turn) for said in facts.steps) or state.next_steps,
+        answer=TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model") if facts.answer else state.answer,
+        interrupted=facts.interrupted,
+        covers=max(state.covers, facts.last_seq),
+    )
+
+
+def still_failing(state: SessionState) -> list[FailureState]:
+    """What failed and has not succeeded since, the latest last."""
+    return [one for one in state.errors if one.outcome == "failed" and one.resolved_by is None]
+
+
+def unanswered_questions(state: SessionState) -> list[Question]:
+    """Questions after which no human spoke."""
+    return [one for one in state.questions if one.answered_by is None]
+
+
+def local_path(path: str, workspace: str) -> str:
+    """A path as seen from the workspace, so that one file has one name."""
+    home = workspace.rstrip("/\\")
+    if home and path.startswith((f"{home}/", f"{home}\\")):
+        return path[len(home) + 1 :]
+    return path.removeprefix("./")
+
+
+# files and commands ---------------------------------------------------------------------------------------------------
+def _update_files(state: SessionState, facts: TurnFacts) -> dict[str, FileState]:
+    if not facts.files:
+        return state.files
+    files = dict(state.files)
+    for touch in facts.files:
+        path = local_path(touch.path, state.workspace)
+        files[path] = _update_file(files.pop(path, None), touch, path, facts.turn)  # the last one touched comes last
+    return files
+
+
+def _update_file(known: FileState | None, touch: Touch, path: str, turn: int) -> FileState:
+    reads = touch.action == "read"
+    if known is None:
+        return FileState(path, touch.action, turn, touch.seq, int(not reads), int(reads), turn, touch.by)
+    by = known.by if touch.by else ""
+    if reads:
+        return replace(known, reads=known.reads + 1, by=by)
+    return replace(known, action=touch.action, turn=turn, seq=touch.seq, count=known.count + 1, by=by)
+
+
+def _update_mentions(state: SessionState, facts: TurnFacts) -> dict[str, FileMention]:
+    if not facts.mentions:
+        return state.named
+    named = dict(state.named)
+    for one in facts.mentions:
+        path = local_path(one.path, state.workspace)
+        before = named.pop(path, None)
+        named[path] = FileMention(path, one.count + (before.count if before else 0), facts.turn, one.seq)
+    for path in list(named)[: max(0, len(named) - _NAMES)]:
+        del named[path]
+    return named
+
+
+def _command_state(deed: CallFact, turn: int) -> CommandState:
+    return CommandState(deed.what, deed.exit_status, deed.status, turn, deed.seq)
+
+
+# what failed ----------------------------------------------------------------------------------------------------------
+def _update_failures(state: SessionState, facts: TurnFacts) -> tuple[FailureState, ...]:
+    """Deeds in order: one that went well may resolve what failed before it, never what fails after it."""
+    if not facts.deeds:
+        return state.errors
+    errors = list(state.errors)
+    changed: dict[int, list[str]] = {}
+    for touch in facts.files:
+        if touch.action != "read":
+            changed.setdefault(touch.seq, []).append(local_path(touch.path, state.workspace))
+    for deed in facts.deeds:
+        if deed.outcome:
+            _add_failure(errors, deed, facts.turn)
+        elif deed.keys:
+            _resolve_failures(errors, deed, facts.turn)
+        _note_changes_between(errors, changed.pop(deed.seq, []))
+    return tuple(errors)
+
+
+def _note_changes_between(errors: list[FailureState], paths: list[str]) -> None:
+    if not paths:
+        return
+    for number, error in enumerate(errors):
+        if error.resolved_by is None and error.outcome == "failed":
+            between = dict.fromkeys((*error.between, *paths))
+            errors[number] = replace(error, between=tuple(between)[-_BETWEEN:])
+
+
+def _add_failure(errors: list[FailureState], deed: CallFact, turn: int) -> None:
+    for number, error in enumerate(errors):
+        if error.resolved_by is None and error.keys == deed.keys and error.outcome == deed.outcome:
+            errors[number] = replace(
+                error, times=error.times + 1, last_turn=turn, last_seq=deed.seq, text=deed.error or error.text,
+                needs=deed.keys,
+            )  # fmt: skip
+            return
+    errors.append(
+        FailureState(
+            deed.what,
+            deed.error,
+            turn,
+            deed.seq,
+            deed.outcome,
+            1,
+            turn,
+            deed.seq,
+            needs=deed.keys,
+            keys=deed.keys,
+            tool=deed.tool,
+        )
+    )
+
+
+def _resolve_failures(errors: list[FailureState], deed: CallFact, turn: int) -> None:
+    for number, error in enumerate(errors):
+        if error.resolved_by is None and any(key in deed.keys for key in error.needs):
+            needs = tuple(key for key in error.needs if key not in deed.keys)
+            done = {} if needs else {"resolved_by": turn, "resolved_seq": deed.seq}
+            errors[number] = replace(error, needs=needs, **done)
+
+
+# what was said --------------------------------------------------------------------------------------------------------
+def _update_decisions(
+    state: SessionState, facts: TurnFacts
+) -> tuple[tuple[DecisionState, ...], tuple[DecisionState, ...]]:
+    decisions = [_decision_state(mark, facts.turn, seq) for mark, seq in facts.marks if not mark.binds]
+    decisions += [
+        DecisionState(" ".join(filter(None, ("commit", one.hash, one.subject))), facts.turn, seq, "commit")
+        for one, seq in facts.commits
+    ]
+    constraints = [_decision_state(mark, facts.turn, seq) for mark, seq in facts.marks if mark.binds]
+    decisions.sort(key=lambda one: one.seq)
+    return _add_decisions(state.decisions, decisions), _add_decisions(state.constraints, constraints)
+
+
+def _decision_state(mark: DecisionMark, turn: int, seq: int) -> DecisionState:
+    return DecisionState(mark.text, turn, seq, mark.kind, mark.pinned)
+
+
+def _add_decisions(known: tuple[DecisionState, ...], new: list[DecisionState]) -> tuple[DecisionState, ...]:
+    """What is said again stays where it was first said."""
+    if not new:
+        return known
+    by_words = {likeness(one.text): one for one in known}
+    for one in new:
+        by_words.setdefault(likeness(one.text), one)
+    return tuple(by_words.values())
+
+
+def _update_questions(state: SessionState, facts: TurnFacts) -> tuple[Question, ...]:
+    spoke = min((one.seq for one in facts.requests), default=None) if facts.starter == "human" else None
+    known = state.questions
+    if spoke is not None:
+        known = tuple(one if one.answered_by is not None else replace(one, answered_by=facts.turn) for one in known)
+    last = max((one.seq for one in facts.requests), default=-1) if facts.starter == "human" else -1
+    # A call that asked and got no answer, with words of the human behind it in the same turn, was answered by them.
+    new = [Question(one.text, facts.turn, one.seq, facts.turn if one.seq < last else None) for one in facts.asked]
+    return (*known, *new)
+
+
+def _next_step_request(said: Saying, turn: int) -> TurnRequest:
+    return TurnRequest(said.text, turn, said.seq, "model")
+
+
+# the plan -------------------------------------------------------------------------------------------------------------
+def _update_plan(state: SessionState, facts: TurnFacts) -> tuple[PlanItem, ...]:
+    items = list(state.plan)
+    for plan, seq in facts.plans:
+        if plan.whole:
+            items = _replace_plan(
+                items, [PlanItem(one.text, one.status, facts.turn, seq, one.id) for one in plan.changes]
+            )
+            continue
+        for one in plan.changes:
+            _change_item(items, PlanItem(one.text, one.status or "open", facts.turn, seq, one.id), bool(one.status))
+    return tuple(items)
+
+
+def _replace_plan(old: list[PlanItem], new: list[PlanItem]) -> list[PlanItem]:
+    """A plan written anew: what is no longer in it and was not done has been dropped."""
+    wanted = {likeness(one.text) for one in new}
+    turn, seq = (new[0].turn, new[0].seq) if new else (old[-1].turn, old[-1].seq) if old else (0, 0)
+    kept = [
+        one if one.status in ("done", "dropped") else replace(one, status="dropped", turn=turn, seq=seq)
+        for one in old
+        if likeness(one.text) not in wanted
+    ]
+    before = {likeness(one.text): one for one in old}
+    return [*kept, *(_keep_unchanged(before.get(likeness(one.text)), one) for one in new)]
+
+
+def _keep_unchanged(before: PlanItem | None, now: PlanItem) -> PlanItem:
+    return before if before is not None and before.status == now.status else now
+
+
+def _change_item(items: list[PlanItem], new: PlanItem, has_status: bool) -> None:
+    for number, one in enumerate(items):
+        if new.id and one.id == new.id:
+            status = new.status if has_status else one.status
+            items[number] = replace(one, text=new.text or one.text, status=status, turn=new.turn, seq=new.seq)
+            return
+    if new.text:
+        made = sum(1 for one in items if one.id)
+        items.append(new if new.id else replace(new, id=str(made + 1)))

@@ -1,0 +1,330 @@
+"""What one turn says, in facts: requests, calls and how they ended, files, commits, plan, questions, next steps.
+
+`turn_facts` takes the messages of a turn one by one and keeps excerpts only, so that a turn of any length costs the memory
+of its facts. The rows say how calls ended (`Call.status`), the messages hold the words. Every fact carries the seq of the
+message it rests on. Nothing is judged here; `derive.state` folds turns into a state.
+
+Commits that a call made, as version control reported them.
+
+The line `[branch 1a2b3c4] subject` in the output of a command that commits is the proof. Without it (quiet mode) a commit
+counts only when the call went well and nothing hides its exit status; its subject is then that of the message given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from everturn.derive.artifacts import find_mentions
+from everturn.derive.decisions import LONGEST, DecisionMark, find_announcements, find_decisions
+from everturn.derive.failures import attempt_keys, call_outcome, proven_keys, proves_anywhere, strip_attempt
+from everturn.derive.open_items import (
+    PlanUpdate,
+    find_call_questions,
+    find_closing_questions,
+    find_next_steps,
+    find_plan,
+)
+from everturn.model.archive import Artifact, Call, MessageRow, Step, Turn
+from everturn.model.conversation import Block, CallStart, Message
+from everturn.text.printable import one_line
+from everturn.text.tokens import estimate_tokens
+
+_LOOKED_AT = 20_000
+_SUBJECT = 200
+
+
+class Commit(Struct, frozen=True):
+    """One commit; the hash as printed, "" when it was not."""
+
+    hash: str
+    subject: str
+    amends: bool = False
+
+
+_COMMITS = re.compile(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:commit|merge|revert|cherry-pick|am|rebase)\b")
+_COMMIT = re.compile(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+commit\b(?!-)")
+_REPORT = re.compile(r"^\[(?:[^\]\n]{1,200}? )(?:\(root-commit\) )?([0-9a-f]{6,40})\] (.{1,500}?)\r?$", re.MULTILINE)
+_MESSAGE = re.compile(r"""(?:^|\s)(?:-[a-z]*m|--message)(?:\s+|=)?("(?:[^"\\]|\\.)*"|'[^']*'|\S+)""")
+_DOCUMENT = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n\s*([^\n]{1,500})")
+_DRY = re.compile(r"--dry-run|--no-commit|\s-n\b(?=.*cherry)")
+
+
+def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]:
+    """What a call committed, in order."""
+    text = start.command if start.kind == "shell" else _git_command_line(start)
+    if not text or not _COMMITS.search(text[:_LOOKED_AT]) or _DRY.search(text[:_LOOKED_AT]):
+        return []
+    amends = "--amend" in text
+    shown = output if len(output) <= 2 * _LOOKED_AT else f"{output[:_LOOKED_AT]}\n{output[-_LOOKED_AT:]}"
+    found = [Commit(report[1], one_line(report[2], _SUBJECT), amends) for report in _REPORT.finditer(shown)]
+    if found or not went_well or start.kind != "shell" or _REFUSED.search(shown):
+        return found
+    quiet = any(_COMMIT.match(part) for part in strip_attempt(text).proven) or ("<<" in text and _COMMIT.search(text))
+    subject = _commit_subject(text) if quiet else ""
+    return [Commit("", subject, amends)] if subject else []
+
+
+_REFUSED = re.compile(r"nothing to commit|no changes added|Aborting commit|nothing added to commit")
+
+
+def _git_command_line(start: CallStart) -> str:
+    """The arguments of a tool that speaks to version control, as a command line."""
+    if "git" not in start.name.lower() or not isinstance(start.input, dict):
+        return ""
+    words = [word for value in start.input.values() for word in (value if isinstance(value, list) else [value])]
+    return "git " + " ".join(word for word in words if isinstance(word, str)).removeprefix("git ")
+
+
+def _commit_subject(text: str) -> str:
+    after = text[_COMMIT.search(text).end() :] if _COMMIT.search(text) else ""  # type: ignore[union-attr]
+    document = _DOCUMENT.search(after)
+    if document:
+        return one_line(document[2], _SUBJECT)
+    message = _MESSAGE.search(after)
+    if message is None:
+        return ""
+    words = message[1][1:-1] if message[1][0] in "\"'" else message[1]
+    return one_line(words.lstrip().partition("\n")[0], _SUBJECT)
+
+
+_FOCUS = 100
+_SPOKEN = 300
+_TYPED = ("text", "queued")
+_NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a file that is named may matter
+_ANSWER = 20_000  # characters of an answer that are looked at, from its end
+
+
+class Saying(Struct, frozen=True):
+    """Some words and the message they stand in."""
+
+    text: str
+    seq: int
+
+
+class CallFact(Struct, frozen=True):
+    """One call that did something, or tried to."""
+
+    seq: int
+    what: str  # the command, or the tool and what it was given
+    kind: str
+    status: str  # of CALL_STATUSES
+    exit_status: int | None = None
+    outcome: str = ""  # of failures.OUTCOMES when it did not go well
+    error: str = ""  # the beginning of what it said then
+    keys: tuple[str, ...] = ()  # of what it tried when it failed, of what it proved when it went well
+    tool: str = ""  # its name where `what` begins with it
+
+
+class Touch(Struct, frozen=True):
+    """A file and what was done to it; `by` is "subagent" when another agent did it for this one."""
+
+    path: str
+    action: str
+    seq: int
+    by: str = ""
+
+
+class FileNamed(Struct, frozen=True):
+    """A name of a file that stands in some words, how often, and the last message it stands in."""
+
+    path: str
+    count: int
+    seq: int
+
+
+class TurnFacts(Struct, frozen=True):
+    """All the facts of one turn."""
+
+    turn: int  # 0-based
+    last_seq: int
+    starter: str = "none"
+    requests: tuple[Saying, ...] = ()
+    focus: str = ""
+    marks: tuple[tuple[DecisionMark, int], ...] = ()
+    deeds: tuple[CallFact, ...] = ()
+    files: tuple[Touch, ...] = ()
+    commits: tuple[tuple[Commit, int], ...] = ()
+    plans: tuple[tuple[PlanUpdate, int], ...] = ()
+    asked: tuple[Saying, ...] = ()
+    steps: tuple[Saying, ...] = ()
+    mentions: tuple[FileNamed, ...] = ()
+    answer: Saying | None = None  # how the last thing the model said begins
+    model: str = ""
+    tokens: int = 0
+    token_source: str = ""
+    interrupted: bool = False
+
+
+def turn_facts(
+    turn: Turn,
+    messages: Iterable[tuple[MessageRow, Message]],
+    calls: Iterable[Call],
+    steps: Iterable[Step] = (),
+    artifacts: Iterable[Artifact] = (),
+    workspace: str = "",
+) -> TurnFacts:
+    """The facts of a turn from its rows and its messages, which are read once and in order."""
+    steps = list(steps)
+    tokens = sum(step.tokens_in + step.tokens_out + step.tokens_cache_write for step in steps if not step.inherited)
+    gathering = _FactGatherer(calls, workspace, tokens)
+    for row, message in messages:
+        gathering.add(row, message)
+    return gathering.facts(turn, list(artifacts))
+
+
+class _FactGatherer:
+    def __init__(self, calls: Iterable[Call], workspace: str, tokens: int) -> None:
+        self.workspace, self.tokens = workspace, tokens
+        self.calls = {(call.seq, call.idx): call for call in calls}
+        self.waiting: dict[str, tuple[Call, CallStart]] = {}
+        self.requests: list[Saying] = []
+        self.focus = ""
+        self.marks: list[tuple[DecisionMark, int]] = []
+        self.deeds: dict[tuple[int, int], CallFact] = {}
+        self.commits: list[tuple[Commit, int]] = []
+        self.plans: list[tuple[PlanUpdate, int]] = []
+        self.asked: list[Saying] = []
+        self.answer = Saying("", -1)
+        self.model = ""
+        self.estimated = 0
+        self.mentions: Counter[str] = Counter()
+        self.mentioned_in: dict[str, int] = {}
+
+    def add(self, row: MessageRow, message: Message) -> None:
+        """Take in the next message."""
+        self.model = message.model or self.model
+        spoken = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
+        if spoken and row.origin in ("human", "agent") and row.kind in _TYPED:
+            self._request(row, spoken)
+        for idx, block in enumerate(message.blocks):
+            if block.field in _NAMING and block.text:
+                self._mention(row, block.text)
+            self.estimated += estimate_tokens(block.text) if block.text and not self.tokens else 0
+            if block.call is not None:
+                self._call(self.calls.get((row.seq, idx)), block.call)
+            elif block.result is not None:
+                self._result(block, block.result.call_id)
+            elif block.field == "answer" and row.origin == "model" and block.text.strip():
+                self._answer(row, block.text)
+
+    def facts(self, turn: Turn, artifacts: list[Artifact]) -> TurnFacts:
+        """What was gathered."""
+        for call, start in self.waiting.values():
+            self._add_result(call, start, "")
+        ending = self.answer.text
+        closing = [] if turn.interrupted else find_closing_questions(ending)
+        return TurnFacts(
+            turn=turn.idx,
+            last_seq=turn.last_seq,
+            starter=turn.starter,
+            requests=tuple(self.requests),
+            focus=self.focus,
+            marks=tuple(self.marks),
+            deeds=tuple(self.deeds[place] for place in sorted(self.deeds)),
+            files=tuple(Touch(one.path, one.action, one.seq) for one in artifacts),
+            commits=tuple(self.commits),
+            plans=tuple(self.plans),
+            asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
+            steps=tuple(Saying(words, self.answer.seq) for words in find_next_steps(ending)),
+            mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
+            answer=Saying(one_line(ending, _SPOKEN), self.answer.seq) if ending else None,
+            model=self.model,
+            tokens=self.tokens or self.estimated,
+            token_source="api" if self.tokens else "estimate" if self.estimated else "",
+            interrupted=bool(turn.interrupted),
+        )
+
+    def _request(self, row: MessageRow, text: str) -> None:
+        self.requests.append(Saying(one_line(text, LONGEST), row.seq))
+        if row.origin == "human":
+            first = next((line for line in text.splitlines() if line.strip()), "")
+            self.focus = one_line(first, _FOCUS)
+            self.marks += [(mark, row.seq) for mark in find_decisions(text)]
+
+    def _mention(self, row: MessageRow, text: str) -> None:
+        found = find_mentions(text)
+        self.mentions.update(found)
+        self.mentioned_in.update(dict.fromkeys(found, row.seq))
+
+    def _answer(self, row: MessageRow, text: str) -> None:
+        self.answer = Saying(text[-_ANSWER:], row.seq)
+        if "Deci" in text:
+            self.marks += [(mark, row.seq) for mark in find_announcements(text)]
+
+    def _call(self, call: Call | None, start: CallStart) -> None:
+        if call is None:
+            return
+        if call.result_seq is None:
+            self._add_result(call, start, "")
+        else:
+            self.waiting[start.call_id] = call, start
+
+    def _result(self, block: Block, call_id: str) -> None:
+        waiting = self.waiting.pop(call_id, None)
+        if waiting is not None:
+            self._add_result(*waiting, block.text)
+
+    def _add_result(self, call: Call, start: CallStart, output: str) -> None:
+        went_well = call.status == "ok" and not call.exit_status
+        self.deeds[call.seq, call.idx] = self._call_fact(call, start, output, went_well)
+        self.commits += [(commit, call.seq) for commit in find_commits(start, output, went_well)]
+        if call.status == "ok":
+            plan = find_plan(start, output)
+            if plan is not None:
+                self.plans.append((plan, call.seq))
+        elif start.kind == "ask":
+            self.asked += [Saying(words, call.seq) for words in find_call_questions(start)]
+
+    def _call_fact(self, call: Call, start: CallStart, output: str, went_well: bool) -> CallFact:
+        failed = call.status == "error" or (call.status == "ok" and not went_well)
+        return CallFact(
+            seq=call.seq,
+            what=_call_label(start),
+            kind=start.kind,
+            status=call.status,
+            exit_status=call.exit_status,
+            outcome=call_outcome(start, call.error_class, call.exit_status) if failed else "",
+            error=error_line(output) if failed else "",
+            keys=self._keys(start, output, failed, went_well),
+            tool="" if start.kind == "shell" and start.command else start.name,
+        )
+
+    def _keys(self, start: CallStart, output: str, failed: bool, went_well: bool) -> tuple[str, ...]:
+        if failed:
+            return attempt_keys(start, self.workspace, output)
+        return (*proven_keys(start, self.workspace), *proves_anywhere(start)) if went_well else ()
+
+
+def _call_label(start: CallStart) -> str:
+    if start.kind == "shell" and start.command:
+        return one_line(start.command, LONGEST)
+    about = start.path or start.command
+    if not about and isinstance(start.input, dict):
+        about = next((value for value in start.input.values() if isinstance(value, str)), "")
+    return one_line(f"{start.name} {about}", LONGEST)
+
+
+def error_line(output: str) -> str:
+    """The line of an output that says most about what went wrong: the first with such a word, else the first."""
+    shown = output if len(output) <= 8000 else f"{output[:4000]}\n{output[-4000:]}"
+    lines = [
+        line for line in _TAG.sub("", shown).splitlines() if _LETTERS.search(line) and not _BARE_STATUS.fullmatch(line)
+    ]
+    telling = next((line for line in lines if _is_telling(line)), lines[0] if lines else "")
+    return one_line(telling, LONGEST)
+
+
+_LETTERS = re.compile(r"\w{2}")  # a drawn line says nothing
+_TAG = re.compile(r"</?[\w-]{1,40}>")
+_BARE_STATUS = re.compile(r"\s*(?:exit(?:ed)?(?: with)?(?: code| status)?:? -?\d+)\s*", re.IGNORECASE)
+
+
+def _is_telling(line: str) -> bool:
+    low = line.lower()
+    return any(
+        word in low for word in ("error", "fail", "exception", "not found", "cannot", "denied", "fatal", "no such")
+    )

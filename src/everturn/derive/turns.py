@@ -1,0 +1,279 @@
+"""Groups messages into turns and steps, pairs calls with results, numbers parallel batches.
+
+`grow(tail, messages)` is a pure function of where a session stands and what is new, so that reading a file at once or in
+any pieces gives the same rows. File order is the base order; times only give durations.
+
+A turn starts with a message that `starts_turn`, unless the model has not spoken since the last one: several messages in a
+row are one request. A step is all messages of one model response (same provider id). A compaction is no boundary.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import astuple
+
+from everturn.derive.artifacts import touched_files
+from everturn.model.archive import (
+    RECENT_STEPS,
+    Artifact,
+    Call,
+    IndexRow,
+    JournalTail,
+    MessageRow,
+    SessionGrowth,
+    Step,
+    Turn,
+)
+from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage
+from everturn.model.vocabulary import FIELDS
+
+#: Finds the arguments of a call read in an earlier piece, for the files its result touched.
+StartOf = Callable[[Call], CallStart | None]
+
+_COLUMN = {name: number for number, name in enumerate(FIELDS)}
+_TYPED = frozenset(("text", "command", "shell", "queued"))
+_PLAIN_NAME = re.compile(r"[\w.:/@-]{1,80}", re.ASCII)
+_FIRST_PROMPT = 300
+ODD_NAME = "(odd name)"
+#: What a step keeps of a usage, in its order.
+_TOKENS = ("tokens_in", "tokens_out", "tokens_cache_read", "tokens_cache_write", "tokens_cache_write_1h")
+
+
+def grow_session(
+    tail: JournalTail, messages: Iterable[Message], start_of: StartOf | None = None
+) -> tuple[SessionGrowth, JournalTail]:
+    """The rows `messages` add to a session that stands at `tail`, and where it stands then."""
+    grower = _Grower(tail, start_of or (lambda call: None))
+    for message in messages:
+        grower.add(message)
+    return grower.finish()
+
+
+def plain_name(name: str) -> str:
+    """A tool's name, or a stand-in where it is not one: models invent names with whole sentences in them."""
+    return name if _PLAIN_NAME.fullmatch(name) else ODD_NAME
+
+
+class _Grower:
+    def __init__(self, tail: JournalTail, start_of: StartOf) -> None:
+        self.seq, self.n_turns, self.n_steps = tail.next_seq, tail.next_turn, tail.next_step
+        self.turn, self.step = tail.turn, tail.step
+        self.recent = deque(tail.recent, maxlen=RECENT_STEPS)
+        if self.recent and tail.step is not None:
+            self.recent[-1] = tail.step  # the same one, and it may still grow
+        self.open_calls = {call_id: list(calls) for call_id, calls in tail.open_calls.items()}
+        self.start_of = start_of
+        self.starts: dict[tuple[int, int], CallStart] = {}
+        self.turns: dict[int, Turn] = {}
+        self.steps: dict[int, Step] = {}
+        self.calls: dict[tuple[int, int], Call] = {}
+        self.growth = SessionGrowth([], [], [], [], [], [], [], [], [])
+
+    def add(self, message: Message) -> None:
+        """Take in the next message of the session."""
+        turn = self._turn_for(message)
+        step = self._step_for(message, turn)
+        at = message.at
+        if at is not None:
+            turn.started = at if turn.started is None else turn.started
+            turn.ended = at if turn.ended is None else max(turn.ended, at)
+        turn.last_seq = self.seq
+        turn.n_messages += 1
+        self._mark(message, turn)
+        row_step = self._calls_and_results(message, turn, step)
+        self.growth.messages.append(
+            MessageRow(
+                0, self.seq, turn.idx, row_step, message.role, message.origin, message.kind, at, message.precision,
+                message.fingerprint, message.start, message.size, message.fidelity,
+            )
+        )  # fmt: skip
+        self._index(message)
+        self._sum(message)
+        self.seq += 1
+
+    def finish(self) -> tuple[SessionGrowth, JournalTail]:
+        """The rows, and the new tail."""
+        growth = self.growth
+        growth.turns, growth.steps = list(self.turns.values()), list(self.steps.values())
+        growth.calls = list(self.calls.values())
+        growth.stale_turns = sorted(set(growth.stale_turns))
+        still_open = {call_id: calls for call_id, calls in self.open_calls.items() if calls}
+        return growth, JournalTail(
+            self.seq, self.n_turns, self.n_steps, self.turn, self.step, still_open, list(self.recent)
+        )
+
+    # turns and steps ----------------------------------------------------------------------------------------------
+    def _turn_for(self, message: Message) -> Turn:
+        turn = self.turn
+        if turn is None or (message.starts_turn and turn.answered):
+            turn = self.turn = Turn(idx=self.n_turns, first_seq=self.seq)
+            self.n_turns += 1
+        if message.starts_turn and turn.starter == "none" and not turn.answered:
+            turn.starter = "human" if message.origin == "human" else "agent"
+        self.turns[turn.idx] = turn
+        return turn
+
+    def _step_for(self, message: Message, turn: Turn) -> Step | None:
+        if message.role != "assistant":
+            return None
+        turn.answered = 1
+        if message.origin != "model":
+            return None
+        step, provider_id = self.step, message.provider_id
+        if step is None or not provider_id or provider_id != step.provider_id or step.turn != turn.idx:
+            step = self.step = Step(idx=self.n_steps, turn=turn.idx, first_seq=self.seq, provider_id=provider_id)
+            step.resumes = int(bool(provider_id) and any(old.provider_id == provider_id for old in self.recent))
+            self.n_steps += 1
+            turn.n_steps += 1
+            self.recent.append(step)
+        self.steps[step.idx] = step
+        step.model = message.model or step.model
+        if message.at is not None:
+            step.started = message.at if step.started is None else step.started
+            step.ended = message.at if step.ended is None else max(step.ended, message.at)
+        if message.usage is not None:
+            self._spend(step, message.usage)
+        return step
+
+    def _spend(self, step: Step, usage: TokenUsage) -> None:
+        """One response is several messages that repeat the usage; the last has the final count.
+
+        Where something cut the response in two, the rest has what is more than the first half told.
+        """
+        told = [0] * len(_TOKENS)
+        if step.resumes:
+            halves = [old for old in self.recent if old.provider_id == step.provider_id and old.idx != step.idx]
+            told = [sum(getattr(old, name) for old in halves) for name in _TOKENS]
+        for name, now, before in zip(_TOKENS, astuple(usage), told, strict=True):
+            if now - before > getattr(step, name):
+                setattr(step, name, now - before)
+
+    def _mark(self, message: Message, turn: Turn) -> None:
+        if message.kind == "compaction":
+            turn.compacted = 1
+        elif message.kind == "interrupt":
+            turn.interrupted = 1
+        if message.reported_ms is not None:
+            turn.reported_ms = (turn.reported_ms or 0) + message.reported_ms
+
+    # calls --------------------------------------------------------------------------------------------------------
+    def _calls_and_results(self, message: Message, turn: Turn, step: Step | None) -> int:
+        """Pair what the message holds; the step it belongs to, or -1."""
+        row_step = -1 if step is None else step.idx
+        for idx, block in enumerate(message.blocks):
+            if block.call is not None:
+                self._call(message, turn, step, idx, block, block.call)
+            if block.result is not None:
+                row_step = self._result(message, turn, idx, block, block.result)
+        return row_step
+
+    def _call(self, message: Message, turn: Turn, step: Step | None, idx: int, block: Block, start: CallStart) -> None:
+        call = Call(
+            seq=self.seq, idx=idx, call_id=start.call_id, turn=turn.idx, step=-1, name=plain_name(start.name),
+            kind=start.kind, started=message.at, input_size=len(block.text),
+        )  # fmt: skip
+        if step is not None:
+            turn.n_batches += step.n_calls == 0
+            call.step, call.batch = step.idx, step.n_calls
+            step.n_calls += 1
+        call.position = max(turn.n_batches - 1, 0)
+        turn.n_calls += 1
+        self.calls[call.seq, idx] = call
+        self.starts[call.seq, idx] = start
+        waiting = self.open_calls.setdefault(start.call_id, [])
+        early = next((other for other in waiting if other.status == "orphan"), None)
+        if early is None:
+            waiting.append(call)
+            return
+        waiting.remove(early)
+        if self.calls.pop((early.seq, early.idx), None) is None:
+            self.growth.dropped_calls.append((early.seq, early.idx))
+        status = "error" if early.error_class else "ok"
+        self._close(call, status, early.error_class, early.exit_status, early.ended, early.seq, turn)
+        call.output_size = early.output_size
+        # What it gave back may have been read long ago and is not at hand: the same rows, however the file came in.
+        if start.kind != "shell":
+            self._add_artifacts(call, CallEnd(early.call_id, status == "error", exit_status=early.exit_status), "")
+
+    def _result(self, message: Message, turn: Turn, idx: int, block: Block, end: CallEnd) -> int:
+        waiting = self.open_calls.get(end.call_id, [])
+        call = next((other for other in waiting if other.status == "open"), None)
+        error_class = (end.error_class or "other") if end.is_error else ""
+        if call is None:
+            orphan = Call(
+                seq=self.seq, idx=idx, call_id=end.call_id, turn=turn.idx, step=-1, status="orphan",
+                error_class=error_class, exit_status=end.exit_status, ended=message.at,
+                output_size=len(block.text), result_seq=self.seq,
+            )  # fmt: skip
+            self.calls[orphan.seq, idx] = orphan
+            self.open_calls.setdefault(end.call_id, []).append(orphan)
+            return -1
+        waiting.remove(call)
+        self.calls[call.seq, call.idx] = call
+        status = "error" if end.is_error else "ok"
+        self._close(call, status, error_class, end.exit_status, message.at, self.seq, turn)
+        call.output_size = len(block.text)
+        if end.duration_ms is not None:
+            call.duration_ms = end.duration_ms
+        self._add_artifacts(call, end, block.text)
+        if self.step is not None and self.step.idx == call.step and message.at is not None:
+            self.step.ended = message.at if self.step.ended is None else max(self.step.ended, message.at)
+            self.steps[self.step.idx] = self.step
+        return call.step
+
+    def _close(
+        self, call: Call, status: str, error_class: str, exit_status: int | None, at: int | None, seq: int, turn: Turn
+    ) -> None:
+        call.status, call.error_class, call.exit_status = status, error_class, exit_status
+        call.ended, call.result_seq = at, seq
+        if at is not None and call.started is not None and at >= call.started:
+            call.duration_ms = at - call.started
+        if call.turn != turn.idx:
+            self.growth.stale_turns.append(call.turn)
+        elif status == "error":
+            turn.n_errors += 1
+
+    def _add_artifacts(self, call: Call, end: CallEnd, output: str) -> None:
+        start = self.starts.get((call.seq, call.idx)) or self.start_of(call)
+        if start is None:
+            return
+        for n, (action, path) in enumerate(touched_files(start, end, output)):
+            self.growth.artifacts.append(Artifact(0, call.seq, call.idx, n, call.turn, action, path))
+
+    # words --------------------------------------------------------------------------------------------------------
+    def _index(self, message: Message) -> None:
+        texts: list[str | None] = [None] * len(FIELDS)
+        more: dict[int, list[str]] = {}
+        for block in message.blocks:
+            if block.field and block.text:
+                column = _COLUMN[block.field]
+                if texts[column] is None:
+                    texts[column] = block.text
+                else:
+                    more.setdefault(column, []).append(block.text)
+        for column, rest in more.items():
+            texts[column] = "\n".join([texts[column] or "", *rest])
+        if any(texts):
+            self.growth.index.append(IndexRow(self.seq, tuple(texts)))
+
+    def _sum(self, message: Message) -> None:
+        growth, at = self.growth, message.at
+        if at is not None:
+            growth.started = at if growth.started is None else min(growth.started, at)
+            growth.ended = at if growth.ended is None else max(growth.ended, at)
+        if message.origin == "model" and message.model:
+            growth.model = message.model
+        if message.origin == "human" and message.kind in _TYPED:
+            growth.n_prompts += 1
+        if not growth.first_prompt and message.kind == "text" and message.origin in ("human", "agent"):
+            growth.first_prompt = _first_words_of_prompt(
+                next((b.text for b in message.blocks if b.field == "prompt"), "")
+            )
+
+
+def _first_words_of_prompt(text: str) -> str:
+    """The first words: cut between words, because half a secret is not known as one."""
+    return text if len(text) <= _FIRST_PROMPT else text[:_FIRST_PROMPT].rpartition(" ")[0]

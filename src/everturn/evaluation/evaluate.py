@@ -1,0 +1,211 @@
+"""One prompt, answered by a model with tools; and the same prompt, taken up again where it was left.
+
+`evaluate(backend, prompt, session=…)` renders the prompt and runs it until there is an answer. With `resume_from` nothing
+is rendered: the messages are those of the state, calls that have a result are not run again, those in doubt follow their
+tool's policy, the others run, and the next request goes out. The prompt must be the one the state was made with. With an
+`asker` every request is redacted, within its budget, and leaves a receipt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from everturn.clock import Clock, new_id, now
+from everturn.errors import BadAnswer, ConversationStateMismatch, OverBudget, ToolIdempotencyError, UsageError
+from everturn.evaluation.recorder import ConversationRecording, RecordedJournal, enable_conversation_recording
+from everturn.evaluation.session import EvaluationSession
+from everturn.llm.asker import Asker
+from everturn.llm.protocol import Backend, Delta, ModelRequest, Reply
+from everturn.loop.conversation import ConversationMessage, ConversationState, aware_time
+from everturn.loop.loop import Budget, Loop, Outcome
+from everturn.loop.tools import Tool
+
+
+@dataclass(frozen=True)
+class RenderedPrompt:
+    """A prompt as it is sent."""
+
+    user: str
+    system: str = ""
+
+
+class Prompt(Protocol):
+    """What is asked, known by a namespace and a key."""
+
+    @property
+    def ns(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+    def render(self) -> RenderedPrompt:
+        """The words. Not called when an evaluation is resumed."""
+
+
+@dataclass(frozen=True)
+class TextPrompt:
+    """A prompt that is written out already."""
+
+    ns: str
+    key: str
+    user: str
+    system: str = ""
+
+    def render(self) -> RenderedPrompt:
+        """The words."""
+        return RenderedPrompt(self.user, self.system)
+
+
+@dataclass(frozen=True)
+class PromptResponse:
+    """The answer."""
+
+    prompt_name: str  # ns:key
+    text: str
+    evaluation_id: str
+    turns: int  # model responses in the whole evaluation
+    state: ConversationState
+
+
+class Evaluates(Protocol):
+    """What answers prompts: an `Adapter`, or anything of the program's own."""
+
+    def evaluate(
+        self,
+        prompt: Prompt,
+        *,
+        session: EvaluationSession,
+        resume_from: ConversationState | None = None,
+        saved: Callable[[], None] | None = None,
+    ) -> PromptResponse:
+        """See `evaluate` below."""
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A model with its tools."""
+
+    backend: Backend
+    tools: Sequence[Tool] = ()
+    budget: Budget = field(default_factory=Budget)
+    asker: Asker | None = None
+
+    def evaluate(
+        self,
+        prompt: Prompt,
+        *,
+        session: EvaluationSession,
+        resume_from: ConversationState | None = None,
+        saved: Callable[[], None] | None = None,
+    ) -> PromptResponse:
+        """See `evaluate` below."""
+        return evaluate(
+            self.backend, prompt, session=session, tools=self.tools, resume_from=resume_from, saved=saved,
+            budget=self.budget, asker=self.asker,
+        )  # fmt: skip
+
+
+def evaluate(  # noqa: PLR0913 -- a face that others wrote down
+    backend: Backend,
+    prompt: Prompt,
+    *,
+    session: EvaluationSession,
+    tools: Sequence[Tool] = (),
+    resume_from: ConversationState | None = None,
+    saved: Callable[[], None] | None = None,
+    budget: Budget = Budget(),  # noqa: B008 -- frozen
+    clock: Clock = now,
+    asker: Asker | None = None,
+) -> PromptResponse:
+    """Run a prompt until there is an answer.
+
+    When recording is enabled in the session, every message is in it before it is acted upon, and `saved` is called then.
+    Raises ConversationStateMismatch for a state of another prompt, ToolIdempotencyError when a call is in doubt and its
+    tool may not run again (all others have run by then), and what the backend and the asker raise.
+    """
+    asked = _AskerBackend(backend, asker) if asker is not None else backend
+    waiting = [tool.name for tool in tools if tool.approval]
+    if waiting:
+        raise UsageError(
+            f"tools that need approval ({', '.join(waiting)}) need a loop that can wait; run them with Loop"
+        )
+    recording = _open_recording(session)
+    if resume_from is None:
+        rendered = prompt.render()
+        if not rendered.user:
+            raise UsageError(f"prompt {_prompt_name(prompt)} has no words for the user's message")
+        state = _begin_state(prompt, rendered, clock)
+    else:
+        _check_prompt(prompt, resume_from)
+        rendered, state = RenderedPrompt(""), resume_from
+    with session.lock:
+        recording.begin(state)
+    journal = RecordedJournal(recording, state, tools, clock, saved or _ignore)
+    loop = Loop(asked, tools, state.system_message.content, budget)
+    outcome = loop.run(journal, rendered.user) if resume_from is None else loop.resume(journal)
+    return _make_response(backend, prompt, outcome, recording)
+
+
+class _AskerBackend:
+    """A backend whose every request goes through an asker."""
+
+    def __init__(self, backend: Backend, asker: Asker) -> None:
+        if asker.backend is not None and asker.backend is not backend:
+            raise UsageError(f"the asker asks {asker.backend.name}, not {backend.name}; give the one of this backend")
+        self._asker = asker
+        self.name, self.model, self.window = backend.name, backend.model, backend.window
+        self.max_tokens, self.takes_tools = backend.max_tokens, backend.takes_tools
+        self.bound, self.wire = getattr(backend, "bound", False), getattr(backend, "wire", "")
+        self.body = getattr(backend, "body", None)
+
+    def stream(self, request: ModelRequest) -> Iterator[Delta]:
+        """See `llm.Backend`."""
+        return self._asker.stream(request, "evaluate")
+
+    def ask(self, request: ModelRequest) -> Reply:
+        """See `llm.Backend`."""
+        return self._asker.ask(request, "evaluate")
+
+
+def _open_recording(session: EvaluationSession) -> ConversationRecording:
+    """Where to record: in the session where that was asked for, else nowhere anybody sees."""
+    if session.slice(ConversationState) is None:
+        return ConversationRecording()
+    enable_conversation_recording(session)
+    recording = session.slice(ConversationState)
+    assert isinstance(recording, ConversationRecording)
+    return recording
+
+
+def _begin_state(prompt: Prompt, rendered: RenderedPrompt, clock: Clock) -> ConversationState:
+    when = aware_time(clock())
+    system = ConversationMessage("system", rendered.system, created_at=when)
+    return ConversationState(new_id(), prompt.ns, prompt.key, system, created_at=when)
+
+
+def _check_prompt(prompt: Prompt, state: ConversationState) -> None:
+    if (prompt.ns, prompt.key) != (state.prompt_ns, state.prompt_key):
+        raise ConversationStateMismatch(f"{state.prompt_ns}:{state.prompt_key}", _prompt_name(prompt))
+
+
+def _make_response(
+    backend: Backend, prompt: Prompt, outcome: Outcome, recording: ConversationRecording
+) -> PromptResponse:
+    state = recording.items()[-1]
+    if outcome.state == "paused":
+        raise ToolIdempotencyError({call.call_id: call.name for call in outcome.waiting})
+    if outcome.state == "cancelled":
+        raise KeyboardInterrupt
+    if outcome.state == "cut":
+        raise BadAnswer(backend.name, "the answer broke off; resume to ask again")
+    if outcome.state == "over_budget":
+        raise OverBudget(backend.name, "the budget of this evaluation is spent")
+    return PromptResponse(_prompt_name(prompt), outcome.text, state.evaluation_id, len(state.turns), state)
+
+
+def _prompt_name(prompt: Prompt) -> str:
+    return f"{prompt.ns}:{prompt.key}"
+
+
+def _ignore() -> None:
+    """Nobody wants to know."""

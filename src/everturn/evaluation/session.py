@@ -1,0 +1,230 @@
+"""A session as typed slices: one list of frozen dataclasses per type, changed by events through reducers.
+
+    session = Session()
+    session.mutate(Plan).register(Plan, replace_latest)
+    session.dispatch(Plan(…))
+    session.query(Plan).latest()
+    before = session.snapshot()
+    session.mutate().rollback(before)
+
+A reducer gets the list of its slice and the event, and changes the list. Items are never changed in place, so that a
+snapshot is the lists as they are. A session may be used from several threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, TypeVar, overload
+from uuid import UUID
+
+from everturn.errors import UsageError
+from everturn.evaluation.snapshot import Policy, SliceData, Snapshot, name_of, shape_of
+from everturn.loop.conversation import ConversationState, new_uuid
+
+T = TypeVar("T")
+
+#: Takes the list of a slice and an event, and changes the list.
+Reducer = Callable[[list[Any], Any], None]
+
+
+def append(items: list[Any], event: Any) -> None:
+    """Keep every one."""
+    items.append(event)
+
+
+def replace_latest(items: list[Any], event: Any) -> None:
+    """Keep the last one only."""
+    items[:] = [event]
+
+
+def upsert(key: Callable[[Any], Any]) -> Reducer:
+    """Keep one for each key, in the order in which the keys first came."""
+
+    def reduce(items: list[Any], event: Any) -> None:
+        wanted = key(event)
+        for number, item in enumerate(items):
+            if key(item) == wanted:
+                items[number] = event
+                return
+        items.append(event)
+
+    return reduce
+
+
+class Slice(Generic[T]):
+    """The items of one type."""
+
+    def __init__(self, kind: type[T], policy: Policy = "state") -> None:
+        self.kind, self.policy = kind, policy
+        self.shape = shape_of(kind)
+        self._items: list[T] = []
+        self._reducers: dict[type, Reducer] = {}
+
+    def items(self) -> tuple[T, ...]:
+        """What it holds."""
+        return tuple(self._items)
+
+    def seed(self, items: Iterable[T]) -> None:
+        """Hold these instead."""
+        self._items = list(items)
+
+    def register(self, event: type, reducer: Reducer) -> None:
+        """From now on, let `reducer` take events of that type."""
+        self._reducers[event] = reducer
+
+    def takes(self, event: Any) -> bool:
+        """Whether the event is for this slice."""
+        return type(event) in self._reducers
+
+    def take(self, event: Any) -> None:
+        """Change what it holds."""
+        self._reducers.get(type(event), append)(self._items, event)
+
+
+class SliceQuery(Generic[T]):
+    """What a slice holds."""
+
+    def __init__(self, items: tuple[T, ...]) -> None:
+        self._items = items
+
+    def latest(self) -> T | None:
+        """The last one, or None."""
+        return self._items[-1] if self._items else None
+
+    def all(self) -> tuple[T, ...]:
+        """Every one, oldest first."""
+        return self._items
+
+    def where(self, fits: Callable[[T], bool]) -> tuple[T, ...]:
+        """Those that fit."""
+        return tuple(filter(fits, self._items))
+
+
+class EvaluationSession:
+    """Typed slices that can be put away as JSON and set back."""
+
+    def __init__(
+        self,
+        *,
+        session_id: UUID | None = None,
+        parent: EvaluationSession | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        self.session_id, self.parent, self.tags = session_id or new_uuid(), parent, dict(tags or {})
+        self.children: list[EvaluationSession] = []
+        self.lock = threading.RLock()
+        self._slices: dict[type, Slice[Any]] = {}
+        if parent is not None:
+            parent.children.append(self)
+
+    def query(self, kind: type[T]) -> SliceQuery[T]:
+        """What the slice of a type holds; nothing when there is none."""
+        with self.lock:
+            held = self._slices.get(kind)
+            return SliceQuery(held.items() if held is not None else ())
+
+    @overload
+    def mutate(self, kind: type[T]) -> Mutation[T]: ...
+    @overload
+    def mutate(self, kind: None = None) -> WholeMutation: ...
+    def mutate(self, kind: type[T] | None = None) -> Mutation[T] | WholeMutation:
+        """Changes of one slice, or without a type of the whole session."""
+        return WholeMutation(self) if kind is None else Mutation(self, kind)
+
+    def dispatch(self, event: Any) -> None:
+        """Give an event to every slice that registered its type. Raises Usage when there is none."""
+        with self.lock:
+            takers = [one for one in self._slices.values() if one.takes(event)]
+            if not takers:
+                raise UsageError(f"nothing takes {type(event).__qualname__}; register a reducer for it first")
+            for one in takers:
+                one.take(event)
+
+    def snapshot(self, include_all: bool = False) -> Snapshot:
+        """What the slices hold now, empty ones left out; with `include_all` the logs too."""
+        with self.lock:
+            kept = [one for one in self._slices.values() if include_all or one.policy == "state"]
+            held = [(name_of(one.kind), one.items()) for one in kept]
+            return Snapshot(
+                slices=tuple(SliceData(name, name, items) for name, items in held if items),
+                parent_id=self.parent.session_id if self.parent is not None else None,
+                children_ids=tuple(child.session_id for child in self.children),
+                tags=dict(self.tags),
+                policies={name_of(kind): one.policy for kind, one in self._slices.items()},
+            )
+
+    def slice(self, kind: type[T]) -> Slice[T] | None:
+        """The slice of a type, if there is one."""
+        return self._slices.get(kind)
+
+    def install(self, new: Slice[T]) -> None:
+        """Let a slice of the program's own hold a type; it takes over what was held before."""
+        with self.lock:
+            old = self._slices.get(new.kind)
+            if old is not None and old.items():
+                new.seed(old.items())
+            self._slices[new.kind] = new
+
+
+class Mutation(Generic[T]):
+    """Changes of the slice of one type, which is made when it is first needed."""
+
+    def __init__(self, session: EvaluationSession, kind: type[T]) -> None:
+        self._session, self._kind = session, kind
+
+    def register(self, event: type, reducer: Reducer, policy: Policy = "state") -> None:
+        """Let `reducer` take events of a type into this slice. Raises Usage for items that JSON could not hold."""
+        with self._session.lock:
+            held = self._slice()
+            held.policy = policy
+            held.register(event, reducer)
+
+    def seed(self, items: T | Iterable[T]) -> None:
+        """Hold these instead, or this one."""
+        given = (items,) if isinstance(items, self._kind) else tuple(items)  # type: ignore[arg-type]
+        for item in given:
+            if not isinstance(item, self._kind):
+                raise UsageError(f"a slice of {self._kind.__qualname__} cannot hold {type(item).__qualname__}")
+        with self._session.lock:
+            self._slice().seed(given)
+
+    def clear(self) -> None:
+        """Hold nothing."""
+        self.seed(())
+
+    def _slice(self) -> Slice[T]:
+        held = self._session.slice(self._kind)
+        if held is None:
+            held = Slice(self._kind)
+            self._session.install(held)
+        return held
+
+
+class WholeMutation:
+    """Changes of the whole session."""
+
+    def __init__(self, session: EvaluationSession) -> None:
+        self._session = session
+
+    def rollback(self, snapshot: Snapshot) -> None:
+        """Set every slice back to the snapshot; what it does not have becomes empty, logs stay as they are.
+
+        Raises SnapshotRestoreError, and then nothing has changed. A conversation is always known, other types must be
+        registered.
+        """
+        session = self._session
+        with session.lock:
+            slices = {name_of(kind): one for kind, one in session._slices.items()}
+            slices.setdefault(name_of(ConversationState), Slice(ConversationState))
+            items = snapshot.restored({name: one.shape for name, one in slices.items()})
+            for name, one in slices.items():
+                if one.policy == "state" and (name in items or one.items()):
+                    one.seed(items.get(name, ()))
+                    session._slices[one.kind] = one
+
+    def reset(self) -> None:
+        """Empty every slice; what is registered stays."""
+        with self._session.lock:
+            for one in self._session._slices.values():
+                one.seed(())

@@ -1,0 +1,70 @@
+"""The analytics plane as files: CSV, or Parquet where duckdb is installed. No content is in it.
+
+One file per table of `PLANE`, in the order of its key, so that the same archive gives the same bytes. In CSV a missing
+value is an empty field. The columns are described in docs/analytics.md.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from everturn.errors import EverturnError
+from everturn.model.analytics import PLANE, PlaneTable
+from everturn.store.contract import Store
+
+__all__ = ["PLANE", "as_csv", "as_parquet"]
+
+_PORTION = 2000
+_NULL = "\\N"
+_TYPES = {"text": "VARCHAR", "integer": "BIGINT"}
+
+
+def as_csv(store: Store, table: PlaneTable) -> Iterator[bytes]:
+    """A table as CSV, with a line of names."""
+    return _csv_chunks(list(table.columns), store.plane_rows(table), "")
+
+
+def as_parquet(store: Store, table: PlaneTable) -> Iterator[bytes]:
+    """A table as Parquet."""
+    if find_spec("duckdb") is None:
+        raise EverturnError("Parquet needs duckdb, which is not installed; run: pip install 'everturn[parquet]'")
+    return _write_parquet(store, table)
+
+
+def _write_parquet(store: Store, table: PlaneTable) -> Iterator[bytes]:
+    import duckdb
+
+    types = {name: _TYPES[kind] for name, kind in table.columns.items()}
+    with TemporaryDirectory(prefix="everturn-") as folder:
+        plain, packed = Path(folder, "table.csv"), Path(folder, "table.parquet")
+        with plain.open("wb") as file:
+            file.writelines(_csv_chunks(list(types), store.plane_rows(table), _NULL))
+        with duckdb.connect() as base:
+            base.execute("SET threads=1")  # the order of the rows, and with it the bytes, must not hang on luck
+            found = base.read_csv(str(plain), header=True, dtype=types, na_values=_NULL, all_varchar=False)
+            found.write_parquet(str(packed), compression="zstd")
+        yield packed.read_bytes()
+
+
+def _csv_chunks(names: Sequence[str], rows: Iterable[Sequence[Any]], null: str) -> Iterator[bytes]:
+    page = io.StringIO(newline="")
+    writer = csv.writer(page, lineterminator="\n")
+    writer.writerow(names)
+    for number, row in enumerate(rows, 1):
+        writer.writerow([null if value is None else value for value in row])
+        if number % _PORTION == 0:
+            yield _take_bytes(page)
+    yield _take_bytes(page)
+
+
+def _take_bytes(page: io.StringIO) -> bytes:
+    data = page.getvalue().encode("utf-8", "replace")
+    page.seek(0)
+    page.truncate()
+    return data

@@ -1,0 +1,367 @@
+"""One session as one JSON document: schema `everturn/session@1`.
+
+    {"schema": …, "redacted": …, "session": {…}, "source": {…}, "lineage": {…}, "turns": [
+        {"number": 1, …, "messages": [those outside any step], "calls": [results without a call],
+         "steps": [{"number": 1, …, "calls": [{…, "artifacts": […]}], "messages": [
+             {"number": 1, "role": …, "blocks": [{"kind": …, "data": as found}], "evidence": {…}}]}]}]}
+
+Everything that has a number counts from 1, over the whole session; each message stands in it exactly once. `evidence`
+is the byte range of the record within `source` and the SHA-256 of those bytes as captured. Written piece by piece.
+
+What is known about a session, its turns, steps, calls and messages, as plain values for JSON.
+
+Everything that has a number counts from 1. What is not known is null, what does not apply is left empty.
+
+What programs are answered, the same from every surface: `--json` of a command and the API of the web page.
+
+Plain values for JSON; what they hold is described in `web.schemas` and checked against it. Everything that has a number
+counts from 1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from everturn.model.archive import Artifact, Call, MessageRow, Session, SessionText, Step, Turn
+from everturn.model.conversation import Block, Message
+from everturn.retrieval.hits import NeighbourTurn, SearchHit
+from everturn.sessions.lineage import Lineage, Relative, lineage
+from everturn.sessions.lookup import SessionListing
+from everturn.sessions.messages import Records, Sources, TurnView, has_words, read_turns
+from everturn.sessions.transcript import Passage, input_text
+from everturn.store.contract import Store
+from everturn.text.times import iso
+from everturn.text.times import turn_ms as turn_ms  # noqa: PLC0414  # one of the facts that are taken from here
+
+
+def session_facts(session: Session, text: SessionText) -> dict[str, Any]:
+    """What is known about a session as a whole."""
+    return {
+        "id": session.native_id,
+        "agent": session.agent,
+        "kind": session.kind,
+        "parent": session.parent or None,
+        "state": session.state,
+        "mode": session.mode,
+        "words": has_words(session),
+        "title": text.title or None,
+        "summary": text.summary or None,
+        "first_prompt": text.first_prompt or None,
+        "workspace": text.workspace or None,
+        "branch": text.branch or None,
+        "team": text.team or None,
+        "agent_name": text.agent_name or None,
+        "machine": session.machine,
+        "owner": session.owner,
+        "client": session.client or None,
+        "model": session.model or None,
+        "started": time_text(session.started),
+        "ended": time_text(session.ended),
+        "counts": {
+            "turns": session.n_turns,
+            "steps": session.n_steps,
+            "messages": session.n_messages,
+            "inherited": session.n_inherited,
+            "prompts": session.n_prompts,
+            "calls": session.n_calls,
+            "errors": session.n_errors,
+        },
+        "tokens": _tokens(session),
+    }
+
+
+def source_facts(store: Store, session: Session) -> dict[str, Any]:
+    """Where the bytes of a session come from."""
+    version = store.version(session.version)
+    file, _ = store.file_by_id(version.source)
+    return {
+        "path": file.path,
+        "format": file.format,
+        "machine": file.machine,
+        "state": file.state,
+        "version": version.number,
+        "versions": [one.number for one in store.versions(version.source)],
+        "bytes": version.size,
+        "erased": version.erased,
+        "parser": version.parser,
+    }
+
+
+def lineage_facts(relatives: Lineage) -> dict[str, Any]:
+    """What a session hangs together with."""
+    return {name: [_relative_facts(one) for one in getattr(relatives, name)] for name in relatives.__struct_fields__}
+
+
+def turn_facts(turn: Turn) -> dict[str, Any]:
+    """What is known about a turn as a whole."""
+    return {
+        "number": turn.idx + 1,
+        "starter": turn.starter,
+        "started": time_text(turn.started),
+        "ended": time_text(turn.ended),
+        "duration_ms": turn_ms(turn),
+        "first_message": turn.first_seq + 1,
+        "last_message": turn.last_seq + 1,
+        "n_steps": turn.n_steps,
+        "n_calls": turn.n_calls,
+        "n_errors": turn.n_errors,
+        "compacted": bool(turn.compacted),
+        "interrupted": bool(turn.interrupted),
+        "inherited": bool(turn.inherited),
+    }
+
+
+def step_facts(step: Step) -> dict[str, Any]:
+    return {
+        "number": step.idx + 1,
+        "provider_id": step.provider_id or None,
+        "model": step.model or None,
+        "started": time_text(step.started),
+        "ended": time_text(step.ended),
+        "parallel": step.n_calls > 1,
+        "tokens": _tokens(step),
+        "inherited": bool(step.inherited),
+    }
+
+
+def call_facts(call: Call, touched: Iterable[Artifact] = ()) -> dict[str, Any]:
+    """What is known about a call; parallel calls share their position."""
+    return {
+        "id": call.call_id or None,
+        "name": call.name or None,
+        "kind": call.kind,
+        "status": call.status,
+        "error_class": call.error_class or None,
+        "exit_status": call.exit_status,
+        "turn": call.turn + 1,
+        "step": call.step + 1 if call.step >= 0 else None,
+        "position": call.position + 1,
+        "batch": call.batch + 1,
+        "message": call.seq + 1,
+        "block": call.idx + 1,
+        "result_message": None if call.result_seq is None else call.result_seq + 1,
+        "started": time_text(call.started),
+        "ended": time_text(call.ended),
+        "duration_ms": call.duration_ms,
+        "input_size": call.input_size,
+        "output_size": call.output_size,
+        "inherited": bool(call.inherited),
+        "artifacts": [{"action": one.action, "path": one.path} for one in touched],
+    }
+
+
+def message_facts(row: MessageRow, message: Message, digest: str | None) -> dict[str, Any]:
+    """A message with its blocks as found and the bytes it rests on; `digest` is their SHA-256."""
+    return {
+        "number": row.seq + 1,
+        "turn": row.turn + 1,
+        "step": row.step + 1 if row.step >= 0 else None,
+        "role": message.role,
+        "origin": message.origin,
+        "kind": message.kind,
+        "at": time_text(message.at),
+        "precision": message.precision,
+        "native_id": message.native_id or None,
+        "provider_id": message.provider_id or None,
+        "model": message.model or None,
+        "usage": message.usage,
+        "inherited": bool(row.inherited),
+        "fidelity": message.fidelity,
+        "blocks": [_block_facts(block) for block in message.blocks],
+        "evidence": {"start": row.start, "size": row.size, "sha256": digest},
+    }
+
+
+def time_text(ms: int | None) -> str | None:
+    """A time as text, None where there is none."""
+    return None if ms is None else iso(ms)
+
+
+def _tokens(row: Session | Step) -> dict[str, int]:
+    return {
+        "input": row.tokens_in,
+        "output": row.tokens_out,
+        "cache_read": row.tokens_cache_read,
+        "cache_write": row.tokens_cache_write,
+    }
+
+
+def _block_facts(block: Block) -> dict[str, Any]:
+    facts: dict[str, Any] = {"kind": block.kind, "field": block.field or None}
+    if block.call is not None:
+        call = block.call
+        facts["call"] = {
+            "id": call.call_id,
+            "name": call.name,
+            "kind": call.kind,
+            "path": call.path,
+            "command": call.command,
+        }
+    if block.result is not None:
+        facts["result"] = block.result
+    if block.data is None:
+        return {**facts, "text": block.text}
+    return {**facts, "data": block.data}
+
+
+def _relative_facts(one: Relative) -> dict[str, Any]:
+    return {
+        "relation": one.relation,
+        "id": one.native_id,
+        "archived": one.session is not None,
+        "kind": one.session.kind if one.session else None,
+        "shared_messages": one.shared or None,
+        "call": call_facts(one.call) if one.call else None,
+    }
+
+
+#: Takes secrets out of a line of JSON and leaves it JSON. A whole line, because `{"password": …}` needs its name.
+Clean = Callable[[bytes], bytes]
+
+#: What JSON may hold raw but a terminal acts on; escaped it means the same.
+_ACTIVE_CHARACTERS = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def as_json(store: Store, sources: Sources, session: Session, clean: Clean | None = None) -> Iterator[str]:
+    """The document in pieces; `clean` is applied to every line of it."""
+    encode = _Encoder(clean)
+    text = store.session(session.id)[1]
+    yield '{"schema":"everturn/session@1","redacted":' + ("true" if clean else "false")
+    yield ',"session":' + encode(session_facts(session, text))
+    yield ',"source":' + encode(source_facts(store, session))
+    yield ',"lineage":' + encode(lineage_facts(lineage(store, session)))
+    yield ',"turns":['
+    records = Records(store, sources, session)
+    touched = _group_by_call(store.artifacts(session.id))
+    for number, view in enumerate(read_turns(store, session)):
+        yield "\n" if number == 0 else ",\n"
+        yield from _turn(view, records, touched, encode)
+    yield "]}\n"
+
+
+def _turn(view: TurnView, records: Records, touched: _ArtifactsByCall, encode: _Encoder) -> Iterator[str]:
+    own = {step.idx for step in view.steps}
+    rows: dict[int, list[MessageRow]] = {}
+    for row in view.rows:
+        rows.setdefault(row.step if row.step in own else -1, []).append(row)
+    calls: dict[int, list[Any]] = {}
+    for call in view.calls:
+        facts = call_facts(call, touched.get((call.seq, call.idx), ()))
+        calls.setdefault(call.step if call.step in own else -1, []).append(facts)
+    yield encode({**turn_facts(view.turn), "calls": calls.get(-1, [])})[:-1]
+    yield from _messages(rows.get(-1, []), records, encode)
+    yield ',"steps":['
+    for number, step in enumerate(view.steps):
+        yield ("," if number else "") + encode({**step_facts(step), "calls": calls.get(step.idx, [])})[:-1]
+        yield from _messages(rows.get(step.idx, []), records, encode)
+        yield "}"
+    yield "]}"
+
+
+def _messages(rows: list[MessageRow], records: Records, encode: _Encoder) -> Iterator[str]:
+    yield ',"messages":['
+    for number, row in enumerate(rows):
+        yield ("," if number else "") + _message(row, records, encode)
+    yield "]"
+
+
+def _message(row: MessageRow, records: Records, encode: _Encoder) -> str:
+    record = records.record(row)
+    digest = sha256(record).hexdigest() if record else None
+    message = records.view(row, record)
+    del record  # as long as a line can be
+    try:
+        return encode(message_facts(row, message, digest))
+    except RecursionError:  # nested deeper than can be walked: its text is given instead
+        flat = tuple(replace(block, data=None) for block in message.blocks)
+        return encode(message_facts(row, replace(message, blocks=flat, fidelity="rendered"), digest))
+
+
+_ArtifactsByCall = dict[tuple[int, int], list[Artifact]]
+
+
+def _group_by_call(artifacts: list[Artifact]) -> _ArtifactsByCall:
+    found: _ArtifactsByCall = {}
+    for one in artifacts:
+        found.setdefault((one.seq, one.idx), []).append(one)
+    return found
+
+
+class _Encoder:
+    """JSON in one line that is safe to print, without what `clean` takes out of it."""
+
+    def __init__(self, clean: Clean | None) -> None:
+        self._clean = clean
+
+    def __call__(self, facts: Any) -> str:
+        try:
+            line = msgspec.json.encode(facts)
+        except UnicodeEncodeError:  # half of a surrogate pair, as transcripts do have them
+            line = json.dumps(msgspec.to_builtins(facts), separators=(",", ":")).encode()
+        if self._clean:
+            line = self._clean(line)
+        return _ACTIVE_CHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", line.decode())
+
+
+def session_item(item: SessionListing) -> dict[str, Any]:
+    """One line of a list of sessions."""
+    return {"short": item.short, **session_facts(item.session, item.text)}
+
+
+def passage_item(passage: Passage, tools: bool, started: Iterable[str] = ()) -> dict[str, Any]:
+    """One passage of a turn; `tools` also what went into tools and came out, `started` the sessions its call started."""
+    facts: dict[str, Any] = {"kind": passage.kind}
+    if passage.row is not None:
+        facts |= {"message": passage.row.seq + 1, "at": iso(passage.row.at) or None, "origin": passage.row.origin}
+    if passage.kind not in ("call", "result"):
+        facts["text"] = passage.text
+    elif tools:
+        facts["text"] = input_text(passage.start) if passage.start else passage.text
+    if passage.call is not None:
+        facts["call"] = {**call_facts(passage.call), "parallel": passage.batch > 1}
+        facts["started"] = list(started)
+    if passage.start is not None:
+        facts |= {"tool": passage.start.name, "path": passage.start.path, "command": passage.start.command}
+    if passage.kind == "call" and passage.result is not None:
+        facts["result"] = passage.result.text
+    return facts
+
+
+def hit_item(found: SearchHit) -> dict[str, Any]:
+    """One match of a search."""
+    row, session = found.row, found.session
+    return {
+        "session": session.native_id,
+        "agent": session.agent,
+        "kind": session.kind,
+        "state": session.state,
+        "title": found.text.title or None,
+        "workspace": found.text.workspace or None,
+        "turn": None if row is None else row.turn + 1,
+        "message": None if row is None else row.seq + 1,
+        "role": None if row is None else row.role,
+        "origin": None if row is None else row.origin,
+        "field": found.field,
+        "at": None if row is None else time_text(row.at),
+        "score": round(found.score, 4),
+        "snippet": found.snippet,
+        "spans": [list(span) for span in found.spans],
+        "before": [_neighbour_item(one) for one in found.before],
+        "after": [_neighbour_item(one) for one in found.after],
+    }
+
+
+def record_item(row: MessageRow, record: bytes) -> dict[str, Any]:
+    """A message as it was captured."""
+    return {"message": row.seq + 1, "start": row.start, "size": row.size, "record": record.decode("utf-8", "replace")}
+
+
+def _neighbour_item(one: NeighbourTurn) -> dict[str, Any]:
+    return {"turn": one.turn + 1, "role": one.role, "text": one.text}

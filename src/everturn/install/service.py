@@ -1,0 +1,103 @@
+"""Background sync as a service of the user's own session manager: which file it takes, how it is started and stopped.
+
+One for each of systemd, launchd and the Task Scheduler. Nothing here writes or runs anything.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import list2cmdline
+from xml.sax.saxutils import escape
+
+from everturn.sources.contract import OwnFile, SearchPlaces
+
+NAME = "everturn"
+_LABEL = "org.everturn.sync"
+
+
+@dataclass(frozen=True)
+class Service:
+    """A file for the session manager, and the commands that make it take notice."""
+
+    file: OwnFile
+    start: tuple[tuple[str, ...], ...]
+    stop: tuple[tuple[str, ...], ...]
+
+
+def service_for(places: SearchPlaces, everturn: Sequence[str], env: Mapping[str, str], state: Path) -> Service:
+    """The service of this platform: `everturn sync --watch`, started with the user's session and again when it fails."""
+    words = (*everturn, "sync", "--watch")
+    if places.platform == "darwin":
+        return _launchd(places.home / "Library" / "LaunchAgents" / f"{_LABEL}.plist", words, env)
+    if places.platform == "win32":
+        return _task(state / f"{NAME}-sync.xml", words)
+    config = places.env.get("XDG_CONFIG_HOME", "").strip()
+    folder = Path(config) if config else places.home / ".config"
+    return _systemd(folder / "systemd" / "user" / f"{NAME}.service", words, env)
+
+
+def _systemd(path: Path, words: Sequence[str], env: Mapping[str, str]) -> Service:
+    # A specifier (%) and a variable ($) would be replaced; both are written twice to stand for themselves.
+    command = " ".join(_quote_for_systemd(word) for word in words)
+    around = "".join(f"Environment={_quote_for_systemd(f'{name}={value}')}\n" for name, value in env.items())
+    text = (
+        "[Unit]\nDescription=everturn: keep the archive of agent sessions up to date\n\n"
+        f"[Service]\nExecStart={command}\n{around}Restart=on-failure\nRestartSec=30\nNice=10\nUMask=0077\n\n"
+        "[Install]\nWantedBy=default.target\n"
+    )
+    unit, control = path.name, ("systemctl", "--user")
+    return Service(
+        OwnFile(path, text),
+        ((*control, "daemon-reload"), (*control, "enable", "--now", unit)),
+        ((*control, "disable", "--now", unit),),
+    )
+
+
+def _quote_for_systemd(word: str) -> str:
+    return '"' + word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$") + '"'
+
+
+def _launchd(path: Path, words: Sequence[str], env: Mapping[str, str]) -> Service:
+    command = "".join(f"    <string>{escape(word)}</string>\n" for word in words)
+    around = "".join(f"    <key>{escape(k)}</key>\n    <string>{escape(v)}</string>\n" for k, v in env.items())
+    text = (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">\n'
+        f'<plist version="1.0">\n<dict>\n  <key>Label</key>\n  <string>{_LABEL}</string>\n'
+        f"  <key>ProgramArguments</key>\n  <array>\n{command}  </array>\n"
+        f"  <key>EnvironmentVariables</key>\n  <dict>\n{around}  </dict>\n"
+        "  <key>RunAtLoad</key>\n  <true/>\n"
+        "  <key>KeepAlive</key>\n  <dict>\n    <key>SuccessfulExit</key>\n    <false/>\n  </dict>\n"
+        "  <key>ProcessType</key>\n  <string>Background</string>\n  <key>Umask</key>\n  <integer>63</integer>\n"
+        "</dict>\n</plist>\n"
+    )
+    return Service(
+        OwnFile(path, text), (("launchctl", "load", "-w", str(path)),), (("launchctl", "unload", str(path)),)
+    )
+
+
+def _task(path: Path, words: Sequence[str]) -> Service:
+    """The scheduler passes no environment on; an archive elsewhere is named in the config file."""
+    text = (
+        '<?xml version="1.0"?>\n<Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">\n'
+        "  <Triggers><LogonTrigger><Enabled>true</Enabled></LogonTrigger></Triggers>\n"
+        "  <Settings>\n    <MultipleInstancesPolicy>IgnoreNew</MultipleInstancesPolicy>\n"
+        "    <DisallowStartIfOnBatteries>false</DisallowStartIfOnBatteries>\n"
+        "    <StopIfGoingOnBatteries>false</StopIfGoingOnBatteries>\n"
+        "    <ExecutionTimeLimit>PT0S</ExecutionTimeLimit>\n    <Hidden>true</Hidden>\n"
+        "    <RestartOnFailure><Interval>PT1M</Interval><Count>10</Count></RestartOnFailure>\n  </Settings>\n"
+        f"  <Actions><Exec><Command>{escape(words[0])}</Command>"
+        f"<Arguments>{escape(list2cmdline(words[1:]))}</Arguments></Exec></Actions>\n</Task>\n"
+    )
+    create = ("schtasks", "/Create", "/F", "/TN", NAME, "/XML", str(path))
+    return Service(
+        OwnFile(path, text), (create, ("schtasks", "/Run", "/TN", NAME)), (("schtasks", "/Delete", "/F", "/TN", NAME),)
+    )
+
+
+def typed_command(command: Sequence[str]) -> str:
+    """A command as one would type it."""
+    return shlex.join(command)

@@ -1,0 +1,336 @@
+"""The text of a settings file with our entries in it, and without them again. Every other character stays.
+
+Entries of JSON files are found again by their place and value, those of TOML files by the two comments around them.
+
+Changes a JSON file as a person would: one entry is put in or taken out, every other character stays as it is.
+
+Comments and commas before a closing bracket are understood, as many agents allow them in their settings. What is put in
+follows the indentation of its neighbours. Taking out what was just put in gives the old text again, except that a container
+which held nothing but blanks comes back as `{}` or `[]`. A text that is no JSON raises ValueError.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from everturn.sources.contract import Edit, JsonSetting, TomlSection
+
+Path = Sequence[str]
+
+
+@dataclass
+class _JsonNode:
+    """A value and where it stands. `inner` are the values of a container, `keys` where the key of each begins."""
+
+    value: Any
+    start: int
+    end: int = 0
+    inner: list[_JsonNode] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    keys: list[int] = field(default_factory=list)
+
+    def at(self, name: str) -> _JsonNode | None:
+        """The last member of that name, which is the one that counts."""
+        return next((node for key, node in reversed([*zip(self.names, self.inner, strict=True)]) if key == name), None)
+
+
+def read_json_text(text: str) -> Any:
+    """What the text says."""
+    return _parse_document(text).value
+
+
+def value_at(text: str, at: Path) -> Any:
+    """The value at a path of names; None where there is none."""
+    node = _find_node(_parse_document(text), at)
+    return node.value if node is not None else None
+
+
+def depth(text: str, at: Path) -> int:
+    """How many of the names of a path are there already."""
+    node, found = _parse_document(text), 0
+    for name in at:
+        if not isinstance(node.value, dict) or (inner := node.at(name)) is None:
+            break
+        node, found = inner, found + 1
+    return found
+
+
+def put_entry(text: str, at: Path, value: Any) -> str:
+    """The text with a member at a path of names, in place of the one that is there; objects on the way are made."""
+    root = _parse_document(text)
+    there = _find_node(root, at)
+    if there is not None:
+        shown = _format_value(value, _indent_at(text, there.start), _indent_step(text))
+        return text[: there.start] + shown + text[there.end :]
+    known = depth(text, at)
+    for name in reversed(at[known + 1 :]):
+        value = {name: value}
+    return _insert(text, _object_at(root, at[:known]), at[known], value)
+
+
+def append_item(text: str, at: Path, value: Any) -> str:
+    """The text with one more item at the end of a list, which is made if there is none."""
+    node = _find_node(_parse_document(text), at)
+    if node is None:
+        return put_entry(text, at, [value])
+    if not isinstance(node.value, list):
+        raise ValueError(f"{'.'.join(at)} is not a list")
+    return _insert(text, node, None, value)
+
+
+def take_entry(text: str, at: Path) -> str:
+    """The text without the member at a path; the same text when there is none."""
+    holder = _find_node(_parse_document(text), at[:-1])
+    if holder is None or not isinstance(holder.value, dict) or at[-1] not in holder.names:
+        return text
+    return _remove(text, holder, len(holder.names) - 1 - holder.names[::-1].index(at[-1]))
+
+
+def take_items(text: str, at: Path, unwanted: Callable[[Any], bool]) -> str:
+    """The text without those items of a list."""
+    while True:
+        node = _find_node(_parse_document(text), at)
+        if node is None or not isinstance(node.value, list):
+            return text
+        found = next((place for place, item in enumerate(node.value) if unwanted(item)), None)
+        if found is None:
+            return text
+        text = _remove(text, node, found)
+
+
+# putting in and taking out --------------------------------------------------------------------------------------------
+def _insert(text: str, holder: _JsonNode, name: str | None, value: Any) -> str:
+    indent, step = _indent_at(text, holder.start), _indent_step(text)
+    key = "" if name is None else f"{json.dumps(name, ensure_ascii=False)}: "
+    close = holder.end - 1
+    if not holder.inner:
+        if _has_text(text, holder.start + 1, close):  # a comment
+            end = _blanks_start(text, close)
+            return (
+                f"{text[:end]}\n{indent}{step}{key}{_format_value(value, indent + step, step)}\n{indent}{text[close:]}"
+            )
+        shown = _format_value(value, indent + step, step)
+        return f"{text[: holder.start + 1]}\n{indent}{step}{key}{shown}\n{indent}{text[close:]}"
+    last = holder.inner[-1]
+    comma = _find_comma(text, last.end, close)
+    text, close = (text, close) if comma is not None else (text[: last.end] + "," + text[last.end :], close + 1)
+    end = _blanks_start(text, close)
+    if "\n" not in text[holder.start : close]:
+        return f"{text[:end]} {key}{json.dumps(value, ensure_ascii=False)}{text[end:]}"
+    inner = _indent_at(text, holder.keys[-1])
+    return f"{text[:end]}\n{inner}{key}{_format_value(value, inner, step)}{text[end:]}"
+
+
+def _remove(text: str, holder: _JsonNode, place: int) -> str:
+    node, start = holder.inner[place], holder.keys[place]
+    before = _blanks_start(text, start)
+    close = holder.end - 1
+    comma = _find_comma(text, node.end, close)
+    end = node.end if comma is None else comma + 1
+    if len(holder.inner) == 1:
+        rest = text[holder.start + 1 : before] + text[end:close]
+        return text[: holder.start + 1] + (rest if rest.strip() else "") + text[close:]
+    if place < len(holder.inner) - 1 or comma is not None:
+        return text[:before] + text[end:]
+    previous = _find_comma(text, holder.inner[place - 1].end, start)
+    assert previous is not None
+    return text[:previous] + text[previous + 1 : before] + text[end:]
+
+
+def _find_node(node: _JsonNode, at: Path) -> _JsonNode | None:
+    for name in at:
+        if not isinstance(node.value, dict) or (inner := node.at(name)) is None:
+            return None
+        node = inner
+    return node
+
+
+def _object_at(root: _JsonNode, at: Path) -> _JsonNode:
+    node = _find_node(root, at)
+    if node is None or not isinstance(node.value, dict):
+        raise ValueError(f"{'.'.join(at) or 'the file'} is not an object")
+    return node
+
+
+def _format_value(value: Any, indent: str, step: str) -> str:
+    return json.dumps(value, indent=step, ensure_ascii=False).replace("\n", f"\n{indent}")
+
+
+def _indent_at(text: str, at: int) -> str:
+    """The blanks at the beginning of the line."""
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _indent_step(text: str) -> str:
+    found = re.search(r"\n([ \t]+)\S", text)
+    return found[1] if found else "  "
+
+
+def _blanks_start(text: str, at: int) -> int:
+    """Where the blanks before a place begin."""
+    return len(text[:at].rstrip(_BLANK))
+
+
+def _has_text(text: str, start: int, end: int) -> bool:
+    return bool(text[start:end].strip(_BLANK))
+
+
+def _find_comma(text: str, at: int, end: int) -> int | None:
+    at = _skip_trivia(text, at)
+    return at if at < end and text[at] == "," else None
+
+
+# reading --------------------------------------------------------------------------------------------------------------
+_BLANK = " \t\r\n\ufeff"
+_TRIVIA = re.compile(r"[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_PLAIN = re.compile(r'"(?:[^"\\\n]|\\.)*"|-?\d[\d.eE+-]*|true|false|null')
+_DEEPEST = 100
+
+
+def _parse_document(text: str) -> _JsonNode:
+    node = _value(text, _skip_trivia(text, 0), 0)
+    if _skip_trivia(text, node.end) != len(text):
+        raise ValueError(f"not JSON: more after its end, at character {node.end}")
+    return node
+
+
+def _value(text: str, at: int, level: int) -> _JsonNode:
+    if level > _DEEPEST:
+        raise ValueError("not JSON we can read: nested too deep")
+    if text[at : at + 1] in ("{", "["):
+        return _container(text, at, level)
+    found = _PLAIN.match(text, at)
+    if found is None:
+        raise ValueError(f"not JSON at character {at}")
+    return _JsonNode(json.loads(found[0]), at, found.end())
+
+
+def _container(text: str, start: int, level: int) -> _JsonNode:
+    is_object = text[start] == "{"
+    node = _JsonNode({} if is_object else [], start)
+    at = _skip_trivia(text, start + 1)
+    while text[at : at + 1] != ("}" if is_object else "]"):
+        node.keys.append(at)
+        if is_object:
+            at = _key(text, at, node)
+        inner = _value(text, at, level + 1)
+        node.inner.append(inner)
+        at = _skip_trivia(text, inner.end)
+        if text[at : at + 1] == ",":
+            at = _skip_trivia(text, at + 1)
+        elif text[at : at + 1] not in ("}", "]"):
+            raise ValueError(f"not JSON at character {at}")
+    node.end = at + 1
+    values = [inner.value for inner in node.inner]
+    node.value = dict(zip(node.names, values, strict=True)) if is_object else values
+    return node
+
+
+def _key(text: str, at: int, node: _JsonNode) -> int:
+    key = _value(text, at, 0)
+    colon = _skip_trivia(text, key.end)
+    if not isinstance(key.value, str) or text[colon : colon + 1] != ":":
+        raise ValueError(f"not JSON at character {at}")
+    node.names.append(key.value)
+    return _skip_trivia(text, colon + 1)
+
+
+def _skip_trivia(text: str, at: int) -> int:
+    """The next place that is neither blank nor a comment."""
+    while found := _TRIVIA.match(text, at):
+        at = found.end()
+    return at
+
+
+_BEGIN = "# everturn: begin (written by `everturn install`, taken out by `everturn uninstall`)"
+_END = "# everturn: end"
+_BLOCK = re.compile(rf"\n?{re.escape(_BEGIN)}\n.*?{re.escape(_END)}\n?", re.DOTALL)
+
+
+class SettingsEntry(msgspec.Struct, frozen=True):
+    """What was put into a file: of JSON its place and value, and how many of the names on the way were there before."""
+
+    at: tuple[str, ...] = ()
+    value: Any = None
+    item: bool = False
+    there: int = 0
+    section: bool = False
+
+
+def apply_entries(text: str, edits: Sequence[Edit]) -> tuple[str, tuple[SettingsEntry, ...], list[str]]:
+    """The text with the edits, what was put in, and why others were not. Raises ValueError where it is no such file."""
+    entries: tuple[SettingsEntry, ...] = ()
+    left: list[str] = []
+    if "\r\n" in text and "\n" not in text.replace("\r\n", ""):
+        text, entries, left = apply_entries(text.replace("\r\n", "\n"), edits)
+        return text.replace("\n", "\r\n"), entries, left
+    for edit in edits:
+        if isinstance(edit, JsonSetting):
+            text, entry, why = _with_setting(text, edit)
+        else:
+            assert isinstance(edit, TomlSection)
+            text, entry, why = _with_section(text, edit)
+        entries += (entry,) if entry else ()
+        left += [why] if why else []
+    return text, entries, left
+
+
+def undo_entries(text: str, entries: Sequence[SettingsEntry]) -> str:
+    """The text without what was put in, whatever else has happened to it. Raises ValueError where it is no such file."""
+    for entry in reversed(entries):
+        if entry.section:
+            text = _BLOCK.sub("", text)
+        elif text.strip():
+            text = _remove_entry(text, entry)
+    return text
+
+
+def _with_setting(text: str, edit: JsonSetting) -> tuple[str, SettingsEntry | None, str]:
+    if edit.only_new and text.strip():
+        return text, None, ""
+    text = text if text.strip() else "{}\n"
+    there = depth(text, edit.at)
+    value = value_at(text, edit.at)
+    entry = SettingsEntry(edit.at, edit.value, edit.item, there)
+    if edit.item:
+        if isinstance(value, list) and edit.value in value:
+            return text, None, ""
+        return append_item(text, edit.at, edit.value), entry, ""
+    if value is not None:
+        why = f"{'.'.join(edit.at)} says something else; it is left as it is"
+        return text, None, why if value != edit.value else ""
+    return put_entry(text, edit.at, edit.value), entry, ""
+
+
+def _with_section(text: str, edit: TomlSection) -> tuple[str, SettingsEntry | None, str]:
+    gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+    changed = f"{text}{gap}{_BEGIN}\n{edit.text}\n{_END}\n"
+    tomllib.loads(text)
+    try:
+        tomllib.loads(changed)
+    except tomllib.TOMLDecodeError:
+        return text, None, f"it has {edit.text.splitlines()[0]} already; it is left as it is"
+    return changed, SettingsEntry(section=True), ""
+
+
+def _remove_entry(text: str, entry: SettingsEntry) -> str:
+    if entry.item:
+        unwanted: Callable[[Any], bool] = lambda item: item == entry.value  # noqa: E731
+        text = take_items(text, entry.at, unwanted)
+        made = entry.at[entry.there :]
+    else:
+        text = take_entry(text, entry.at)
+        made = entry.at[entry.there : -1]
+    for level in range(len(made)):  # containers that were made for it go when nothing else came into them
+        at = entry.at[: entry.there + len(made) - level]
+        if value_at(text, at) in ({}, []):
+            text = take_entry(text, at)
+    return text

@@ -1,0 +1,384 @@
+"""The one way to a model: redacted on the way out, within a budget, with a receipt for every request.
+
+An `Asker` without a backend never sends anything. What would go over the budget is not sent (`OverBudget`). Every request
+that was sent leaves a receipt, also one that failed; where the provider did not count tokens, they are estimated and the
+receipt says so. What a model thought aloud is taken out of its answer and kept beside it.
+
+Secrets out of a request before it is sent: every text in it, also in what is kept verbatim.
+
+A block that is signed or sealed by its provider cannot be changed in part: one in which a secret stands is left out whole.
+Names, ids and signatures stay as they are.
+
+What some models think aloud before they answer, told apart from the answer.
+
+Only at the start of an answer: further on, such a mark is more likely something the answer is about. Known marks:
+`<think>…</think>`, `<thinking>…</thinking>`, `<reasoning>…</reasoning>`, `Thinking...` … `...done thinking.`, and a closing
+tag alone on its line end, as servers leave it that put the opening one into the prompt. A thought without an end is all
+there is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from msgspec import Struct, structs
+
+from everturn.errors import BadAnswer, ModelBusy, ModelError, ModelRefused, ModelUnreachable, OverBudget
+from everturn.llm.protocol import (
+    Backend,
+    ChatMessage,
+    ChatPart,
+    Delta,
+    ModelRequest,
+    Receipt,
+    Reply,
+    ReplyTokens,
+    ToolSpec,
+)
+from everturn.llm.wire import drop_lone_surrogates, encode_json
+from everturn.text.tokens import estimate_tokens
+
+Clean = Callable[[str], str]
+
+#: Members of a provider's block that are no texts; below the block itself everything is.
+_NO_TEXTS = {"type", "id", "name", "call_id", "tool_use_id", "tool_call_id", "signature", "data", "encrypted_content"}
+
+
+def clean_request(request: ModelRequest, clean: Clean) -> ModelRequest:
+    """The request as it may be sent."""
+    clean = _without_lone_surrogates(clean)
+    return structs.replace(
+        request,
+        messages=tuple(_clean_message(message, clean) for message in request.messages),
+        system=clean(request.system),
+        tools=tuple(_clean_tool(tool, clean) for tool in request.tools),
+        extra=_clean_deep(request.extra, clean),
+    )
+
+
+def _clean_message(message: ChatMessage, clean: Clean) -> ChatMessage:
+    parts = tuple(made for part in message.parts if (made := _clean_part(part, clean)) is not None)
+    raw = _clean_block(message.raw, clean) if isinstance(message.raw, dict) else message.raw
+    return structs.replace(message, parts=parts, raw=raw)
+
+
+def _clean_tool(tool: ToolSpec, clean: Clean) -> ToolSpec:
+    return ToolSpec(tool.name, clean(tool.description), _clean_deep(tool.parameters, clean))
+
+
+def _clean_part(part: ChatPart, clean: Clean) -> ChatPart | None:
+    text, raw = clean(part.text), _clean_block(part.raw, clean)
+    if part.kind == "call":
+        return _clean_call(part, clean)
+    if text == part.text and raw == part.raw:
+        return part
+    if part.kind in ("thinking", "opaque") and part.raw is not None and not isinstance(part.raw, str):
+        return None
+    return structs.replace(part, text=text, raw=raw)
+
+
+def _clean_call(part: ChatPart, clean: Clean) -> ChatPart:
+    """A call whose arguments hold a secret is written anew from them: its own text might no longer be JSON."""
+    given = _clean_arguments(part.arguments, clean)
+    if given == part.arguments:
+        return part
+    return structs.replace(part, arguments=given, raw=None)
+
+
+def _clean_arguments(given: Any, clean: Clean) -> Any:
+    """Each text by itself, since line ends are escaped in the whole; then the whole, since names tell secrets too."""
+    values = _clean_deep(given, clean)
+    if isinstance(values, str) or values is None:
+        return values
+    try:
+        return json.loads(clean(json.dumps(values, ensure_ascii=False)))
+    except (ValueError, RecursionError):
+        return values
+
+
+def _without_lone_surrogates(clean: Clean) -> Clean:
+    """Halves of surrogate pairs, which transcripts do hold, cannot be sent either."""
+    return lambda text: clean(text if text.isascii() else drop_lone_surrogates(text))
+
+
+def _clean_block(raw: Any, clean: Clean) -> Any:
+    if not isinstance(raw, dict):
+        return _clean_deep(raw, clean)
+    return {name: value if name in _NO_TEXTS else _clean_deep(value, clean) for name, value in raw.items()}
+
+
+def _clean_deep(value: Any, clean: Clean) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {clean(name) if isinstance(name, str) else name: _clean_deep(one, clean) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean_deep(one, clean) for one in value]
+    return value
+
+
+_TAGS = "think|thinking|thought|reasoning"
+_OPEN_TAG = re.compile(rf"\s*<({_TAGS})>", re.I)
+_THINKING_LINE = re.compile(r"\s*thinking\.\.\.[ \t]*\n", re.I)
+_DONE_LINE = re.compile(r"(?:\.\.\.)?done thinking\.?[ \t]*\n*", re.I)
+_ONLY_CLOSED = re.compile(rf"\A(?:(?!<(?:{_TAGS})>|```).)*?</({_TAGS})>[ \t]*(?:\n|\Z)", re.I | re.S)
+_STARTS = ("<think>", "<thinking>", "<thought>", "<reasoning>", "thinking...\n")
+
+
+def split_thoughts(text: str) -> tuple[str, str]:
+    """What was thought and what was answered; together they are the text."""
+    end = 0
+    while (after := _thought_end(text, end)) is not None and after > end:
+        end = after
+    if end == 0 and (closed := _ONLY_CLOSED.match(text)):
+        end = closed.end()
+    while end and end < len(text) and text[end].isspace():
+        end += 1
+    return text[:end], text[end:]
+
+
+def thought_words(thought: str) -> str:
+    """A thought without its marks."""
+    bare = re.sub(rf"</?(?:{_TAGS})>|\A\s*thinking\.\.\.|(?:\.\.\.)?done thinking\.?", "", thought, flags=re.I)
+    return bare.strip()
+
+
+class Sieve:
+    """The same for an answer that comes in pieces: what is thought is held back from the text.
+
+    A closing tag without an opening one is seen at the end only, in the whole reply.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._is_open = True  # the answer may still begin with a thought
+        self._sign = ""  # without which a thought that has begun does not end; spares looking at all of it each time
+
+    def feed(self, text: str) -> str:
+        """The part of the answer that is known to be one."""
+        if not self._is_open:
+            return text
+        self._held += text
+        if self._sign not in text:
+            return ""
+        self._is_open, self._sign = _may_be_thought(self._held), _open_tag_sign(self._held)
+        return "" if self._is_open else split_thoughts(self._held)[1]
+
+    def last(self) -> str:
+        """What was held back and turns out to be an answer."""
+        held, self._held = self._held if self._is_open else "", ""
+        return split_thoughts(held)[1]
+
+
+def _thought_end(text: str, start: int) -> int | None:
+    """Where a thought that begins here ends; None when none begins."""
+    if opened := _OPEN_TAG.match(text, start):
+        closed = re.compile(rf"</{opened[1]}>", re.I).search(text, opened.end())
+        return closed.end() if closed else len(text)
+    if _THINKING_LINE.match(text, start) and (done := _DONE_LINE.search(text, start)):
+        return done.end()
+    return None
+
+
+def _may_be_thought(text: str) -> bool:
+    """Whether more text is needed to know."""
+    answer = split_thoughts(text)[1]
+    rest = answer.lstrip().lower()
+    return not rest or bool(_THINKING_LINE.match(answer)) or any(start.startswith(rest) for start in _STARTS)
+
+
+def _open_tag_sign(text: str) -> str:
+    opened = _OPEN_TAG.match(text)
+    return ">" if opened and f"</{opened[1]}>".lower() not in text.lower() else ""
+
+
+#: An answer that may have fewer tokens than this is not worth asking for, unless the caller wants no more.
+_LEAST = 256
+
+_STOPS: dict[type[ModelError], str] = {
+    ModelUnreachable: "unreachable",
+    ModelBusy: "busy",
+    ModelRefused: "refused",
+    BadAnswer: "garbled",
+}
+
+
+class AskBudget(Struct, frozen=True):
+    """What may be spent in all; None: no limit."""
+
+    requests: int | None = None
+    input: int | None = None  # tokens, those read from a cache too
+    output: int | None = None
+    tokens: int | None = None  # of both together
+
+
+class Asker:
+    """Asks one model for one piece of work.
+
+    `clean` takes secrets out of a text, `clock` gives ms UTC, `on_receipt` gets every receipt as it is made.
+    """
+
+    def __init__(
+        self,
+        backend: Backend | None,
+        budget: AskBudget,
+        clean: Clean,
+        clock: Callable[[], int],
+        on_receipt: Callable[[Receipt], None] | None = None,
+    ) -> None:
+        self.backend, self.budget = backend, budget
+        self.receipts: list[Receipt] = []
+        self._clean, self._clock, self._on_receipt = clean, clock, on_receipt
+
+    @property
+    def spent(self) -> ReplyTokens:
+        """All receipts together."""
+        used = [receipt.usage for receipt in self.receipts]
+        source = "api" if all(one.source == "api" for one in used) else "estimate"
+        return ReplyTokens(
+            sum(one.input for one in used),
+            sum(one.output for one in used),
+            sum(one.cache_read for one in used),
+            sum(one.cache_write for one in used),
+            source,
+        )
+
+    def ask(self, request: ModelRequest, purpose: str) -> Reply:
+        """The whole reply, without what the model thought in its text."""
+        sending = self._prepare_request(request, purpose)
+        try:
+            reply = sending.backend.ask(sending.request)
+        except ModelError as error:
+            self._failed(sending, error)
+            raise
+        return self._record_reply(sending, reply)
+
+    def stream(self, request: ModelRequest, purpose: str) -> Iterator[Delta]:
+        """The reply piece by piece. Stopping early leaves a receipt as well."""
+        sending = self._prepare_request(request, purpose)
+        sieve, said, done = Sieve(), "", False
+        try:
+            for delta in sending.backend.stream(sending.request):
+                said += delta.text
+                if delta.reply is not None:
+                    done = True
+                    yield from _text_deltas(sieve.last())
+                    yield structs.replace(delta, reply=self._record_reply(sending, delta.reply))
+                elif delta.kind == "text":
+                    yield from _text_deltas(sieve.feed(delta.text))
+                else:
+                    yield delta
+        except ModelError as error:
+            done = True
+            self._failed(sending, error)
+            raise
+        finally:
+            if not done:
+                usage = ReplyTokens(sending.size, estimate_tokens(said) if said else 0, source="estimate")
+                self._receipt(sending, usage, 1, "closed")
+
+    # before -----------------------------------------------------------------------------------------------------------
+
+    def _prepare_request(self, request: ModelRequest, purpose: str) -> _SentRequest:
+        if self.backend is None:
+            raise ModelRefused("(none)", "no model was named, and without that nothing is sent")
+        clean = clean_request(request, self._clean)
+        size = request_tokens(clean)
+        most = self._most(size, clean.max_tokens)
+        return _SentRequest(self.backend, structs.replace(clean, max_tokens=most), purpose, size, self._clock())
+
+    def _most(self, size: int, wanted: int) -> int:
+        """How many tokens the answer may have; raises `OverBudget` when there is nothing left for it."""
+        budget, spent = self.budget, self.spent
+        told = spent.input + spent.cache_read + spent.cache_write
+        if budget.requests is not None and len(self.receipts) >= budget.requests:
+            self._over(f"{budget.requests} requests were allowed and made")
+        if budget.input is not None and told + size > budget.input:
+            self._over(f"about {told + size} tokens would be sent where {budget.input} are allowed")
+        left = [wanted]
+        if budget.output is not None:
+            left.append(budget.output - spent.output)
+        if budget.tokens is not None:
+            left.append(budget.tokens - told - spent.output - size)
+        if min(left) < min(wanted, _LEAST):
+            self._over(f"of the tokens allowed {max(0, min(left))} are left for an answer")
+        return min(left)
+
+    def _over(self, why: str) -> None:
+        raise OverBudget(self.backend.name if self.backend else "(none)", why)
+
+    # after ------------------------------------------------------------------------------------------------------------
+
+    def _record_reply(self, sending: _SentRequest, reply: Reply) -> Reply:
+        usage = reply.usage
+        if usage.source != "api" or not (usage.input or usage.output or usage.cache_read or usage.cache_write):
+            usage = _estimate_usage(usage, sending.size, reply)
+        elif reply.stop == "cut":  # the provider counts the output at the end, which did not come
+            usage = structs.replace(usage, output=max(usage.output, _size_of_answer(reply)), source="estimate")
+        self._receipt(sending, usage, reply.tries, reply.stop, reply.model)
+        return structs.replace(reply, usage=usage, message=without_thoughts(reply.message))
+
+    def _failed(self, sending: _SentRequest, error: ModelError) -> None:
+        """What was refused costs nothing; what got lost may have been read."""
+        may_cost = isinstance(error, ModelUnreachable | BadAnswer)
+        stop = _STOPS.get(type(error), "refused")
+        self._receipt(sending, ReplyTokens(sending.size if may_cost else 0, source="estimate"), error.tries, stop)
+
+    def _receipt(self, sending: _SentRequest, usage: ReplyTokens, tries: int, stop: str, model: str = "") -> None:
+        name = model or sending.request.model or sending.backend.model
+        took = self._clock() - sending.at
+        made = Receipt(sending.backend.name, name, sending.purpose, usage, tries, sending.at, took, stop)
+        self.receipts.append(made)
+        if self._on_receipt is not None:
+            self._on_receipt(made)
+
+
+class _SentRequest(Struct, frozen=True):
+    """A request on its way."""
+
+    backend: Backend
+    request: ModelRequest
+    purpose: str
+    size: int  # tokens, estimated
+    at: int
+
+
+def request_tokens(request: ModelRequest) -> int:
+    """About how many tokens a request has."""
+    parts = [part for message in request.messages for part in message.parts]
+    texts = [request.system, *(part.text for part in parts)]
+    texts += [encode_json(part.arguments) for part in parts if part.kind == "call"]
+    texts += [f"{tool.name} {tool.description} {encode_json(tool.parameters)}" for tool in request.tools]
+    return sum(map(estimate_tokens, filter(None, texts))) + 4 * len(request.messages)
+
+
+def without_thoughts(message: ChatMessage) -> ChatMessage:
+    """The message with what was thought aloud in parts of its own; sent back to its provider it is still the same."""
+    parts: list[ChatPart] = []
+    for part in message.parts:
+        is_first = not any(one.kind == "text" for one in parts)
+        thought, answer = split_thoughts(part.text) if part.kind == "text" and is_first else ("", part.text)
+        if not thought:
+            parts.append(part)
+            continue
+        is_bare = isinstance(part.raw, str)  # a text that is no block can be cut in two
+        parts.append(ChatPart("thinking", thought_words(thought), raw=thought if is_bare else None))
+        parts.append(structs.replace(part, text=answer, raw=answer if is_bare else None))
+    return structs.replace(message, parts=tuple(parts))
+
+
+def _text_deltas(text: str) -> list[Delta]:
+    return [Delta("text", text)] if text else []
+
+
+def _estimate_usage(usage: ReplyTokens, size: int, reply: Reply) -> ReplyTokens:
+    return ReplyTokens(usage.input or size, usage.output or _size_of_answer(reply), source="estimate")
+
+
+def _size_of_answer(reply: Reply) -> int:
+    texts = [part.text for part in reply.message.parts]
+    texts += [encode_json(part.arguments) for part in reply.message.parts if part.kind == "call"]
+    return sum(map(estimate_tokens, filter(None, texts)))

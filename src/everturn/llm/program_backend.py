@@ -1,0 +1,258 @@
+"""An installed program as a model: started once for each request, the prompt at its standard input, its answer read.
+
+What the program is told and how its answer is read comes from outside, as plain functions (`Program`). Promises: never
+through a shell; in a new, empty folder that is thrown away; marked by `EVERTURN_ASKING=1` in its environment and by the
+folder's name, so that nothing of it is captured; with a time limit and an output limit, after which it and all its children
+are ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Protocol
+
+from msgspec import Struct
+
+from everturn.errors import BadAnswer, ModelError, ModelRefused, ModelUnreachable
+from everturn.llm.protocol import ChatMessage, ChatPart, Delta, ModelRequest, Reply, ReplyTokens
+from everturn.llm.wire import deltas, encode_json, part_as_text
+from everturn.model.vocabulary import ASKING
+from everturn.secrets.redaction import redact_text
+
+#: Set for every program that is asked; what captures sessions leaves those alone where it is set.
+MARK = "EVERTURN_ASKING"
+
+_GRACE = 2.0  # seconds between asking a program to end and ending it
+_TAIL = 64 << 10  # bytes of its complaints that are kept
+
+
+class ProgramAnswer(Protocol):
+    """What a program answered."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def input(self) -> int: ...
+    @property
+    def output(self) -> int: ...
+    @property
+    def cache_read(self) -> int: ...
+    @property
+    def cache_write(self) -> int: ...
+    @property
+    def failure(self) -> str: ...
+
+
+class Program(Protocol):
+    """How a program is run as a model."""
+
+    @property
+    def command(self) -> Callable[[str], list[str]]: ...
+    @property
+    def read(self) -> Callable[[bytes], ProgramAnswer]: ...
+    @property
+    def around(self) -> Callable[[Path, Mapping[str, str]], dict[str, str | None]]: ...
+
+
+class ProgramLimits(Struct, frozen=True):
+    """What a program may take."""
+
+    seconds: float = 600.0
+    most_bytes: int = 16 << 20
+    window: int = 0
+
+
+class ProgramBackend:
+    """A `Backend` that runs a program. It takes no tools of ours: it answers in words."""
+
+    takes_tools = False
+    max_tokens = 0
+
+    def __init__(
+        self, name: str, model: str, program: Program, env: Mapping[str, str], limits: ProgramLimits | None = None
+    ) -> None:
+        self._program, self._env, self._limits = program, env, limits or ProgramLimits()
+        self.name, self.model, self.window = name, model, self._limits.window
+
+    def stream(self, request: ModelRequest) -> Iterator[Delta]:
+        """See `Backend`. It comes in one piece."""
+        yield from deltas(self.ask(request))
+
+    def ask(self, request: ModelRequest) -> Reply:
+        """See `Backend`."""
+        if request.tools:
+            raise ModelRefused(self.name, "a program takes no tools")
+        model = request.model or self.model
+        words = self._program.command(model)
+        found = shutil.which(words[0], path=self._env.get("PATH", os.defpath))
+        if found is None:
+            raise ModelUnreachable(self.name, f"the program {words[0]} is not installed")
+        with tempfile.TemporaryDirectory(prefix=ASKING, ignore_cleanup_errors=True) as folder:
+            env = self._environment(Path(folder))
+            done = _run_program(
+                [found, *words[1:]], prompt(request).encode("utf-8", "replace"), folder, env, self._limits
+            )
+        return self._reply(done, model)
+
+    def _environment(self, folder: Path) -> dict[str, str]:
+        changed = {**self._env, **self._program.around(folder, self._env), MARK: "1"}
+        return {name: value for name, value in changed.items() if value is not None}
+
+    def _reply(self, done: _ProgramRun, model: str) -> Reply:
+        if done.why:
+            raise (BadAnswer if done.is_too_long else ModelUnreachable)(self.name, done.why)
+        said = self._program.read(done.printed)
+        if said.failure or done.status != 0:
+            raise self._failure(said, done)
+        if not said.text:
+            raise BadAnswer(self.name, "the program printed no answer")
+        usage = ReplyTokens(said.input, said.output, said.cache_read, said.cache_write)
+        if not (said.input or said.output):
+            usage = ReplyTokens(source="estimate")
+        message = ChatMessage("assistant", (ChatPart("text", said.text),))
+        return Reply(message, "end", usage, said.model or model)
+
+    def _failure(self, said: ProgramAnswer, done: _ProgramRun) -> ModelError:
+        """Its own words: of the answer, else of what it complained about."""
+        words = said.failure or self._program.read(done.complaint).failure or _last_line(done.complaint)
+        words = " ".join(redact_text(words).split())[:200].rstrip(".")
+        ended = f"with status {done.status}" if done.status >= 0 else f"by signal {-done.status}"
+        return ModelRefused(self.name, f"the program ended {ended}" + (f": {words}" if words else ""))
+
+
+def prompt(request: ModelRequest) -> str:
+    """The whole request as one text; a single message stands there as it is."""
+    said = [(message.role, _message_text(message)) for message in request.messages]
+    told = [text for role, text in said if text]
+    if len(said) > 1:
+        told = [f"[{role}]\n{text}" for role, text in said if text]
+    return "\n\n".join([request.system, *told] if request.system else told)
+
+
+def _message_text(message: ChatMessage) -> str:
+    calls = [f"(calls {part.name} with {encode_json(part.arguments)})" for part in message.parts if part.kind == "call"]
+    return "\n".join([*filter(None, map(part_as_text, message.parts)), *calls])
+
+
+# running ----------------------------------------------------------------------------------------------------------------
+
+
+class _ProgramRun(Struct):
+    status: int
+    printed: bytes
+    complaint: bytes
+    why: str = ""  # it was ended
+    is_too_long: bool = False
+
+
+def _run_program(words: list[str], text: bytes, folder: str, env: dict[str, str], limits: ProgramLimits) -> _ProgramRun:
+    try:
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env=env,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return _ProgramRun(-1, b"", b"", f"the program cannot be started: {error.strerror}")
+    with process:
+        printed, complaint = _PipeReader(limits.most_bytes, process), _PipeReader(_TAIL)
+        pumps = [
+            threading.Thread(target=_write_input, args=(process.stdin, text), daemon=True),
+            threading.Thread(target=printed.fill, args=(process.stdout,), daemon=True),
+            threading.Thread(target=complaint.fill, args=(process.stderr,), daemon=True),
+        ]
+        for pump in pumps:
+            pump.start()
+        why = _waited(process, limits.seconds)
+        _end_process(process)  # what it left running too
+        until = time.monotonic() + _GRACE
+        for pump in pumps:  # a child that went away into a session of its own may hold the pipes for ever
+            pump.join(max(0.0, until - time.monotonic()))
+        if printed.is_over:
+            why = f"the program printed more than {limits.most_bytes} bytes"
+        return _ProgramRun(process.returncode, bytes(printed.data), bytes(complaint.data), why, printed.is_over)
+
+
+def _waited(process: subprocess.Popen[bytes], seconds: float) -> str:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return f"the program did not answer within {seconds:g} s"
+    except BaseException:  # interrupted: nothing of it may go on
+        _end_process(process)
+        raise
+    return ""
+
+
+class _PipeReader:
+    """Reads a pipe to its end and keeps so many bytes; a program that prints more is ended where one is given."""
+
+    def __init__(self, most: int, process: subprocess.Popen[bytes] | None = None) -> None:
+        self.data = bytearray()
+        self.is_over = False
+        self._most, self._process = most, process
+
+    def fill(self, pipe: IO[bytes]) -> None:
+        """Until the pipe is closed."""
+        with contextlib.suppress(OSError, ValueError):
+            while piece := os.read(pipe.fileno(), 1 << 16):
+                self._take(piece)
+
+    def _take(self, piece: bytes) -> None:
+        self.data += piece
+        if len(self.data) <= self._most:
+            return
+        if self._process is None:
+            del self.data[: -self._most]
+        elif not self.is_over:
+            self.is_over = True
+            del self.data[self._most :]
+            _signal_process(self._process, signal.SIGKILL)
+        else:
+            del self.data[self._most :]
+
+
+def _write_input(pipe: IO[bytes], text: bytes) -> None:
+    with contextlib.suppress(OSError, ValueError):  # a program may answer without reading to the end
+        pipe.write(text)
+        pipe.flush()
+    with contextlib.suppress(OSError, ValueError):
+        pipe.close()
+
+
+def _end_process(process: subprocess.Popen[bytes]) -> None:
+    """The program and all it started: asked first when it still runs, then made to."""
+    if process.poll() is None:
+        _signal_process(process, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE)
+    _signal_process(process, signal.SIGKILL)
+    process.wait()
+
+
+def _signal_process(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with contextlib.suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, number)
+        else:
+            process.kill()
+
+
+def _last_line(complaint: bytes) -> str:
+    lines = [line.strip() for line in complaint.decode("utf-8", "replace").splitlines() if line.strip()]
+    return "".join(char for char in lines[-1] if char.isprintable()) if lines else ""

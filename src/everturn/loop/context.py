@@ -1,0 +1,351 @@
+"""What of a conversation goes into the next request: everything that fits, the newest first.
+
+The budget is the window less what is kept free for the answer. System prompt, tools and session state are always there;
+then come turns from the newest back, each with the words of the user it answers; then what was recalled. A call and its
+results are never parted, nothing begins with a result, and a text that would push out all others is cut in view, with a
+word about it. Nothing is lost by that: the archive has all of it.
+
+Where a provider binds an answer to the words before it (`append_only`), earlier messages and the system prompt stay as
+they were, and the state comes as a new message, which the caller records like any other.
+
+A history as turns and exchanges: what may be left out of a request, and what must stay together.
+
+A turn is what the user said and all that followed. An exchange is what the model said, with the results of all it called.
+
+Long texts cut in view: their beginning, their end, and a word about what is between.
+
+Only what is sent is cut. Thoughts are never cut, since they are sealed; texts, results and arguments of calls are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from msgspec import Struct, structs
+
+from everturn.llm.protocol import ChatMessage, ChatPart, ToolSpec
+from everturn.llm.wire import encode_json
+from everturn.text.tokens import MARGIN, estimate_tokens
+
+
+class ExchangeTurn(Struct):
+    """Words of the user, and the exchanges that followed."""
+
+    prompt: list[ChatMessage]
+    exchanges: list[list[ChatMessage]]
+
+
+def turns_of(messages: Sequence[ChatMessage]) -> list[ExchangeTurn]:
+    """The turns of a history. The first has no prompt where the history begins in the middle of one.
+
+    A result that belongs to no call is in none of them.
+    """
+    turns = [ExchangeTurn([], [])]
+    waiting: set[str] = set()  # calls of the last exchange without a result yet
+    for message in messages:
+        if message.role != "assistant" and not is_result(message):
+            waiting.clear()
+            if turns[-1].exchanges:
+                turns.append(ExchangeTurn([], []))
+            turns[-1].prompt.append(message)
+            continue
+        if _continues_exchange(message, turns[-1].exchanges, waiting):
+            turns[-1].exchanges[-1].append(message)
+        elif message.role == "assistant":
+            turns[-1].exchanges.append([message])
+        waiting |= {part.call_id for part in message.parts if part.kind == "call"}
+        waiting -= {part.call_id for part in message.parts if part.kind == "result"}
+    return turns
+
+
+def is_result(message: ChatMessage) -> bool:
+    """Whether a message brings what tools gave back."""
+    return message.role == "tool" or any(part.kind == "result" for part in message.parts)
+
+
+def _continues_exchange(message: ChatMessage, exchanges: list[list[ChatMessage]], waiting: set[str]) -> bool:
+    """Whether a message belongs to the last exchange. A result without any belongs nowhere."""
+    if not exchanges:
+        return False
+    return message.role != "assistant" or bool(waiting) or exchanges[-1][-1].role == "assistant"
+
+
+Count = Callable[[str], int]
+_LEAST_CUT = 40  # tokens that a text keeps
+
+
+def cut_text(text: str, most: int, count: Count) -> str:
+    """The text in at most so many tokens: three quarters from its beginning, the rest from its end."""
+    size = count(text)
+    if size <= most:
+        return text
+    note = f"\n[… about {size - most} of {size} tokens are not shown here; the archive has the whole …]\n"
+    room = max(0, most - count(note))
+    length = int(len(text) * room / size)
+    while length > 0:
+        made = text[: length - length // 4] + note + text[len(text) - length // 4 :]
+        if count(made) <= most:
+            return made
+        length = int(length * 0.85)
+    return note.strip()
+
+
+def shorten_middle(
+    messages: Sequence[ChatMessage], most: int, size: Callable[[ChatPart], int], count: Count
+) -> tuple[list[ChatMessage], int]:
+    """The messages with their longest texts cut so that all fit into `most` tokens, and how many were cut.
+
+    They may still be too long, when there is more in them than can be cut.
+    """
+    sizes = [size(part) if _can_cut(part) else 0 for message in messages for part in message.parts]
+    whole = sum(size(part) for message in messages for part in message.parts) + 4 * len(messages)
+    level = _cut_length(sizes, sum(sizes) - (whole - most))
+    cuts = 0
+    made: list[ChatMessage] = []
+    for message in messages:
+        parts = [
+            _cut_part(part, level, count) if _can_cut(part) and size(part) > level else part for part in message.parts
+        ]
+        changed = sum(one is not part for one, part in zip(parts, message.parts, strict=True))
+        made.append(_replace_parts(message, tuple(parts)) if changed else message)
+        cuts += changed
+    return made, cuts
+
+
+def _cut_length(sizes: list[int], room: int) -> int:
+    """The length to cut at, so that what is shorter stays whole and the rest shares what is left."""
+    left, parts = max(0, room), len(sizes)
+    for size in sorted(sizes):
+        if size * parts > left:
+            break
+        left, parts = left - size, parts - 1
+    return max(_LEAST_CUT, left // max(1, parts))
+
+
+def _can_cut(part: ChatPart) -> bool:
+    return part.kind in ("text", "result") or (part.kind == "call" and isinstance(part.arguments, dict))
+
+
+def _cut_part(part: ChatPart, most: int, count: Count) -> ChatPart:
+    if part.kind == "call":
+        given = _cut_values(part.arguments, most, count)
+        return structs.replace(part, arguments=given, raw=None)
+    text = cut_text(part.text, most, count)
+    return structs.replace(part, text=text, raw=text if isinstance(part.raw, str) else None)
+
+
+def _cut_values(given: dict[str, Any], most: int, count: Count) -> dict[str, Any]:
+    texts = sum(isinstance(value, str) for value in given.values())
+    share = max(_LEAST_CUT, most // max(1, texts) - 4)
+    return {name: cut_text(value, share, count) if isinstance(value, str) else value for name, value in given.items()}
+
+
+def _replace_parts(message: ChatMessage, parts: tuple[ChatPart, ...]) -> ChatMessage:
+    """A message of results is written anew; others keep what surrounds their parts."""
+    if message.role == "tool":
+        parts = tuple(structs.replace(part, raw=None) for part in parts)
+        return ChatMessage("tool", parts, message.id)
+    return structs.replace(message, parts=parts)
+
+
+RESERVE = 8_000
+STATE, RECALLED, LEFT_OUT = "## Session State", "## Recalled Context", "## Left Out"
+_IMAGE = 1_600  # tokens; about the most that a provider counts for one
+_MESSAGE_SHARE = 4  # no message takes more than this part of the budget, unless it is all there is
+_LONG_TEXT = 4_096  # characters; the size of a longer text is kept
+_NOTE_TOKENS = 40  # tokens for what is said about messages that are not in view
+_LEAST_RECALLED = 200  # tokens of recalled words that are worth having
+
+
+class RequestContext(Struct, frozen=True):
+    """The next request, as far as it is words."""
+
+    system: str
+    messages: tuple[ChatMessage, ...]
+    tokens: int  # about, on the safe side
+    left_out: int  # messages of the history that are not in it
+    said: tuple[str, ...]  # what was left out or cut, for people
+    append: ChatMessage | None = None  # to be recorded before it is sent: it is the last of `messages`
+    fits: bool = True
+
+
+@dataclass
+class Sizes:
+    """Tokens of messages, each counted once. One that was counted is kept in memory as long as this is."""
+
+    count: Callable[[str], int] = estimate_tokens
+    margin: float = MARGIN
+    _known: dict[int, tuple[ChatMessage | ChatPart, int]] = field(default_factory=dict)
+
+    def text(self, text: str) -> int:
+        """Of a text."""
+        return int(self.count(text) * self.margin + 1) if text else 0
+
+    def message(self, message: ChatMessage) -> int:
+        """Of a message."""
+        known = self._known.get(id(message))
+        if known is None:
+            known = self._known[id(message)] = (message, 4 + sum(map(self.part, message.parts)))
+        return known[1]
+
+    def part(self, part: ChatPart) -> int:
+        """Of a part of one."""
+        if len(part.text) < _LONG_TEXT:
+            return self._part(part)
+        known = self._known.get(id(part))
+        if known is None:
+            known = self._known[id(part)] = (part, self._part(part))
+        return known[1]
+
+    def _part(self, part: ChatPart) -> int:
+        if part.kind == "image":
+            return _IMAGE
+        if part.kind == "call":
+            return self.text(f"{part.name} {encode_json(part.arguments)}")
+        if part.text or part.raw is None:
+            return self.text(part.text)
+        return len(msgspec.json.encode(part.raw, enc_hook=str)) // 4 if not isinstance(part.raw, str) else 0
+
+
+def context_budget(window: int, reserve: int = RESERVE) -> int:
+    """Tokens for a request when so many are kept free for the answer; never less than half the window."""
+    return max(window - reserve, window // 2)
+
+
+def assemble_context(
+    history: Sequence[ChatMessage],
+    most: int,
+    system: str = "",
+    state: str = "",
+    recalled: str = "",
+    tools: Sequence[ToolSpec] = (),
+    sizes: Sizes | None = None,
+    append_only: bool = False,
+) -> RequestContext:
+    """The request for a history within `most` tokens (see `context_budget`)."""
+    sizes = sizes or Sizes()
+    spent = sum(sizes.text(f"{tool.name} {tool.description} {encode_json(tool.parameters)}") for tool in tools)
+    if append_only:
+        return _append_state(history, most - spent, system, _format_sections(state, recalled, 0), sizes)
+    base = _join_system(system, _format_sections(state, "", 0))
+    view = _ContextView(sizes, max(0, most - spent - sizes.text(base) - _NOTE_TOKENS))
+    view.take(turns_of(history))
+    left_out = len(history) - len(view.messages)
+    quoted = view.recalled(recalled)
+    whole = _join_system(system, _format_sections(state, quoted, left_out))
+    if left_out:
+        view.said.append(f"{left_out} earlier messages are not in view; they are in the archive")
+    tokens = spent + sizes.text(whole) + sum(map(sizes.message, view.messages))
+    return RequestContext(whole, tuple(view.messages), tokens, left_out, tuple(view.said), fits=tokens <= most)
+
+
+def bound_history(messages: list[ChatMessage], most: int) -> list[ChatMessage]:
+    """What is kept in memory of a long conversation: beyond three times `most` messages, at most the last two times.
+
+    Begins with words of the user where there are any, else with an answer, never with a result.
+    """
+    if len(messages) <= 3 * most:
+        return messages
+    places = range(len(messages) - 2 * most, len(messages))
+    prompts = (place for place in places if _is_prompt(messages[place]))
+    answers = (place for place in places if messages[place].role == "assistant" != messages[place - 1].role)
+    start = next(prompts, None) or next(answers, None)
+    return messages[start:] if start is not None else messages
+
+
+class _ContextView:
+    """What is taken in, the newest first."""
+
+    def __init__(self, sizes: Sizes, room: int) -> None:
+        self._sizes, self._left, self._share = sizes, room, room // _MESSAGE_SHARE
+        self.messages: list[ChatMessage] = []
+        self.said: list[str] = []
+
+    def take(self, turns: list[ExchangeTurn]) -> None:
+        """Turns from the last one back, until one does not fit whole."""
+        for turn in reversed(turns):
+            is_newest = turn is turns[-1]
+            prompt = self._fit_messages(turn.prompt, self._left // 2 if is_newest else self._share)
+            size = self._size(prompt)
+            if size > self._left:
+                if is_newest:
+                    self.said.append("the newest message is longer than the whole window and is not in view")
+                return
+            self._left -= size
+            exchanges = self._exchanges(turn, is_newest)
+            if turn.exchanges and not exchanges and not is_newest:
+                self._left += size  # words without what was done about them would only mislead
+                return
+            self.messages[:0] = [*prompt, *(message for exchange in reversed(exchanges) for message in exchange)]
+            if len(exchanges) < len(turn.exchanges):
+                return
+
+    def _exchanges(self, turn: ExchangeTurn, is_newest: bool) -> list[list[ChatMessage]]:
+        taken: list[list[ChatMessage]] = []
+        for exchange in reversed(turn.exchanges):
+            is_last = is_newest and not taken
+            fitted = self._fit_messages(exchange, self._left // 2 if is_last else min(self._share, self._left))
+            size = self._size(fitted)
+            if size > self._left:
+                break
+            self._left -= size
+            taken.append(fitted)
+        return taken
+
+    def recalled(self, words: str) -> str:
+        """As much of what was recalled as there is room for."""
+        size = self._sizes.text(words)
+        room = self._left - self._sizes.text(RECALLED)
+        if size <= room:
+            return words
+        self.said.append("what was recalled is cut" if room >= _LEAST_RECALLED else "what was recalled is left out")
+        return cut_text(words, room, self._sizes.text) if room >= _LEAST_RECALLED else ""
+
+    def _size(self, messages: Sequence[ChatMessage]) -> int:
+        return sum(map(self._sizes.message, messages))
+
+    def _fit_messages(self, messages: list[ChatMessage], most: int) -> list[ChatMessage]:
+        """The messages, the long texts in them cut when together they are too long."""
+        if self._size(messages) <= most:
+            return messages
+        made, cuts = shorten_middle(messages, most, self._sizes.part, self._sizes.text)
+        if cuts and self._size(made) <= self._left:
+            self.said.append(f"{cuts} long text{'s are' if cuts > 1 else ' is'} cut in view; the archive has the whole")
+        return made
+
+
+def _append_state(history: Sequence[ChatMessage], most: int, system: str, words: str, sizes: Sizes) -> RequestContext:
+    """Everything as it was, and what is new behind it."""
+    is_new = bool(words) and bool(history) and not _is_newest_state(history, words) and history[-1].role == "user"
+    is_new = is_new and not is_result(history[-1])
+    note = ChatMessage("user", (ChatPart("text", words),)) if is_new else None
+    messages = (*history, note) if note is not None else tuple(history)
+    tokens = sizes.text(system) + sum(map(sizes.message, messages))
+    said = () if tokens <= most else (f"about {tokens - most} tokens too long, and nothing may be left out",)
+    return RequestContext(system, messages, tokens, 0, said, note, tokens <= most)
+
+
+def _is_newest_state(history: Sequence[ChatMessage], words: str) -> bool:
+    """Whether the newest state in the history is this one."""
+    for message in reversed(history):
+        for part in message.parts:
+            if message.role == "user" and part.kind == "text" and part.text.startswith((STATE, RECALLED)):
+                return part.text == words
+    return False
+
+
+def _format_sections(state: str, recalled: str, left_out: int) -> str:
+    gone = f"{left_out} earlier messages of this session are not shown here." if left_out else ""
+    named = [(STATE, state), (RECALLED, recalled), (LEFT_OUT, gone)]
+    return "\n\n".join(f"{name}\n\n{words.strip()}" for name, words in named if words.strip())
+
+
+def _join_system(system: str, sections: str) -> str:
+    return "\n\n".join(filter(None, [system, sections]))
+
+
+def _is_prompt(message: ChatMessage) -> bool:
+    return message.role not in ("assistant", "tool") and not is_result(message)

@@ -1,0 +1,210 @@
+"""A conversation with a model as plain data: messages, the turns they make, the state that is all of it.
+
+All frozen, all provider-neutral, all JSON (see `snapshots`). `content` and `tool_calls` are what was said, for people and
+for any provider; `provider` is the message as its provider sent it, verbatim, with everything this version does not know
+(thinking, signatures, encrypted items): `model_message` gives that back unchanged. A turn here is one model response with the
+results of its calls, and the user messages before it; `turn_number` counts from 1. Times are aware.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+from uuid import UUID
+
+import msgspec
+
+from everturn.clock import new_id, now
+from everturn.errors import SnapshotRestoreError, UsageError
+from everturn.llm.protocol import ChatMessage, ChatPart, Reply
+from everturn.llm.wire import arguments as decoded
+from everturn.llm.wire import encode_json
+
+Role = Literal["system", "assistant", "user", "tool"]
+
+#: Anything that JSON can say.
+JSONValue = Any
+
+
+def aware_now() -> datetime:
+    """Now, aware."""
+    return aware_time(now())
+
+
+def aware_time(ms: int) -> datetime:
+    """A time of ours as an aware datetime."""
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def new_uuid() -> UUID:
+    """A random id."""
+    return UUID(new_id())
+
+
+@dataclass(frozen=True)
+class ToolCallRecord:
+    """A tool call made by the assistant."""
+
+    call_id: str
+    name: str
+    arguments: str  # JSON, as it came
+
+
+@dataclass(frozen=True)
+class ConversationMessage:
+    """A single message in a conversation."""
+
+    role: Role
+    content: str
+    tool_calls: tuple[ToolCallRecord, ...] = ()
+    tool_call_id: str | None = None
+    name: str | None = None  # of the tool, for role="tool"
+    created_at: datetime = field(default_factory=aware_now)
+    message_id: UUID = field(default_factory=new_uuid)
+    is_error: bool = False  # for role="tool": the call failed
+    provider: Mapping[str, JSONValue] | None = None  # the whole message, where `content` does not say it all
+
+    def __post_init__(self) -> None:
+        _check_aware(self.created_at)
+
+
+@dataclass(frozen=True)
+class StartedCall:
+    """A call that was about to run: from then on it may have had its effect."""
+
+    call_id: str
+    attempt: int = 1
+    purpose: str = "run"  # run | compensate
+
+
+@dataclass(frozen=True)
+class ConversationTurn:
+    """A single turn in the conversation: what was asked, the assistant's response, the results of its calls."""
+
+    turn_number: int
+    assistant_message: ConversationMessage
+    tool_messages: tuple[ConversationMessage, ...] = ()
+    provider_payload: Mapping[str, JSONValue] | None = None  # of the response: model, stop, usage
+    evaluation_id: str = field(default_factory=new_id)
+    created_at: datetime = field(default_factory=aware_now)
+    user_messages: tuple[ConversationMessage, ...] = ()  # since the turn before
+    started: tuple[StartedCall, ...] = ()  # calls that were begun; those without a result are in doubt
+
+    def __post_init__(self) -> None:
+        _check_aware(self.created_at)
+
+    @property
+    def pending(self) -> tuple[ToolCallRecord, ...]:
+        """The calls without a result."""
+        done = {message.tool_call_id for message in self.tool_messages}
+        return tuple(call for call in self.assistant_message.tool_calls if call.call_id not in done)
+
+
+@dataclass(frozen=True)
+class ConversationState:
+    """Complete conversation history for an evaluation."""
+
+    evaluation_id: str
+    prompt_ns: str
+    prompt_key: str
+    system_message: ConversationMessage
+    turns: tuple[ConversationTurn, ...] = ()
+    created_at: datetime = field(default_factory=aware_now)
+    state_id: UUID = field(default_factory=new_uuid)
+    unanswered: tuple[ConversationMessage, ...] = ()  # user messages after the last turn
+
+    def __post_init__(self) -> None:
+        _check_aware(self.created_at)
+
+    @property
+    def messages(self) -> Iterator[ConversationMessage]:
+        """Everything that was said, in order, without the system message."""
+        for turn in self.turns:
+            yield from turn.user_messages
+            yield turn.assistant_message
+            yield from turn.tool_messages
+        yield from self.unanswered
+
+
+# to and from the neutral form of `llm` --------------------------------------------------------------------------------
+def user_message(parts: tuple[ChatPart, ...], when: datetime) -> ConversationMessage:
+    """A message of the user."""
+    is_plain = len(parts) == 1 and parts[0] == ChatPart("text", parts[0].text)
+    verbatim = None if is_plain else _message_json(ChatMessage("user", parts))
+    return ConversationMessage("user", _parts_text(parts), created_at=when, provider=verbatim)
+
+
+def response_message(reply: Reply, when: datetime) -> tuple[ConversationMessage, Mapping[str, JSONValue]]:
+    """A response, and what else its provider said about it."""
+    message = reply.message
+    calls = tuple(ToolCallRecord(part.call_id, part.name, arguments_of(part)) for part in reply.calls)
+    told = ConversationMessage("assistant", reply.text, calls, created_at=when)
+    if model_message(told) != message:
+        told = replace(told, provider=_message_json(message))
+    payload = {"model": reply.model, "stop": reply.stop, "usage": msgspec.to_builtins(reply.usage)}
+    return told, payload
+
+
+def model_message(message: ConversationMessage) -> ChatMessage:
+    """The message for a model: as its provider sent it where that is known, else made from its words."""
+    if message.provider is not None:
+        try:
+            return msgspec.convert(message.provider, ChatMessage)
+        except (msgspec.ValidationError, TypeError) as failure:
+            raise SnapshotRestoreError([f"message {message.message_id}: provider: {failure}"]) from failure
+    if message.role == "tool":
+        part = ChatPart(
+            "result", message.content, message.tool_call_id or "", message.name or "", is_error=message.is_error
+        )
+        return ChatMessage("tool", (part,))
+    words = (ChatPart("text", message.content),) if message.content or not message.tool_calls else ()
+    calls = tuple(ChatPart("call", "", call.call_id, call.name, decoded(call.arguments)) for call in message.tool_calls)
+    return ChatMessage(message.role, words + calls)
+
+
+def chat_messages(state: ConversationState) -> list[dict[str, Any]]:
+    """The conversation in the form most programs exchange: role, content, tool_calls, tool_call_id."""
+    found: list[dict[str, Any]] = [{"role": "system", "content": state.system_message.content}]
+    for message in state.messages:
+        shown: dict[str, Any] = {"role": message.role, "content": message.content}
+        if message.tool_calls:
+            shown["tool_calls"] = [
+                {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+                for call in message.tool_calls
+            ]
+        if message.role == "tool":
+            shown["tool_call_id"] = message.tool_call_id
+        found.append(shown)
+    return found
+
+
+def arguments_of(part: ChatPart) -> str:
+    """The arguments of a call as the provider wrote them; where it sent an object, that object as JSON."""
+    raw = part.raw if isinstance(part.raw, Mapping) else {}
+    function = raw.get("function")
+    for place in (raw, function if isinstance(function, Mapping) else {}):
+        if isinstance(place.get("arguments"), str):
+            return str(place["arguments"])
+    return encode_json(part.arguments)
+
+
+def _message_json(message: ChatMessage) -> dict[str, JSONValue]:
+    """The whole message as JSON, without what is empty; `model_message` is its inverse."""
+    whole = _drop_empty(message)
+    return {**whole, "parts": [_drop_empty(part) for part in message.parts]}
+
+
+def _drop_empty(one: ChatMessage | ChatPart) -> dict[str, JSONValue]:
+    built: dict[str, JSONValue] = msgspec.to_builtins(one)
+    return {name: value for name, value in built.items() if value is not None and value != "" and value is not False}
+
+
+def _parts_text(parts: tuple[ChatPart, ...]) -> str:
+    return "\n".join(part.text for part in parts if part.kind == "text")
+
+
+def _check_aware(when: datetime) -> None:
+    if when.tzinfo is None:
+        raise UsageError(f"the time {when.isoformat()} has no time zone; give an aware one, such as datetime.now(UTC)")

@@ -1,0 +1,341 @@
+"""Runs calls side by side, each in a thread of its own, and writes what becomes of them.
+
+One thread, the caller's, starts calls, waits, and is the only one that writes: what ends while it writes is written
+together next time, and with it the intents of the calls that take their place. So no call ever gets two results, and a
+call that ends after its time was up, or after the human stopped the turn, finds its place taken by the truth of then.
+A thread cannot be killed: a tool is told to stop by `ToolContext.stop`, an asynchronous one is cancelled.
+
+What becomes of a call that was begun and whose result was never written.
+
+    retry        run it again, with the same idempotency key
+    reconcile    ask the tool's own `reconcile` what happened: done (and its result), not done (then it runs), not known
+    compensate   undo it by the tool's own `compensate`, and say so
+    ask          wait for a human: approve (run again), deny (leave it), settle (say what it gave)
+    fail         tell the model that nobody knows
+
+Unless a tool says otherwise: one that can reconcile does; one that only reads or is idempotent is tried again; all others
+are asked about, or fail where there is nobody to ask. A tool that is not there any more is never run.
+"""
+
+from __future__ import annotations
+
+import inspect
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from everturn.llm.protocol import ChatPart
+from everturn.loop.journal import Journal
+from everturn.loop.journal_state import CallProgress
+from everturn.loop.records import IntendedCall, IntentRecord, InterruptRecord, Record, ResultRecord
+from everturn.loop.tools import Tool, ToolContext
+
+if TYPE_CHECKING:
+    import asyncio
+
+
+IN_DOUBT = (
+    "in doubt: this call was started, the process then ended, and its outcome is unknown. It may or may not have taken "
+    "effect, wholly or in part. It was not repeated. Find out what happened before doing it again."
+)
+COMPENSATED = (
+    "in doubt, then undone: this call was started, the process then ended, and its outcome is unknown. "
+    "What it may have done was undone."
+)
+NOT_STARTED = "not started: the human stopped the turn before this call was started. It had no effect."
+INTERRUPTED = (
+    "interrupted: the human stopped the turn while this call was running, and its outcome is unknown. "
+    "It may or may not have taken effect."
+)
+
+
+def policy_for(tool: Tool | None, call: CallProgress, interactive: bool) -> str:
+    """What to do with a call in doubt."""
+    last = "ask" if interactive else "fail"
+    if tool is None:
+        return last
+    if call.intents and call.intents[-1].purpose == "compensate":
+        return "compensate" if tool.compensate else last
+    wanted = tool.policy or _policy_from_hints(tool)
+    if wanted == "reconcile" and tool.reconcile is None:
+        wanted = ""
+    if wanted == "compensate" and tool.compensate is None:
+        wanted = ""
+    return last if wanted in ("", "ask") else wanted
+
+
+def timed_out_result(seconds: float) -> str:
+    """What the model is told about a call that took too long."""
+    return (
+        f"timed out after {seconds:g} s: the call was started and did not finish in time. "
+        "It may or may not have taken effect, or may still do so."
+    )
+
+
+def denied_result(text: str) -> str:
+    """What the model is told about a call that a human did not allow."""
+    return f"denied: the human did not allow this call; it was not run. {text}".strip()
+
+
+def _policy_from_hints(tool: Tool) -> str:
+    if tool.reconcile is not None:
+        return "reconcile"
+    return "retry" if tool.read_only or tool.idempotent else ""
+
+
+@dataclass(frozen=True)
+class CallJob:
+    """A call to be run. With `intended` the journal already says that it is about to."""
+
+    part: ChatPart
+    of: int
+    tool: Tool
+    arguments: dict[str, Any]
+    context: ToolContext
+    purpose: str = "run"  # run | compensate
+    intended: bool = False
+
+    @property
+    def intent(self) -> IntendedCall:
+        """What the journal is to say before it runs."""
+        return IntendedCall(self.part.call_id, self.part.name, self.context.attempt, self.purpose)
+
+
+@dataclass(frozen=True)
+class CallEnding:
+    """What is to be written about a call."""
+
+    part: ChatPart
+    of: int
+    text: str
+    is_error: bool = False
+    outcome: str = "ok"
+    ms: int | None = None
+
+    @property
+    def record(self) -> ResultRecord:
+        """As it is written."""
+        part = self.part
+        return ResultRecord(
+            of=self.of, call_id=part.call_id, name=part.name, text=self.text, is_error=self.is_error,
+            outcome=self.outcome, ms=self.ms,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ExecutionLimits:
+    """How much at once, and how long a stopped turn waits for tools that were told to stop (seconds)."""
+
+    workers: int = 8
+    grace: float = 2.0
+
+
+@dataclass
+class _RunningCall:
+    job: CallJob
+    deadline: float | None
+    cancel: Callable[[], None]
+
+
+class Execution:
+    """One batch of calls. `cancelled` is set, and None put into `inbox`, by whoever wants it to stop."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        limits: ExecutionLimits,
+        cancelled: threading.Event,
+        inbox: queue.SimpleQueue[Any],
+        watch: Callable[[str, Any], None],
+    ) -> None:
+        self._journal, self._limits, self._cancelled, self._inbox, self._watch = (
+            journal, limits, cancelled, inbox, watch,
+        )  # fmt: skip
+        self._running: dict[str, _RunningCall] = {}
+
+    def run(self, jobs: Iterable[CallJob], finished: Iterable[CallEnding] = ()) -> None:
+        """Run them all; `finished` are results that are known without running anything."""
+        try:
+            self._run(deque(jobs), list(finished))
+        except BaseException:
+            for running in self._running.values():  # nobody waits for them any more
+                running.cancel()
+            raise
+
+    def _run(self, waiting: deque[CallJob], done: list[CallEnding]) -> None:
+        while (waiting or self._running) and not self._cancelled.is_set():
+            ready = self._take_ready(waiting)
+            self._write(done, ready)
+            for job in ready:
+                self._start(job)
+            done = self._wait()
+        if self._cancelled.is_set():
+            self._stop(waiting, done)
+        else:
+            self._write(done, [])
+
+    # starting -----------------------------------------------------------------------------------------------------
+    def _take_ready(self, waiting: deque[CallJob]) -> list[CallJob]:
+        """Take those out that may run now. One that must be alone waits for the others, and they for it."""
+        ready: list[CallJob] = []
+        busy = [running.job for running in self._running.values()]
+        while waiting and len(busy) < self._limits.workers:
+            if busy and (waiting[0].tool.alone or busy[-1].tool.alone):
+                break
+            busy.append(waiting[0])
+            ready.append(waiting.popleft())
+        return ready
+
+    def _start(self, job: CallJob) -> None:
+        work = _CallThread(job, self._inbox)
+        limit = job.tool.timeout
+        deadline = time.monotonic() + limit if limit is not None else None
+        self._running[job.part.call_id] = _RunningCall(job, deadline, work.cancel)
+        self._watch("started", job.part)
+        threading.Thread(target=work.run, name=f"call {job.part.name}", daemon=True).start()
+
+    # waiting ------------------------------------------------------------------------------------------------------
+    def _wait(self) -> list[CallEnding]:
+        """What has ended, or whose time is up: at least one, unless somebody wants us to look up."""
+        self._journal.renew()
+        endings = self._drain(self._wait_seconds())
+        now = time.monotonic()
+        for running in list(self._running.values()):
+            if running.deadline is not None and running.deadline <= now:
+                endings.append(self._give_up(running))
+        return endings
+
+    def _drain(self, patience: float) -> list[CallEnding]:
+        endings = []
+        try:
+            item = self._inbox.get(timeout=max(patience, 0))
+            while True:
+                if item is not None and self._running.pop(item.part.call_id, None) is not None:
+                    endings.append(item)
+                item = self._inbox.get_nowait()
+        except queue.Empty:
+            return endings
+
+    def _wait_seconds(self) -> float:
+        """Until the next deadline, or until the lease must be renewed."""
+        now = time.monotonic()
+        deadlines = [one.deadline - now for one in self._running.values() if one.deadline is not None]
+        return min([*deadlines, self._journal.ttl / 3000])
+
+    def _give_up(self, running: _RunningCall) -> CallEnding:
+        job = running.job
+        self._running.pop(job.part.call_id)
+        running.cancel()
+        limit = job.tool.timeout or 0
+        return CallEnding(job.part, job.of, timed_out_result(limit), True, "timeout", round(limit * 1000))
+
+    # stopping -----------------------------------------------------------------------------------------------------
+    def _stop(self, waiting: Iterable[CallJob], done: list[CallEnding]) -> None:
+        """Tell those that run, wait a little for what they say, and write the truth about the rest."""
+        for running in self._running.values():
+            running.cancel()
+        end = time.monotonic() + self._limits.grace
+        while self._running and time.monotonic() < end:
+            done += self._drain(end - time.monotonic())
+        for running in self._running.values():
+            done.append(CallEnding(running.job.part, running.job.of, INTERRUPTED, True, "interrupted"))
+        self._running.clear()
+        done += [CallEnding(job.part, job.of, NOT_STARTED, True, "not_started") for job in waiting]
+        self._write(done, [], InterruptRecord(text="the human stopped the turn"))
+
+    def _write(self, done: list[CallEnding], ready: list[CallJob], *more: Record) -> None:
+        """Results and the intents of what takes their place, in one transaction."""
+        written: list[Record] = [ending.record for ending in done]
+        intended = tuple(job.intent for job in ready if not job.intended)
+        if intended:
+            written.append(IntentRecord(of=ready[0].of, calls=intended))
+        written += more
+        if written:
+            self._journal.write(*written)
+        for ending in done:
+            self._watch("finished", ending)
+
+
+class _CallThread:
+    """One call in its own thread."""
+
+    def __init__(self, job: CallJob, inbox: queue.SimpleQueue[Any]) -> None:
+        self._job, self._inbox = job, inbox
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[Any] | None = None
+
+    def run(self) -> None:
+        job, begun = self._job, time.monotonic()
+        ending = self._run_call()
+        ms = round((time.monotonic() - begun) * 1000)
+        self._inbox.put(replace(ending, ms=ms if job.purpose == "run" else None))
+
+    def cancel(self) -> None:
+        """Tell the tool that its result is not waited for."""
+        self._job.context.stop.set()
+        loop, task = self._loop, self._task
+        if loop is not None and task is not None:
+            try:
+                loop.call_soon_threadsafe(task.cancel)
+            except RuntimeError:  # it has ended meanwhile
+                pass
+
+    def _run_call(self) -> CallEnding:
+        import asyncio
+
+        job = self._job
+        if job.purpose == "compensate":
+            return self._compensate()
+        try:
+            given = {job.tool.context: job.context} if job.tool.context else {}
+            value = self._await_value(job.tool.fn(**job.arguments, **given))
+        except asyncio.CancelledError:
+            return CallEnding(job.part, job.of, INTERRUPTED, True, "interrupted")
+        except BaseException as failure:  # whatever a tool raises is its answer
+            return CallEnding(job.part, job.of, _failure_text(failure), True, "error")
+        return CallEnding(job.part, job.of, show_result(value))
+
+    def _compensate(self) -> CallEnding:
+        job = self._job
+        assert job.tool.compensate is not None
+        try:
+            said = self._await_value(job.tool.compensate(job.context, job.arguments))
+        except BaseException as failure:
+            text = f"{IN_DOUBT} Undoing it was tried and failed: {_failure_text(failure)}"
+            return CallEnding(job.part, job.of, text, True, "in_doubt")
+        return CallEnding(job.part, job.of, f"{COMPENSATED} {said or ''}".strip(), True, "compensated")
+
+    def _await_value(self, value: Any) -> Any:
+        if not inspect.isawaitable(value):
+            return value
+        import asyncio
+
+        async def waiting() -> Any:
+            self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+            if self._job.context.stop.is_set():
+                raise asyncio.CancelledError
+            return await value
+
+        return asyncio.run(waiting())
+
+
+def show_result(value: Any) -> str:
+    """What a tool gave back, as text for the model."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
+
+
+def _failure_text(failure: BaseException) -> str:
+    return f"{type(failure).__name__}: {failure}"

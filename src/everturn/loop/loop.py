@@ -1,0 +1,332 @@
+"""The agent loop: ask the model, run what it calls, until there is an answer. Survives its process at any point.
+
+Everything is in the journal before it is acted upon, so that `resume` goes on from wherever a process was killed: calls
+with a result are not run again, calls in doubt follow their tool's policy, the others run, and the model is told the
+truth about each, once. A resumed process that is killed is resumed again.
+
+    with Journal.open(open_archive(url)) as journal:
+        outcome = Loop(backend, tools).run(journal, "…")
+
+The model gets as much of the session as fits, in a form that providers take (`requests`; what it gets besides is said by
+`view`). Calls that another program left without a result, and went on, get one that says so, once.
+
+Ctrl-C, or `cancel` from another thread, stops the turn in an orderly way: the stream is closed, tools are told, what is
+known is written. A second Ctrl-C does not wait. The core is synchronous; `in_thread` is its asynchronous face.
+"""
+
+from __future__ import annotations
+
+import queue
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from everturn.llm.history_repair import NO_RECORD
+from everturn.llm.protocol import Backend, ChatPart, Delta, ModelRequest, Reply, ReplyTokens
+from everturn.loop import records
+from everturn.loop.execution import Execution, ExecutionLimits
+from everturn.loop.journal import Journal
+from everturn.loop.journal_state import CallProgress, JournalState
+from everturn.loop.model_request import PreparedRequest, RequestView, ask_model, compare_request, prepare_request
+from everturn.loop.records import IntendedCall, PauseRecord, Record
+from everturn.loop.tools import Tool
+from everturn.loop.unfinished_calls import Settlement, SettlementPlan, SettlementPlanner
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one `run` or `resume` may cost. None does not limit."""
+
+    requests: int | None = 100
+    tokens: int | None = None  # input and output, as the provider counts them
+    seconds: float | None = None
+    answer: int = 0  # tokens of one response; 0 = what the backend says
+
+
+@dataclass(frozen=True)
+class WaitingCall:
+    """A call that waits for a human: `Journal.approve`, `deny` or `settle` it, then `resume`."""
+
+    call_id: str
+    name: str
+    arguments: Any
+    why: str  # approval | in_doubt
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How it ended.
+
+    done         there is an answer
+    paused       calls wait for a human
+    cancelled    the human stopped it
+    cut          the answer broke off; `resume` asks again
+    over_budget  the next request would be too many; `resume` goes on with a budget of its own
+    """
+
+    state: str
+    text: str = ""
+    reply: Reply | None = None
+    waiting: tuple[WaitingCall, ...] = ()
+    settled: tuple[Settlement, ...] = ()  # what was done about the calls a dead process left behind
+    requests: int = 0
+    usage: ReplyTokens = field(default_factory=ReplyTokens)
+    said: tuple[str, ...] = ()  # what of the history was left out, cut or mended in what the model got
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who wants to see it happen. Called in the thread that runs the loop."""
+
+    delta: Callable[[Delta], None] = lambda delta: None
+    call: Callable[[str, Any], None] = lambda event, about: None  # ("started", Part) and ("finished", Ending)
+
+
+#: Tokens of one response where nobody says how many.
+_ANSWER = 4096
+
+#: Makes the request out of what was, where the caller has a better idea than `view`.
+Assemble = Callable[[JournalState], ModelRequest]
+
+
+@dataclass
+class Loop:
+    """A model, its tools, and how far they may go. One loop runs one session at a time."""
+
+    backend: Backend
+    tools: Sequence[Tool] = ()
+    system: str = ""
+    budget: Budget = Budget()
+    limits: ExecutionLimits = field(default_factory=ExecutionLimits)
+    interactive: bool = True  # is there somebody to ask about a call in doubt?
+    watch: Watch = Watch()
+    assemble: Assemble | None = None
+    view: RequestView = field(default_factory=RequestView)
+    _cancelled: threading.Event = field(default_factory=threading.Event)
+    _inbox: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
+
+    def run(self, journal: Journal, prompt: str | Sequence[ChatPart]) -> Outcome:
+        """Take a message of the human and go on until there is an answer.
+
+        Calls that an earlier process left behind are settled first. When one of them waits for a human the outcome is
+        `paused` and the message has not been taken.
+        """
+        with self._turn(journal) as turn:
+            if (stopped := turn.settle()) is not None:
+                return stopped
+            turn.close_orphans()
+            turn.accept(prompt)
+            return turn.converse()
+
+    def resume(self, journal: Journal) -> Outcome:
+        """Go on from wherever it stands."""
+        with self._turn(journal) as turn:
+            if (stopped := turn.settle()) is not None:
+                return stopped
+            turn.close_orphans()
+            return turn.converse()
+
+    def cancel(self) -> None:
+        """Stop the turn that is running. May be called from any thread, and from a signal handler."""
+        self._cancelled.set()
+        self._inbox.put(None)
+
+    @contextmanager
+    def _turn(self, journal: Journal) -> Iterator[_LoopTurn]:
+        self._cancelled.clear()
+        with _on_interrupt(self.cancel):
+            yield _LoopTurn(self, journal)
+
+
+async def in_thread(loop: Loop, work: Callable[..., Outcome], *given: Any) -> Outcome:
+    """The asynchronous face: `await in_thread(loop, loop.run, journal, "…")`. Cancelling the task stops the turn."""
+    import asyncio  # takes longer to load than most processes need until they run their first tool
+
+    running = asyncio.ensure_future(asyncio.to_thread(work, *given))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        loop.cancel()
+        await running
+        raise
+
+
+class _LoopTurn:
+    """One `run` or `resume`."""
+
+    def __init__(self, loop: Loop, journal: Journal) -> None:
+        self._loop, self._journal, self._past = loop, journal, journal.past
+        self._tools = {tool.name: tool for tool in loop.tools}
+        self._settling = SettlementPlanner(journal.session, self._tools, loop.interactive)
+        self._begun, self._first, self._spent = time.monotonic(), self._past.requests, self._past.usage
+        self._told: list[Settlement] = []
+        self._said: dict[str, None] = {}
+
+    def accept(self, prompt: str | Sequence[ChatPart]) -> None:
+        """The message, with the setup when it has changed, in one transaction."""
+        parts = (ChatPart("text", prompt),) if isinstance(prompt, str) else tuple(prompt)
+        setup = records.SetupRecord(system=self._loop.system, tools=tuple(tool.shown for tool in self._loop.tools))
+        same = (setup.system, setup.tools) == (self._past.system, self._past.tools)
+        self._journal.write(*([] if same else [setup]), records.UserRecord(parts=parts))
+
+    def settle(self) -> Outcome | None:
+        """Deal with the calls left behind; an outcome when that is as far as it goes."""
+        calls = self._past.open_calls
+        if not calls:
+            return None
+        plan = self._settling.plan(calls)
+        self._told += plan.told
+        pauses: list[Record] = [
+            PauseRecord(of=self._past.response, why=why, calls=tuple(ids)) for why, ids in plan.waits.items()
+        ]
+        if pauses:
+            self._journal.write(*pauses)
+        return self._execute(plan)
+
+    def close_orphans(self) -> None:
+        """Say of calls that were left behind for good that nobody knows; written down, so that it is said only once."""
+        lost: list[Record] = [
+            records.ResultRecord(
+                of=call.of, call_id=call.part.call_id, name=call.part.name, text=NO_RECORD, is_error=True, outcome="in_doubt"
+            )
+            for call in self._past.orphans.values()
+            if call.part.call_id and call.part.name  # half a call is not sent, and needs no result
+        ]  # fmt: skip
+        if lost:
+            self._journal.write(*lost)
+
+    def converse(self) -> Outcome:
+        """Ask and run in turn."""
+        while self._past.awaits_model:
+            if (over := self._budget_stop()) is not None:
+                self._journal.note(over, "budget")
+                return self._make_outcome("over_budget")
+            prepared = self._prepare_request()
+            asked = ask_model(
+                self._loop.backend, prepared.request, self._loop._cancelled, self._new_inbox(), self._loop.watch.delta,
+                self._renew_lease,
+            )  # fmt: skip
+            if asked.reply is None:
+                words = "".join(asked.words)
+                cut: list[Record] = [records.PartialRecord(text=words, why="the human stopped it")] if words else []
+                self._journal.write(*cut, records.InterruptRecord(text="the human stopped the turn"))
+                return self._make_outcome("cancelled")
+            if asked.reply.stop == "cut":
+                self._journal.write(records.PartialRecord(text=asked.reply.text, why="the stream broke off"))
+                return self._make_outcome("cut", asked.reply)
+            if (stopped := self._run_reply(asked.reply, prepared)) is not None:
+                return stopped
+        return self._make_outcome("done")
+
+    # one response -----------------------------------------------------------------------------------------------------
+    def _run_reply(self, reply: Reply, to: PreparedRequest) -> Outcome | None:
+        """Write the response down, with the intents of what runs at once, and run its calls."""
+        number = self._past.count
+        plan = self._plan(reply, number)
+        intend: list[IntendedCall] = [job.intent for job in plan.jobs if job.intended]
+        self._journal.response(reply, intend, plan.waits.get("approval", ()), to.sent)
+        if self._past.response != number:  # another thread wrote something at the same time, and it came first
+            plan = self._plan(reply, self._past.response)
+        return self._execute(plan) if reply.calls else None
+
+    def _plan(self, reply: Reply, number: int) -> SettlementPlan:
+        plan = self._settling.plan([CallProgress(part, number) for part in _unique_calls(reply.calls)])
+        at_once = _count_immediate(plan, self._loop.limits.workers)
+        plan.jobs = [replace(job, intended=n < at_once) for n, job in enumerate(plan.jobs)]
+        return plan
+
+    def _execute(self, plan: SettlementPlan) -> Outcome | None:
+        loop = self._loop
+        execution = Execution(self._journal, loop.limits, loop._cancelled, self._new_inbox(), loop.watch.call)
+        execution.run(plan.jobs, plan.endings)
+        if loop._cancelled.is_set():
+            return self._make_outcome("cancelled")
+        return self._make_outcome("paused") if self._past.open_calls else None
+
+    def _prepare_request(self) -> PreparedRequest:
+        loop, past = self._loop, self._past
+        if loop.assemble is not None:
+            made = compare_request(past, loop.backend, loop.view, loop.assemble(past))
+        else:
+            made = prepare_request(
+                past, loop.backend, loop.view, loop.budget.answer or loop.backend.max_tokens or _ANSWER
+            )
+        if made.append:
+            self._journal.inject(made.append, "state")
+        self._said |= dict.fromkeys(made.said)
+        return made
+
+    def _budget_stop(self) -> str | None:
+        budget, past = self._loop.budget, self._past
+        if budget.requests is not None and past.requests - self._first >= budget.requests:
+            return f"stopped: {budget.requests} requests were allowed"
+        used = self._turn_usage()
+        if budget.tokens is not None and used.input + used.output >= budget.tokens:
+            return f"stopped: {budget.tokens} tokens were allowed"
+        if budget.seconds is not None and time.monotonic() - self._begun >= budget.seconds:
+            return f"stopped: {budget.seconds:g} seconds were allowed"
+        return None
+
+    def _turn_usage(self) -> ReplyTokens:
+        now, before = self._past.usage, self._spent
+        return ReplyTokens(
+            now.input - before.input, now.output - before.output,
+            now.cache_read - before.cache_read, now.cache_write - before.cache_write,
+        )  # fmt: skip
+
+    def _new_inbox(self) -> queue.SimpleQueue[Any]:
+        """An inbox without what others left behind."""
+        self._loop._inbox = queue.SimpleQueue()
+        return self._loop._inbox
+
+    def _renew_lease(self) -> float:
+        self._journal.renew()
+        return self._journal.ttl / 3000
+
+    def _make_outcome(self, state: str, reply: Reply | None = None) -> Outcome:
+        past = self._past
+        last = past.messages[-1] if past.messages else None
+        text = "".join(part.text for part in last.parts if part.kind == "text") if last and state == "done" else ""
+        waiting = tuple(
+            WaitingCall(call.part.call_id, call.part.name, call.part.arguments, call.waits) for call in past.open_calls
+        )
+        requests = past.requests - self._first
+        return Outcome(state, text, reply, waiting, tuple(self._told), requests, self._turn_usage(), tuple(self._said))
+
+
+def _count_immediate(plan: SettlementPlan, workers: int) -> int:
+    """How many of the calls start together with the response, so that their intents are written with it."""
+    for n, job in enumerate(plan.jobs[:workers]):
+        if job.tool.alone:
+            return max(n, 1)
+    return min(len(plan.jobs), workers)
+
+
+def _unique_calls(calls: Iterable[ChatPart]) -> list[ChatPart]:
+    return list({part.call_id: part for part in calls}.values())
+
+
+@contextmanager
+def _on_interrupt(cancel: Callable[[], None]) -> Iterator[None]:
+    """The first Ctrl-C stops the turn; the second does what it did before. Only the main thread gets signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def handle(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGINT, before)
+        cancel()
+
+    if before is None:  # not set by Python: not ours to change
+        yield
+        return
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,381 @@
+"""Conversations of a program that has its own loop: every message appended to the archive as it is said.
+
+What is appended is durable when the call returns, and can be searched, shown, exported and resumed like any session. The
+log takes whatever is said in whatever order, by any number of processes; what a provider would not accept is the business
+of whoever sends it. `turn_number` is the number of the message in its session: unique, without gaps, from 1.
+
+Rows are dicts with the columns of the SQL views `conversation_turns` and `cowork_sessions`. The system prompt, the model
+asked for and the session's own state are kept beside the conversation (`kept`), not in it.
+
+A row of a turn log and the record it becomes in the journal, there and back, verbatim.
+
+A result whose call was never seen, or has its result already, is written as a note: a journal is resumed by its records,
+and such a result belongs to no call.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from everturn.clock import Clock, new_id, now
+from everturn.errors import Busy, Conflict, SessionNotFound, UsageError
+from everturn.llm.protocol import ChatMessage, ChatPart, Reply
+from everturn.llm.protocol import ReplyTokens as Tokens
+from everturn.llm.wire import arguments
+from everturn.loop import leases, records
+from everturn.loop.conversation import arguments_of
+from everturn.loop.journal_writer import AGENT, JournalEnd, place_of
+from everturn.loop.records import Record
+from everturn.model.archive import KeptRow, Session, SessionText
+from everturn.retrieval.query import parse_query
+from everturn.retrieval.scope import SearchFilters
+from everturn.retrieval.search import search
+from everturn.sessions.lookup import best_match
+from everturn.sessions.messages import Records
+from everturn.sources.contract import all_sources
+from everturn.store.contract import SessionFilter, Store
+
+ROLES = ("user", "assistant", "tool", "system")
+_NOTE = "turn"
+
+
+@dataclass(frozen=True)
+class LoggedTurn:
+    """What is appended."""
+
+    role: str
+    content: str | None = None
+    tool_calls: Sequence[Mapping[str, Any]] | None = None
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+    token_count: int = 0
+
+
+class _User(records.UserRecord, tag_field="type", tag="user", kw_only=True, omit_defaults=True):
+    tokens: int = 0
+
+
+class _Response(records.ResponseRecord, tag_field="type", tag="response", kw_only=True, omit_defaults=True):
+    tokens: int = 0
+
+
+class _Result(records.ResultRecord, tag_field="type", tag="result", kw_only=True, omit_defaults=True):
+    tokens: int = 0
+
+
+class _Note(records.NoteRecord, tag_field="type", tag="note", kw_only=True, omit_defaults=True):
+    tokens: int = 0
+
+
+class _TokenCount(Struct):
+    """What a record holds beside what a journal needs."""
+
+    tokens: int = 0
+
+
+def record_of(turn: LoggedTurn) -> Record:
+    """The record of a message, unless it is the result of an open call."""
+    if turn.role not in ROLES:
+        raise UsageError(f"there is no role {turn.role!r}; say {', '.join(ROLES)}")
+    if turn.role == "user":
+        return _User(parts=(ChatPart("text", turn.content or ""),), tokens=turn.token_count)
+    if turn.role == "assistant":
+        return _response(turn)
+    data = {"role": turn.role, "tool_call_id": turn.tool_call_id, "tool_name": turn.tool_name}
+    return _Note(kind=_NOTE, text=turn.content or "", data=data, tokens=turn.token_count)
+
+
+def result_of(turn: LoggedTurn, response: int, called: str) -> Record:
+    """The record of the result of a call that a certain response made."""
+    name = turn.tool_name or called
+    return _Result(
+        of=response, call_id=turn.tool_call_id or "", name=name, text=turn.content or "", tokens=turn.token_count
+    )
+
+
+def rows_of(store: Store, session: Session, first: int, last: int) -> Iterator[dict[str, Any]]:
+    """The messages of a session as rows, both ends included, counted from 0."""
+    read = Records(store, all_sources(), session, until=None if last > first else 0)
+    for row in store.messages(session.id, first, last):
+        shown = {
+            "id": session.id << 24 | row.seq,
+            "session_id": session.native_id,
+            "turn_number": row.seq + 1,
+            "role": row.role,
+            "content": "",
+            "tool_calls": None,
+            "tool_call_id": None,
+            "tool_name": None,
+            "token_count": 0,
+            "created_at": iso(row.at) if row.at is not None else None,
+        }
+        raw = read.record(row)
+        yield {**shown, **(_record_row(raw, session.native_id) if raw.strip() else {})}  # blank where it was forgotten
+
+
+def iso(ms: int) -> str:
+    """A time of ours as text, with its zone."""
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def _response(turn: LoggedTurn) -> Record:
+    calls = tuple(_read_call(one) for one in turn.tool_calls or ())
+    words = (ChatPart("text", turn.content or ""),) if turn.content or not calls else ()
+    usage = Tokens(output=turn.token_count, source="estimate")
+    reply = Reply(ChatMessage("assistant", words + calls), "calls" if calls else "end", usage)
+    return _Response(reply=reply, tokens=turn.token_count, foreign=True)
+
+
+def _read_call(given: Mapping[str, Any]) -> ChatPart:
+    """A call in any of the usual forms; what was given is kept as it is."""
+    function = given.get("function")
+    inner = function if isinstance(function, Mapping) else given
+    held = inner.get("arguments", inner.get("input", {}))
+    call_id, name = given.get("id") or given.get("call_id"), inner.get("name")
+    return ChatPart(
+        "call", "", str(call_id or ""), str(name or ""), arguments(held) if isinstance(held, str) else held,
+        raw=dict(given),
+    )  # fmt: skip
+
+
+def _record_row(raw: bytes, session: str) -> dict[str, Any]:
+    """What a record says, and how many tokens that is."""
+    record = records.parse_record(raw, session)
+    tokens = _tokens(raw)
+    if isinstance(record, records.ResponseRecord):
+        parts = record.reply.message.parts
+        texts, calls = (
+            [one.text for one in parts if one.kind == "text"],
+            [_call_json(one) for one in record.reply.calls],
+        )
+        words = "".join(texts) if texts else None if calls else ""
+        return {"content": words, "tool_calls": calls or None, "token_count": tokens or record.reply.usage.output}
+    if isinstance(record, records.UserRecord):
+        return {"content": "\n".join(one.text for one in record.parts if one.kind == "text"), "token_count": tokens}
+    if isinstance(record, records.ResultRecord):
+        named = {"tool_call_id": record.call_id, "tool_name": record.name or None}
+        return {"content": record.text, **named, "token_count": tokens}
+    if isinstance(record, records.SetupRecord):
+        return {"content": record.system}
+    if isinstance(record, records.StateRecord):
+        return {"content": json.dumps(record.data, ensure_ascii=False)}
+    if isinstance(record, records.NoteRecord) and record.kind == _NOTE and isinstance(record.data, dict):
+        return {"content": record.text, **record.data, "token_count": tokens}
+    return {"content": getattr(record, "text", "")}
+
+
+def _tokens(raw: bytes) -> int:
+    try:
+        return msgspec.json.decode(raw, type=_TokenCount).tokens
+    except (msgspec.DecodeError, UnicodeError):  # not quite Unicode, as `records.parse` knows
+        return msgspec.convert(json.loads(raw), _TokenCount).tokens
+
+
+def _call_json(part: ChatPart) -> dict[str, Any]:
+    """A call as it was given, or in the usual form."""
+    if isinstance(part.raw, dict):
+        return part.raw
+    function = {"name": part.name, "arguments": arguments_of(part)}
+    return {"id": part.call_id, "type": "function", "function": function}
+
+
+KIND = "conversation"
+MOST = 1000  # turns or sessions in one answer
+MOST_FOUND = 200
+RECENT = 50
+
+_TRIES = 50
+
+
+class TurnLog:
+    """The conversations of one archive. Belongs to one thread, as its store does."""
+
+    def __init__(self, store: Store, clock: Clock = now, machine: str = "") -> None:
+        self.store, self._clock = store, clock
+        self._holder = leases.this_process(machine)
+
+    # writing ----------------------------------------------------------------------------------------------------------
+    def create_session(self, workspace: str, model: str, system_prompt: str = "") -> str:
+        """Begin a conversation; its id."""
+        session = new_id()
+        with self.store.write():
+            begun = records.SessionRecord(
+                journal=records.FORMAT, id=session, workspace=workspace, model=model, client="everturn"
+            )
+            self._append(self._end(session), begun, 0)
+            self._keep_value(session, "model", model)
+            self._keep_value(session, "system_prompt", system_prompt)
+        return session
+
+    def append_turn(self, session_id: str, turn: LoggedTurn) -> int:
+        """Write one message; its number.
+
+        Raises SessionNotFound, Busy while a loop runs the session, and all that keeps the message from being written.
+        """
+        for _ in range(_TRIES):
+            session, end = self._require_writable(session_id), self._end(session_id)
+            try:
+                with self.store.write():
+                    record = self._make_record(session, turn)
+                    self._append(end, record, self.store.version(session.version).lines)
+                    self._add_tokens(session_id, turn.token_count)
+                    return self.store.session(session.id)[0].n_messages
+            except Conflict:  # another process was faster: look again
+                continue
+        raise Busy(f"session {session_id}")
+
+    def update_session_state(self, session_id: str, state: Mapping[str, Any]) -> None:
+        """Keep the program's own state of a conversation, and up to which turn it is known to hold."""
+        session = self._require_writable(session_id)
+        with self.store.write():
+            self._keep_value(session_id, "session_state", dict(state))
+            self._keep_value(session_id, "session_state_through_turn", self.store.session(session.id)[0].n_messages)
+
+    # reading ----------------------------------------------------------------------------------------------------------
+    def get_turns(self, session_id: str, offset: int = 0, limit: int = RECENT) -> list[dict[str, Any]]:
+        """Messages in order, from number `offset` + 1 on, at most 1,000."""
+        session = self._session(session_id)
+        wanted = min(limit, MOST)
+        if session is None or wanted <= 0:
+            return []
+        first = max(offset, 0)
+        return list(rows_of(self.store, session, first, first + wanted - 1))
+
+    def search_turns(self, session_id: str, query: str, limit: int = 20) -> list[dict[str, Any]]:
+        """The messages that fit a query as people type it, best first, at most 200."""
+        session = self._session(session_id)
+        if session is None or not query.strip():
+            return []
+        limit, asked = max(1, min(limit, MOST_FOUND)), parse_query(query)
+        if not asked.wanted and not asked.regex:
+            return self._scan_messages(session, query.strip(), limit)
+        found = search(self.store, all_sources(), query, SearchFilters(session=session), limit, now=self._clock())
+        seqs = [one.row.seq for one in found.items if one.row is not None]
+        return [row for seq in seqs for row in rows_of(self.store, session, seq, seq)]
+
+    def _scan_messages(self, session: Session, text: str, limit: int) -> list[dict[str, Any]]:
+        """The newest messages that hold these characters: signs without a word in them are not in the index."""
+        rows = list(rows_of(self.store, session, max(0, session.n_messages - MOST), session.n_messages - 1))
+        return [row for row in reversed(rows) if text in (row["content"] or "")][:limit]
+
+    def get_turn_count(self, session_id: str) -> int:
+        """How many messages there are."""
+        session = self._session(session_id)
+        return session.n_messages if session is not None else 0
+
+    def get_session(self, session_id: str) -> dict[str, Any] | None:
+        """What is known about a conversation, or None."""
+        session = self._session(session_id)
+        return self._session_row(*self.store.session(session.id)) if session is not None else None
+
+    def list_sessions(self, workspace: str | None = None, limit: int = 100) -> list[dict[str, Any]]:
+        """The conversations of a workspace, or all of them, the newest first, at most 1,000."""
+        found: list[dict[str, Any]] = []
+        for session, text in self._iterate_sessions(workspace or ""):
+            if len(found) >= min(limit, MOST):
+                break
+            if workspace is None or text.workspace == workspace:
+                found.append(self._session_row(session, text))
+        return found
+
+    def resume_session(self, session_id: str, limit: int = RECENT) -> list[dict[str, Any]]:
+        """The last messages, oldest first. They never begin with the result of a call that is not among them."""
+        session = self._session(session_id)
+        if session is None:
+            raise SessionNotFound(session_id)
+        first = max(0, session.n_messages - max(1, min(limit, MOST)))
+        rows = list(rows_of(self.store, session, first, session.n_messages - 1))
+        while rows and rows[0]["role"] == "tool" and first > 0 and len(rows) < 2 * MOST:
+            first -= 1
+            rows[:0] = rows_of(self.store, session, first, first)
+        return rows
+
+    # one session ------------------------------------------------------------------------------------------------------
+    def _session(self, session_id: str) -> Session | None:
+        rows = self.store.sessions_of(AGENT, session_id)
+        return best_match(rows) if rows else None
+
+    def _iterate_sessions(self, workspace: str) -> Iterator[tuple[Session, SessionText]]:
+        cursor = ""
+        while True:
+            rows, cursor = self.store.sessions(SessionFilter(agent=AGENT, workspace=workspace), 200, cursor)
+            yield from rows
+            if not cursor:
+                return
+
+    def _session_row(self, session: Session, text: SessionText) -> dict[str, Any]:
+        kept = {row.key: row.value for row in self.store.kept(KIND, session.native_id) if row.agent == session.agent}
+        opened = self.store.version(session.version).opened_at
+        started, ended = session.started or opened, session.ended or session.started or opened
+        counted = session.tokens_in + session.tokens_out
+        return {
+            "id": session.native_id,
+            "workspace_path": text.workspace,
+            "model_name": json.loads(kept.get("model", '""')) or session.model,
+            "system_prompt": json.loads(kept.get("system_prompt", "null")),
+            "started_at": iso(started),
+            "last_active_at": iso(ended),
+            "total_tokens": int(kept.get("total_tokens", counted)),
+            "turn_count": session.n_messages,
+            "session_state": kept.get("session_state"),
+            "session_state_through_turn": int(kept.get("session_state_through_turn", 0)),
+            "is_active": 1,
+        }
+
+    def _require_writable(self, session_id: str) -> Session:
+        session = self._session(session_id)
+        if session is None:
+            raise SessionNotFound(session_id)
+        held = leases.current_lease(self.store, session_id)
+        if held.until > self._clock() and not leases.is_gone(held, self._holder):
+            raise Busy(f"session {session_id}")
+        return session
+
+    def _end(self, session_id: str) -> JournalEnd:
+        """Where the next line goes."""
+        machine = self._holder.machine
+        return JournalEnd(self.store, session_id, place_of(self.store, session_id, machine), (machine, ""), self._clock)
+
+    def _append(self, end: JournalEnd, record: Record, number: int) -> None:
+        record.n, record.at = number, self._clock()
+        end.append(records.record_line(record))
+
+    def _make_record(self, session: Session, turn: LoggedTurn) -> Record:
+        """The record of a message: a result goes to its call, if that is open."""
+        calls = self.store.tail(session.id).open_calls.get(turn.tool_call_id or "", ()) if turn.role == "tool" else ()
+        call = next((one for one in reversed(calls) if one.status == "open"), None)
+        if call is None:
+            return record_of(turn)
+        row = next(self.store.messages(session.id, call.seq, call.seq))
+        asked = records.parse_record(self.store.read_raw(session.version, row.start, row.size), session.native_id)
+        return result_of(turn, asked.n, call.name)
+
+    def _keep_value(self, session: str, key: str, value: Any) -> None:
+        self.store.keep(KeptRow(KIND, AGENT, session, key, _json(key, value), self._clock()))
+
+    def _add_tokens(self, session: str, tokens: int) -> None:
+        if tokens:
+            rows = [row for row in self.store.kept(KIND, session) if row.key == "total_tokens" and row.agent == AGENT]
+            self._keep_value(session, "total_tokens", sum(int(row.value) for row in rows) + tokens)
+
+
+def _json(key: str, value: Any) -> str:
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        return text if text.isascii() or _is_unicode(text) else json.dumps(value)
+    except (TypeError, ValueError, RecursionError) as failure:
+        raise UsageError(f"{key} cannot be kept as JSON: {failure}") from failure
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        return bool(text.encode())
+    except UnicodeEncodeError:  # half a surrogate pair: kept as an escape
+        return False

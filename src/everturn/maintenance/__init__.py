@@ -1,0 +1,1 @@
+"""Jobs that look after an archive: forget, merge, verify, doctor."""

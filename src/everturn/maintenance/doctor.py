@@ -1,0 +1,247 @@
+"""Shows the state of things by doing them: writes, reads and searches; counts drift; warns of what is about to be lost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from everturn.model.archive import IndexRow, MessageRow, Session, SessionGrowth, SourceFile, Turn, Version
+from everturn.sources.contract import SearchPlaces, Source, SourceCandidate
+from everturn.store.contract import IndexQuery, Store
+
+_DAY = 86_400_000
+_SOON = 7 * _DAY
+_NETWORK = (
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smbfs",
+    "smb3",
+    "sshfs",
+    "fuse.sshfs",
+    "9p",
+    "afs",
+    "fuse.rclone",
+    "davfs",
+    "webdav",
+)
+_CLOUD = ("dropbox", "onedrive", "google drive", "googledrive", "icloud", "mobile documents", "nextcloud", "syncthing")
+
+
+@dataclass
+class HealthCheck:
+    """One thing looked at. `level` is ok, warn or bad; `advice` says what to do."""
+
+    name: str
+    level: str
+    text: str
+    advice: str = ""
+
+
+@dataclass
+class HealthReport:
+    """Everything `doctor` found."""
+
+    checks: list[HealthCheck] = field(default_factory=list)
+
+    def note(self, name: str, level: str, text: str, advice: str = "") -> None:
+        """Add a check."""
+        self.checks.append(HealthCheck(name, level, text, advice))
+
+    @property
+    def worst(self) -> str:
+        """ok, warn or bad."""
+        return max((check.level for check in self.checks), key=["ok", "warn", "bad"].index, default="ok")
+
+
+@dataclass
+class SourceRoot:
+    """A folder in which an agent keeps its sessions, and how much of it is safe."""
+
+    title: str  # of the agent
+    path: str
+    files: int = 0
+    behind: int = 0  # not, or not fully, in the archive
+    leaving: int = 0  # that the agent itself will delete within a week
+    at_risk: int = 0  # of those, not in the archive
+    lost_first: int = 0  # when the first of what is not in the archive is deleted; 0 when nobody says
+    days: int = 0  # after which the agent deletes; 0 when it does not, or nobody says
+    said_by: str = ""
+
+
+def examine_archive(
+    store: Store,
+    sources: Mapping[str, Source],
+    places: SearchPlaces,
+    machine: str,
+    folder: Path | None,
+    clock: Callable[[], int],
+) -> HealthReport:
+    """Look at everything. `folder` is where the archive lies, if it is a file."""
+    doctor = HealthReport()
+    health = store.check(quick=True)
+    if health.problems:
+        doctor.note(
+            "database", "bad", "; ".join(health.problems), "restore a backup; `everturn verify` says what is hit"
+        )
+    else:
+        doctor.note("database", "ok", f"{health.engine}, schema {health.schema}, whole")
+    _prove_round_trip(doctor, store, machine, clock)
+    if folder is not None:
+        risk = risky_folder(folder)
+        if risk:
+            doctor.note(
+                "folder", "warn", risk, "move the archive to a local disk (EVERTURN_DB or `everturn config set db`)"
+            )
+    now = clock()
+    return look_at_roots(store, roots(store, sources, places, machine, now), now, doctor)
+
+
+def risky_folder(folder: Path) -> str:
+    """Why a database should not lie here, or ''."""
+    text = str(folder).lower()
+    for name in _CLOUD:
+        if name in text:
+            return f"{folder} looks like a cloud-synced folder: two machines writing one database file damage it"
+    kind = _file_system(folder)
+    if kind in _NETWORK:
+        return f"{folder} is on a network file system ({kind}), where database locks are not safe"
+    return ""
+
+
+def _file_system(folder: Path) -> str:
+    """The type of the file system, where the system tells."""
+    try:
+        lines = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    best, kind = "", ""
+    real = os.path.realpath(folder)
+    for line in lines:
+        parts = line.split(" ")
+        if len(parts) > 2 and len(parts[1]) > len(best) and (real + "/").startswith(parts[1].rstrip("/") + "/"):
+            best, kind = parts[1], parts[2]
+    return kind
+
+
+def _prove_round_trip(doctor: HealthReport, store: Store, machine: str, clock: Callable[[], int]) -> None:
+    """Write a tiny session, read it back, find it, and take it away again."""
+    now = clock()
+    word = f"probe{now:x}"
+    data = f"{word}\n".encode()
+    with store.write():
+        file = store.add_file(SourceFile(0, "(probe)", machine, "", f"(probe {now})", "meta", word))
+        version = store.add_version(Version(source=file, offset=len(data), size=len(data), parsed=len(data), parser=-1))
+        store.append_raw(version, 0, data)
+        session = store.open_session(Session(0, "(probe)", word, version, "meta")).id
+        row = MessageRow(0, 0, 0, -1, "system", "system", "notice", now, "ms", None, 0, len(data))
+        index = IndexRow(0, (None, None, None, None, None, None, word))
+        store.append(session, SessionGrowth([row], [Turn(n_messages=1)], [], [], [], [], [index], []))
+    try:
+        read = store.read_raw(version, 0, len(data)) == data
+        hits = store.search(IndexQuery((((word,),),)))
+        found = any(hit.session == session for hit in hits)
+    finally:
+        with store.write():
+            store.delete_file(file)
+    if read and found:
+        doctor.note("proof", "ok", "wrote, read back and found a test message")
+    else:
+        wrong = "could not be read back" if not read else "was not found by search"
+        doctor.note("proof", "bad", f"a test message {wrong}", "run `everturn verify`, then `everturn rebuild`")
+
+
+def look_at_roots(store: Store, found: list[SourceRoot], now: int, doctor: HealthReport | None = None) -> HealthReport:
+    """What can be told without writing anything: is all of it in the archive, what has no known type, what fails."""
+    doctor = doctor or HealthReport()
+    for root in found:
+        _note_root(doctor, root, now)
+    if not found:
+        advice = "`everturn add PATH` takes in files from anywhere"
+        doctor.note("sources", "ok", "no agent history found on this machine", advice)
+    _note_drift(doctor, store)
+    _quarantine(doctor, store)
+    return doctor
+
+
+def roots(
+    store: Store, sources: Mapping[str, Source], places: SearchPlaces, machine: str, now: int
+) -> list[SourceRoot]:
+    """Every folder in which agents keep their sessions on this machine."""
+    known = {file.path: (file, version) for file, version in store.files(machine)}
+    return [_examine_root(source, root, known, now) for source in sources.values() for root in source.roots(places)]
+
+
+def _examine_root(source: Source, path: Path, known: dict[str, tuple[SourceFile, Version]], now: int) -> SourceRoot:
+    root = SourceRoot(source.title, str(path))
+    keep = source.retention(path) if source.retention is not None else None
+    if keep is not None:
+        root.days, root.said_by = keep.days, keep.said_by
+    for found in source.find(path):
+        root.files += 1
+        modified, complete = _state_of(found, known)
+        leaves = modified + keep.days * _DAY if keep is not None and modified else None
+        is_leaving = leaves is not None and leaves - now < _SOON
+        root.leaving += is_leaving
+        if not complete:
+            root.behind += 1
+            root.at_risk += is_leaving
+            if leaves is not None:
+                root.lost_first = min(root.lost_first or leaves, leaves)
+    return root
+
+
+def _note_root(doctor: HealthReport, root: SourceRoot, now: int) -> None:
+    name = f"{root.title} in {root.path}"
+    if not root.behind:
+        doctor.note(name, "ok", f"{root.files} files, all in the archive")
+    elif root.at_risk:
+        when = "now" if root.lost_first <= now else f"within {(root.lost_first - now) // _DAY + 1} days"
+        text = f"{root.behind} of {root.files} files are not in the archive and {root.at_risk} will be deleted {when}"
+        said = f"{root.said_by}: {root.days} days"
+        doctor.note(name, "bad", f"{text} by the agent itself ({said})", "run `everturn sync` now")
+    else:
+        text = f"{root.behind} of {root.files} files are not yet fully in the archive"
+        doctor.note(name, "warn", text, "run `everturn sync`")
+
+
+def _state_of(found: SourceCandidate, known: dict[str, tuple[SourceFile, Version]]) -> tuple[int, bool]:
+    """When the file was last written, and whether all of it is in the archive."""
+    try:
+        info = os.stat(found.path)
+    except OSError:
+        return 0, False
+    row = known.get(str(found.path))
+    complete = (
+        row is not None and bool(row[1].id) and (row[1].file_size, row[1].mtime_ns) == (info.st_size, info.st_mtime_ns)
+    )
+    return info.st_mtime_ns // 1_000_000, complete
+
+
+def _note_drift(doctor: HealthReport, store: Store) -> None:
+    odd = [row for row in store.census() if row.disposition == "unknown"]
+    if not odd:
+        doctor.note("drift", "ok", "every record is of a known type")
+        return
+    shown = ", ".join(
+        f"{row.type} × {row.n} (client {row.client or '?'})" for row in sorted(odd, key=lambda r: -r.n)[:8]
+    )
+    doctor.note(
+        "drift", "warn", f"{sum(row.n for row in odd)} records of unknown types: {shown}",
+        "they are kept, shown and searchable; a newer everturn may know them",
+    )  # fmt: skip
+
+
+def _quarantine(doctor: HealthReport, store: Store) -> None:
+    bad = [file for file, _ in store.files() if file.fail_reason]
+    for file in bad[:10]:
+        doctor.note(
+            "quarantine",
+            "warn",
+            f"{file.path}: {file.fail_reason} (tried {file.fail_count}×)",
+            "`everturn sync --retry`",
+        )
+    if len(bad) > 10:
+        doctor.note("quarantine", "warn", f"{len(bad) - 10} more files in quarantine", "`everturn sources` lists them")

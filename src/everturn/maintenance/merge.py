@@ -1,0 +1,138 @@
+"""Brings one archive into another, whatever engines they are on: bytes are copied, rows are derived again.
+
+What both have is stored once: a version that the other one continues is continued, a different one is added beside it.
+Content-free sessions have no bytes; their rows are copied. The archive that is read is not changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from everturn.capture.rebuild import derive_pending, derive_version
+from everturn.capture.writer import ArchiveWriter
+from everturn.model.archive import Session, SessionGrowth, SourceFile, Version
+from everturn.sources.contract import Source
+from everturn.store.contract import Store
+
+SLICE = 1 << 20
+
+
+@dataclass
+class MergeReport:
+    """What a merge did."""
+
+    files: int = 0
+    added: int = 0  # versions
+    continued: int = 0
+    same: int = 0
+    forgotten: int = 0  # left out because they were forgotten here
+    kept: int = 0
+    bytes: int = 0
+
+
+def merge_archive(
+    desk: ArchiveWriter, other: Store, sources: Mapping[str, Source], progress: Callable[[int, int, str], None]
+) -> MergeReport:
+    """Take everything `other` has into the archive of `desk`."""
+    done = MergeReport()
+    files = other.files()
+    for number, (file, _) in enumerate(files):
+        progress(number, len(files), file.path)
+        done.files += 1
+        if {(file.format, file.native_id), (file.format, file.parent)} & desk.buried_sessions:
+            done.forgotten += 1
+            continue
+        _merge_file(desk, other, file, sources.get(file.format), done)
+    _merge_kept(desk.store, other, done)
+    return done
+
+
+def _merge_file(desk: ArchiveWriter, other: Store, file: SourceFile, source: Source | None, done: MergeReport) -> None:
+    mine = desk.store.file(file.machine, file.path)
+    versions = desk.store.versions(mine[0].id) if mine is not None else []
+    for theirs in other.versions(file.id):
+        match = next((own for own in versions if _is_same_beginning(desk.store, own, other, theirs)), None)
+        if match is not None and match.size >= theirs.size:
+            done.same += 1
+        elif match is not None:
+            done.continued += 1
+            done.bytes += _append_bytes(desk, other, match, theirs)
+            if source is not None:
+                derive_version(desk, source, file, match)
+        else:
+            done.added += 1
+            versions.append(_add_version(desk, other, file, theirs, source, done))
+
+
+def _is_same_beginning(store: Store, own: Version, other: Store, theirs: Version) -> bool:
+    if own.mode != theirs.mode or own.mode == "structure":
+        return own.mode == theirs.mode and (own.offset, own.head) == (theirs.offset, theirs.head)
+    common = min(own.size, theirs.size)
+    return all(
+        store.read_raw(own.id, at, min(SLICE, common - at)) == other.read_raw(theirs.id, at, min(SLICE, common - at))
+        for at in range(0, common, SLICE)
+    ) and (common > 0 or own.size == theirs.size)
+
+
+def _append_bytes(desk: ArchiveWriter, other: Store, own: Version, theirs: Version) -> int:
+    start = own.size
+    with desk.store.write():
+        desk.store.move_cursor(own.id, own.offset, offset=theirs.offset, size=theirs.size, mtime_ns=0)
+        for at in range(start, theirs.size, SLICE):
+            desk.store.append_raw(own.id, at, other.read_raw(theirs.id, at, min(SLICE, theirs.size - at)))
+    own.size, own.offset = theirs.size, theirs.offset
+    return theirs.size - start
+
+
+def _add_version(
+    desk: ArchiveWriter, other: Store, file: SourceFile, theirs: Version, source: Source | None, done: MergeReport
+) -> Version:
+    store = desk.store
+    with store.write():
+        mine = store.file(file.machine, file.path)
+        source_id = mine[0].id if mine is not None else store.add_file(msgspec.structs.replace(file, id=0, version=0))
+        number = max((version.number for version in store.versions(source_id)), default=0) + 1
+        version = msgspec.structs.replace(
+            theirs, id=0, source=source_id, number=number, parsed=0, parser=0, state=b"", lines=0, glued=0
+        )
+        version.id = store.add_version(version)
+        for at in range(0, theirs.size if theirs.mode != "structure" else 0, SLICE):
+            store.append_raw(version.id, at, other.read_raw(theirs.id, at, min(SLICE, theirs.size - at)))
+        if theirs.mode == "structure":
+            _copy_rows(store, other, theirs, version)
+    done.bytes += theirs.size
+    if source is not None:
+        derive_pending(desk, source, file, version)
+    return version
+
+
+def _copy_rows(store: Store, other: Store, theirs: Version, mine: Version) -> None:
+    """The structure of content-free sessions."""
+    for session in other.sessions_in(theirs.id):
+        own = store.open_session(
+            Session(
+                0, session.agent, session.native_id, mine.id, session.kind, session.parent, session.mode,
+                machine=session.machine, owner=session.owner, client=session.client, workspace_key=session.workspace_key,
+            )
+        )  # fmt: skip
+        growth = SessionGrowth(
+            list(other.messages(session.id)), other.turns(session.id), other.steps(session.id), other.calls(session.id),
+            [], other.links(session.id), [], [], model=session.model, started=session.started, ended=session.ended,
+            n_prompts=session.n_prompts,
+        )  # fmt: skip
+        store.append(own.id, growth)
+    store.set_version(mine.id, parser=theirs.parser, parsed=theirs.parsed, lines=theirs.lines, glued=theirs.glued)
+    store.add_census([msgspec.structs.replace(row, version=mine.id) for row in other.census(theirs.id)])
+
+
+def _merge_kept(store: Store, other: Store, done: MergeReport) -> None:
+    with store.write():
+        for row in other.kept(""):
+            store.keep(row)
+            done.kept += 1
+        store.bury(other.tombstones())
+        buried = {row.key for row in store.tombstones() if row.kind == "session"}
+        store.add_hooked(msgspec.structs.replace(row, own=None) for row in other.hooked() if row.session not in buried)

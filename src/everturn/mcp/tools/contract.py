@@ -1,0 +1,118 @@
+"""The tools. One file each, found by folder: a module here with a `TOOL` in it is offered, in the order of the names.
+
+Arguments are checked by a struct from which the schema that clients see is made too: so the two cannot differ. The
+answer is text for the model; what a program can use as well goes into `data`. What a model did wrong, and
+what the archive cannot give, is an answer too, marked as an error, so that the model can do better.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from everturn.errors import EverturnError
+from everturn.mcp import rpc
+from everturn.mcp.archive import McpArchive
+from everturn.mcp.rpc import RpcError
+
+#: Tokens an answer may have.
+LEAST_TOKENS, MOST_TOKENS = 200, 8000
+
+MaxTokens = Annotated[
+    int, Meta(ge=LEAST_TOKENS, le=MOST_TOKENS, description=f"How long the answer may be, in tokens (≤ {MOST_TOKENS}).")
+]
+SessionName = Annotated[str, Meta(description="A session: its id or a unique beginning of it, a handle, or @last.")]
+
+
+@dataclass(frozen=True)
+class ToolAnswer:
+    """What a tool says."""
+
+    text: str
+    data: Mapping[str, Any] | None = None
+    is_error: bool = False
+
+
+@dataclass(frozen=True)
+class McpTool:
+    """All there is to know about one tool. Every one only reads."""
+
+    name: str
+    title: str
+    description: str
+    input: Mapping[str, Any]  # schema of the arguments
+    run: Callable[[McpArchive, dict[str, Any]], ToolAnswer]  # may raise EverturnError and msgspec.ValidationError
+    output: Mapping[str, Any] | None = None  # schema of `Answer.data`
+
+
+@cache
+def all_tools() -> dict[str, McpTool]:
+    """Every tool by name."""
+    found = {}
+    for entry in sorted(os.listdir(os.path.dirname(os.path.abspath(__file__)))):
+        stem, ending = os.path.splitext(entry)
+        if ending == ".py" and not stem.startswith("_"):
+            tool = getattr(importlib.import_module(f"everturn.mcp.tools.{stem}"), "TOOL", None)
+            if tool is not None:
+                found[tool.name] = tool
+    return found
+
+
+def describe_tool(tool: McpTool) -> dict[str, Any]:
+    """A tool as clients see it."""
+    facts = {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": dict(tool.input),
+        "annotations": {
+            "title": tool.title,
+            "readOnlyHint": True,
+            "destructiveHint": False,
+            "idempotentHint": True,
+            "openWorldHint": False,
+        },
+    }
+    return facts | ({"outputSchema": dict(tool.output)} if tool.output else {})
+
+
+def call_tool(archive: McpArchive, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Run a tool. Raises Refused when there is none of that name."""
+    tool = all_tools().get(name)
+    if tool is None:
+        from everturn.mcp.server import show_client_word
+
+        raise RpcError(
+            rpc.INVALID_PARAMS, f"there is no tool {show_client_word(name)}; there are {', '.join(all_tools())}"
+        )
+    answer = _run_tool(tool, archive, arguments)
+    result: dict[str, Any] = {"content": [{"type": "text", "text": answer.text}], "isError": answer.is_error}
+    return result | ({"structuredContent": dict(answer.data)} if answer.data is not None else {})
+
+
+def schema(arguments: type[Struct]) -> dict[str, Any]:
+    """The JSON schema of a struct of arguments."""
+    _, parts = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")
+    found = parts[arguments.__name__]
+    return {key: value for key, value in found.items() if key not in ("title", "description")}
+
+
+def _run_tool(tool: McpTool, archive: McpArchive, arguments: dict[str, Any]) -> ToolAnswer:
+    # Models write null for what they leave out.
+    given = {key: value for key, value in arguments.items() if value is not None}
+    try:
+        return tool.run(archive, given)
+    except msgspec.ValidationError as error:
+        takes = ", ".join(tool.input["properties"])
+        return ToolAnswer(f"{tool.name}: these arguments cannot be used: {error}. It takes: {takes}.", is_error=True)
+    except EverturnError as error:
+        from everturn.mcp.archive import clean
+
+        return ToolAnswer(clean(str(error)), is_error=True)

@@ -1,0 +1,322 @@
+"""Messages of the archive as compact text for a model.
+
+    [Turn 12] user:
+      Can you add refresh tokens?
+
+    [Turn 13] tool:read_file(path="src/auth.py")
+      [245 lines — content truncated, use range action for full output]
+
+A line that starts in the first column is ours; every line of a transcript is indented by two blanks, so that none can
+pass for another message. An `AnswerEntry` holds one message, or one call with what it gave back, already without secrets and
+control characters, and not more of it than could ever be shown.
+
+What is asked of the archive: in which session, for which part of a turn, and how to ask for the next one.
+
+`conversation_recall` has no argument for these, so they stand in its `query`: `session:3f2a9c1b` names a session by any
+beginning of its id, `message:7` or `message:7-12` messages of a turn by their numbers, `line:200-` lines of a message.
+An answer that could not show everything ends with such calls, ready to be made (`Asking.again`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.model.archive import Call, Session, SessionText
+from everturn.model.conversation import CallStart
+from everturn.sessions.messages import Sources, TurnView
+from everturn.sessions.transcript import Passage, is_quiet, passages
+from everturn.store.contract import Store
+from everturn.text.printable import Clean, one_line, printable, safe_line, safe_text
+from everturn.text.times import iso
+
+if TYPE_CHECKING:
+    from everturn.retrieval.meaning import MeaningSearch
+
+
+TRUNCATED = "[{} — content truncated, use range action for full output]"
+INDENT = "  "
+
+#: Characters kept of each end of a long text: no answer has room for more.
+_END = 20_000
+_LINE = 2000
+_SHORT = 120  # characters of an argument that stand in the line of the call
+_NAMES = {"prompt": "user", "answer": "assistant", "thinking": "assistant (thinking)", "interrupt": "user"}
+_MARKS = {"interrupt": "[interrupted]", "compaction": "[the context was compacted here]"}
+
+
+class AnswerEntry(Struct, frozen=True):
+    """One thing that was said or done. `turn` and `seq` are those of the archive, counted from 0."""
+
+    session: int
+    turn: int
+    seq: int
+    head: str  # `user:`, `tool:read_file(path="…")`
+    text: str
+    lines: int  # of the whole text
+    is_output: bool = False  # of a tool, or thoughts: what is cut first
+    is_cut: bool = False
+    is_match: bool = False
+
+
+class TurnPart(Struct, frozen=True):
+    """Which messages of a turn are meant, and which of their lines; both counted from 1, both ends included."""
+
+    first: int = 1
+    last: int | None = None
+    first_line: int = 1
+    last_line: int | None = None
+
+    @property
+    def is_paged(self) -> bool:
+        """Whether one message is read piece by piece: then its lines are shown from the first, to go on from the last."""
+        return self.first == self.last or self.first_line > 1 or self.last_line is not None
+
+
+WHOLE = TurnPart()
+
+
+def entries_of(
+    store: Store, sources: Sources, session: Session, view: TurnView, clean: Clean, part: TurnPart = WHOLE, whole: bool = False,
+    quiet: bool = False,
+) -> Iterator[AnswerEntry]:  # fmt: skip
+    """What was said and done in a turn. `whole`: also the middle of very long texts; `quiet`: also what the client put
+    in by itself."""
+    rows = [row for row in view.rows if part.first <= row.seq + 1 <= (part.last or row.seq + 1)]
+    wanted = TurnView(view.turn, view.steps, view.calls, rows)
+    seq = rows[0].seq if rows else 0
+    for passage in passages(store, sources, session, wanted, results=True):
+        seq = passage.row.seq if passage.row else seq
+        if (quiet or not is_quiet(passage)) and (entry := entry_of(session, view.turn.idx, seq, passage, clean)):
+            yield entry if whole else shorten_entry(entry, part)
+
+
+def entry_of(session: Session, turn: int, seq: int, passage: Passage, clean: Clean) -> AnswerEntry | None:
+    """The entry of a passage with all of its text; None when there is nothing to read in it."""
+    if passage.kind in ("call", "result"):
+        head, text = _head_of_call(passage, clean), _text_of_call(passage, clean)
+    else:
+        name = _NAMES.get(passage.kind, passage.kind)
+        head, text = f"{name}:", _MARKS.get(passage.kind) or safe_text(passage.text, clean)
+    if not text.strip() and passage.kind not in ("call", "result"):
+        return None
+    is_output = passage.kind in ("call", "result", "thinking", "output", "unknown")
+    return AnswerEntry(session.id, turn, seq, head, text, _count_lines(text), is_output)
+
+
+def show_entry(entry: AnswerEntry) -> str:
+    """The entry as text."""
+    return f"[Turn {entry.turn + 1}] {entry.head}\n{indent_text(entry.text)}".rstrip()
+
+
+def indent_text(text: str) -> str:
+    """Every line two blanks to the right; empty ones stay empty."""
+    return "\n".join(f"{INDENT}{line}" if line else "" for line in text.split("\n"))
+
+
+def cut_notice(lines: int) -> str:
+    """The line that stands for what was cut."""
+    return TRUNCATED.format(f"{lines:,} line" + ("" if lines == 1 else "s"))
+
+
+def session_line(session: Session, text: SessionText, short: str, clean: Clean) -> str:
+    """The head of what is quoted from one session: the handle to go on with, and what it is."""
+    folder = "/".join([part for part in text.workspace.replace("\\", "/").split("/") if part][-2:])
+    facts = [
+        session.agent, iso(session.ended)[:10], safe_line(folder, clean, 60),
+        "" if session.state == "current" else "older edition",
+        safe_line(text.title or text.first_prompt, clean, 80),
+    ]  # fmt: skip
+    return f"[Session {handle(short)}] " + " · ".join(filter(None, facts))
+
+
+def handle(name: str) -> str:
+    """An id of a foreign file, fit to stand in a line and in an argument of ours."""
+    return one_line(name, 200).replace('"', "").replace(" ", "")
+
+
+def shorten_entry(entry: AnswerEntry, part: TurnPart = WHOLE) -> AnswerEntry:
+    """The lines asked for, and of a very long text its two ends."""
+    if part.is_paged:
+        return _page_lines(entry, part)
+    if len(entry.text) <= 2 * _END + 200:
+        return entry
+    ends = (entry.text[:_END], cut_notice(entry.lines), entry.text[-_END:])
+    return replace(entry, text="\n".join(ends), is_cut=True)
+
+
+def _page_lines(entry: AnswerEntry, part: TurnPart) -> AnswerEntry:
+    """Lines by number. Here a line ends after 2,000 characters at the latest, else there would be no next one to name."""
+    lines = [line[at : at + _LINE] for line in entry.text.split("\n") for at in range(0, max(len(line), 1), _LINE)]
+    text = "\n".join(lines[part.first_line - 1 : part.last_line])
+    entry = replace(entry, lines=len(lines), text=text)
+    if len(text) <= 2 * _END:
+        return entry
+    return replace(entry, text=f"{text[: 2 * _END]}\n{cut_notice(len(lines))}", is_cut=True)
+
+
+class AnswerDraft(Struct, frozen=True):
+    """What an answer is made of, before it is known how much of it fits."""
+
+    lead: str  # our own words about it, above the quotation
+    entries: list[AnswerEntry] = []
+    body: str = ""  # quoted text that is not made of entries
+    status: str = "found"  # found | nothing | mistake
+    heads: dict[int, str] = {}  # by session: the line above its entries
+    leave_first: list[int] | None = None  # indexes of entries in the order to leave them out; None: as they stand
+    from_start: bool = False  # what is cut keeps its beginning only
+    hints: Callable[[list[AnswerEntry], list[AnswerEntry]], list[str]] | None = (
+        None  # of what was cut and what left out
+    )
+
+
+def _count_lines(text: str) -> int:
+    return text.count("\n") + 1 if text else 0
+
+
+def _head_of_call(passage: Passage, clean: Clean) -> str:
+    name = passage.start.name if passage.start else passage.call.name if passage.call else ""
+    return f"tool:{safe_line(name, clean, 80) or 'unknown'}({', '.join(_arguments(passage.start, clean))})"
+
+
+def _arguments(start: CallStart | None, clean: Clean) -> Iterator[str]:
+    """Short arguments as they are, of long ones the beginning."""
+    if start is None or not isinstance(start.input, dict):
+        if start is not None and start.input is not None:
+            yield _argument_value(start.input, clean)
+        return
+    for number, (name, value) in enumerate(start.input.items()):
+        if number == 12:
+            yield "…"
+            return
+        yield f"{safe_line(str(name), clean, 40)}={_argument_value(value, _clean_as_named(str(name), clean))}"
+
+
+def _argument_value(value: Any, clean: Clean) -> str:
+    text = _value_text(value)
+    is_long = len(text) > _SHORT or "\n" in text
+    text = safe_line(text, clean, _SHORT // 3 if is_long else _SHORT)
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' if isinstance(value, str) else text
+
+
+def _clean_as_named(name: str, clean: Clean) -> Clean:
+    """Cleans a value as what it is called: some secrets are known by nothing but their name."""
+    head = f'{name}="'
+
+    def cleaned(text: str) -> str:
+        whole = clean(f'{head}{text}"')
+        is_apart = whole.startswith(head) and whole.endswith('"') and len(whole) > len(head)
+        return clean(whole[len(head) : -1]) if is_apart else whole
+
+    return cleaned
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.encode(value).decode()
+    except (UnicodeEncodeError, RecursionError, TypeError):  # half a surrogate pair; nested too deep
+        return "…"
+
+
+def _text_of_call(passage: Passage, clean: Clean) -> str:
+    """What is too long for the line of the call, how it ended, what it gave back."""
+    pieces = [*_long_arguments(passage.start, clean), _result_ending(passage.call)]
+    if passage.result is not None:
+        pieces.append(safe_text(passage.result.text, clean))
+    return "\n".join(filter(None, pieces))
+
+
+def _long_arguments(start: CallStart | None, clean: Clean) -> Iterator[str]:
+    given = start.input if start and isinstance(start.input, dict) else {}
+    for name, value in given.items():
+        text = _value_text(value)
+        if len(text) > _SHORT or "\n" in text:
+            yield f"{safe_line(str(name), clean, 40)} =\n{indent_text(safe_text(text, _clean_as_named(str(name), clean)))}"
+
+
+def _result_ending(call: Call | None) -> str:
+    if call is None or call.status in ("ok", "orphan"):
+        return ""
+    if call.status == "open":
+        return "[no result was recorded]"
+    why = f"exit status {call.exit_status}" if call.exit_status else call.error_class.replace("_", " ") or "error"
+    return f"[failed: {why}]"
+
+
+Spell = Callable[[dict[str, Any]], str]
+
+_POINTER = re.compile(r'(?<!\S)(session|message|line):("[^"]*"|[^\s"]+)(?!\S)')
+_NUMBERS = re.compile(r"([1-9][0-9]{0,8})(?:(-)([1-9][0-9]{0,8})?)?")
+
+
+class NextPointers(Struct, frozen=True):
+    """What a query points to, and the words that are left of it."""
+
+    words: str
+    session: str = ""
+    part: TurnPart = WHOLE
+    mistake: str = ""
+
+
+class RecallRequest(Struct, frozen=True):
+    """One request: where to look, as of when, how words leave, how much room there is."""
+
+    store: Store
+    sources: Sources
+    clean: Clean
+    now: int
+    budget: int
+    spell: Spell
+    session: Session | None = None
+    short: str = ""  # its handle
+    is_own: bool = True  # the session one is in: it needs no name
+    meaning: MeaningSearch | None = None
+
+    def again(self, action: str, part: str = "", **arguments: Any) -> str:
+        """The request that goes on from here, as it is to be written."""
+        named = "" if self.is_own or self.session is None else f"session:{self.short}"
+        query = " ".join(filter(None, (named, part)))
+        return self.spell({"action": action, **arguments, **({"query": query} if query else {})})
+
+
+def pointers(query: str, parts: bool) -> NextPointers:
+    """Take the pointers out of a query; `parts`: also those to messages and lines, which are words otherwise."""
+    values: dict[str, str] = {}
+
+    def take(found: re.Match[str]) -> str:
+        if found[1] != "session" and not parts:
+            return found[0]
+        values[found[1]] = found[2].strip('"')
+        return ""
+
+    words = " ".join(_POINTER.sub(take, query).split()) if ":" in query else query.strip()
+    ranges = {}
+    for name in values.keys() - {"session"}:
+        if (found := _NUMBERS.fullmatch(values[name])) is None:
+            return NextPointers(
+                words, mistake=f"{name}: takes a number or a range, as in {name}:7, {name}:7-12 or {name}:7-"
+            )
+        ranges[name] = (int(found[1]), int(found[3]) if found[3] else None if found[2] else int(found[1]))
+    part = TurnPart(*ranges.get("message", (1, None)), *ranges.get("line", (1, None)))
+    return NextPointers(words, values.get("session", ""), part)
+
+
+def as_call(arguments: dict[str, Any]) -> str:
+    """A request as a call of the tool."""
+    shown = (
+        f"{name}={value}" if isinstance(value, int) else f"{name}={_json_string(value)}"
+        for name, value in arguments.items()
+    )
+    return f"conversation_recall({', '.join(shown)})"
+
+
+def _json_string(value: str) -> str:
+    return json.dumps(printable(value), ensure_ascii=False)

@@ -1,0 +1,200 @@
+"""Evidence tools asked for in plain text, for models without tool calls, and the same tools as functions.
+
+    [SEARCH_LOG: "pattern"]                  [READ_FILE: "path"]                   [LIST_ARTIFACTS]
+    [SEARCH_FILE: "path" "pattern"]          [READ_FILE: "src/main.py" (10-20)]    [COMPLETE_EVIDENCE_SEARCH]
+
+`run_requests` finds the requests in what a model wrote, runs them in the order written and gives all results back as one text. A
+quote within quotes is written `\\"`; every other backslash is the pattern's own. What looks like a request and is not one
+is answered with the right form. What stands behind COMPLETE_EVIDENCE_SEARCH is not run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from everturn.recall.evidence import SEARCH_CONTEXT_LINES, SEARCH_PATTERN_MAX_LENGTH, EvidenceSearchTools
+from everturn.recall.schema import Function, given_arguments
+from everturn.text.printable import safe_line
+
+FORMS = {
+    "SEARCH_LOG": '[SEARCH_LOG: "pattern"]',
+    "SEARCH_FILE": '[SEARCH_FILE: "path" "pattern"]',
+    "READ_FILE": '[READ_FILE: "path"] or [READ_FILE: "path" (10-20)]',
+    "LIST_ARTIFACTS": "[LIST_ARTIFACTS]",
+    "COMPLETE_EVIDENCE_SEARCH": "[COMPLETE_EVIDENCE_SEARCH]",
+}
+
+#: Requests run in one round; more are answered with a sentence.
+MAX_REQUESTS = 8
+
+_QUOTED = r'["“”]((?:[^"“”\\\n]|\\.)*)["“”]'
+_NAME = re.compile(rf"\[({'|'.join(FORMS)})\b")
+_ARGUMENTS = {
+    "SEARCH_LOG": re.compile(rf"\s*:\s*{_QUOTED}\s*\]"),
+    "SEARCH_FILE": re.compile(rf"\s*:\s*{_QUOTED}[\s,]+{_QUOTED}\s*\]"),
+    "READ_FILE": re.compile(rf"\s*:\s*{_QUOTED}(?:[\s,]*\(\s*([0-9]{{1,9}})\s*[-–]\s*([0-9]{{1,9}})\s*\))?\s*\]"),
+    "LIST_ARTIFACTS": re.compile(r"\s*\]"),
+    "COMPLETE_EVIDENCE_SEARCH": re.compile(r"\s*\]"),
+}
+
+
+class EvidenceRequest(Struct, frozen=True):
+    """One request as it was written; `arguments` is None when it is not of the right form."""
+
+    name: str
+    written: str
+    arguments: tuple[str | None, ...] | None
+
+
+class EvidenceOutcome(Struct, frozen=True):
+    """What came of the requests in a text."""
+
+    text: str  # the results, in order; "" when nothing was asked for
+    requests: int
+    is_complete: bool
+
+
+def parse_requests(text: str) -> list[EvidenceRequest]:
+    """The requests of a text, in the order written."""
+    found = []
+    at = 0
+    while match := _NAME.search(text, at):
+        arguments = _ARGUMENTS[match[1]].match(text, match.end())
+        at = arguments.end() if arguments else match.end()
+        end = at if arguments else min(_request_end(text, at), match.end() + 200)
+        groups = tuple(_unescape_quotes(one) for one in arguments.groups()) if arguments else None
+        found.append(EvidenceRequest(match[1], text[match.start() : end], groups))
+    return found
+
+
+def run_requests(tools: EvidenceSearchTools, text: str) -> EvidenceOutcome:
+    """Run what a model asked for: one round."""
+    tools.rounds += 1
+    results = []
+    requests = parse_requests(text)
+    for number, request in enumerate(requests):
+        if number == MAX_REQUESTS:
+            results.append(f"{len(requests) - number} more requests were not run: at most {MAX_REQUESTS} at once.")
+            break
+        if request.name == "COMPLETE_EVIDENCE_SEARCH" and request.arguments is not None:
+            tools.is_complete = True
+            break
+        results.append(f"{safe_line(request.written, str, 300)}\n{_run_request(tools, request)}")
+    return EvidenceOutcome("\n\n".join(results), len(requests), tools.is_complete)
+
+
+def _run_request(tools: EvidenceSearchTools, request: EvidenceRequest) -> str:
+    if request.arguments is None:
+        return f"This is not a request that can be run; write {FORMS[request.name]}"
+    values = [value or "" for value in request.arguments]
+    if request.name == "SEARCH_LOG":
+        return tools.search_log(values[0])
+    if request.name == "SEARCH_FILE":
+        return tools.search_file(values[0], values[1])
+    if request.name == "READ_FILE":
+        return tools.read_file(values[0], (int(values[1]), int(values[2])) if values[1] else None)
+    return tools.list_artifacts()
+
+
+def _request_end(text: str, at: int) -> int:
+    ends = [place for sign in ("]", "\n") if (place := text.find(sign, at)) >= 0]
+    return min(ends) + 1 if ends else len(text)
+
+
+def _unescape_quotes(value: str | None) -> str | None:
+    """Only quotes are escaped: `\\d` is the pattern's own."""
+    return None if value is None else re.sub(r'\\(["“”])', r"\1", value)
+
+
+# the same as functions ------------------------------------------------------------------------------------------------
+def _string_schema(description: str) -> dict[str, str]:
+    return {"type": "string", "description": description}
+
+
+_PATTERN = _string_schema(f"Regular expression, at most {SEARCH_PATTERN_MAX_LENGTH} characters.")
+_PATH = _string_schema("Path of a file, relative to the workspace.")
+
+FUNCTIONS = (
+    Function(
+        "search_log",
+        "Search the session log for a regular expression. Returns matching lines with their numbers and context.",
+        {
+            "type": "object",
+            "properties": {
+                "pattern": _PATTERN,
+                "context_lines": {
+                    "type": "integer",
+                    "description": f"Lines shown before and after each match. Default {SEARCH_CONTEXT_LINES}.",
+                },
+            },
+            "required": ["pattern"],
+        },
+    ),
+    Function(
+        "search_file",
+        "Search one file of the workspace for a regular expression.",
+        {
+            "type": "object",
+            "properties": {"file_path": _PATH, "pattern": _PATTERN},
+            "required": ["file_path", "pattern"],
+        },
+    ),
+    Function(
+        "read_file",
+        "Read a file of the workspace, or some of its lines.",
+        {
+            "type": "object",
+            "properties": {
+                "file_path": _PATH,
+                "start_line": {"type": "integer", "description": "First line, counted from 1."},
+                "end_line": {"type": "integer", "description": "Last line, inclusive."},
+            },
+            "required": ["file_path"],
+        },
+    ),
+    Function("list_artifacts", "List the files the session touched.", {"type": "object", "properties": {}}),
+    Function(
+        "complete_evidence_search",
+        "Say that enough evidence has been gathered. Ends the search.",
+        {"type": "object", "properties": {}},
+    ),
+)
+
+
+def evidence_tools() -> tuple[Function, ...]:
+    """The tools as functions for models that call tools: `[one.openai() for one in evidence_tools()]`."""
+    return FUNCTIONS
+
+
+def call_evidence_tool(tools: EvidenceSearchTools, name: str, arguments: Mapping[str, Any] | str) -> str:
+    """Run one tool call of a model. Whatever it passes, the answer is text."""
+    function = next((one for one in FUNCTIONS if one.name == name), None)
+    if function is None:
+        return f"there is no tool {name!a:.100}; there are: {', '.join(one.name for one in FUNCTIONS)}."
+    values = given_arguments(function, arguments)
+    return values if isinstance(values, str) else _CALLS[name](tools, values)
+
+
+def _call_read_file(tools: EvidenceSearchTools, values: dict[str, Any]) -> str:
+    first, last = values.get("start_line"), values.get("end_line")
+    if first is None and last is None:
+        return tools.read_file(values["file_path"])
+    return tools.read_file(values["file_path"], (first or 1, last if last is not None else 1 << 30))
+
+
+def _call_complete(tools: EvidenceSearchTools, values: dict[str, Any]) -> str:
+    tools.is_complete = True
+    return "The search is complete."
+
+
+_CALLS: dict[str, Callable[[EvidenceSearchTools, dict[str, Any]], str]] = {
+    "search_log": lambda tools, values: tools.search_log(**values),
+    "search_file": lambda tools, values: tools.search_file(**values),
+    "read_file": _call_read_file,
+    "list_artifacts": lambda tools, values: tools.list_artifacts(),
+    "complete_evidence_search": _call_complete,
+}

@@ -1,0 +1,331 @@
+"""Holds every statement against the records: what does not hold is never shown as verified.
+
+`check_statement` resolves the evidence a statement carries: the message is there, belongs to the turn, lies where it is said to lie,
+and the quote stands in its words. `check_sentence` does it for a sentence of a model: each place it cites must be there, each
+quotation must stand in a cited message, and the files, commands, commits and numbers it names must occur in the turns it
+cites; its telling words must mostly come from them. A sentence without a place is given one when a mechanical fact says
+the same. A sentence that rests on a client's summary alone, or a rule that only a tool uttered, is not a fact.
+
+That a statement holds means that its places, quotations and names are real; nobody can check by code that a sentence
+draws the right conclusion. All of it happens on the words as captured, before anything is masked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.derive.session_state import still_failing
+from everturn.model.archive import MessageRow, Session
+from everturn.restore.document import Evidence, Statement
+from everturn.restore.evidence import words_of
+from everturn.restore.grounds import (
+    Citation,
+    Fact,
+    Ground,
+    NamedThings,
+    StatementCitations,
+    find_named_things,
+    has_quote,
+    normalise_quotes,
+    read_citations,
+    same_file,
+    stems,
+    turns_named,
+)
+from everturn.sessions.messages import Records, Sources
+from everturn.store.contract import Store
+from everturn.text.printable import one_line
+
+_LEAST_SUPPORT = 0.5  # of the telling words must come from the turns cited
+_LEAST_LIKENESS = 0.7  # of them must stand in a fact that is to say the same
+_LONGEST = 600
+_WIDTH = 80
+
+#: Sections in which a statement must rest on what somebody said, not on what a tool printed.
+_SPOKEN_SECTIONS = ("high_level_goal", "key_decisions", "constraints", "next_steps")
+
+
+class CheckedStatement(Struct, frozen=True):
+    """A statement with what became of it."""
+
+    statement: Statement  # with `verified` and `reason` set
+    reasons: tuple[str, ...] = ()  # empty when it holds
+
+    @property
+    def holds(self) -> bool:
+        """Whether all of it is as it says."""
+        return not self.reasons
+
+
+def check_statement(store: Store, sources: Sources, statement: Statement) -> CheckedStatement:
+    """Resolve the evidence of one statement."""
+    return check_document(store, sources, [statement])[0]
+
+
+def check_document(store: Store, sources: Sources, statements: Iterable[Statement]) -> list[CheckedStatement]:
+    """Resolve the evidence of statements; the records of each session are opened once."""
+    places = _EvidenceResolver(store, sources)
+    return [_mark_checked(one, list(places.wrong(one))) for one in statements]
+
+
+def check_sentence(ground: Ground, key: str, sentence: str) -> CheckedStatement:
+    """Check a sentence that a model wrote into a section."""
+    taken = read_citations(one_line(sentence, _LONGEST))
+    citations = taken.citations or tuple(_match_fact(ground, taken))
+    if not citations:
+        return _mark_checked(
+            Statement(taken.text, label="model"), ["it cites no turn or message, and no recorded fact says it"]
+        )
+    trial = _StatementTrial(ground, key, taken, citations)
+    return _mark_checked(Statement(taken.text, tuple(trial.evidence()), label=trial.label), trial.reasons)
+
+
+def _mark_checked(statement: Statement, reasons: list[str]) -> CheckedStatement:
+    """What is not confirmed is not shown as confirmed; labels of sources that are no facts stay as they are."""
+    verified = not reasons and statement.label != "compaction summary"
+    return CheckedStatement(replace(statement, verified=verified, reason="; ".join(reasons)), tuple(reasons))
+
+
+class _EvidenceResolver:
+    """Resolves evidence of any session."""
+
+    def __init__(self, store: Store, sources: Sources) -> None:
+        self._store, self._sources = store, sources
+        self._open: dict[int, tuple[Session, Records]] = {}
+
+    def wrong(self, statement: Statement) -> Iterator[str]:
+        """What is wrong with the evidence of a statement."""
+        if not statement.evidence:
+            yield "it names no message"
+        for one in statement.evidence:
+            row = self._row(one)
+            if row is None:
+                yield f"there is no message {one.message + 1} in that session"
+            elif row.turn != one.turn:
+                yield f"message {one.message + 1} belongs to turn {row.turn + 1}, not to turn {one.turn + 1}"
+            elif (row.start, row.size) != (one.start, one.size):
+                yield f"message {one.message + 1} does not lie where the evidence says"
+            elif one.quote and not any(has_quote(one.quote, text) for text in self._texts(one, row)):
+                yield f"the quotation {_quote_short(one.quote)} does not stand in message {one.message + 1}"
+
+    def _row(self, one: Evidence) -> MessageRow | None:
+        return next(self._store.messages(one.session, one.message, one.message), None)
+
+    def _texts(self, one: Evidence, row: MessageRow) -> Iterator[str]:
+        if one.session not in self._open:
+            session = self._store.session(one.session)[0]
+            self._open[one.session] = session, Records(self._store, self._sources, session, until=0)
+        records = self._open[one.session][1]
+        yield normalise_quotes(words_of(records.message(row)))
+        for call in self._store.calls(one.session, row.turn) if one.call is not None else ():
+            if (call.seq, call.idx) == (row.seq, one.call) and (block := records.result(call)) is not None:
+                yield normalise_quotes(block.text)
+
+
+class _StatementTrial:
+    """One sentence of a model held against the session."""
+
+    def __init__(self, ground: Ground, key: str, taken: StatementCitations, citations: tuple[Citation, ...]) -> None:
+        self.ground, self.key, self.taken = ground, key, taken
+        self.reasons: list[str] = []
+        self.label = "model"
+        self.cited: list[MessageRow] = []
+        self.turns: list[int] = []
+        self.proofs: dict[int, tuple[MessageRow, str]] = {}
+        for citation in citations:
+            self._add_citation(citation)
+        self.reasons += [f"there is no turn {one + 1}" for one in turns_named(taken.text) if not ground.has_turn(one)]
+        if not self.reasons:
+            self._check_words()
+
+    def evidence(self) -> Iterator[Evidence]:
+        """The messages it rests on; those that hold its quotations first."""
+        session = self.ground.session
+        rows = list(self.proofs.values()) + [(row, "") for row in self.cited if row.seq not in self.proofs]
+        if not rows and self.turns:
+            rows = [(self._best_row(turn), "") for turn in self.turns[:3]]
+        for row, quote in rows:
+            yield Evidence(session.id, row.turn, row.seq, None, row.start, row.size, quote, session.native_id)
+
+    def _add_citation(self, citation: Citation) -> None:
+        if citation.message is None:
+            if citation.turn is not None and self.ground.has_turn(citation.turn):
+                self.turns.append(citation.turn)
+            else:
+                self.reasons.append(f"there is no turn {(citation.turn or 0) + 1}")
+            return
+        row = self.ground.row(citation.message)
+        if row is None:
+            self.reasons.append(f"there is no message {citation.message + 1}")
+        elif citation.turn is not None and row.turn != citation.turn:
+            told = f"message {citation.message + 1} belongs to turn {row.turn + 1}"
+            self.reasons.append(f"{told}, not to turn {citation.turn + 1}")
+        else:
+            self.cited.append(row)
+            self.turns.append(row.turn)
+
+    def _check_words(self) -> None:
+        self.turns = list(dict.fromkeys(self.turns))
+        self._quotations()
+        things = find_named_things(self.taken.text)
+        texts = [self.ground.words(turn).text for turn in self.turns]
+        self.reasons += _missing_files(self.ground, self.turns, texts, things)
+        self.reasons += _missing_things(self.ground, self.turns, texts, things)
+        self.reasons += _contradictions(self.ground, self.turns, self.taken.text, things)
+        if not self.reasons:
+            self._check_support(things)
+        if not self.reasons:
+            self._check_origin()
+
+    def _quotations(self) -> None:
+        for quote in self.taken.quotes:
+            row = next((row for row in self._candidates() if self.ground.quotes(row, quote)), None)
+            if row is None:
+                where = f"turn {self.turns[0] + 1}" if not self.cited else f"message {self.cited[0].seq + 1}"
+                self.reasons.append(f"the quotation {_quote_short(quote)} does not stand in {where}")
+            elif "…" in quote or "[REDACTED" in quote or not has_quote(quote, self.ground.text(row)):
+                self.proofs.setdefault(row.seq, (row, ""))
+            else:
+                self.proofs[row.seq] = row, quote
+
+    def _candidates(self) -> Iterator[MessageRow]:
+        """Where a quotation may stand: in cited messages and what their calls gave back; in turns cited as a whole."""
+        for row in self.cited:
+            yield from self.ground.with_results(row)
+        by_message = {row.turn for row in self.cited}
+        for turn in self.turns:
+            if turn not in by_message:
+                yield from self.ground.rows(turn)
+
+    def _check_support(self, things: NamedThings) -> None:
+        telling = stems(_PLACEHOLDER.sub(" ", self.taken.text))
+        if not telling:
+            if not (self.taken.quotes or things.files or things.code or things.commits):
+                self.reasons.append("it says nothing that could be looked up")
+            return
+        known = frozenset[str]().union(*(self.ground.words(turn).stems for turn in self.turns))
+        weights = {one: self.ground.weight(one) for one in telling}
+        if sum(weights[one] for one in telling & known) < _LEAST_SUPPORT * sum(weights.values()):
+            turns = ", ".join(str(turn + 1) for turn in self.turns[:5])
+            self.reasons.append(f"most of its words do not occur in turn {turns}")
+
+    def _check_origin(self) -> None:
+        """Who says it: a summary by the client is hearsay, and what a tool printed binds nobody."""
+        rows = [row for row, _ in self.proofs.values()] or self.cited
+        if rows and all(row.kind in ("summary", "compaction") for row in rows):
+            self.label = "compaction summary"
+            self.reasons.append("it rests on a summary by the client, which is a source and not a fact")
+        elif rows and self.key in _SPOKEN_SECTIONS and all(row.origin in ("tool", "injected") for row in rows):
+            self.reasons.append("only the output of a tool says so, nobody in the session")
+
+    def _best_row(self, turn: int) -> MessageRow:
+        """The message of a turn that touched the file the sentence names, else has most in common with it."""
+        touches = [
+            seq for path in find_named_things(self.taken.text).files for _, seq in self.ground.touched(turn, path)
+        ]
+        if touches and (row := self.ground.row(touches[-1])) is not None:
+            return row
+        telling, rows = stems(self.taken.text), self.ground.rows(turn)
+        return max(rows[:400], key=lambda row: (len(telling & stems(self.ground.text(row))), -row.seq))
+
+
+# what is named --------------------------------------------------------------------------------------------------------
+def _missing_files(ground: Ground, turns: list[int], texts: list[str], things: NamedThings) -> Iterator[str]:
+    for path in things.files:
+        if any(ground.touched(turn, path) for turn in turns) or any(_has_path(path, text) for text in texts):
+            continue
+        elsewhere = [turn + 1 for turn in ground.turns_of(path) if ground.has_turn(turn)][:3]
+        known = f"; it was touched in turn {', '.join(map(str, elsewhere))}" if elsewhere else ""
+        yield f"{_quote_short(path)} does not occur in turn {', '.join(str(turn + 1) for turn in turns[:5])}{known}"
+
+
+def _missing_things(ground: Ground, turns: list[int], texts: list[str], things: NamedThings) -> Iterator[str]:
+    where = f"turn {', '.join(str(turn + 1) for turn in turns[:5])}"
+    for code in things.code:
+        if not any(has_quote(code, text) for text in texts):
+            yield f"{_quote_short(code)} does not occur in {where}"
+    for commit in things.commits:
+        hashes = [one.hash for one in ground.state.commits if one.hash and one.turn in turns]
+        made = any(one.startswith(commit) or commit.startswith(one) for one in hashes)
+        if not made and not any(commit in text for text in texts):
+            yield f"commit {commit} does not occur in {where}"
+    for number in things.numbers:
+        if not any(re.search(rf"(?<![\d.,]){re.escape(number)}(?!\d|[.,]\d)", text) for text in texts):
+            yield f"the number {number} does not occur in {where}"
+
+
+def _contradictions(ground: Ground, turns: list[int], text: str, things: NamedThings) -> Iterator[str]:
+    """What the records say otherwise: a success that was never seen, a change to a file that was made elsewhere."""
+    prose = _CODE.sub(" ", text)
+    if _SUCCESS.search(prose) and not _FAILURE.search(prose):
+        for one in still_failing(ground.state):
+            if any(_is_similar_code(code, one.what) for code in things.code) and max(turns) >= one.turn:
+                yield f"{_quote_short(one.what)} failed in turn {one.last_turn + 1} and was not seen to succeed since"
+    if _CHANGE.search(prose) and len(things.files) == 1:
+        yield from _find_unchanged(ground, turns, things.files[0])
+
+
+def _find_unchanged(ground: Ground, turns: list[int], path: str) -> Iterator[str]:
+    """A change that is recorded in other turns, or not at all where the file was read. Others may be a shell's doing."""
+    if _changing_turns(ground, turns, path):
+        return
+    elsewhere = _changing_turns(ground, ground.turns_of(path), path)
+    if elsewhere:
+        yield f"{_quote_short(path)} was not changed there but in turn {', '.join(str(turn + 1) for turn in elsewhere[:3])}"
+    elif any(ground.touched(turn, path) for turn in turns):
+        yield f"{_quote_short(path)} was only read there"
+
+
+def _changing_turns(ground: Ground, turns: list[int], path: str) -> list[int]:
+    return [turn for turn in turns if any(action != "read" for action, _ in ground.touched(turn, path))]
+
+
+def _is_similar_code(code: str, what: str) -> bool:
+    return len(code) >= 4 and (
+        normalise_quotes(code) in normalise_quotes(what) or normalise_quotes(what) in normalise_quotes(code)
+    )
+
+
+def _has_path(path: str, text: str) -> bool:
+    return bool(re.search(rf"(?<![\w-]){re.escape(path)}(?![\w-])", text))
+
+
+def _match_fact(ground: Ground, taken: StatementCitations) -> Iterator[Citation]:
+    """The place of a mechanical fact that says the same as a sentence without a place."""
+    telling, things = stems(taken.text), find_named_things(taken.text)
+    best, score = None, 0.0
+    for fact in ground.facts:
+        share = _fact_likeness(fact, telling, things, taken)
+        if share >= score and share > 0:  # of equal ones the last, which still holds
+            best, score = fact, share
+    if best is not None and score >= _LEAST_LIKENESS:
+        yield Citation(best.turn, best.seq)
+
+
+def _fact_likeness(fact: Fact, telling: frozenset[str], things: NamedThings, taken: StatementCitations) -> float:
+    if fact.path:
+        return 0.9 if len(things.files) == 1 and same_file(things.files[0], fact.path) else 0.0
+    if taken.quotes and all(has_quote(quote, normalise_quotes(fact.text)) for quote in taken.quotes):
+        return 1.0
+    return len(telling & stems(fact.text)) / len(telling) if len(telling) > 1 else 0.0
+
+
+def _quote_short(text: str) -> str:
+    return f'"{one_line(text, _WIDTH)}"'
+
+
+_CODE = re.compile(r"`[^`\n]{1,400}`")
+_PLACEHOLDER = re.compile(r"\[REDACTED[^\]]{0,60}\]")
+_SUCCESS = re.compile(
+    r"\b(?:fix(?:ed|es)?|resolv(?:ed|es)|pass(?:es|ed|ing)?|succeed(?:s|ed)?|works?|working|green|solved)\b", re.I
+)
+_FAILURE = re.compile(
+    r"\b(?:not|never|still|fail(?:s|ed|ing|ure)?|cannot|broken|unresolved|until|if|n['’]t)\b|n['’]t\b", re.I
+)
+_CHANGE = re.compile(
+    r"\b(?:created|wrote|written|edited|modified|changed|updated|deleted|removed|rewrote|rewritten)\b", re.I
+)

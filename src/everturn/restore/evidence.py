@@ -1,0 +1,242 @@
+"""Makes evidence for mechanical facts: finds the words in the message they are said to come from.
+
+A fact of a state is an excerpt and the number of a message. Here it gets the byte range of the record and a quote that
+really stands there, blanks aside. An excerpt may have been made printable or cut: then the quote is the longest beginning
+of it that stands there, and where not even that does the place itself is the evidence. An excerpt that was cut within a
+secret is cut before it, since half of a secret is no longer recognised by those who mask them.
+
+How a fact becomes a statement: its words, its citations, its weight.
+
+A `DraftStatement` is a statement that has not been proven yet: proving reads the messages it rests on, so only those that may have
+room in a document are proven.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import log2
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from everturn.derive.session_state import FileMention, FileState, SessionState
+from everturn.model.archive import MessageRow, Session, SessionText
+from everturn.model.conversation import Block, Message
+from everturn.restore.document import Evidence, Statement
+from everturn.sessions.messages import Records, Sources
+from everturn.store.contract import Store
+from everturn.text.printable import one_line
+
+_TEXT_SEPARATOR = " \0 "
+_CACHED_TEXTS = 64  # messages
+_LONGEST = 400_000  # characters of a message that are looked at
+_SHORTEST = 12  # characters of a quote that still says something
+_SECRET_MARGIN = 4_000  # characters around a cut in which a secret is looked for
+
+
+class Proofs:
+    """The evidence of one session."""
+
+    def __init__(self, store: Store, sources: Sources, session: Session) -> None:
+        self._store, self._session = store, session
+        self._records = Records(store, sources, session, until=0)
+        self._texts: OrderedDict[int, tuple[MessageRow | None, str]] = OrderedDict()
+
+    def evidence(self, seq: int, quote: str = "", call: int | None = None) -> Evidence | None:
+        """The evidence that message `seq` gives, with as much of the quote as stands in it; None without a message."""
+        row, text = self._read_message(seq)
+        if row is None:
+            return None
+        return Evidence(
+            self._session.id,
+            row.turn,
+            seq,
+            call,
+            row.start,
+            row.size,
+            _matching_beginning(quote, text),
+            self._session.native_id,
+        )
+
+    def whole(self, seq: int, excerpt: str) -> str:
+        """An excerpt of a message; where it was cut within a secret, only what stands before that."""
+        if not excerpt.endswith("…"):
+            return excerpt
+        return _cut_before_secret(excerpt, self._read_message(seq)[1])
+
+    def excerpt(self, seq: int, field: str, width: int) -> str:
+        """The beginning of what a message says in one field of the index."""
+        row = next(self._store.messages(self._session.id, seq, seq), None)
+        if row is None:
+            return ""
+        blocks = self._records.message(row).blocks
+        words = "\n".join(block.text for block in blocks if block.field == field and block.text)
+        return self.whole(seq, one_line(words, width))
+
+    def _read_message(self, seq: int) -> tuple[MessageRow | None, str]:
+        if seq in self._texts:
+            self._texts.move_to_end(seq)
+            return self._texts[seq]
+        row = next(self._store.messages(self._session.id, seq, seq), None) if seq >= 0 else None
+        text = words_of(self._records.message(row)) if row is not None else ""
+        self._texts[seq] = row, text
+        if len(self._texts) > _CACHED_TEXTS:
+            self._texts.popitem(last=False)
+        return row, text
+
+
+def words_of(message: Message) -> str:
+    """All the words of a message on one line: what a quote must stand in. No quote can reach from one piece into the next."""
+    return _TEXT_SEPARATOR.join(" ".join(piece.split()) for piece in _message_texts(message) if piece)
+
+
+def _message_texts(message: Message) -> Iterator[str]:
+    room = _LONGEST
+    for block in message.blocks:
+        for piece in _block_texts(block):
+            yield piece[:room]
+            room -= len(piece)
+            if room <= 0:
+                return
+
+
+def _block_texts(block: Block) -> Iterator[str]:
+    yield block.text
+    if block.call is not None:
+        yield from (block.call.name, block.call.command, block.call.path, block.call.prompt)
+        yield from _find_strings(block.call.input, 6)
+    if block.result is not None:
+        yield block.result.path
+        yield from (path for _, path in block.result.others)
+
+
+def _find_strings(value: Any, deep: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list) and deep:
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _find_strings(one, deep - 1)
+
+
+def _matching_beginning(quote: str, text: str) -> str:
+    """As much of the beginning of a quote as stands in the text."""
+    words = " ".join(quote.removesuffix("…").split())
+    if not words or words in text:
+        return words
+    low, high = 0, len(words)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if words[:middle] in text else (low, middle - 1)
+    return words[:low].rstrip() if low >= _SHORTEST else ""
+
+
+def _cut_before_secret(excerpt: str, text: str) -> str:
+    from everturn.secrets.redaction import find_secrets  # its rules take a while to compile
+
+    words = excerpt.removesuffix("…").rstrip()
+    at = text.find(words)
+    if at < 0:  # it was made printable; few secrets have blanks in them
+        return f"{words.rpartition(' ')[0]}…"
+    end, first = at + len(words), max(0, at - _SECRET_MARGIN)
+    for found in find_secrets(text[first : end + _SECRET_MARGIN]):
+        if first + found.start < end < first + found.end:
+            return f"{text[at : max(at, first + found.start)].rstrip()}…"
+    return excerpt
+
+
+T = TypeVar("T")
+
+#: Words and the message they stand in.
+Words = tuple[int, str]
+
+
+class DraftStatement(Struct, frozen=True):
+    """A statement still to be proven."""
+
+    weight: float
+    make: Callable[[], Statement]
+
+
+class StatementMaterial(Struct, frozen=True):
+    """What the sections of a document are made from."""
+
+    state: SessionState
+    proofs: Proofs
+    results: dict[int, int]  # message of a call → message of its result
+    text: SessionText
+    summaries: tuple[MessageRow, ...] = ()
+
+
+def proven_statement(draft: DraftStatement) -> Statement:
+    """The statement of a draft."""
+    made = draft.make()
+    return Statement(made.text, made.evidence, made.verified, made.label, made.reason, draft.weight)
+
+
+def saying_statement(
+    material: StatementMaterial,
+    weight: float,
+    words: Words,
+    lead: str = "",
+    tail: str = "",
+    label: str = "",
+    width: int = 400,
+) -> DraftStatement:
+    """Words that somebody said, as they were said, between words of ours."""
+
+    def make() -> Statement:
+        seq, text = words
+        shown = safe_excerpt(material, words, width)
+        return _make_statement(f"{lead}{shown}{tail}", find_evidence(material, [(seq, text)]), label)
+
+    return DraftStatement(weight, make)
+
+
+def fact_statement(
+    material: StatementMaterial, weight: float, text: Callable[[], str], refs: Sequence[Words], label: str = ""
+) -> DraftStatement:
+    """Words of ours about what happened in some messages."""
+    return DraftStatement(weight, lambda: _make_statement(text(), find_evidence(material, refs), label))
+
+
+def safe_excerpt(material: StatementMaterial, words: Words, width: int) -> str:
+    """The beginning of some words; never half of a secret."""
+    seq, text = words
+    return material.proofs.whole(seq, one_line(text, width))
+
+
+def find_evidence(material: StatementMaterial, refs: Iterable[Words]) -> tuple[Evidence, ...]:
+    """The evidence of each message that is there."""
+    found = (material.proofs.evidence(seq, quote) for seq, quote in refs if seq >= 0)
+    return tuple(one for one in found if one is not None)
+
+
+def _make_statement(text: str, evidence: tuple[Evidence, ...], label: str) -> Statement:
+    return Statement(text, evidence, True if evidence else None, label)
+
+
+# weights --------------------------------------------------------------------------------------------------------------
+def weight_by_rank(top: float, rank: int, floor: float, by: float = 0.94) -> float:
+    """The weight of the one at `rank`: the first has the top, the last ones the floor."""
+    return float(floor + (top - floor) * by**rank)
+
+
+def rank_latest(items: Sequence[T]) -> Iterator[tuple[int, T]]:
+    """Items with their rank, the last first."""
+    return enumerate(reversed(items))
+
+
+def weigh_by_use(files: Sequence[FileState]) -> Iterator[tuple[float, FileState]]:
+    """Files, given in the order in which they were last touched, with a number from 0 to 1: the late and much used first."""
+    weighed = []
+    for rank, one in rank_latest(files):
+        use = min(1.0, log2(1 + 2 * one.count + one.reads) / 5)
+        weighed.append((0.6 * 0.95**rank + 0.4 * use, one))
+    return iter(sorted(weighed, key=lambda pair: -pair[0]))
+
+
+def weigh_by_mention(named: Sequence[FileMention]) -> list[tuple[float, FileMention]]:
+    """Files that were only named, given in the order in which they last were, with a number from 0 to 1."""
+    weighed = [(0.5 * 0.98**rank + 0.5 * min(1.0, log2(1 + one.count) / 5), one) for rank, one in rank_latest(named)]
+    return sorted(weighed, key=lambda pair: -pair[0])

@@ -1,0 +1,232 @@
+"""The evidence loop: a model looks things up in the log of a session before its summary is written.
+
+It asks by calling tools, or in brackets where it cannot call any; both ways run the same tools and keep the same findings,
+in the order asked. It ends when the model says so, asks for nothing, asks only for what it was told already, when its
+rounds or the room for evidence are used up, or when the model cannot be asked any more: then what was gathered so far is
+what there is, and `notes` say why. A tool that fails is a finding like any other; nothing here raises.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from everturn.errors import ModelError
+from everturn.llm.asker import Asker
+from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, Reply, ToolSpec
+from everturn.recall.budget import cost
+from everturn.recall.evidence import EvidenceSearchTools
+from everturn.recall.evidence_calls import FORMS, MAX_REQUESTS, call_evidence_tool, evidence_tools, parse_requests
+from everturn.restore.prompts import RestorePrompt, fill_prompt, without_thoughts_text
+from everturn.text.printable import safe_line
+
+_ANSWER = 1500  # tokens
+_COMPLETE_TOOL = "complete_evidence_search"
+_TOOLS_HINT = "Call the tools you were given. Call complete_evidence_search when you have enough."
+_ASKED_BEFORE = "You asked for exactly this before; the answer stands above. Ask for something else, or complete."
+_NO_ROOM = "Not run: there is no more room for evidence. Complete the search."
+_ARGUMENTS = {
+    "search_log": ("pattern",),
+    "search_file": ("file_path", "pattern"),
+    "read_file": ("file_path", "start_line", "end_line"),
+}
+
+
+class EvidenceFinding(Struct, frozen=True):
+    """One thing that was asked for and what came back."""
+
+    request: str
+    result: str
+
+
+class EvidenceFindings(Struct, frozen=True):
+    """All that was found, in the order asked."""
+
+    findings: tuple[EvidenceFinding, ...] = ()
+    rounds: int = 0
+    is_complete: bool = False  # the model said so itself
+    notes: tuple[str, ...] = ()
+
+
+class EvidenceWish(Struct, frozen=True):
+    """One request of a model, whichever way it was made."""
+
+    name: str
+    arguments: dict[str, Any] | str
+    written: str
+    wrong: str = ""  # what to say when it cannot be run
+    call_id: str = ""
+
+
+class Brief(Struct, frozen=True):
+    """What the model is told: the prompt, and what stands in it beside the evidence."""
+
+    prompt: RestorePrompt
+    values: dict[str, str]
+    tokens: int  # room for evidence
+
+
+def search_evidence(asker: Asker, tools: EvidenceSearchTools, brief: Brief, native: bool) -> EvidenceFindings:
+    """Let the model look things up."""
+    loop = _EvidenceLoop(tools, brief)
+    talk: list[ChatMessage] = []
+    while not loop.over:
+        reply = loop.asked(asker, _native_request(brief, talk, loop.left) if native else _bracket_request(brief, loop))
+        if reply is None:
+            break
+        wanted = _read_calls(reply) if native else []
+        results = loop.round(wanted or _read_bracketed(reply.text))
+        if native and wanted:
+            given = tuple(ChatPart("result", text, one.call_id, one.name) for one, text in results)
+            talk += [reply.message, ChatMessage("tool", given)]
+        elif native:
+            talk += [reply.message, _user_message("\n\n".join(f"{one.written}\n{text}" for one, text in results))]
+    return loop.gathered()
+
+
+def findings_text(gathered: EvidenceFindings, tokens: int) -> str:
+    """The findings for the next prompt, all of them if there is room, else the latest; what was cut is said."""
+    pieces: list[str] = []
+    room = tokens
+    for number, finding in enumerate(reversed(gathered.findings)):
+        piece = f"{finding.request}\n{finding.result}"
+        if cost(piece) > room:
+            left = len(gathered.findings) - number
+            pieces.append(f"[{left} earlier finding{'' if left == 1 else 's'} left out: there was no room]")
+            break
+        pieces.append(piece)
+        room -= cost(piece) + 2
+    return "\n\n".join(reversed(pieces)) or "(none)"
+
+
+class _EvidenceLoop:
+    """What was asked and found so far."""
+
+    def __init__(self, tools: EvidenceSearchTools, brief: Brief) -> None:
+        self.tools, self.room = tools, brief.tokens
+        self.findings: list[EvidenceFinding] = []
+        self.known: set[str] = set()
+        self.notes: list[str] = []
+        self.idle = 0
+        self.over = not tools.should_continue_search()
+
+    @property
+    def left(self) -> int:
+        """How many rounds there are."""
+        return self.tools.max_searches - self.tools.rounds
+
+    def asked(self, asker: Asker, request: ModelRequest) -> Reply | None:
+        """The reply; None, and a note, when there is none."""
+        try:
+            return asker.ask(request, f"evidence {self.tools.rounds + 1}")
+        except ModelError as error:
+            self._end_search(f"the search for evidence ended early: {error.why}")
+            return None
+
+    def round(self, wanted: list[EvidenceWish]) -> list[tuple[EvidenceWish, str]]:
+        """Run what is wanted, in order, and see whether it goes on."""
+        self.tools.rounds += 1
+        results = [(one, self._run_wish(one, number)) for number, one in enumerate(wanted)]
+        fresh = [one for one, text in results if text is not _ASKED_BEFORE and one.name != _COMPLETE_TOOL]
+        self.idle = 0 if fresh else self.idle + 1
+        if self.tools.is_complete:
+            self.over = True
+        elif not wanted:
+            self._end_search("the model ended the search for evidence without saying so")
+        elif self.idle == 2:
+            self._end_search("the search for evidence was stopped: the model kept asking for what it had been told")
+        elif self.room <= 0:
+            self._end_search("the search for evidence was stopped: there was no more room for what it finds")
+        elif not self.left:
+            self._end_search(
+                f"the search for evidence was stopped after {self.tools.rounds} rounds, with what was found"
+            )
+        return results
+
+    def gathered(self) -> EvidenceFindings:
+        """What came of it."""
+        return EvidenceFindings(tuple(self.findings), self.tools.rounds, self.tools.is_complete, tuple(self.notes))
+
+    def _run_wish(self, one: EvidenceWish, number: int) -> str:
+        if self.tools.is_complete:
+            return "Not run: the search is complete."
+        if number >= MAX_REQUESTS:
+            return f"Not run: at most {MAX_REQUESTS} requests at once."
+        if one.name == _COMPLETE_TOOL and not one.wrong:
+            self.tools.is_complete = True
+            return "The search is complete."
+        key = one.written if one.wrong else f"{one.name} {_arguments_text(one.arguments)}"
+        if key in self.known:
+            return _ASKED_BEFORE
+        if self.room <= 0:
+            return _NO_ROOM
+        self.known.add(key)
+        text = one.wrong or _run_safely(lambda: call_evidence_tool(self.tools, one.name, one.arguments))
+        self.room -= cost(text) + cost(one.written)
+        self.findings.append(EvidenceFinding(one.written, text))
+        return text
+
+    def _end_search(self, note: str) -> None:
+        self.over = True
+        self.notes.append(note)
+
+
+def _run_safely(work: Callable[[], str]) -> str:
+    """A tool that breaks is told to the model like any other result."""
+    try:
+        return work()
+    except Exception as error:
+        return f"The tool failed ({type(error).__name__}); try another way."
+
+
+# asking ---------------------------------------------------------------------------------------------------------------
+def _native_request(brief: Brief, talk: list[ChatMessage], left: int) -> ModelRequest:
+    """The whole conversation so far: the model that answers has no memory of its own."""
+    values = {**brief.values, "tools": _TOOLS_HINT, "evidence": "(see the results of your calls)", "rounds": str(left)}
+    tools = tuple(ToolSpec(one.name, one.description, one.parameters) for one in evidence_tools())
+    return ModelRequest((_user_message(fill_prompt(brief.prompt, values)), *talk), tools=tools, max_tokens=_ANSWER)
+
+
+def _bracket_request(brief: Brief, loop: _EvidenceLoop) -> ModelRequest:
+    forms = "\n".join(("Write one or more of these, each on a line of its own:", *FORMS.values()))
+    evidence = findings_text(loop.gathered(), brief.tokens)
+    values = {**brief.values, "tools": forms, "evidence": evidence, "rounds": str(loop.left)}
+    return ModelRequest((_user_message(fill_prompt(brief.prompt, values)),), max_tokens=_ANSWER)
+
+
+def _user_message(text: str) -> ChatMessage:
+    return ChatMessage("user", (ChatPart("text", text),))
+
+
+def _read_calls(reply: Reply) -> list[EvidenceWish]:
+    return [_read_call(part) for part in reply.calls]
+
+
+def _read_call(part: ChatPart) -> EvidenceWish:
+    arguments = part.arguments if isinstance(part.arguments, dict) else str(part.arguments or "{}")
+    written = f"{safe_line(part.name, str, 80)}({safe_line(_arguments_text(arguments), str, 400)})"
+    return EvidenceWish(part.name, arguments, written, call_id=part.call_id)
+
+
+def _arguments_text(arguments: dict[str, Any] | str) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, sort_keys=True, default=str)
+
+
+def _read_bracketed(text: str) -> list[EvidenceWish]:
+    """The requests written in brackets, also by a model that was given tools and wrote instead."""
+    found = []
+    for request in parse_requests(without_thoughts_text(text)):
+        name, given = request.name.lower(), request.arguments
+        wrong = "" if given is not None else f"This is not a request that can be run; write {FORMS[request.name]}"
+        names = _ARGUMENTS.get(name, ())
+        arguments: dict[str, Any] = {
+            key: int(value) if re.fullmatch(r"\w+_line", key) else value
+            for key, value in zip(names, given or (), strict=False)
+            if value is not None
+        }
+        found.append(EvidenceWish(name, arguments, safe_line(request.written, str, 300), wrong))
+    return found

@@ -1,0 +1,1 @@
+"""Search: from what a person typed to ranked hits with excerpts. The index itself is in `store`."""

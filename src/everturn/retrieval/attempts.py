@@ -1,0 +1,386 @@
+"""What is tried for a request, one after the other, until something can be shown.
+
+    words      the index, ranked; what clients put in is passed over when a page is made
+    said       the same without them from the start: all that was found was such
+    injected   only them
+    text       the characters themselves, in the newest text: the index has no such words
+    some       the plain words of a request whose quoted ones stand nowhere
+    pattern    a regular expression, in what the index proposes and in the newest text
+    newest     whatever passes the filters: a request of nothing else
+
+Each is tried in every ring (`scope.rings`), the narrowest first, before the next one is. The later ones are only tried
+when the earlier ones leave a reason to.
+
+Looking through the text itself, newest first, for what the index cannot say: signs, parts of words, patterns.
+
+The work is bounded by the bytes of the records looked at, and the answer says how far it went. Where a match must hold
+certain characters, records without them are passed over at memory speed, so that much more can be looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.errors import EverturnError
+from everturn.model.archive import MessageRow, Session
+from everturn.model.vocabulary import SESSION_KINDS
+from everturn.retrieval.hits import HitBuilder, hit_texts
+from everturn.retrieval.index_query import build_index_query
+from everturn.retrieval.query import QueryPhrase, SearchQuery
+from everturn.retrieval.ranking import RankedHits, rank_candidates
+from everturn.retrieval.scope import SAID, Ring, SearchFilters, limit_to_scope, scope_rings
+from everturn.sessions.messages import Records, Sources, has_words, records_end
+from everturn.store.contract import IndexHit, SessionFilter, Store
+from everturn.text.times import iso
+
+if TYPE_CHECKING:
+    from everturn.retrieval.meaning import MeaningSearch
+    from everturn.text.regex import LinearPattern
+
+
+# Meaning, patterns and the reading of text are for few requests; they are imported when one asks for them.
+
+MODES = ("words", "said", "injected", "text", "some", "pattern", "newest")
+#: What an answer says about itself, by what was tried.
+NOTES = {
+    "injected": "these words stand only in what the client put in by itself",
+    "any": "no message holds all the words; these hold some of them",
+    "some": "no message holds {}; these hold other words of the request",
+    "newest": "no words to look for: the newest first, of {}",
+    "meaning": "the order follows meaning too, by {}",
+    "no meaning": "the order follows words alone: {}",
+}
+_MOST_TRIED = 400  # hits that a pattern is tried on
+_LETTERS = 3  # a literal part of a pattern needs to be worth asking the index for
+
+
+class Attempt(Struct, frozen=True):
+    """What was found in one ring, best first, and what is to be said about it."""
+
+    mode: str
+    ring: Ring
+    hits: list[IndexHit]
+    notes: tuple[str, ...] = ()
+    hides: bool = False  # whether injected text is to be passed over
+    replaced: dict[str, list[str]] = {}  # words that stand nowhere, and what was looked for instead
+    by_meaning: str = ""  # the model that had a part in the order
+
+
+class SearchRequest:
+    """What is looked for, and how much work it may still take."""
+
+    def __init__(
+        self,
+        store: Store,
+        sources: Sources,
+        asked: SearchQuery,
+        filters: SearchFilters,
+        now: int,
+        meaning: MeaningSearch | None = None,
+    ) -> None:
+        self.store, self._sources, self._now, self._meaning = store, sources, now, meaning
+        self.asked, self.filters = asked, filters
+        self.pattern: LinearPattern | None = _compile_regex(asked.regex) if asked.regex else None
+        self._was_found = False
+        self._insists = False  # on meaning: the pages before this one were ordered by it
+
+    def attempts(self, showing: HitBuilder, only: tuple[str, str] | None) -> Iterator[Attempt]:
+        """One by one; `only` is the mode and the ring of an earlier page."""
+        self._insists = only is not None
+        for mode in MODES:
+            if only is not None and mode != only[0]:
+                continue
+            for ring in scope_rings(self.store, self.filters):
+                if (only is None and self._has_reason(mode)) or (only and ring.name == only[1]):
+                    attempt = self._attempt(mode, ring, showing)
+                    self._was_found = self._was_found or bool(attempt.hits)
+                    yield attempt
+
+    def _has_reason(self, mode: str) -> bool:
+        if self.pattern is not None:
+            return mode == "pattern"
+        if not self.asked.wanted:
+            return mode == "newest"
+        if mode == "words":
+            return bool(self.asked.groups)
+        if mode in ("said", "injected"):
+            return self._was_found and self.filters.hides_injected
+        return not self._was_found and (mode == "text" or (mode == "some" and _has_plain_and_quoted(self.asked)))
+
+    def _attempt(self, mode: str, ring: Ring, showing: HitBuilder) -> Attempt:
+        filters = ring.filters
+        if mode == "text":
+            return self._text(ring)
+        if mode == "newest":
+            return self._newest(ring)
+        if mode == "some":
+            return self._attempt_some(ring)
+        if mode == "pattern" and self.pattern is not None:
+            return self._attempt_pattern(ring, self.pattern, showing)
+        if mode == "said":
+            filters = replace(filters, origins=SAID)
+        if mode == "injected":
+            filters = replace(filters, origins=("injected",))
+        ranked = self._rank_query(self.asked, filters)
+        hits, model, note = self._order_by_meaning(ranked.hits)
+        said = (NOTES["injected"],) if mode == "injected" else ()
+        notes = (*said, *map(_replaced_note, ranked.replaced.items()), *filter(None, [note]))
+        hides = mode == "words" and filters.hides_injected
+        return Attempt(mode, ring, hits, notes, hides, ranked.replaced, model)
+
+    def _rank_query(self, asked: SearchQuery, filters: SearchFilters) -> RankedHits:
+        """What the index has, best first."""
+        return rank_candidates(
+            self.store, limit_to_scope(build_index_query(asked, self._now or None), filters), self._now
+        )
+
+    def _order_by_meaning(self, hits: list[IndexHit]) -> tuple[list[IndexHit], str, str]:
+        """The hits, perhaps in another order; the model that had a part in it; what is to be said about it."""
+        if self._meaning is None or not hits:
+            return hits, "", ""
+        try:
+            ordered = self._meaning.reorder_hits(self.store, hits, " ".join(piece.text for piece in self.asked.wanted))
+        except EverturnError as error:
+            if self._insists:
+                raise
+            return hits, "", NOTES["no meaning"].format(error)
+        if ordered is None:
+            return hits, "", ""
+        return ordered, self._meaning.name, NOTES["meaning"].format(self._meaning.name)
+
+    def _attempt_some(self, ring: Ring) -> Attempt:
+        """The same words, none of them quoted. What is unwanted stays so."""
+        quoted = [piece.text for piece in self.asked.wanted if piece.quoted]
+        pieces = tuple(piece if piece.negated else replace(piece, quoted=False) for piece in self.asked.pieces)
+        ranked = self._rank_query(replace(self.asked, pieces=pieces), ring.filters)
+        note = NOTES["some"].format(" and ".join(f'"{text}"' for text in quoted))
+        return Attempt("some", ring, ranked.hits, (note,), ring.filters.hides_injected, ranked.replaced)
+
+    def _newest(self, ring: Ring) -> Attempt:
+
+        scanned = scan_text(self.store, self._sources, ring.filters, bool)
+        return Attempt("newest", ring, scanned.hits, (NOTES["newest"].format(_scan_extent(scanned)),))
+
+    # the text itself ----------------------------------------------------------------------------------------------
+    def _text(self, ring: Ring) -> Attempt:
+        """Every word as a piece of text, one of those joined by OR."""
+        groups: dict[int, list[str]] = {}
+        for piece in self.asked.wanted:
+            groups.setdefault(piece.group, []).append(piece.text.lower())
+        unwanted = [piece.text.lower() for piece in self.asked.pieces if piece.negated]
+
+        def fits(text: str) -> bool:
+            lower = text.lower()
+            return all(any(one in lower for one in some) for some in groups.values()) and not any(
+                one in lower for one in unwanted
+            )
+
+        holds = tuple(some[0] for some in groups.values() if len(some) == 1)
+        scanned = scan_text(self.store, self._sources, ring.filters, fits, holds)
+        note = f"the index has no such words; looked for the characters themselves in {_scan_extent(scanned)}"
+        return Attempt("text", ring, scanned.hits, (note,))
+
+    def _attempt_pattern(self, ring: Ring, pattern: LinearPattern, showing: HitBuilder) -> Attempt:
+        """First in what the index proposes, then in the newest text that was not among it."""
+
+        words = replace(self.asked, regex="") if self.asked.wanted else _literal_query(pattern)
+        proposed = self._rank_query(words, ring.filters).hits[:_MOST_TRIED] if words.groups else []
+        hits = [hit for hit in proposed if self._fits(pattern, hit, showing)]
+        note = f"the pattern was tried on {len(proposed):,} messages that the index proposes" if words.groups else ""
+        if not self.asked.wanted:
+            scanned = scan_text(self.store, self._sources, ring.filters, pattern.matches, tuple(pattern.literals))
+            known = {(hit.session, hit.seq) for hit in hits}
+            # Behind the others: what the index proposes holds the literal parts as whole words.
+            least = min((hit.score for hit in hits), default=1.0)
+            fresh = [hit for hit in scanned.hits if (hit.session, hit.seq) not in known]
+            hits += [IndexHit(hit.session, hit.seq, least - 1 + hit.score) for hit in fresh]
+            note = (
+                f"{note} and on " * bool(note) + ("" if note else "the pattern was tried on ") + _scan_extent(scanned)
+            )
+        if pattern.effort.spent:
+            note += "; it took too much work and was stopped there"
+        return Attempt("pattern", ring, hits, (note,), ring.filters.hides_injected)
+
+    def _fits(self, pattern: LinearPattern, hit: IndexHit, showing: HitBuilder) -> bool:
+        row = next(self.store.messages(hit.session, hit.seq, hit.seq), None) if hit.seq >= 0 else None
+        return any(pattern.matches(text) for _, text in showing.texts(hit, row))
+
+
+def _has_plain_and_quoted(asked: SearchQuery) -> bool:
+    """Whether there is more to the request than what must stand there as it is quoted."""
+    return any(piece.quoted for piece in asked.wanted) and not all(
+        piece.quoted or piece.prefix for piece in asked.wanted
+    )
+
+
+def _replaced_note(words: tuple[str, list[str]]) -> str:
+    return f"no message holds {words[0]!r}; looked for {' and '.join(map(repr, words[1]))} too"
+
+
+def _compile_regex(regex: str) -> LinearPattern:
+    from everturn.text.regex import compile_pattern
+
+    return compile_pattern(regex)
+
+
+def _literal_query(pattern: LinearPattern) -> SearchQuery:
+    """The literal parts of a pattern as a request; where the last word of one ends is not known."""
+    parts = [part for part in pattern.literals if sum(map(str.isalnum, part)) >= _LETTERS]
+    return SearchQuery(
+        tuple(QueryPhrase(part, quoted=True, prefix=True, group=number) for number, part in enumerate(parts))
+    )
+
+
+def _scan_extent(scanned: ScanHits) -> str:
+    if scanned.back_to is None:
+        return f"all {scanned.messages:,} messages"
+    return f"the newest {scanned.messages:,} messages, back to {iso(scanned.back_to)[:10]}"
+
+
+#: Bytes of records looked at for one request: when most can be passed over, and when each has to be taken apart.
+SKIMMED = 8_000_000
+READ = 8_000_000
+#: Matches after which the newest are enough.
+ENOUGH = 200
+_ROWS = 100
+_SESSIONS = 50
+#: Characters that stand in every encoding of a text as they are: never escaped, the same in all cases but by case.
+_PLAIN = re.compile(rb"[a-z0-9_ .,:;=()\[\]{}+-]+")
+
+
+class ScanHits(Struct, frozen=True):
+    """What was found, newest first, and how far was looked."""
+
+    hits: list[IndexHit]
+    messages: int  # looked at
+    back_to: int | None  # time of the oldest of them, when there is more that was not looked at
+
+
+def scan_text(
+    store: Store, sources: Sources, filters: SearchFilters, fits: Callable[[str], bool], holds: tuple[str, ...] = ()
+) -> ScanHits:
+    """Messages with a text that fits. `holds` is text that each match has in it, in any case."""
+    return _TextScan(store, sources, filters, fits, holds).run()
+
+
+class _TextScan:
+    def __init__(
+        self,
+        store: Store,
+        sources: Sources,
+        filters: SearchFilters,
+        fits: Callable[[str], bool],
+        holds: tuple[str, ...],
+    ) -> None:
+        self._store, self._sources, self._filters, self._fits = store, sources, filters, fits
+        given = [one.lower().encode("utf-8", "surrogatepass") for one in holds]
+        self._holds = [one for one in given if _PLAIN.fullmatch(one)]
+        self._left = SKIMMED if self._holds else READ
+        self._hits: list[IndexHit] = []
+        self._messages = 0
+
+    def run(self) -> ScanHits:
+        oldest: int | None = None
+        for session in self._sessions():
+            for row in self._rows(session):
+                oldest = min(oldest or row.at or 0, row.at or oldest or 0)
+                if self._left <= 0 or len(self._hits) >= ENOUGH:
+                    return ScanHits(self._hits, self._messages, oldest)
+        return ScanHits(self._hits, self._messages, None)
+
+    def _sessions(self) -> Iterator[Session]:
+        filters = self._filters
+        if filters.session is not None:
+            yield filters.session
+            return
+        if filters.within:
+            yield from sorted((self._store.session(one)[0] for one in filters.within), key=_newest_first_key)
+            return
+        wanted = SessionFilter(
+            agent=filters.agent, workspace=filters.workspace, branch=filters.branch, kinds=SESSION_KINDS,
+            since=filters.since, until=filters.until,
+        )  # fmt: skip
+        cursor = ""
+        while True:
+            rows, cursor = self._store.sessions(wanted, _SESSIONS, cursor)
+            yield from (session for session, _ in rows)
+            if not cursor:
+                return
+
+    def _rows(self, session: Session) -> Iterator[MessageRow]:
+        """The messages of a session, newest first, each looked at."""
+        if not has_words(session):
+            return
+        among = _messages_with_calls(self._store, session, self._filters)
+        for last in range(session.n_messages - 1, -1, -_ROWS):
+            rows = list(self._store.messages(session.id, max(0, last - _ROWS + 1), last))
+            if not rows:
+                return
+            records = Records(self._store, self._sources, session, records_end(rows))
+            found = [row.seq for row in rows if self._is_in_filters(row, among) and self._matches(records, row)]
+            for row in reversed(rows):
+                if row.seq in found:
+                    self._hits.append(IndexHit(session.id, row.seq, 1 / (1 + len(self._hits))))
+                yield row
+
+    def _is_in_filters(self, row: MessageRow, among: set[int] | None) -> bool:
+        filters = self._filters
+        if row.inherited and not filters.session:  # looked at where it was first said
+            return False
+        if (row.origin == "injected" and filters.hides_injected) or (
+            filters.origins and row.origin not in filters.origins
+        ):
+            return False
+        if filters.turns and not filters.turns[0] <= row.turn <= filters.turns[1]:
+            return False
+        return (among is None or row.seq in among) and _is_between(row.at, filters.since, filters.until)
+
+    def _matches(self, records: Records, row: MessageRow) -> bool:
+        if self._left <= 0:
+            return False
+        self._left -= row.size
+        self._messages += 1
+        record = records.record(row)
+        if self._holds:
+            lower = record.lower()
+            if not all(one in lower for one in self._holds):
+                return False
+        found = hit_texts(records.view(row, record), self._filters.fields)
+        return any(self._fits(text) for _, text in found)
+
+
+def _newest_first_key(session: Session) -> tuple[int, int]:
+    return -(session.ended or 0), -session.id
+
+
+def _is_between(at: int | None, since: int | None, until: int | None) -> bool:
+    if since is None and until is None:
+        return True
+    return at is not None and (since is None or at >= since) and (until is None or at < until)
+
+
+def _messages_with_calls(store: Store, session: Session, filters: SearchFilters) -> set[int] | None:
+    """The messages with calls, or results of calls, of the sort that is asked for; None when none is."""
+    if not filters.tools and not filters.path and filters.errors is None:
+        return None
+    tools = {name.lower() for name in filters.tools}
+    touching = None
+    if filters.path:
+        part = filters.path.lower()
+        touching = {(one.seq, one.idx) for one in store.artifacts(session.id) if part in one.path.lower()}
+    found: set[int] = set()
+    failed: set[int] = set()
+    for call in store.calls(session.id):
+        seqs = {call.seq} if call.result_seq is None else {call.seq, call.result_seq}
+        if call.status == "error":
+            failed |= seqs
+        if (not tools or call.name.lower() in tools) and (touching is None or (call.seq, call.idx) in touching):
+            found |= seqs
+    if filters.errors is None:
+        return found
+    return found & failed if filters.errors else found - failed

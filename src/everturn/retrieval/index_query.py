@@ -1,0 +1,230 @@
+"""From what a person typed to what the index is asked: `request(asked)` is a `store.Query` without filters.
+
+    how does the json parser fail     json, parser, fail: any of them, more are better; words of grammar are left out
+    "json parser"  -yaml  pars*       demanded, unwanted, open at the end
+    json OR yaml                      one of these is demanded
+    JsonParser                        jsonparser, or json and parser side by side
+    parse_json, src/auth.py           parse and json side by side, or parsejson; a little also for each piece
+    https://example.org/a/guide       the address, its host, and a little for each piece of its path
+    会话恢复                           会话, 话恢, 恢复
+
+Two plain words that stand side by side in the question count more where they stand so in the text, or as one word. A
+request of nothing but words of grammar looks for these.
+
+The times a question speaks of: `spoken_of("what broke on 8 May 2023", now)` gives the span of that day.
+
+    8 May 2023, May 8th, 2023, 2023-05-08, 8 May      a day; without a year the last one that has been
+    May 2023, in May, last month                      a month
+    yesterday, today, last week, this week            by what time it is now; UTC, as all times here
+    2023                                              a year
+
+Not a filter: what is said in that span, or soon after, is what is more likely meant. Spans are milliseconds UTC, the
+end not included. A number or a `may` that stands alone speaks of no time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from everturn.retrieval.query import MAX_PHRASE, QueryPhrase, SearchQuery, phrase_of
+from everturn.store.contract import IndexQuery
+from everturn.text.terms import humps, terms
+
+Span = tuple[int, int]
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = (
+    "(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
+    "oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
+_YEAR = "(?P<year>19[89][0-9]|20[0-9]{2})"
+_DAY = "(?P<day>[12][0-9]|3[01]|0?[1-9])(?:st|nd|rd|th)?"
+_FORMS = [
+    re.compile(form, re.I)
+    for form in (
+        rf"\b{_YEAR}-(?P<number>0[1-9]|1[0-2])-(?P<day>[0-3][0-9])\b",
+        rf"\b{_DAY}(?: of)? {_MONTH}\b\.?,?(?: {_YEAR}\b)?",
+        rf"\b{_MONTH}\.? {_DAY}\b,?(?: {_YEAR}\b)?",
+        rf"\b{_MONTH},? {_YEAR}\b",
+        rf"\b(?:in|during|since|until|of|by|last|this|early|late|mid|around) {_MONTH}\b",
+        rf"\b(?:in|during|since|of|by|year) {_YEAR}\b",
+    )
+]
+_RELATIVE = {"today": (0, 1), "yesterday": (1, 1), "this week": (7, 8), "last week": (14, 14), "last month": (62, 62)}
+
+
+def times_spoken_of(text: str, now: int | None = None) -> tuple[Span, ...]:
+    """The spans, in the order in which they are found; each part of the text speaks of one at most."""
+    spans: list[Span] = []
+    for form in _FORMS:
+        text = form.sub(lambda match: _note_span(match, now, spans), text)
+    if now is not None:
+        spans += _relative_spans(text.lower(), now)
+    return tuple(dict.fromkeys(spans))
+
+
+def _note_span(match: re.Match[str], now: int | None, spans: list[Span]) -> str:
+    found = _time_span(match.groupdict(), now)
+    if found is None:
+        return match[0]
+    spans.append(found)
+    return " , "
+
+
+def _time_span(given: dict[str, str | None], now: int | None) -> Span | None:
+    named = given.get("month")
+    number = _MONTHS.index(named[:3].lower()) + 1 if named else int(given.get("number") or 0)
+    day, year = int(given.get("day") or 0), int(given.get("year") or 0)
+    try:
+        if year:
+            return _date_span(year, number, day)
+        if now is None:
+            return None
+        latest = datetime.fromtimestamp(now / 1000, UTC)
+        this = _date_span(latest.year, number, day)
+        return this if this[0] <= now else _date_span(latest.year - 1, number, day)
+    except (ValueError, OverflowError):  # 31 June
+        return None
+
+
+def _date_span(year: int, month: int, day: int) -> Span:
+    start = datetime(year, month or 1, day or 1, tzinfo=UTC)
+    if day:
+        end = start + timedelta(days=1)
+    elif month:
+        end = datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC)
+    else:
+        end = datetime(year + 1, 1, 1, tzinfo=UTC)
+    return _as_milliseconds(start), _as_milliseconds(end)
+
+
+def _relative_spans(text: str, now: int) -> Iterator[Span]:
+    midnight = datetime.fromtimestamp(now / 1000, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    for words, (ago, length) in _RELATIVE.items():
+        if re.search(rf"\b{words}\b", text):
+            start = midnight - timedelta(days=ago)
+            yield _as_milliseconds(start), _as_milliseconds(start + timedelta(days=length))
+
+
+def _as_milliseconds(at: datetime) -> int:
+    return int(at.timestamp() * 1000)
+
+
+Phrase = tuple[str, ...]
+
+# How much each counts, against 1 for a plain word. Chosen with the constants of ranking.
+WHOLE = 2.0  # all of them in a row, words of grammar too
+PAIR = 0.3  # two words side by side, as in the question
+GLUED = 0.3  # the same as one word
+NAME = 0.8  # a compound name as it was typed
+SPELLING = 0.75  # the same name written another way
+OWNER = 0.7  # Ann's report: whose it is says less than what it is
+PIECE = 0.4  # one piece of it
+MOST = 40  # phrases: what comes after so many adds little and costs as much
+
+#: Words that are in every question and say nothing of what it is about.
+STOP_WORDS = frozenset(
+    """
+    a about above after again all also am an and any are as at be because been before being below between both but by
+    can cannot could did do does doing down during each few for from further get had has have having he her here hers
+    him himself his how i if in into is it its itself just ll me more most my myself no nor not of off on once only or
+    other our ours out over own re s same shall she should so some such t than that the their theirs them then there
+    these they this those through to too under until up us ve very was we were what when where which while who whom whose
+    why will with would you your yours don didn doesn isn wasn weren won wouldn couldn shouldn haven hasn hadn aren
+    d m o y please tell let regarding kind kinds type types like many much both same go going
+    """.split()
+)
+_CJK = re.compile("[\u3005-\u31ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\U0001aff0-\U0001b16f\U00020000-\U0003ffff]")
+_SIGNS = "_.-/()[]{}<>'\"`:;,!?*#…“”‘’«»"
+_ENDING = re.compile("(?<=[a-z])['’](?:s|t|d|m|re|ve|ll)?$", re.I)
+_OWNER = re.compile("[a-z]['’]s\\b|s['’](?!\\w)", re.I)
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://(?P<host>[^/?#\s]+)", re.I)
+
+
+def build_index_query(asked: SearchQuery, now: int | None = None) -> IndexQuery:
+    """What to look for. Nothing when nothing was asked for. `now` is for times that are spoken of: `yesterday`."""
+    plain, groups = _sort_phrases(asked)
+    weighed: dict[Phrase, float] = {}
+    for phrase, weight in _optional_phrases(plain):
+        weighed[phrase] = max(weight, weighed.get(phrase, 0.0))
+    everything = tuple(term for piece in plain for term in terms(piece.text))
+    if not weighed and not groups:
+        weighed = dict.fromkeys(((term,) for term in everything), 1.0)
+    if 2 < len(everything) <= MAX_PHRASE:
+        weighed[everything] = WHOLE
+    kept = sorted(weighed, key=lambda phrase: -weighed[phrase])[:MOST]
+    return IndexQuery(
+        groups=groups,
+        without=asked.without,
+        optional=tuple(kept),
+        weights=tuple(weighed[phrase] for phrase in kept),
+        about=times_spoken_of(" ".join(piece.text for piece in plain), now),
+    )
+
+
+def _sort_phrases(asked: SearchQuery) -> tuple[list[QueryPhrase], tuple[tuple[Phrase, ...], ...]]:
+    """Plain words, which may be there, and groups of what must be: quoted, open at the end, or joined by OR."""
+    by_group: dict[int, list[QueryPhrase]] = {}
+    for piece in asked.wanted:
+        by_group.setdefault(piece.group, []).append(piece)
+    plain: list[QueryPhrase] = []
+    groups: list[tuple[Phrase, ...]] = []
+    for pieces in by_group.values():
+        if len(pieces) == 1 and not pieces[0].quoted and not pieces[0].prefix:
+            plain += pieces
+        else:
+            phrases = [phrase for piece in pieces if (phrase := phrase_of(piece))]
+            groups += [tuple(phrases)] if phrases else []
+    return plain, tuple(groups)
+
+
+def _optional_phrases(pieces: Sequence[QueryPhrase]) -> Iterator[tuple[Phrase, float]]:
+    """Each word, and two that stand side by side; `pieces` in the order in which they were typed."""
+    before = ""  # the term before this one; "" after one that says nothing
+    for piece in pieces:
+        text = _plain_word(piece.text)
+        says = [] if text.lower() in STOP_WORDS else terms(text)
+        if len(says) == 1 and not humps(text):
+            yield (says[0],), OWNER if _OWNER.search(piece.text) else 1.0
+        elif says:
+            yield from _compound_phrases(text, says)
+        if before and says:
+            yield (before, says[0]), PAIR
+            yield (before + says[0],), GLUED
+        before = says[-1] if says else ""
+
+
+def _compound_phrases(text: str, found: list[str]) -> Iterator[tuple[Phrase, float]]:
+    """A name of several pieces, in the ways it may be written."""
+    if _CJK.search(text):
+        yield from _bigram_phrases(text)
+        return
+    split = [piece for word in re.split(r"[^\w]|_", text) if word for piece in humps(word) or terms(word)]
+    yield tuple(found), NAME
+    if split != found:
+        yield tuple(split), SPELLING
+    if len(split) <= 3:
+        yield ("".join(split),), SPELLING
+    if url := _URL.match(text):
+        yield tuple(terms(url["host"])), SPELLING
+    for piece in split:
+        if len(piece) > 1 and piece not in STOP_WORDS:
+            yield (piece,), PIECE
+
+
+def _plain_word(word: str) -> str:
+    """Without the signs around it, and without what an apostrophe adds: Ann's, don't."""
+    return _ENDING.sub("", word.strip(_SIGNS))
+
+
+def _bigram_phrases(text: str) -> Iterator[tuple[Phrase, float]]:
+    """Overlapping pairs of characters; what is of another script between them as it is."""
+    for run in re.split(f"((?:{_CJK.pattern})+)", text):
+        found = tuple(terms(run))
+        if found and _CJK.match(run) and len(found) > 1:
+            yield from ((pair, 1.0) for pair in pairwise(found))
+        elif found:
+            yield found, 1.0

@@ -1,0 +1,318 @@
+"""The order of what was found: one way for every engine, all constants here (and, by field, in `store/index.py`).
+
+`rank(store, query, now)` gives hits, the best first. What a message is worth:
+
+    its words       each by how rare it is in the archive and how much of it stands there: often, in a prompt rather than
+                    in output, in a short text rather than in a long one
+    + neighbours    a share of what the two messages before and behind it are worth: a question and its answer
+    + its session   a share of the best that the session has of every word, its title and summary included; the same of
+                    its best stretch, where the words stand near each other; and of its three best messages
+    + its time      when the question speaks of a time and the session was then, or soon after
+    × its age       a little more for the newest, so that of equals the newer one comes first
+    × its place     a little less for each after the fifth of one session, so that others are seen too
+
+The order depends on the archive, the query and the day of `now` alone, so that pages fit together. A word that stands
+nowhere is taken for a slip of the pen and its nearest known words are looked for instead; `Ranked.replaced` says so.
+
+What a word that stands nowhere in the archive may have been meant for: the nearest words that do.
+
+One slip (a letter too many, too few, wrong, or two exchanged) for words of four letters and more, two for words of
+eight and more. Words one slip away are made up and looked up, a few hundred of them; words two slips away are taken
+from the vocabulary of the index as far as it has the same beginning. Where an engine cannot list its vocabulary, one
+slip is all that is mended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.store.contract import IndexCandidates, IndexHit, IndexQuery, Store
+from everturn.store.index import rareness, stem_word
+
+SHORTEST = 4
+LONG = 8
+TWO = 2  # slips in a long word
+MOST_SPELLINGS = 2  # words given
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_SAME_START = 3  # letters
+_LISTED = 3000  # terms looked at
+_SHORTEST_STEM = 6  # that two slips are forgiven for
+_ENDINGS = frozenset("ation ations ion ions ing ings ed er ers ment ments ness ity ly able ive ance ence".split())
+
+
+def nearest_words(store: Store, word: str) -> list[str]:
+    """The most common of the nearest words; none for short words, numbers and ids. A stem is given open at the end."""
+    if len(word) < SHORTEST or not (word.isascii() and word.isalpha()):
+        return []
+    root = stem_word(word)
+    stems = ((stem_word(made), made) for made in sorted(words_one_slip_away(word), key=lambda made: (-len(made), made)))
+    # Of words with the same stem one is enough: the shortest.
+    by_stem = {near: made for near, made in stems if _is_regular(made, near, word, root)}
+    known = store.known(list(by_stem.values()))
+    if known or len(word) < LONG:
+        return sorted(known, key=lambda other: (-known[other], other))[:MOST_SPELLINGS]
+    terms = store.vocabulary(word[:_SAME_START], _LISTED)
+    near = sorted((count_slips(root, term), term) for term in terms if len(term) >= _SHORTEST_STEM)
+    return [f"{term}*" for far, term in near if far <= TWO][:MOST_SPELLINGS]
+
+
+def _is_regular(made: str, near: str, word: str, root: str) -> bool:
+    """The archive holds stems: a made-up word must not be found because its end only looks like an ending."""
+    if made.startswith(near) and made[len(near) :] in _ENDINGS:
+        return True
+    return (near == made and root == word) or count_slips(root, near) <= 1
+
+
+def count_slips(word: str, other: str) -> int:
+    """How many slips lie between two words; letters exchanged are one."""
+    older: list[int] = []
+    above = list(range(len(other) + 1))
+    for at, letter in enumerate(word, 1):
+        row = [at]
+        for number, sign in enumerate(other, 1):
+            best = min(above[number] + 1, row[-1] + 1, above[number - 1] + (letter != sign))
+            if older and number > 1 and letter == other[number - 2] and word[at - 2] == sign:
+                best = min(best, older[number - 2] + 1)
+            row.append(best)
+        older, above = above, row
+    return above[-1]
+
+
+def words_one_slip_away(word: str) -> set[str]:
+    """Every word that is one slip away and begins with the same letter: nearly nobody gets that one wrong."""
+    halves = [(word[:at], word[at:]) for at in range(1, len(word) + 1)]
+    made = {before + behind[1:] for before, behind in halves if behind}
+    made |= {before + behind[1] + behind[0] + behind[2:] for before, behind in halves if len(behind) > 1}
+    made |= {before + letter + behind[1:] for before, behind in halves if behind for letter in _LETTERS}
+    made |= {before + letter + behind for before, behind in halves for letter in _LETTERS}
+    return made - {word}
+
+
+DAY = 86_400_000
+
+
+class Weights(Struct, frozen=True):
+    """The constants. Chosen together on dialogues and on transcripts of agents, none for one of them alone."""
+
+    beside: float = 0.25  # of the message before and behind
+    near: float = 0.2  # of the one before that and behind that
+    session: float = 0.7  # of the best the session has of every word
+    stretch: float = 0.3  # of the best one stretch of it has of every word
+    there: float = 0.1  # of every word the session has at all
+    top: float = 0.1  # of the three best messages of the session
+    time: float = 5.0  # of how rare it is to be of that time
+    soon: float = 0.8  # of that, for what came just after
+    soon_days: int = 14  # until it is none
+    newest: float = 0.03  # for what was said just now
+    newest_days: float = 60.0  # half of it is left after so many days
+    kept: int = 5  # hits of one session that count in full
+    fading: float = 0.9  # what is left of each one after these, times that of the one before
+    corrected: float = 0.6  # of a word, for one that it may have been meant for
+
+
+WEIGHTS = Weights()
+
+#: Entries that are weighed, and hits that are given.
+LOOKED_AT = 800
+MOST = 500
+#: Messages in a stretch of a session; each is in two of them.
+STRETCH = 8
+TOP = 3  # messages that speak for their session
+MENDED = 2  # words that are looked at for slips
+
+HeldPhrases = tuple[tuple[int, float], ...]
+OrderedHit = tuple[float, int, int]  # score and session, both negative, and seq
+
+
+class RankedHits(Struct, frozen=True):
+    """Hits, the best first."""
+
+    hits: list[IndexHit]
+    replaced: dict[str, list[str]]  # words that stand nowhere, and what was looked for instead
+    complete: bool  # whether every message that fits was looked at
+
+
+def rank_candidates(
+    store: Store, query: IndexQuery, now: int = 0, weights: Weights = WEIGHTS, most: int = MOST
+) -> RankedHits:
+    """The best hits for a query; `limit` and `offset` are not looked at. Without `now` age does not matter."""
+    found = store.candidates(query, LOOKED_AT)
+    replaced = _find_unknown(store, query, found)
+    if replaced:
+        query = _correct_query(query, replaced, weights)
+        found = store.candidates(query, LOOKED_AT)
+    return RankedHits(rank_hits(store, found, query, now, weights, most), replaced, found.complete)
+
+
+def rank_hits(
+    store: Store, found: IndexCandidates, query: IndexQuery, now: int, weights: Weights, most: int
+) -> list[IndexHit]:
+    """The best of what was gathered, in order."""
+    worth = [weight * rareness(count, found.total) for count, weight in zip(found.counts, found.weights, strict=True)]
+    own: dict[int, dict[int, float]] = {}
+    added: dict[int, float] = {}
+    for session, entries in _entries_by_session(found).items():
+        own[session] = scores = _own_worth(entries, worth)
+        added[session] = _session_worth(entries, scores, worth, weights)
+    if query.about:
+        _add_times(store, query, added, weights)
+    # Negative, so that the natural order of tuples is the one wanted: it is sorted without a call for each.
+    order = sorted(
+        (-score - added[session], -session, seq)
+        for session, scores in own.items()
+        for seq, score in _add_neighbours(scores, weights)
+    )
+    order = _fade_hits(order, weights)[:most]
+    if now:
+        order = _favour_new(store, order, now, weights)
+    return [IndexHit(-session, seq, -score) for score, session, seq in order]
+
+
+def _fade_hits(order: Sequence[OrderedHit], weights: Weights) -> list[OrderedHit]:
+    """With less and less for further hits of the same session, so that it does not fill the page."""
+    seen: dict[int, int] = {}
+    faded = []
+    for one in order:
+        before = seen[one[1]] = seen.get(one[1], 0) + 1
+        if before > weights.kept:
+            score, session, seq = one
+            faded.append((score * weights.fading ** (before - weights.kept), session, seq))
+        else:
+            faded.append(one)
+    return sorted(faded)
+
+
+def _entries_by_session(found: IndexCandidates) -> dict[int, dict[int, HeldPhrases]]:
+    sessions: dict[int, dict[int, HeldPhrases]] = {}
+    for session, seq, held in found.entries:
+        if session in sessions:
+            sessions[session][seq] = held
+        else:
+            sessions[session] = {seq: held}
+    return sessions
+
+
+def _own_worth(entries: dict[int, HeldPhrases], worth: Sequence[float]) -> dict[int, float]:
+    """What each entry of a session is worth by its own words."""
+    own: dict[int, float] = {}
+    for seq, held in entries.items():
+        score = 0.0
+        for number, much in held:
+            score += worth[number] * much
+        own[seq] = score
+    return own
+
+
+def _add_neighbours(own: dict[int, float], weights: Weights) -> Iterator[tuple[int, float]]:
+    if len(own) == 1:
+        yield from own.items()
+        return
+    of = own.get
+    for seq, score in own.items():
+        if seq < 0:
+            yield seq, score
+            continue
+        # What the session says of itself has seq -1, which is no neighbour of the first message.
+        before = of(seq - 1, 0.0) if seq else 0.0
+        farther = of(seq - 2, 0.0) if seq > 1 else 0.0
+        beside, near = before + of(seq + 1, 0.0), farther + of(seq + 2, 0.0)
+        yield seq, score + weights.beside * beside + weights.near * near
+
+
+def _session_worth(
+    entries: dict[int, HeldPhrases], own: dict[int, float], worth: Sequence[float], weights: Weights
+) -> float:
+    """What a session is worth, whichever of its messages is looked at."""
+    if len(entries) == 1:
+        [(seq, held)] = entries.items()
+        whole = stretch = top = own[seq]
+        there = sum([worth[number] for number, _ in held])
+    else:
+        best = _most_of_each(entries.values())
+        whole = sum([worth[number] * much for number, much in best.items()])
+        there = sum([worth[number] for number in best])
+        stretch = whole if len(best) == 1 else _best_stretch(entries, worth)
+        top = sum(sorted(own.values())[-TOP:])
+    return weights.session * whole + weights.there * there + weights.stretch * stretch + weights.top * top
+
+
+def _best_stretch(entries: dict[int, HeldPhrases], worth: Sequence[float]) -> float:
+    """The best that some messages in a row have of every word together."""
+    stretches: dict[int, list[HeldPhrases]] = {}
+    for seq, held in entries.items():
+        number = seq // (STRETCH // 2)
+        stretches.setdefault(number, []).append(held)
+        stretches.setdefault(number + 1, []).append(held)
+    best = 0.0
+    for some in stretches.values():
+        much_of = _most_of_each(some) if len(some) > 1 else dict(some[0])
+        best = max(best, sum([worth[number] * much for number, much in much_of.items()]))
+    return best
+
+
+def _most_of_each(entries: Iterable[HeldPhrases]) -> dict[int, float]:
+    """Of each phrase the most that one of the entries holds."""
+    best: dict[int, float] = {}
+    for held in entries:
+        for number, much in held:
+            if much > best.get(number, 0.0):
+                best[number] = much
+    return best
+
+
+def _add_times(store: Store, query: IndexQuery, worth: dict[int, float], weights: Weights) -> None:
+    """To what sessions are worth: that they are of the time spoken of. The fewer are, the more it says."""
+    times = store.times(list(worth))
+    for span in query.about:
+        fit = {session: _time_fit(span, *times.get(session, (None, None)), weights) for session in worth}
+        rare = weights.time * rareness(sum(fit.values()), len(fit))
+        for session, share in fit.items():
+            worth[session] += rare * share
+
+
+def _time_fit(span: tuple[int, int], started: int | None, ended: int | None, weights: Weights) -> float:
+    first, last = span
+    if started is None or ended is None or ended < first:
+        return 0.0
+    if started < last:
+        return 1.0
+    late = (started - last) / (weights.soon_days * DAY)
+    return weights.soon * max(1 - late, 0.0)
+
+
+def _favour_new(store: Store, order: Sequence[OrderedHit], now: int, weights: Weights) -> list[OrderedHit]:
+    """With a little more for what is new."""
+    times = store.times(list({-session for _, session, _ in order}))
+    today = now // DAY
+
+    def factor(ended: int | None) -> float:
+        age = max(today - ended // DAY, 0) if ended is not None else 1e9
+        return 1 + weights.newest / (1 + age / weights.newest_days)
+
+    factors = {-session: factor(ended) for session, (_, ended) in times.items()}
+    return sorted((score * factors.get(session, 1.0), session, seq) for score, session, seq in order)
+
+
+def _find_unknown(store: Store, query: IndexQuery, found: IndexCandidates) -> dict[str, list[str]]:
+    """Plain words that stand nowhere, and those that may have been meant."""
+    counts = dict(zip(found.phrases, found.counts, strict=True))
+    words = [
+        phrase[0] for phrase, weight in zip(query.optional, query.weights, strict=False) if _is_plain(phrase, weight)
+    ]
+    unknown = [word for word in words if not counts.get((word,), 1.0)][:MENDED]
+    near = {word: nearest_words(store, word) for word in unknown}
+    return {word: others for word, others in near.items() if others}
+
+
+def _is_plain(phrase: tuple[str, ...], weight: float) -> bool:
+    return len(phrase) == 1 and weight >= 1.0 and not phrase[0].endswith("*")
+
+
+def _correct_query(query: IndexQuery, replaced: dict[str, list[str]], weights: Weights) -> IndexQuery:
+    others = [word for words in replaced.values() for word in words]
+    new = [(word,) for word in dict.fromkeys(others) if (word,) not in query.optional]
+    padded = query.weights + (1.0,) * (len(query.optional) - len(query.weights))
+    return replace(query, optional=(*query.optional, *new), weights=(*padded, *[weights.corrected] * len(new)))

@@ -1,0 +1,325 @@
+"""Where a search looks, and how far it may widen.
+
+A search may be about one session, about all that hangs together with it (what it came from, what it started), about a
+folder, or about everything. `scope_rings` gives these from the narrowest to the widest that is allowed, each as filters with a
+word for it: the first that has an answer is the one that counts, and the answer says which it was.
+
+Filters that are typed into a search: `tool:Bash -role:tool since:7d`.
+
+A value that means nothing is a mistake, told with what would mean something; so is the same filter given twice where it
+can have one value only. `-name:` leaves out what the filter would keep, wherever that has a meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.errors import UsageError
+from everturn.model.archive import MessageRow, Session, SessionText
+from everturn.model.vocabulary import FIELDS, ORIGINS, SESSION_KINDS
+from everturn.retrieval.query import Filter
+from everturn.sessions.lineage import find_session_by_id, lineage, origin_of
+from everturn.sessions.lookup import resolve_session
+from everturn.store.contract import IndexQuery, SessionFilter, Store
+from everturn.text.times import parse_when
+
+#: What clients put in by themselves is not what people look for; these are the others.
+SAID = tuple(name for name in ORIGINS if name != "injected")
+_MOST_RELATIVES = 500
+
+
+class Exclusions(Struct, frozen=True):
+    """What a match must not have: parts of names, in lower case."""
+
+    agents: tuple[str, ...] = ()
+    sessions: tuple[int, ...] = ()
+    workspaces: tuple[str, ...] = ()
+    branches: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    turns: tuple[tuple[int, int], ...] = ()
+
+
+class SearchFilters(Struct, frozen=True):
+    """Where to look. Empty fields do not filter."""
+
+    agent: str = ""
+    workspace: str = ""  # part of the path, case-insensitive
+    session: Session | None = None
+    since: int | None = None  # of the message
+    until: int | None = None
+    fields: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    lineage: bool = False  # with a session: also what it came from and what it started
+    widen: bool = False  # when there is no answer: its folder, then everything
+    branch: str = ""
+    tools: tuple[str, ...] = ()
+    path: str = ""
+    errors: bool | None = None
+    turns: tuple[int, int] | None = None  # counted from 0, both ends included
+    unwanted: Exclusions = Exclusions()
+    within: tuple[int, ...] = ()  # ids of sessions
+
+    @property
+    def hides_injected(self) -> bool:
+        """Whether what clients put in is left out: unless one asks for it, by speaker or by field."""
+        return not self.origins and "meta" not in self.fields
+
+
+EVERYWHERE = SearchFilters()
+
+
+class Ring(Struct, frozen=True):
+    """One of the places looked at in turn."""
+
+    name: str  # session | lineage | workspace | everything
+    filters: SearchFilters
+
+
+def scope_rings(store: Store, filters: SearchFilters) -> Iterator[Ring]:
+    """The narrowest place first, then the wider ones that are allowed. Worked out one by one, as they are needed."""
+    session = filters.session
+    if session is None:
+        yield Ring("workspace" if filters.workspace else "everything", filters)
+        if filters.widen and filters.workspace:
+            yield Ring("everything", replace(filters, workspace=""))
+        return
+    if not filters.lineage or filters.widen:
+        yield Ring("session", _include_origins(store, filters, session))
+    if filters.lineage:
+        yield Ring("lineage", replace(filters, session=None, within=family_ids(store, session)))
+    if filters.widen:
+        open_to_all = replace(filters, session=None, turns=None)
+        if workspace := store.session(session.id)[1].workspace:
+            yield Ring("workspace", replace(open_to_all, workspace=workspace))
+        yield Ring("everything", open_to_all)
+
+
+def _include_origins(store: Store, filters: SearchFilters, session: Session) -> SearchFilters:
+    """What went over into a session that everturn made is indexed in the sessions it was made from."""
+    origins: dict[int, None] = {}
+    elder: Session | None = session if session.n_inherited and filters.turns is None else None
+    while elder is not None and elder.id not in origins and len(origins) < _MOST_RELATIVES:
+        origins[elder.id] = None
+        descent = origin_of(store, elder)
+        elder = find_session_by_id(store, descent.agent, descent.native_id) if descent is not None else None
+    return filters if len(origins) < 2 else replace(filters, session=None, within=tuple(origins))
+
+
+def family_ids(store: Store, session: Session) -> tuple[int, ...]:
+    """Ids of a session, of what it came from and of what it and its subagents started."""
+    found = {session.id: None}
+    for elder in lineage(store, session).ancestors:
+        if elder.session:
+            found[elder.session.id] = None
+    todo = [session]
+    while todo and len(found) < _MOST_RELATIVES:
+        for child in lineage(store, todo.pop()).children:
+            if child.session and child.session.id not in found:
+                found[child.session.id] = None
+                todo.append(child.session)
+    return tuple(found)
+
+
+def limit_to_scope(query: IndexQuery, filters: SearchFilters) -> IndexQuery:
+    """The query, limited to where one looks."""
+    # Superseded editions are looked at too: what was cut out of a file stands nowhere else.
+    sessions = SessionFilter(
+        agent=filters.agent,
+        workspace=filters.workspace,
+        branch=filters.branch,
+        kinds=SESSION_KINDS,
+        states=("current", "superseded"),
+    )
+    return replace(
+        query,
+        fields=filters.fields,
+        session=filters.session.id if filters.session else None,
+        sessions=sessions if filters.agent or filters.workspace or filters.branch else None,
+        within=filters.within,
+        origins=filters.origins,
+        since=filters.since,
+        until=filters.until,
+        tools=filters.tools,
+        path=filters.path,
+        errors=filters.errors,
+        turns=filters.turns,
+    )
+
+
+def is_unwanted(store: Store, without: Exclusions, session: Session, text: SessionText, row: MessageRow | None) -> bool:
+    """Whether a match has what it must not have."""
+    if without == Exclusions():
+        return False
+    if session.agent.lower() in without.agents or session.id in without.sessions:
+        return True
+    if _has_any_part(text.workspace, without.workspaces) or _has_any_part(text.branch, without.branches):
+        return True
+    return row is not None and (
+        any(first <= row.turn <= last for first, last in without.turns) or _has_call(store, without, row)
+    )
+
+
+def _has_any_part(text: str, parts: tuple[str, ...]) -> bool:
+    lower = text.lower()
+    return any(part in lower for part in parts)
+
+
+def _has_call(store: Store, without: Exclusions, row: MessageRow) -> bool:
+    if not without.tools and not without.paths:
+        return False
+    calls = [call for call in store.calls(row.session, row.turn) if row.seq in (call.seq, call.result_seq)]
+    if any(call.name.lower() in without.tools for call in calls):
+        return True
+    places = {(call.seq, call.idx) for call in calls} if without.paths else set()
+    return bool(places) and any(
+        (one.seq, one.idx) in places and _has_any_part(one.path, without.paths) for one in store.artifacts(row.session)
+    )
+
+
+T = TypeVar("T")
+
+#: Who speaks, by the words people use for it.
+SPEAKERS = {"user": ("human", "agent"), "assistant": ("model",), **{name: (name,) for name in ORIGINS}}
+_LAST_TURN = 1 << 30
+_TURNS = re.compile(r"([1-9][0-9]{0,8})(?:(-)([1-9][0-9]{0,8})?)?", re.ASCII)
+_YES_NO = {"yes": True, "true": True, "no": False, "false": False}
+
+
+def apply_typed_filters(store: Store, filters: SearchFilters, typed: tuple[Filter, ...], now: int) -> SearchFilters:
+    """The filters with those that were typed. Raises Usage for a value that means nothing, and for a contradiction."""
+    for one in typed:
+        if not one.value:
+            raise UsageError(f"{one.name}: has no value; write {one.name}:{_EXAMPLES[one.name]}, or leave it out")
+        changes = _NARROWING[one.name](_TypedFilter(store, filters, one, now))
+        for name, value in changes.items():
+            before = getattr(filters, name)
+            if before != getattr(EVERYWHERE, name) and not isinstance(value, tuple | Exclusions) and before != value:
+                raise UsageError(f"{one.name} is given twice; keep one of them")
+        filters = replace(filters, **changes)
+    return filters
+
+
+_EXAMPLES = {
+    "agent": "NAME", "session": "@last", "workspace": "PART", "branch": "main", "role": "user", "tool": "Bash",
+    "path": "src/", "field": "answer", "since": "7d", "until": "2026-01-31", "turn": "3-7", "error": "yes",
+}  # fmt: skip
+
+
+class _TypedFilter(Struct, frozen=True):
+    """One filter and what is needed to understand it."""
+
+    store: Store
+    filters: SearchFilters
+    filter: Filter
+    now: int
+
+    def values(self) -> tuple[str, ...]:
+        return tuple(part for part in self.filter.value.split(",") if part)
+
+    def must_not(self, name: str, *values: object) -> dict[str, object]:
+        unwanted = self.filters.unwanted
+        return {"unwanted": replace(unwanted, **{name: (*getattr(unwanted, name), *values)})}
+
+
+def _narrow_part_of(name: str, unwanted: str) -> Callable[[_TypedFilter], dict[str, object]]:
+    """A part of a name, or parts that must not be in it."""
+
+    def narrow(typed: _TypedFilter) -> dict[str, object]:
+        if typed.filter.negated:
+            return typed.must_not(unwanted, typed.filter.value.lower())
+        return {name: typed.filter.value}
+
+    return narrow
+
+
+def _narrow_session(typed: _TypedFilter) -> dict[str, object]:
+    session = resolve_session(typed.store, typed.filter.value)
+    return typed.must_not("sessions", session.id) if typed.filter.negated else {"session": session}
+
+
+def _narrow_role(typed: _TypedFilter) -> dict[str, object]:
+    named = [origin for name in typed.values() for origin in _one_of(typed, SPEAKERS, name)]
+    if typed.filter.negated:
+        left = typed.filters.origins or SAID
+        return {"origins": _check_left(typed, tuple(origin for origin in left if origin not in named))}
+    return {"origins": (*typed.filters.origins, *named)}
+
+
+def _narrow_field(typed: _TypedFilter) -> dict[str, object]:
+    named = [_one_of(typed, {name: name for name in FIELDS}, name) for name in typed.values()]
+    if typed.filter.negated:
+        left = typed.filters.fields or tuple(name for name in FIELDS if name != "meta")
+        return {"fields": _check_left(typed, tuple(field for field in left if field not in named))}
+    return {"fields": (*typed.filters.fields, *named)}
+
+
+def _check_left(typed: _TypedFilter, some: tuple[str, ...]) -> tuple[str, ...]:
+    if not some:
+        raise UsageError(
+            f"-{typed.filter.name}:{typed.filter.value} leaves nothing to look at; leave out one of the filters"
+        )
+    return some
+
+
+def _narrow_tool(typed: _TypedFilter) -> dict[str, object]:
+    if typed.filter.negated:
+        return typed.must_not("tools", *(name.lower() for name in typed.values()))
+    return {"tools": (*typed.filters.tools, *typed.values())}
+
+
+def _narrow_time(typed: _TypedFilter) -> dict[str, object]:
+    name = typed.filter.name
+    if typed.filter.negated:
+        raise UsageError(
+            f"-{name}: is not a thing; write {'until' if name == 'since' else 'since'}:{typed.filter.value}"
+        )
+    return {name: parse_when(typed.filter.value, typed.now)}
+
+
+def _narrow_turn(typed: _TypedFilter) -> dict[str, object]:
+    found = _TURNS.fullmatch(typed.filter.value)
+    if not found or (found[3] and int(found[3]) < int(found[1])):
+        raise _filter_mistake(typed, "a number like 12 or a range like 3-7")
+    first = int(found[1]) - 1
+    last = first if not found[2] else int(found[3]) - 1 if found[3] else _LAST_TURN
+    return typed.must_not("turns", (first, last)) if typed.filter.negated else {"turns": (first, last)}
+
+
+def _narrow_error(typed: _TypedFilter) -> dict[str, object]:
+    wanted = _one_of(typed, _YES_NO, typed.filter.value.lower())
+    return {"errors": wanted is not typed.filter.negated}
+
+
+def _one_of(typed: _TypedFilter, known: dict[str, T], name: str) -> T:
+    if name not in known:
+        raise _filter_mistake(typed, f"one of {', '.join(known)}")
+    return known[name]
+
+
+def _filter_mistake(typed: _TypedFilter, wanted: str) -> UsageError:
+    one = typed.filter
+    return UsageError(
+        f'{one.name}:{one.value} means nothing; give {wanted}, or look for the words as "{one.name} {one.value}"'
+    )
+
+
+_NARROWING: dict[str, Callable[[_TypedFilter], dict[str, object]]] = {
+    "agent": _narrow_part_of("agent", "agents"),
+    "workspace": _narrow_part_of("workspace", "workspaces"),
+    "branch": _narrow_part_of("branch", "branches"),
+    "path": _narrow_part_of("path", "paths"),
+    "session": _narrow_session,
+    "role": _narrow_role,
+    "field": _narrow_field,
+    "tool": _narrow_tool,
+    "since": _narrow_time,
+    "until": _narrow_time,
+    "turn": _narrow_turn,
+    "error": _narrow_error,
+}

@@ -1,0 +1,315 @@
+"""What secrets look like by themselves: keys, tokens and private keys that are known by their shape.
+
+Most families begin with a mark of their own. A rule is that literal text, which is looked for first (that costs next to
+nothing where it is missing), and a pattern that begins with it; a condition on what stands before comes after that text,
+as a look-behind that reaches over it, because a look-behind in front would turn the fast search off. Families of one
+build, a head like `ghp_` and then letters and digits only, are found together: by one search for such a body, and by the
+head before it. Quantifiers are bounded unless they end their pattern, so that hostile text costs linear time.
+
+What is said about a secret (`password = …`) is the business of `derive.secretwords`.
+
+Data with parts left out, and where each byte of the rest stood.
+
+For patterns that are to look at some of the data only, or through what stands in between.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from functools import cache
+from itertools import accumulate
+
+from everturn.text.regex import lazy_pattern
+
+
+class CutBytes:
+    """The given parts of some data, in order, with `between` between them."""
+
+    def __init__(self, data: bytes, parts: list[tuple[int, int]], between: bytes = b"") -> None:
+        self.data = between.join(data[start:end] for start, end in parts)
+        self._parts = parts
+        sizes = (end - start + len(between) for start, end in parts)
+        self._starts = list(accumulate(sizes, initial=0))[:-1]
+
+    def place(self, start: int, end: int) -> tuple[int, int]:
+        """Where a stretch of the cutting stood; what was left out within it belongs to it."""
+        first = bisect_right(self._starts, start) - 1
+        last = max(first, bisect_left(self._starts, end) - 1)
+        return self._at(first, start), min(self._at(last, end), self._parts[last][1])
+
+    def _at(self, part: int, offset: int) -> int:
+        return self._parts[part][0] + offset - self._starts[part]
+
+
+Span = tuple[str, int, int]
+
+#: In longer data a pattern finds its own literal text as fast as anything else would.
+LONG = 1024
+
+
+def _not_within_word(prefix: bytes) -> bytes:
+    """A condition behind a prefix: no word goes on into it. In a raw line or in colours a letter may stand before it."""
+    return rb"(?:(?<![A-Za-z0-9_-]%b)|(?<=\\[nrt]%b)|(?<=[0-9;\[][mK]%b))" % (prefix, prefix, prefix)
+
+
+#: A line end and what a narrow screen puts before the next line: blanks, or the edge of a box.
+_BREAK = rb"(?:\\r)?(?:\r?\n|\\n)[ \t]{0,8}(?:(?:\xe2\x94[\x82\x83]|\|)[ \t]{0,4})?"
+#: The rest of a token that was broken there: more of the kind, with letters and digits, and nothing else.
+_REST = _BREAK + rb"(?=[A-Za-z_-]{0,200}[0-9])(?=[0-9_-]{0,200}[A-Za-z])[A-Za-z0-9_-]{6,}(?![A-Za-z0-9_.:/=(-])"
+_REST_OF_JWT = _BREAK + rb"(?=[A-Za-z_.-]{0,200}[0-9])[A-Za-z0-9_.-]{6,}(?![A-Za-z0-9_.:/=(-])"
+_MOST_RESTS = 12
+
+#: The literal text a pattern begins with, and the pattern. The name of a group is the kind.
+_MARKED = (
+    (b"A", rb"A(?:(?P<aws_access_key>(?:KIA|SIA|BIA|CCA)[A-Z2-7]{16}(?![A-Za-z0-9]))|(?P<google_key>Iza[A-Za-z0-9_-]{35})"
+     rb"|(?P<age_key>GE-SECRET-KEY-1[A-Z0-9]{50,})|(?P<atlassian_token>TATT3[A-Za-z0-9_=-]{100,}))"),
+    (b"gl", rb"gl(?:(?P<gitlab_token>(?:pat|dt|rt|ptt|oas|cbt|imt|agent|soat|ffct|ft)-[A-Za-z0-9_.-]{19,}[A-Za-z0-9_-])"
+     rb"|(?P<grafana_token>sa_[A-Za-z0-9]{32}_[0-9a-f]{8}|c_eyJ[A-Za-z0-9+/]{40,}={0,2}))"),
+    (b"sk-", rb"sk-(?:(?P<anthropic_key>ant-(?:[A-Za-z0-9_-]{20,}|[A-Za-z0-9_-]{4,19}(?=" + _REST + rb")))"
+     rb"|(?P<openai_key>(?:proj|svcacct|admin|None)-(?:[A-Za-z0-9_-]{20,}|[A-Za-z0-9_-]{4,19}(?=" + _REST + rb"))|" + _not_within_word(rb"sk-") + rb"(?:or-v1-)?(?=[A-Za-z]{0,40}[0-9])[A-Za-z0-9]{32,}(?![A-Za-z0-9_-])))"),
+    (b"x", rb"x(?P<slack_token>ox[a-z]-[A-Za-z0-9-]{10,}|oxe\.xox[a-z]-[A-Za-z0-9-]{10,}"
+     rb"|app-[0-9]-[A-Z0-9]{5,20}-[0-9]{5,20}-[a-z0-9]{20,})"),
+    # The middle and the end of a token; what stands before them is the number of the account.
+    (b".", rb"\.(?P<discord_token>[A-Za-z0-9_-]{6}\.(?:(?<=[MNO][A-Za-z0-9]{23}\.[A-Za-z0-9_-]{6}\.)|"
+     rb"(?<=[MNO][A-Za-z0-9]{25}\.[A-Za-z0-9_-]{6}\.))[A-Za-z0-9_-]{27,38}(?![A-Za-z0-9_-]))"),
+    (b":AA", rb":AA(?P<telegram_token>(?<=[0-9]{8}:AA)[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-]))"),
+    (b"ya29.", rb"ya29\.(?P<google_token>[A-Za-z0-9_-]{30,})"),
+    (b"GOCSPX-", rb"GOCSPX-(?P<google_token>[A-Za-z0-9_-]{24,})"),
+    (b"1//0", rb"1//0(?P<google_token>[A-Za-z0-9_-]{40,})"),
+    (b"pypi-AgE", rb"pypi-AgE(?P<pypi_token>[A-Za-z0-9_-]{50,})"),
+    (b"S", rb"S(?:(?P<sendgrid_key>G\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,})"
+     rb"|(?P<twilio_key>K" + _not_within_word(rb"SK") + rb"[0-9a-f]{32}(?![A-Za-z0-9])))"),
+    (b"dckr_", rb"dckr_(?P<docker_token>[po]at_[A-Za-z0-9_-]{24,})"),
+    (b"hv", rb"hv(?P<vault_token>[sb]\.[A-Za-z0-9_-]{24,})"),
+    (b".atlasv1.", rb"\.atlasv1\.(?P<terraform_token>[A-Za-z0-9_-]{60,})"),
+    (b"dapi", rb"dapi(?P<databricks_token>" + _not_within_word(rb"dapi") + rb"[0-9a-f]{32}(?:-[0-9])?(?![A-Za-z0-9]))"),
+    # Alone, or a long run of `eyJ` would be looked at again from each of them.
+    (b"eyJ", rb"eyJ(?P<jwt>" + _not_within_word(rb"eyJ") + rb"[A-Za-z0-9_-]{10,8000}\.eyJ"
+     rb"(?:[A-Za-z0-9_-]{40,32000}(?:\.[A-Za-z0-9_-]*)?|[A-Za-z0-9_-]{4,39}(?:\.[A-Za-z0-9_-]{10,}|(?=" + _REST_OF_JWT + rb"))))"),
+)  # fmt: skip
+_MARKED_RULES = [(mark, lazy_pattern(pattern)) for mark, pattern in _MARKED]
+
+#: Those that have other signs in them, so that there may be no long run, or none near; and a character of theirs, which
+#: is found faster than anything.
+_BROKEN = (
+    (b"h", rb"hooks(?:(?P<slack_webhook>\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9_/]{20,})"
+     rb"|(?P<discord_webhook>/[0-9]{16,20}/[A-Za-z0-9_-]{50,}))"),
+    (b"_", rb"whsec_(?P<stripe_key>[A-Za-z0-9+/]{24,}={0,2})"),
+    (b"~", rb"Q~(?P<azure_secret>(?<=[A-Za-z0-9_~.-]{3}[0-9]Q~)[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-]))"),
+    (b"&", rb"sig=(?P<azure_signature>[A-Za-z0-9%+/]{43,90}(?:%3[dD]|=))"),
+)  # fmt: skip
+_BROKEN_RULES = [(mark, lazy_pattern(pattern)) for mark, pattern in _BROKEN]
+
+#: Heads that end in `_` or `-` and are followed by letters and digits alone, twenty or more; how many by family.
+_PREFIXED = {
+    "github_token": (rb"[A-Za-z0-9]{36,}", "ghp_ gho_ ghu_ ghs_ ghr_"),
+    "github_pat": (rb"[A-Za-z0-9]{22}_[A-Za-z0-9]{40,}", "github_pat_"),
+    "stripe_key": (rb"[A-Za-z0-9]{20,}", "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_"),
+    "npm_token": (rb"[A-Za-z0-9]{36,}", "npm_"),
+    "huggingface_token": (rb"[A-Za-z0-9]{34,}(?!_)", "hf_ api_org_"),
+    "digitalocean_token": (rb"[a-f0-9]{64}", "dop_v1_ doo_v1_ dor_v1_"),
+    "groq_key": (rb"[A-Za-z0-9]{40,}", "gsk_"),
+    "shopify_token": (rb"[a-fA-F0-9]{32}", "shpat_ shpca_ shppa_ shpss_"),
+    "linear_key": (rb"[A-Za-z0-9]{32,}", "lin_api_ lin_oauth_"),
+    "notion_token": (rb"[A-Za-z0-9]{40,}", "ntn_ secret_"),
+    "postman_key": (rb"[a-f0-9]{24}-[a-f0-9]{34}", "PMAK-"),
+    "newrelic_key": (rb"[A-Z0-9]{27}", "NRAK-"),
+    "sentry_token": (rb"[A-Za-z0-9+/=_-]{60,}", "sntryu_ sntrys_"),
+    "supabase_token": (rb"[a-f0-9]{40}", "sbp_"),
+    "replicate_token": (rb"[A-Za-z0-9]{37}", "r8_"),
+    "perplexity_key": (rb"[A-Za-z0-9]{40,}", "pplx-"),
+    "xai_key": (rb"[A-Za-z0-9]{60,}", "xai-"),
+    "cerebras_key": (rb"[a-z0-9]{40,}", "csk-"),
+    "tavily_key": (rb"[A-Za-z0-9]{28,}", "tvly- tvly-dev-"),
+    "langsmith_key": (rb"[a-f0-9]{32}_[a-f0-9]{10}", "lsv2_pt_ lsv2_sk_"),
+    "pulumi_token": (rb"[a-f0-9]{40}", "pul-"),
+    "rubygems_key": (rb"[a-f0-9]{48}", "rubygems_"),
+    "mailgun_key": (rb"[a-f0-9]{32}(?![A-Za-z0-9])", "key-"),
+    "buildkite_token": (rb"[a-f0-9]{40}", "bkua_"),
+    "sourcegraph_token": (rb"[a-f0-9]{40,}", "sgp_"),
+    "fly_token": (rb"[A-Za-z0-9+/=_-]{60,}", "fm2_"),
+}
+#: Or less, where the text or its string ends (a title cuts where it must) or the rest is on the next line.
+_OR_CUT = rb"|[A-Za-z0-9]{20,}(?=\\{0,7}\"|\xe2\x80\xa6|\.\.\.|\Z|" + _REST + rb")"
+_BODY = lazy_pattern(b"_" + b"a" * 20)
+#: All others are, or end with, a run of so many letters, digits, `_` and `-`. Ordinary words have hardly any: the rules
+#: look at what is near them.
+_RUN = lazy_pattern(b"a" * 20 + b"a*")
+_RUNS = bytes(ord("a" if chr(code) in string.ascii_letters + string.digits + "_-" else " ") for code in range(256))
+_NEAR = 24
+#: Letters and digits become `a`, the two signs heads end in become `_`.
+_CLASSES = bytes(
+    ord("a" if chr(code) in string.ascii_letters + string.digits else "_" if code in b"_-" else " ")
+    for code in range(256)
+)
+
+
+_SHORT = 3  # a head of this length stands in any long run now and then
+_WITHIN = lazy_pattern(rb"[A-Za-z0-9_-](?<!\\[nrt])(?<![0-9;\[][mK])")
+
+
+def _rules_by_ending() -> dict[bytes, list[tuple[bytes, str, bytes]]]:
+    found: dict[bytes, list[tuple[bytes, str, bytes]]] = {}
+    for kind, (body, heads) in _PREFIXED.items():
+        for head in heads.encode().split():
+            name = "github_token" if kind == "github_pat" else kind
+            found.setdefault(head[-3:], []).append((head, name, body + _OR_CUT))
+    return found
+
+
+@cache
+def _compile_rule(pattern: bytes) -> re.Pattern[bytes]:
+    """One of many that hardly any text needs."""
+    return lazy_pattern(pattern)
+
+
+_BY_END = _rules_by_ending()
+
+#: What stands in documentation in a token's place; looked for at its beginning.
+_EXAMPLE = lazy_pattern(rb"EXAMPLE|example|[xX]{6}|0{8}|your|YOUR|placeholder")
+_BEGINNING = 64
+
+#: Of these only the end has a mark; what belongs to the token before it.
+_BEFORE = {
+    "discord_token": (26, lazy_pattern(rb"[MNO](?:[A-Za-z0-9]{25}|[A-Za-z0-9]{23})\Z")),
+    "discord_webhook": (9, lazy_pattern(rb"/api/web\Z")),
+    "telegram_token": (10, lazy_pattern(rb"[0-9]{8,10}\Z")),
+    "azure_secret": (4, lazy_pattern(rb"[A-Za-z0-9_~.-]{3}[0-9]\Z")),
+    "terraform_token": (14, lazy_pattern(rb"[A-Za-z0-9]{14}\Z")),
+}
+#: Of these the mark is a name, and stays.
+_NAMED = {"azure_signature"}
+
+#: A token that was cut off, as titles are: there is less of it than there should be, and then the text ends.
+_CUT = lazy_pattern(
+    rb"(?:(?P<github_token>gh[pousr]_|github_pat_)|(?P<anthropic_key>sk-ant-[a-z]{3}[0-9]{2}-)|(?P<openai_key>sk-(?:proj|svcacct|admin)-)"
+    rb"|(?P<gitlab_token>glpat-)|(?P<slack_token>xox[a-z]-)|(?P<stripe_key>[sr]k_(?:live|test)_)|(?P<aws_access_key>A[KS]IA)"
+    rb"|(?P<google_key>AIza)|(?P<npm_token>npm_)|(?P<huggingface_token>hf_)|(?P<pypi_token>pypi-AgE))"
+    rb"(?=[A-Za-z_-]{0,40}[0-9])[A-Za-z0-9_-]{4,}\Z"
+)  # fmt: skip
+_LAST = 100  # bytes at the end of a text that are looked at for one
+_SHORTEST_CUT = 7
+
+_PEM_BEGIN = lazy_pattern(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_END = lazy_pattern(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_LONGEST = 20_000
+_PEM_BODY = lazy_pattern(rb"(?:[A-Za-z0-9+/=\s]|\\{1,8}[nr]){0,20000}")
+_PEM_LINE = lazy_pattern(rb"[A-Za-z0-9+/]{40}")
+_ESCAPE_OR_QUOTE = lazy_pattern(rb'\\.|"')
+
+
+def token_spans(data: bytes, raw: bool) -> list[Span]:
+    """What is known by its shape, in no order. `raw` is JSON: a secret ends with its string."""
+    found = [_token_span(data, match) for mark, rule in _BROKEN_RULES if mark in data for match in rule.finditer(data)]
+    near = _parts_near_runs(data)
+    if near:
+        part = CutBytes(data, near, b" ")
+        spans = [
+            *(_token_span(part.data, match) for match in _rule_matches(part.data, _MARKED_RULES)),
+            *_prefixed_tokens(part.data),
+        ]
+        found += [(kind, *part.place(start, end)) for kind, start, end in spans]
+    found += _token_cut_off(data)
+    found = [
+        (kind, start, _token_end(data, end, kind))
+        for kind, start, end in found
+        if not _EXAMPLE.search(data, start, min(end, start + _BEGINNING))
+    ]
+    if b"-----BEGIN " in data:
+        found += _private_keys(data, raw)
+    return found
+
+
+def _rule_matches(data: bytes, rules: list[tuple[bytes, re.Pattern[bytes]]]) -> Iterator[re.Match[bytes]]:
+    is_long = len(data) > LONG
+    for mark, rule in rules:
+        if is_long or mark in data:
+            yield from rule.finditer(data)
+
+
+def _parts_near_runs(data: bytes) -> list[tuple[int, int]]:
+    """The parts of the data around its long runs."""
+    parts: list[tuple[int, int]] = []
+    begin = end = -1
+    for run in _RUN.finditer(data.translate(_RUNS)):
+        if end < 0 or run.start() - _NEAR > end:
+            if end >= 0:
+                parts.append((begin, end))
+            begin = max(0, run.start() - _NEAR)
+        end = run.end() + _NEAR
+    return [*parts, (begin, min(end, len(data)))] if end >= 0 else parts
+
+
+def _prefixed_tokens(data: bytes) -> Iterator[Span]:
+    for found in _BODY.finditer(data.translate(_CLASSES)):
+        at = found.start() + 1
+        for head, kind, body in _BY_END.get(data[at - 3 : at], ()):
+            start = at - len(head)
+            if not data.startswith(head, start):
+                continue
+            if start and len(head) <= _SHORT and _WITHIN.match(data, start - 1):
+                continue
+            match = _compile_rule(body).match(data, at)
+            if match:
+                yield kind, start, match.end()
+
+
+def _token_span(data: bytes, match: re.Match[bytes]) -> Span:
+    kind, start = match.lastgroup or "", match.start()
+    if kind in _NAMED:
+        start = match.start(kind)
+    elif kind in _BEFORE:
+        most, rule = _BEFORE[kind]
+        before = rule.search(data, max(0, start - most), start)
+        start = before.start() if before else start
+    return kind, start, match.end()
+
+
+def _token_cut_off(data: bytes) -> Iterator[Span]:
+    end = len(data)
+    if data.endswith((b"\xe2\x80\xa6", b"...")):
+        end -= 3
+    last = data[max(0, end - _LAST) : end].translate(_RUNS)
+    start = end - len(last) + last.rfind(b" ") + 1
+    match = _CUT.search(data, start, end) if end - start > _SHORTEST_CUT else None
+    if match:
+        yield match.lastgroup or "", *match.span()
+
+
+_RESTS = lazy_pattern(b"(?:" + _REST + b"){1,%d}" % _MOST_RESTS)
+_RESTS_OF_JWT = lazy_pattern(b"(?:" + _REST_OF_JWT + b"){1,%d}" % _MOST_RESTS)
+
+
+def _token_end(data: bytes, end: int, kind: str) -> int:
+    """Where a token really ends that reaches the end of its line."""
+    if data[end : end + 1] not in (b"\r", b"\n", b"\\"):
+        return end
+    more = (_RESTS_OF_JWT if kind == "jwt" else _RESTS).match(data, end)
+    return more.end() if more else end
+
+
+def _private_keys(data: bytes, raw: bool) -> Iterator[Span]:
+    """Keys with their frame; also one that was cut off. Each pattern runs once over the data, however many frames."""
+    first = data.find(b"-----BEGIN ")
+    ends = [match.end() for match in _PEM_END.finditer(data, first)]
+    quotes = [match.start() for match in _ESCAPE_OR_QUOTE.finditer(data, first) if match[0] == b'"'] if raw else []
+    done = 0
+    for begin in _PEM_BEGIN.finditer(data, first):
+        if begin.start() < done:
+            continue
+        start = begin.end()
+        limit = min(start + _PEM_LONGEST, _first_position_from(quotes, start, len(data)))
+        done = _first_position_from(ends, start, limit + 1)
+        if done > limit:
+            body = _PEM_BODY.match(data, start, limit)
+            done = body.end() if body else start
+        if _PEM_LINE.search(data, start, done):
+            yield "private_key", begin.start(), done
+
+
+def _first_position_from(positions: list[int], at: int, otherwise: int) -> int:
+    index = bisect_left(positions, at)
+    return positions[index] if index < len(positions) else otherwise

@@ -1,0 +1,1 @@
+"""Which session is meant, and what was said in it. Nothing here writes, except marks."""

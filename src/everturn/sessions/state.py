@@ -1,0 +1,123 @@
+"""The state of a session in the archive: its turns read one by one and folded.
+
+What a fork inherited is part of its file and so of its state. Files that subagents changed count in the turn of the call
+that started them, with a mark. What somebody pinned to the session is a constraint that no view leaves out. Memory holds
+one turn's facts and the state; no words longer than an excerpt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec.structs import replace
+
+from everturn.derive.session_state import DecisionState, SessionState, advance_state
+from everturn.derive.turn_facts import Touch, TurnFacts, turn_facts
+from everturn.model.archive import Artifact, MessageRow, Session
+from everturn.model.conversation import Message
+from everturn.sessions.lineage import Relative, lineage
+from everturn.sessions.messages import Records, Sources, TurnView, read_turns
+from everturn.store.contract import Store
+from everturn.text.printable import one_line
+
+#: Kind of what is kept about a session to be remembered: value is a JSON text, or an object with one under `text`.
+PIN = "pin"
+_LONGEST = 200
+_GENERATIONS = 5
+
+
+def session_state(store: Store, sources: Sources, session: Session, last: int | None = None) -> SessionState:
+    """The state at the end of the session, or of turn `last` (0-based)."""
+    state = initial_state(store, session)
+    for facts in session_facts(store, sources, session, 0, last):
+        state = advance_state(state, facts)
+    return state
+
+
+def initial_state(store: Store, session: Session) -> SessionState:
+    """The state before the first turn: what is pinned."""
+    pins = tuple(
+        DecisionState(one_line(words, _LONGEST), 0, -1, PIN, pinned=True)
+        for row in store.kept(PIN, session.native_id)
+        if row.agent in ("", session.agent) and (words := _pin_text(row.value))
+    )
+    return SessionState(session.native_id, store.session(session.id)[1].workspace, constraints=pins)
+
+
+def continue_state(store: Store, sources: Sources, session: Session, state: SessionState) -> SessionState:
+    """A state made earlier, brought up to date; made anew when the last turn it knows has grown since."""
+    turns = store.turns(session.id, max(0, state.turn_count - 1))
+    if not turns or state.covers < 0 or turns[0].last_seq != state.covers:
+        return session_state(store, sources, session)
+    for facts in session_facts(store, sources, session, state.turn_count):
+        state = advance_state(state, facts)
+    return state
+
+
+def session_facts(
+    store: Store, sources: Sources, session: Session, first: int = 0, last: int | None = None
+) -> Iterator[TurnFacts]:
+    """The facts of each turn, in order."""
+    workspace = store.session(session.id)[1].workspace
+    records = Records(store, sources, session)
+    artifacts = _artifacts_by_turn(store.artifacts(session.id))
+    helped = _touches_by_subagents(store, session)
+    for view in read_turns(store, session, first, last):
+        facts = turn_facts(
+            view.turn,
+            _turn_messages(records, view),
+            view.calls,
+            view.steps,
+            artifacts.get(view.turn.idx, []),
+            workspace,
+        )
+        more = helped.get(view.turn.idx)
+        yield replace(facts, files=(*facts.files, *more)) if more else facts
+
+
+def _pin_text(value: str) -> str:
+    try:
+        found = msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        return value
+    found = found.get("text") if isinstance(found, dict) else found
+    return found if isinstance(found, str) else ""
+
+
+def _turn_messages(records: Records, view: TurnView) -> Iterator[tuple[MessageRow, Message]]:
+    for row in view.rows:
+        yield row, records.message(row)
+
+
+def _artifacts_by_turn(artifacts: list[Artifact]) -> dict[int, list[Artifact]]:
+    found: dict[int, list[Artifact]] = {}
+    for one in artifacts:
+        found.setdefault(one.turn, []).append(one)
+    return found
+
+
+def _touches_by_subagents(store: Store, session: Session) -> dict[int, list[Touch]]:
+    """Files that agents changed for this session, by the turn that started them. What they only read is theirs."""
+    found: dict[int, list[Touch]] = {}
+    for child in lineage(store, session).children:
+        if child.call is None:
+            continue
+        touches = [
+            Touch(one.path, one.action, child.call.seq, "subagent")
+            for one in _artifacts(store, child, {session.id}, _GENERATIONS)
+            if one.action != "read"
+        ]
+        if touches:
+            found.setdefault(child.call.turn, []).extend(touches)
+    return found
+
+
+def _artifacts(store: Store, child: Relative, seen: set[int], generations: int) -> Iterator[Artifact]:
+    """Of a subagent and of those it started."""
+    if child.session is None or child.session.id in seen or not generations:
+        return
+    seen.add(child.session.id)
+    yield from store.artifacts(child.session.id)
+    for grandchild in lineage(store, child.session).children:
+        yield from _artifacts(store, grandchild, seen, generations - 1)

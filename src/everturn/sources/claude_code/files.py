@@ -1,0 +1,200 @@
+"""Finds transcripts on disk, and knows them by their content wherever else they lie.
+
+    <config>/projects/<slug>/<session>.jsonl                      main
+    <config>/projects/<slug>/<session>/subagents/**/agent-*.jsonl subagents, with agent-*.meta.json beside them
+    <config>/projects/<slug>/agent-*.jsonl                        subagents of older clients
+    <config>/projects/<slug>/<session>/tool-results/*             outputs too big for the transcript
+
+Folders behind symbolic links are not entered, except `projects` itself, which people move to other disks. A folder that cannot be listed does not stop the rest: `find` gives all it
+can reach and raises the `OSError` of that folder at the end.
+
+Knows a transcript, and what it says about itself, by its first bytes: also when the first line is longer than these.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from everturn.sources.claude_code.records import KNOWN, ClaudeRecord, decode, revive, word
+from everturn.sources.claude_code.whole_files import events_in, form_of
+from everturn.sources.contract import SearchPlaces, SourceCandidate, read_beginning
+from everturn.sources.toolkit.json_lines import JsonLines
+
+#: In a line that is cut off: what the envelope of a record begins with.
+_ENVELOPE = re.compile(rb'\s*\{"(?:parentUuid|isSidechain|logicalParentUuid)":')
+_SESSION_FIELD = re.compile(rb'"sessionId":"([^"\\]{1,200})"')
+_FOLDER = re.compile(rb'"cwd":("(?:[^"\\]|\\.){1,4096}")')
+
+
+def is_transcript(head: bytes) -> bool:
+    """Whether a file that begins like this is a transcript."""
+    if form_of(head, last=True) == "document":
+        return any(map(_is_message_record, events_in(head)))
+    if any(map(_is_ours, _events(head))):
+        return True
+    return _ENVELOPE.match(head) is not None and _SESSION_FIELD.search(head) is not None
+
+
+def session_ids(head: bytes) -> list[str]:
+    """The session id of each record, as far as they have one."""
+    found = [word(event.session_id) for event in _events(head) if event.session_id]
+    return found or [match.decode("utf-8", "replace") for match in _SESSION_FIELD.findall(head)]
+
+
+def workspace(head: bytes) -> str:
+    """The working folder that a file names first; "" when its beginning names none."""
+    for event in _events(head):
+        if event.cwd:
+            return word(event.cwd)
+    found = _FOLDER.search(head)
+    if found is None:
+        return ""
+    try:
+        return word(msgspec.json.decode(found[1]))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+
+
+def _events(head: bytes) -> Iterator[ClaudeRecord]:
+    if form_of(head, last=True) == "document":
+        yield from events_in(head)
+        return
+    for _, _, event, _ in JsonLines(decode, revive).split(head, 0, last=True):
+        if event is not None:
+            yield event
+
+
+def _is_message_record(event: ClaudeRecord) -> bool:
+    """In a document records may have lost all of their envelope but the time."""
+    return event.type in ("user", "assistant") and event.message is not None and bool(event.timestamp)
+
+
+def _is_ours(event: ClaudeRecord) -> bool:
+    """A record of another format may share the type, but not the envelope."""
+    if event.type in ("user", "assistant"):
+        return event.message is not None and bool(event.session_id or (event.uuid and event.parent_uuid is not None))
+    if event.type == "summary":
+        return bool(event.leaf_uuid)
+    if event.type in ("file-history-snapshot", "file-history-delta"):
+        return True
+    if event.type in ("system", "progress", "attachment"):
+        return bool(event.session_id and event.uuid)
+    return event.type in KNOWN and bool(event.session_id)
+
+
+NAME = "claude_code"
+HEAD = 64 << 10
+
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_SESSION_NAME = re.compile(_UUID, re.IGNORECASE)
+_SURE_NAME = re.compile(rf"(?:\d{{4}}-\d\d-\d\d-)?({_UUID})\.jsonl", re.IGNORECASE)
+_OUTPUTS = "tool-results"
+_DEEPEST = 12
+
+
+def roots(places: SearchPlaces) -> list[Path]:
+    """Existing folders: named by the user, by the environment, and the usual ones; each once, whatever leads to it."""
+    wanted = [*places.extra.get(NAME, ()), *_environment_folders(places)]
+    config = places.env.get("XDG_CONFIG_HOME", "")
+    wanted += [places.home / ".claude", Path(config or places.home / ".config") / "claude"]
+    found: dict[str, Path] = {}
+    for folder in wanted:
+        if folder.is_dir():
+            found.setdefault(os.path.realpath(_start(folder)), folder.absolute())
+    return list(found.values())
+
+
+def find(root: Path) -> Iterator[SourceCandidate]:
+    """All files of ours below a root: a configuration folder, its `projects`, or any folder with transcripts."""
+    failures: list[OSError] = []
+    yield from _walk(str(_start(root)), "", failures, 0)
+    if failures:
+        raise failures[0]
+
+
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
+    """What a file is, given its first bytes; None when it is not ours."""
+    session = next((part for part in reversed(path.parts[:-1]) if _SESSION_NAME.fullmatch(part)), "")
+    known = _classify_name(path.name, str(path), session, path.parent.name)
+    if known is not None and known.kind in ("output", "meta"):
+        return known
+    if not is_transcript(head):
+        return None
+    ids = Counter(session_ids(head))
+    usual = ids.most_common(1)[0][0] if ids else ""
+    if path.name.startswith("agent-"):
+        parent = (known.parent if known else "") or usual
+        return SourceCandidate(path, "subagent", f"{parent}/{path.stem}" if parent else path.stem, parent)
+    named = _SESSION_NAME.search(path.stem)
+    return SourceCandidate(path, "main", named[0].lower() if named else usual or path.stem)
+
+
+def _environment_folders(places: SearchPlaces) -> Iterable[Path]:
+    """CLAUDE_CONFIG_DIR is one folder to the client; tools around it allow several."""
+    value = places.env.get("CLAUDE_CONFIG_DIR", "").strip()
+    if not value:
+        return []
+    if _expand_home(value, places.home).is_dir():
+        return [_expand_home(value, places.home)]
+    separator = ";" if places.platform == "win32" else ":"
+    return [_expand_home(part.strip(), places.home) for part in re.split(f"[,{separator}]", value) if part.strip()]
+
+
+def _expand_home(value: str, home: Path) -> Path:
+    return home / value[2:] if value.startswith(("~/", "~\\")) else Path(value)
+
+
+def _start(root: Path) -> Path:
+    projects = root / "projects"
+    return projects if projects.is_dir() else root
+
+
+def _walk(folder: str, session: str, failures: list[OSError], depth: int) -> Iterator[SourceCandidate]:
+    folders = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append((entry.path, entry.name))
+                elif (found := _file(entry, session, folder)) is not None:
+                    yield found
+    except OSError as failure:
+        failures.append(failure)
+    if depth < _DEEPEST:
+        for path, name in folders:
+            yield from _walk(path, name if _SESSION_NAME.fullmatch(name) else session, failures, depth + 1)
+
+
+def _file(entry: os.DirEntry[str], session: str, folder: str) -> SourceCandidate | None:
+    found = _classify_name(entry.name, entry.path, session, os.path.basename(folder))
+    if found is None and entry.name.endswith(".jsonl") and _leads_to_a_file(entry):
+        return sniff(Path(entry.path), read_beginning(entry.path))
+    return None if found is not None and entry.is_symlink() and not _leads_to_a_file(entry) else found
+
+
+def _leads_to_a_file(entry: os.DirEntry[str]) -> bool:
+    """Not a pipe, which would be waited for for ever, and not a link that leads nowhere or to itself."""
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
+
+
+def _classify_name(name: str, path: str, session: str, folder: str) -> SourceCandidate | None:
+    """What the name of a file, the session folder it lies in and the name of its own folder say."""
+    if folder == _OUTPUTS and session:
+        return SourceCandidate(Path(path), "output", f"{session}/{_OUTPUTS}/{name}", session)
+    if name.startswith("agent-"):
+        start = f"{session}/" if session else ""
+        if name.endswith(".meta.json"):
+            return SourceCandidate(Path(path), "meta", start + name.removesuffix(".json"), session)
+        if name.endswith(".jsonl"):
+            return SourceCandidate(Path(path), "subagent", start + name.removesuffix(".jsonl"), session)
+    sure = _SURE_NAME.fullmatch(name)
+    return SourceCandidate(Path(path), "main", sure[1].lower()) if sure else None

@@ -1,0 +1,213 @@
+"""Files that are read as they are: persisted tool outputs, and the notes beside a subagent's transcript.
+
+Transcripts as one document, `{"loglines": [record, …]}`, as tools that fetch sessions of the web client save them.
+
+`Elements` walks such a document the way `jsonl.Lines` walks lines, so that one reader reads both.
+
+One record's bytes → its message, for whoever shows or exports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import DecodeError
+
+from everturn.model.conversation import Block, Census, Link, Message, ReadResult, SessionFacts, SessionPart
+from everturn.sources.claude_code.message import ClaudeRecordPlace, build, queued_message, unknown
+from everturn.sources.claude_code.records import OPERATIONS, ClaudeRecord, all_fields, decode, revive
+from everturn.sources.contract import SourceCandidate
+from everturn.sources.toolkit.json_document import DocumentWalk, decode_item
+from everturn.sources.toolkit.json_lines import JsonLines, Record
+from everturn.sources.toolkit.values import strings
+
+#: A longer file becomes several messages.
+_LONGEST = 1 << 20
+_META = ".meta"
+_CONTINUATION = 0b1100_0000, 0b1000_0000
+
+
+class ClaudeWholeFileReader:
+    """One session of one message per piece, cut at line ends."""
+
+    def __init__(self, found: SourceCandidate, state: bytes) -> None:
+        self._found = found
+
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
+        """See `sources.Reader`."""
+        meta = self._found.kind == "meta"
+        cuts = list(_cuts(data, last))
+        make = about_agent if meta else output
+        messages = [make(data[start:end], base + start) for start, end in cuts]
+        kind = "(meta)" if meta else "(output)"
+        census = [Census(kind, "", "message", len(cuts))] if cuts else []
+        parts = [self._part(messages, base)] if cuts else []
+        return ReadResult(cuts[-1][1] if cuts else 0, parts, [], census, len(cuts))
+
+    def state(self) -> bytes:
+        """See `sources.Reader`."""
+        return b""
+
+    def _part(self, messages: list[Message], base: int) -> SessionPart:
+        found = self._found
+        links = [] if base else [_link(found)]
+        return SessionPart(found.native_id, SessionFacts(found.kind, found.parent), messages, links)
+
+
+def output(raw: bytes, start: int = 0) -> Message:
+    """What a tool printed."""
+    block = Block("text", raw.decode("utf-8", "replace"), "tool_output")
+    return Message("tool", "tool", "output", blocks=(block,), start=start, size=len(raw))
+
+
+def about_agent(raw: bytes, start: int = 0) -> Message:
+    """What the client noted about a subagent."""
+    block = Block("text", _note_text(raw), "meta")
+    return Message("system", "system", "context", blocks=(block,), start=start, size=len(raw))
+
+
+def _note_text(raw: bytes) -> str:
+    try:
+        found: Any = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return raw.decode("utf-8", "replace")
+    return "\n".join(strings(found))
+
+
+def _link(found: SourceCandidate) -> Link:
+    name = found.native_id.rpartition("/")[2]
+    if found.kind == "meta":
+        return Link("about", found.native_id.removesuffix(_META))
+    call_id = name.partition(".")[0]
+    return Link("output_of", found.parent, call_id if call_id.startswith("toolu_") else "")
+
+
+def _cuts(data: bytes, last: bool) -> Iterator[tuple[int, int]]:
+    pos = 0
+    while len(data) - pos > _LONGEST:
+        end = data.rfind(b"\n", pos, pos + _LONGEST) + 1 or _character(data, pos + _LONGEST)
+        yield pos, end
+        pos = end
+    end = len(data) if last else data.rfind(b"\n", pos) + 1
+    if end > pos:
+        yield pos, end
+
+
+def _character(data: bytes, end: int) -> int:
+    """The start of the character that `end` may have cut in two."""
+    mask, mark = _CONTINUATION
+    start = end
+    while start > end - 4 and data[start] & mask == mark:
+        start -= 1
+    return start
+
+
+_KEY = "loglines"
+_START = b'{"loglines":['
+_MARK = b"\xef\xbb\xbf"
+_LOOKED_AT = 256
+
+
+def form_of(data: bytes, last: bool) -> str:
+    """ "lines" or "document", by the first bytes of a file; "" when there are too few to tell."""
+    marked = bool(data) and (data.startswith(_MARK) or _MARK.startswith(data))
+    start = b"".join(data[:_LOOKED_AT].lstrip(_MARK).split() if marked else data[:_LOOKED_AT].split())
+    if start.startswith(_START):
+        return "document"
+    return "" if _START.startswith(start) and (start or marked or not last) else "lines"
+
+
+class Elements:
+    """Walks one document, piece by piece; see `jsonl.Lines`."""
+
+    open_line = False
+    glued = 0
+
+    def __init__(self, stage: str = "", begun: bool = True) -> None:
+        self._walk = DocumentWalk(_KEY, stage)
+        self._begun = begun  # enough was seen to know that it is a document
+        self.consumed = self.lines = 0
+        self.beside: list[str] = []  # keys of what stands beside the records
+        self.tail: tuple[int, int, str] | None = None
+
+    @property
+    def stage(self) -> str:
+        """What a later walk needs."""
+        return self._walk.stage
+
+    def split(self, data: bytes, base: int, last: bool) -> Iterator[Record[ClaudeRecord]]:
+        """The elements of a piece that starts at offset `base`; when done, the attributes say what became of it."""
+        self.lines = self.consumed = 0
+        self.beside = []
+        if not self._begun:
+            self.tail = (base, len(data), "torn_tail") if last and data.strip() else None
+            return
+        for item in self._walk.split(data, base, last):
+            self.lines += 1
+            if item.key:
+                self.beside.append(item.key)
+            else:
+                yield item.start, item.raw, *event_of(item.raw)
+        walk = self._walk
+        if walk.broken is not None:
+            start, size, trouble = walk.broken
+            self.lines += 1
+            yield start, data[start - base : start - base + size], None, trouble
+        self.consumed, self.tail = walk.consumed, walk.tail
+
+
+def event_of(raw: bytes) -> tuple[ClaudeRecord | None, str]:
+    """The event in the bytes of one element, and what is wrong with it."""
+    try:
+        return decode(raw), ""
+    except (DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    value, trouble = decode_item(raw)
+    if isinstance(value, dict):
+        try:
+            return revive(value), trouble
+        except RecursionError:
+            return None, "too_deep"
+    return None, trouble or "not_an_object"
+
+
+def events_in(head: bytes) -> Iterator[ClaudeRecord]:
+    """The events in the first bytes of a document."""
+    for _, _, event, _ in Elements().split(head, 0, last=False):
+        if event is not None:
+            yield event
+
+
+def view(record: bytes) -> Message | None:
+    """The message of a record, judged by itself; None when it holds none. What is no record is a tool's output."""
+    event = _event(record)
+    if event is None:
+        return output(record)
+    if event.type == "queue-operation":
+        return (
+            queued_message(event, ClaudeRecordPlace(record))
+            if event.operation in OPERATIONS
+            else unknown(event, ClaudeRecordPlace(record))
+        )
+    if event.type is None and "agentType" in all_fields(event, record):
+        return about_agent(record)
+    return build(event, ClaudeRecordPlace(record, session=event.session_id or ""))
+
+
+def _event(record: bytes) -> ClaudeRecord | None:
+    if b"\n" in record.rstrip():
+        return _element(record)
+    try:
+        return decode(record)
+    except (DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    found = [value for _, _, value, _ in JsonLines(decode, revive).split(record, 0, last=True)]
+    return found[0] if len(found) == 1 else None
+
+
+def _element(record: bytes) -> ClaudeRecord | None:
+    """A record that is spread over lines, as in a document; any other such text is what a tool printed."""
+    event, _ = event_of(record)
+    return event if event is not None and event.type is not None and event.timestamp is not None else None

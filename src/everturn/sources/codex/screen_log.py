@@ -1,0 +1,254 @@
+"""The log that the terminal program writes on request (`CODEX_TUI_RECORD_SESSION`): every event that went to the screen.
+
+It is no rollout: the same conversation has one of its own as a rule. It is read all the same when it is given, because it
+may be all that is left. What the human typed is there key by key, so a prompt is the stretch of records from its first
+key to the last, and what is read from keys is `rendered`: nobody knows what the editor made of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.model.conversation import Block, CallEnd, CallStart, Link, Message, fingerprint
+from everturn.sources.contract import SourceCandidate
+from everturn.sources.toolkit.line_reader import (
+    Counted,
+    LineReader,
+    Rec,
+    RecordPlace,
+    SessionTally,
+    add,
+    listing,
+    mapping,
+    records,
+)
+from everturn.sources.toolkit.values import count, milliseconds, plain, state_of, strings, word
+
+_KEY = re.compile(
+    r"KeyEvent \{ code: (?:Char\('(\\?.|\\u\{[0-9a-f]{1,6}\})'\)|(\w+)).{0,80}?modifiers: KeyModifiers\((\w+)\)"
+)
+_CONTROL = frozenset(("0x2", "CONTROL", "0x4", "ALT"))
+_KINDS = frozenset(
+    ("app_event", "key_event", "insert_history", "log_line", "codex_event", "op", "session_start", "session_end")
+)
+_PROMPTS = frozenset(("user_input", "user_turn"))
+_LONGEST = 100_000
+
+#: Events that became messages, and those that need not: pieces of what comes whole, and marks.
+_SAID = frozenset(
+    "agent_message agent_reasoning agent_reasoning_raw_content exec_command_begin exec_command_end error turn_aborted".split()
+)
+_SILENT = frozenset(
+    "session_configured task_started task_complete turn_started turn_complete token_count shutdown_complete "
+    "agent_message_delta agent_reasoning_delta agent_reasoning_raw_content_delta agent_reasoning_section_break "
+    "exec_command_output_delta turn_diff plan_update background_event patch_apply_begin patch_apply_end user_message "
+    "mcp_tool_call_begin mcp_tool_call_end web_search_begin web_search_end stream_error get_history_entry_response "
+    "mcp_list_tools_response list_custom_prompts_response exec_approval_request apply_patch_approval_request".split()
+)
+
+
+class _ScreenLogReaderState(Struct, array_like=True):
+    open_line: bool = False
+    model: str = ""
+    response: int = 0
+    answering: bool = False
+    keys: list[str] = []  # typed so far
+    start: int = 0  # of the first key
+    at: str = ""
+    sent: list[str] = []  # keys of a prompt that was sent: it counts when the agent takes it up
+    sent_start: int = 0
+    sent_size: int = 0
+    sent_at: str = ""
+
+
+class CodexScreenLogReader(LineReader[_ScreenLogReaderState]):
+    """One such log."""
+
+    def __init__(self, found: SourceCandidate, state: bytes) -> None:
+        super().__init__(state_of(state, _ScreenLogReaderState))
+        self._name = found.native_id
+
+    def _take(self, record: Rec, place: RecordPlace) -> Counted:
+        kind, told = word(record.get("kind")), _payload_type(record)
+        name = f"{kind}/{told}" if told else kind
+        if kind == "key_event":
+            self._key(record, place)
+        elif kind == "session_start":
+            self._state.model = word(record.get("model"))
+            self._talk().learn(workspace=word(record.get("cwd")))
+            self._talk().links.append(Link("about", self._name.rpartition("/")[0]))
+        elif told in ("task_started", "turn_started"):
+            self._send()
+        if not _is_known(kind, told):
+            self._add(_unknown(record, place))
+            return plain(name), "unknown", ""
+        message = _build_message(record, place)
+        if message is not None:
+            self._add(self._answered(message))
+        return plain(name), "message" if message is not None else "known", ""
+
+    def _talk(self) -> SessionTally:
+        return self._gathering.session(self._name)
+
+    def _add(self, message: Message) -> None:
+        words = "\0".join(block.text for block in message.blocks)
+        add(
+            self._gathering,
+            self._talk(),
+            replace(message, fingerprint=fingerprint(f"{self._name}/{message.start}", words)),
+        )
+
+    def _answered(self, message: Message) -> Message:
+        state = self._state
+        if message.origin != "model":
+            state.answering = False
+            if message.origin == "human":
+                state.sent, state.keys = [], []
+            return message
+        state.response += not state.answering
+        state.answering = True
+        return replace(message, provider_id=f"#{state.response}", model=state.model)
+
+    # keys -------------------------------------------------------------------------------------------------------------
+    def _key(self, record: Rec, place: RecordPlace) -> None:
+        state = self._state
+        key = _pressed_key(record)
+        if not state.keys:
+            state.start, state.at = place.start, word(record.get("ts"))
+        if key == "Enter" and state.keys:
+            state.sent, state.keys = state.keys, []
+            state.sent_start, state.sent_at = state.start, state.at
+            state.sent_size = place.start + place.size - state.start
+        elif key:
+            _type(state.keys, key)
+
+    def _send(self) -> None:
+        state = self._state
+        if state.sent:
+            message = _prompt(state.sent, state.sent_at, RecordPlace(state.sent_start, state.sent_size))
+            state.sent = []
+            self._add(self._answered(message))
+
+
+def view_log(raw: bytes, record: Rec | None) -> Message | None:
+    """The message of a record, or of a stretch of them in which something was typed."""
+    place = RecordPlace(0, len(raw))
+    if record is not None and record.get("kind") != "key_event":
+        known = _is_known(word(record.get("kind")), _payload_type(record))
+        return _build_message(record, place) if known else _unknown(record, place)
+    keys: list[str] = []
+    typed = records(raw)
+    for one in typed[:-1]:
+        if one.get("kind") == "key_event":
+            _type(keys, _pressed_key(one))
+    return _prompt(keys, word(typed[0].get("ts")), place) if keys else None
+
+
+def _payload_type(record: Rec) -> str:
+    """The type of the event or of the request in a record."""
+    payload = mapping(record.get("payload"))
+    return word(payload.get("type")) or word(mapping(payload.get("msg")).get("type"))
+
+
+def _is_known(kind: str, told: str) -> bool:
+    return kind in _KINDS and (kind != "codex_event" or told in _SAID or told in _SILENT)
+
+
+# messages -----------------------------------------------------------------------------------------------------------
+def _build_message(record: Rec, place: RecordPlace) -> Message | None:
+    payload, told = mapping(record.get("payload")), _payload_type(record)
+    if record.get("kind") == "op" and told in _PROMPTS:
+        return _message(
+            record, place, "user", "human", _text("\n".join(strings(payload.get("items"), "type")), "prompt")
+        )
+    if record.get("kind") != "codex_event" or told not in _SAID:
+        return None
+    event = mapping(payload.get("msg"))
+    if told == "agent_message":
+        return _message(record, place, "assistant", "model", _text(word(event.get("message")), "answer"))
+    if told in ("agent_reasoning", "agent_reasoning_raw_content"):
+        thought = Block("thinking", word(event.get("text")), "thinking")
+        return _message(record, place, "assistant", "model", (thought,))
+    if told == "exec_command_begin":
+        return _message(record, place, "assistant", "model", (_begin_block(event),))
+    if told == "exec_command_end":
+        return _message(record, place, "tool", "tool", (_end_block(event),), "result")
+    kind = "interrupt" if told == "turn_aborted" else "notice"
+    return _message(record, place, "system", "system", _text("\n".join(strings(event, "type")), "meta"), kind)
+
+
+def _begin_block(event: Rec) -> Block:
+    words = [word(one) for one in listing(event.get("command"))]
+    command = words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else " ".join(words)
+    start = CallStart(word(event.get("call_id")), "shell", "shell", "", command, {"command": words})
+    return Block("call", "\n".join(["shell", *words]), "tool_input", call=start, data=event)
+
+
+def _end_block(event: Rec) -> Block:
+    text = "\n".join(filter(None, (word(event.get("stdout")), word(event.get("stderr")))))
+    code = event.get("exit_code")
+    status = code if isinstance(code, int) and not isinstance(code, bool) and abs(code) < 1 << 31 else None
+    lasted = mapping(event.get("duration"))
+    seconds, rest = count(lasted.get("secs")), count(lasted.get("nanos"))
+    took = None if seconds is None else seconds * 1000 + (rest or 0) // 1_000_000
+    end = CallEnd(word(event.get("call_id")), bool(status), "exit_status" if status else "", status, took)
+    return Block("result", text, "tool_output", result=end, data=event)
+
+
+def _unknown(record: Rec, place: RecordPlace) -> Message:
+    text = "\n".join(strings(record, "ts", "dir", "kind", "type", "id"))
+    blocks = (Block("unknown", text, "meta"),) if text else ()
+    return _message(record, place, "system", "system", blocks, "unknown")
+
+
+def _prompt(keys: Iterable[str], at: str, place: RecordPlace) -> Message:
+    blocks = _text("".join(keys), "prompt")
+    return replace(_message({"ts": at}, place, "user", "human", blocks), fidelity="rendered")
+
+
+def _message(
+    record: Rec, place: RecordPlace, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
+) -> Message:
+    at, precision = milliseconds(record.get("ts"))
+    return Message(
+        role,
+        origin,
+        kind,
+        at,
+        precision,
+        blocks=blocks,
+        starts_turn=origin == "human",
+        start=place.start,
+        size=place.size,
+    )
+
+
+def _text(text: str, field: str) -> tuple[Block, ...]:
+    return (Block("text", text, field),) if text else ()
+
+
+# keys ---------------------------------------------------------------------------------------------------------------
+def _pressed_key(record: Rec) -> str:
+    """The character that was typed, or the name of the key; "" for what types nothing."""
+    found = _KEY.match(word(record.get("event")))
+    if found is None or found[3] in _CONTROL or "kind: Release" in word(record.get("event")):
+        return ""
+    return _character(found[1]) if found[1] else found[2]
+
+
+def _character(text: str) -> str:
+    if text.startswith("\\u{"):
+        code = int(text[3:-1], 16)
+        return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+    return {"\\n": "\n", "\\t": "\t", "\\r": "\n"}.get(text, text[-1])
+
+
+def _type(keys: list[str], key: str) -> None:
+    if key == "Backspace":
+        del keys[-1:]
+    elif len(key) == 1 and len(keys) < _LONGEST:
+        keys.append(key)

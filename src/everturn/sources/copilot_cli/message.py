@@ -1,0 +1,289 @@
+"""One event → one message, without knowing the events around it: used by the reader and by `view` alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage, fingerprint
+from everturn.sources.toolkit import blocks as tools
+from everturn.sources.toolkit.line_reader import Rec, RecordPlace, listing, mapping, single_record
+from everturn.sources.toolkit.values import count, milliseconds, strings, word
+from everturn.text.diffs import patched_files
+
+#: Events about the session, not of it, and those that repeat others.
+SILENT = frozenset(
+    "session.start session.resume session.idle session.title_changed session.model_change session.mode_changed "
+    "session.mode_notice_delivered session.plan_changed session.todos_changed session.workspace_file_changed "
+    "session.context_changed session.usage_info session.usage_checkpoint session.compaction_start session.shutdown "
+    "session.remote_steerable_changed session.permissions_changed session.limits_changed session.auto_mode_resolved "
+    "session.schedule_created session.schedule_cancelled session.schedule_rearmed session.binary_asset "
+    "session.autopilot_objective_changed session.tools_updated session.background_tasks_changed session.skills_loaded "
+    "session.custom_agents_updated session.mcp_servers_loaded session.mcp_server_status_changed "
+    "session.extensions_loaded assistant.turn_start assistant.turn_end assistant.intent assistant.message_start "
+    "assistant.message_delta assistant.reasoning_delta assistant.streaming_delta assistant.tool_call_delta "
+    "assistant.idle pending_messages.modified tool.execution_partial_result tool.execution_progress hook.start "
+    "hook.progress subagent.started subagent.configured subagent.completed subagent.selected subagent.deselected "
+    "permission.requested permission.completed user_input.requested user_input.completed elicitation.requested "
+    "elicitation.completed sampling.requested sampling.completed mcp.oauth_required mcp.oauth_completed "
+    "external_tool.requested external_tool.completed command.queued command.execute command.completed "
+    "commands.changed capabilities.changed exit_plan_mode.requested exit_plan_mode.completed".split()
+)
+_NOTICES = frozenset(
+    "session.info session.warning session.truncation session.snapshot_rewind session.handoff session.task_complete "
+    "session.context_cleared subagent.failed model.call_failure".split()
+)
+_TOOLS = {
+    **dict.fromkeys(
+        ("read_bash", "write_bash", "stop_bash", "list_bash", "read_powershell", "write_powershell"), "shell"
+    ),
+    **dict.fromkeys(("read_agent", "write_agent", "list_agents"), "task"),
+    **dict.fromkeys(("report_intent", "update_todo"), "plan"),
+    "rg": "search",
+}
+_EXITED = re.compile(r"<exited with exit code (-?\d{1,9})>\s*\Z")
+_HOOK_WORDS = ("additionalContext", "systemMessage", "reason", "stopReason", "permissionDecisionReason")
+_NOT_WORDS = (
+    "type",
+    "infoType",
+    "warningType",
+    "errorType",
+    "requestId",
+    "toolCallId",
+    "providerCallId",
+    "url",
+    "stack",
+)
+
+
+def build(record: Rec, place: RecordPlace) -> Message | None:
+    """The message of an event; None when it is known to hold none."""
+    kind = word(record.get("type"))
+    if kind in SILENT:
+        return None
+    if kind in _NOTICES:
+        return _notice(record, place)
+    return _BUILDERS.get(kind, unknown)(record, place)
+
+
+def view(raw: bytes) -> Message | None:
+    """The message of an event's bytes, judged by itself."""
+    record = single_record(raw)
+    return build(record, RecordPlace(0, len(raw))) if record is not None else None
+
+
+def is_known(kind: str) -> bool:
+    """Whether this version knows a type of event."""
+    return kind in SILENT or kind in _NOTICES or kind in _BUILDERS
+
+
+def unknown(record: Rec, place: RecordPlace) -> Message:
+    """A message of a kind this version does not know: its words are kept, shown and indexed."""
+    text = "\n".join(strings(record, "type", "id", "parentId", "timestamp"))
+    return _message(record, place, "system", "system", _text(text, "meta", "unknown"), "unknown")
+
+
+def started_call(data: Rec) -> CallStart:
+    """The call in a request of the model, or in the event that says it began."""
+    name, given = word(data.get("name")) or word(data.get("toolName")), data.get("arguments")
+    start = tools.call_start(word(data.get("toolCallId")), name, given)
+    kind = _TOOLS.get(name)
+    if kind is not None:
+        return replace(start, kind=kind, command=word(mapping(given).get("input")) if kind == "shell" else "")
+    patch = patched_files(given) if isinstance(given, str) else []
+    return replace(start, kind=patch[0][0], path=patch[0][1]) if patch else start
+
+
+# what is said -------------------------------------------------------------------------------------------------------
+def _user(record: Rec, place: RecordPlace) -> Message:
+    data = mapping(record.get("data"))
+    content, sent = word(data.get("content")), word(data.get("transformedContent"))
+    source = word(data.get("source"))
+    human = source in ("", "user") and data.get("isAutopilotContinuation") is not True
+    blocks = _text(content, "prompt" if human else "meta")
+    if content and content in sent and len(sent) > len(content):
+        blocks += _text(sent.replace(content, "", 1).strip(), "meta")  # what the client puts around a prompt
+    blocks += tuple(map(_attachment, listing(data.get("attachments"))))
+    if not human:
+        return _message(record, place, "user", "injected", blocks, "context")
+    steering = data.get("delivery") == "steering"
+    message = _message(record, place, "user", "human", blocks, "queued" if steering else "text")
+    return message if steering else replace(message, starts_turn=True)
+
+
+def _attachment(found: Any) -> Block:
+    data = mapping(found)
+    if word(data.get("mimeType")).startswith("image/"):
+        return Block("image", data=found)
+    texts = [word(data.get(key)) for key in ("displayName", "path", "filePath", "title", "text", "url")]
+    return Block("document", "\n".join(dict.fromkeys(filter(None, texts))), "meta", data=found)
+
+
+def _assistant(record: Rec, place: RecordPlace) -> Message:
+    data = mapping(record.get("data"))
+    thought = word(data.get("reasoningText"))
+    blocks = _text(thought, "thinking", "thinking") + _text(word(data.get("content")), "answer")
+    for request in listing(data.get("toolRequests")):
+        if isinstance(request, dict):
+            start = started_call(request)
+            blocks += (Block("call", tools.call_text(start), "tool_input", call=start, data=request),)
+        else:
+            blocks += (Block("unknown", "\n".join(strings(request)), "meta", data=request),)
+    said = count(data.get("outputTokens"))
+    message = _message(record, place, "assistant", "model", blocks)
+    return replace(
+        message,
+        provider_id=word(data.get("messageId")),
+        model=word(data.get("model")),
+        usage=TokenUsage(output=said) if said else None,
+    )
+
+
+def _reasoning(record: Rec, place: RecordPlace) -> Message:
+    thought = Block("thinking", word(mapping(record.get("data")).get("content")), "thinking")
+    return _message(record, place, "assistant", "model", (thought,))
+
+
+def _usage(record: Rec, place: RecordPlace) -> Message:
+    data = mapping(record.get("data"))
+    counted = [count(data.get(f"{name}Tokens")) or 0 for name in ("input", "output", "cacheRead", "cacheWrite")]
+    given, said, cached, written = counted
+    usage = TokenUsage(max(given - cached - written, 0), said, cached, written)
+    message = _message(record, place, "assistant", "model", (), "notice")
+    return replace(message, usage=usage, model=word(data.get("model")))
+
+
+def _system(record: Rec, place: RecordPlace) -> Message:
+    text = word(mapping(record.get("data")).get("content"))
+    return _message(record, place, "system", "injected", _text(text, "meta"), "context")
+
+
+def _notification(record: Rec, place: RecordPlace) -> Message:
+    text = word(mapping(record.get("data")).get("content"))
+    return _message(record, place, "user", "agent", _text(text, "meta"), "notification")
+
+
+# tools --------------------------------------------------------------------------------------------------------------
+def _call_message(record: Rec, place: RecordPlace) -> Message:
+    """A call whose request was not written: of a subagent, or of the human."""
+    data = mapping(record.get("data"))
+    start = started_call(data)
+    block = Block("call", tools.call_text(start), "tool_input", call=start, data=data)
+    return _message(record, place, "assistant", "model", (block,))
+
+
+def _shell_prompt(record: Rec, place: RecordPlace) -> Message:
+    data = mapping(record.get("data"))
+    start = started_call(data)
+    message = _message(
+        record, place, "user", "human", _text(start.command or tools.call_text(start), "prompt"), "shell"
+    )
+    return replace(message, starts_turn=True)
+
+
+def _result_message(record: Rec, place: RecordPlace) -> Message:
+    data = mapping(record.get("data"))
+    result, error = data.get("result"), mapping(data.get("error"))
+    noted = mapping(result)
+    text = result if isinstance(result, str) else word(noted.get("content")) or word(noted.get("detailedContent"))
+    failed = data.get("success") is False
+    said = "\n".join(filter(None, (text, word(error.get("message")))))
+    exited = _EXITED.search(text)
+    status = int(exited[1]) if exited else None
+    end = CallEnd(
+        word(data.get("toolCallId")),
+        failed or bool(status),
+        _error_class(word(error.get("code")), said) if failed else "exit_status" if status else "",
+        status,
+    )
+    block = Block("result", said, "tool_output", result=end, data=data)
+    return _message(record, place, "tool", "tool", (block,), "result")
+
+
+def _error_class(code: str, text: str) -> str:
+    if code in ("rejected", "denied", "timeout"):
+        return "timeout" if code == "timeout" else "rejected"
+    return tools.error_class(text)
+
+
+# marks --------------------------------------------------------------------------------------------------------------
+def _notice(record: Rec, place: RecordPlace) -> Message:
+    text = "\n".join(strings(mapping(record.get("data")), *_NOT_WORDS))
+    return _message(record, place, "system", "system", _text(text, "meta"), "notice")
+
+
+def _error(record: Rec, place: RecordPlace) -> Message:
+    return replace(_notice(record, place), role="assistant")
+
+
+def _compaction(record: Rec, place: RecordPlace) -> Message:
+    data = mapping(record.get("data"))
+    if data.get("success") is False:
+        return _notice(record, place)
+    blocks = _text(word(data.get("summaryContent")), "summary")
+    return _message(record, place, "system", "system", blocks, "compaction")
+
+
+def _interrupt(record: Rec, place: RecordPlace) -> Message:
+    text = word(mapping(record.get("data")).get("reason"))
+    return _message(record, place, "system", "system", _text(text, "meta"), "interrupt")
+
+
+def _hook(record: Rec, place: RecordPlace) -> Message | None:
+    """Only what a hook said is kept: most say nothing."""
+    data = mapping(record.get("data"))
+    output = mapping(data.get("output"))
+    said = [output.get(key) for key in _HOOK_WORDS] + [mapping(data.get("error")).get("message")]
+    text = "\n".join(strings(said))
+    return _message(record, place, "user", "injected", _text(text, "meta"), "context") if text else None
+
+
+def _skill(record: Rec, place: RecordPlace) -> Message:
+    """Its words come as a message of their own."""
+    data = mapping(record.get("data"))
+    text = "\n".join(filter(None, (word(data.get(key)) for key in ("name", "description", "path"))))
+    return _message(record, place, "system", "injected", _text(text, "meta"), "context")
+
+
+_BUILDERS: dict[str, Callable[[Rec, RecordPlace], Message | None]] = {
+    "user.message": _user,
+    "assistant.message": _assistant,
+    "assistant.reasoning": _reasoning,
+    "assistant.usage": _usage,
+    "system.message": _system,
+    "system.notification": _notification,
+    "tool.user_requested": _shell_prompt,
+    "tool.execution_start": _call_message,
+    "tool.execution_complete": _result_message,
+    "session.error": _error,
+    "session.compaction_complete": _compaction,
+    "abort": _interrupt,
+    "hook.end": _hook,
+    "skill.invoked": _skill,
+}
+
+
+def _text(text: str, field: str, kind: str = "text") -> tuple[Block, ...]:
+    return (Block(kind, text, field),) if text else ()
+
+
+def _message(
+    record: Rec, place: RecordPlace, role: str, origin: str, blocks: tuple[Block, ...], kind: str = "text"
+) -> Message:
+    at, precision = milliseconds(record.get("timestamp"))
+    name = word(record.get("id"))
+    return Message(
+        role,
+        origin,
+        kind,
+        at,
+        precision,
+        name,
+        blocks=blocks,
+        start=place.start,
+        size=place.size,
+        fingerprint=fingerprint(name, word(record.get("timestamp"))) if name else None,
+    )

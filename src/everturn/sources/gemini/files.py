@@ -1,0 +1,123 @@
+"""Finds sessions on disk, knows them by their content wherever else they lie, and knows what the client does with them.
+
+    <home>/.gemini/tmp/<project>/chats/session-<time>-<id>.json      a document
+    <home>/.gemini/tmp/<project>/chats/session-<time>-<id>.jsonl     lines
+    <home>/.gemini/tmp/<project>/chats/<session>/<id>.jsonl          subagents of that session
+
+`logs.json` beside `chats` holds prompts only and is no transcript. Folders behind symbolic links are not entered.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from everturn.sources.contract import Retention, SearchPlaces, SourceCandidate, existing_folders, read_beginning
+
+NAME = "gemini"
+_HEAD = 8 << 10
+_DEEPEST = 8
+_FOLDERS = ("tmp", "data")
+_KEY = re.compile(rb'"(sessionId|projectHash|kind|type)"\s*:\s*"((?:[^"\\]|\\.){1,200})"')
+_ARRAY = re.compile(rb'"messages"\s*:\s*\[')
+_DIRECTORY = re.compile(rb'"directories"\s*:\s*\[\s*("(?:[^"\\]|\\.){1,4096}")')
+_CWD = re.compile(rb"\[current working directory ([^\]\"\\]{1,4096})\]")
+_AGE = re.compile(r"(\d{1,6})([hdwm])")
+_DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30}
+
+
+def roots(places: SearchPlaces) -> list[Path]:
+    """Existing folders: named by the user, by the environment, and the usual one; each once."""
+    moved = places.env.get("GEMINI_CLI_HOME", "").strip()
+    wanted = [*places.extra.get(NAME, ()), *([Path(moved) / ".gemini"] if moved else []), places.home / ".gemini"]
+    return existing_folders(wanted)
+
+
+def find(root: Path) -> Iterator[SourceCandidate]:
+    """All sessions below a root: a configuration folder, or any folder with `chats` in it."""
+    failures: list[OSError] = []
+    starts = [root / name for name in _FOLDERS if (root / name).is_dir()] or [root]
+    for start in starts:
+        yield from _walk(str(start), root.name == "chats" and start == root, failures, 0)
+    if failures:
+        raise failures[0]
+
+
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
+    """What a file is, given its first bytes; None when it is not ours."""
+    keys = _header(head)
+    if not keys or "type" in keys:
+        return None
+    session, kind = keys.get("sessionId", ""), keys.get("kind", "")
+    if not session or "projectHash" not in keys:
+        return None
+    above = path.parent
+    nested = above.parent.name == "chats"
+    if kind == "subagent" or nested:
+        return SourceCandidate(path, "subagent", session, above.name if nested else "")
+    return SourceCandidate(path, "main", session)
+
+
+def workspace(head: bytes) -> str:
+    """The working folder, as far as the beginning of a file tells: the header only has its hash."""
+    from everturn.sources.toolkit.json_document import decode_item
+
+    found = _DIRECTORY.search(head)
+    if found:
+        value, _ = decode_item(found[1])
+        return value if isinstance(value, str) else ""
+    named = _CWD.search(head)
+    return named[1].decode("utf-8", "replace") if named else ""
+
+
+def retention(root: Path) -> Retention | None:
+    """How long the client keeps sessions, where its settings say so."""
+    from everturn.sources.toolkit.json_document import decode_item, record
+
+    path = root / "settings.json"
+    try:
+        settings, _ = decode_item(path.read_bytes())
+    except OSError:
+        return None
+    rule = record(record(record(settings).get("general")).get("sessionRetention"))
+    age = _AGE.fullmatch(str(rule.get("maxAge", "")))
+    if rule.get("enabled") is False or age is None:
+        return None
+    return Retention(int(int(age[1]) * _DAYS[age[2]]), f"{path}: general.sessionRetention.maxAge")
+
+
+def resume_command(native_id: str) -> list[str]:
+    """The command that goes on with a session."""
+    return ["gemini", "--resume", native_id]
+
+
+def _header(head: bytes) -> dict[str, str]:
+    """The keys of the outermost object (the first line, in a file of lines) that tell a session, up to its messages."""
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not start.startswith(b"{"):
+        return {}
+    line = start.split(b"\n", 1)[0].rstrip()
+    messages = _ARRAY.search(start)
+    end = len(line) if len(line) > 1 and line.endswith(b"}") else messages.start() if messages else len(start)
+    before = start[: min(end, messages.start()) if messages else end]
+    return {key.decode(): value.decode("utf-8", "replace") for key, value in reversed(_KEY.findall(before))}
+
+
+def _walk(folder: str, chats: bool, failures: list[OSError], depth: int) -> Iterator[SourceCandidate]:
+    folders = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry)
+                elif chats and entry.name.endswith((".json", ".jsonl")) and entry.is_file():
+                    found = sniff(Path(entry.path), read_beginning(entry.path))
+                    if found is not None:
+                        yield found
+    except OSError as failure:
+        failures.append(failure)
+    if depth < _DEEPEST:
+        for entry in folders:
+            yield from _walk(entry.path, chats or entry.name == "chats", failures, depth + 1)

@@ -1,0 +1,206 @@
+"""A talk as lines, and lines as messages.
+
+The first line of a conversation says what it is (`{"talk": …}`), every other one is one thing that was drawn
+(`{"said": …, "n": …}`). Lines are what the archive keeps of a conversation beside the recording itself; a message can be
+shown again from its own line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from everturn.model.conversation import Block, CallEnd, CallStart, Message, ReadResult, fingerprint
+from everturn.model.vocabulary import ACTIONS, CALL_KINDS, ERROR_CLASSES, FIDELITIES, MESSAGE_KINDS, PRECISIONS, ROLES
+from everturn.sources.contract import Member, SourceCandidate, read_beginning
+from everturn.sources.terminal.transcript import DrawnCall, DrawnSaying, ScreenTalk
+from everturn.sources.toolkit.line_reader import (
+    ReadTally,
+    Rec,
+    RecordPlace,
+    add,
+    listing,
+    mapping,
+    read,
+    records,
+    single_record,
+    walker,
+)
+from everturn.sources.toolkit.values import count, strings, word
+
+_LARGEST = 512 << 20
+_END_OF_TIME = 253_402_300_800_000  # the year 10000, in milliseconds
+_ORIGINS = {"user": "human", "assistant": "model", "tool": "tool", "system": "system"}
+_FIELDS = {"user": "prompt", "assistant": "answer", "tool": "tool_output", "system": "meta"}
+
+
+def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
+    """Every conversation of a recording."""
+    from everturn.sources.terminal.dialects import read_screens
+    from everturn.sources.terminal.views import transcribe
+
+    if path.stat().st_size > _LARGEST:
+        return
+    data = path.read_bytes()
+    transcript = transcribe(data, found.path.name, _read_timing(found.path))
+    name = blake2b(data[:4096], digest_size=6).hexdigest()
+    for number, talk in enumerate(read_screens(transcript)):
+        native_id = talk.native_id or f"{name}-{number + 1}"
+        yield Member(str(number + 1), _lines(talk, native_id), native_id=native_id)
+
+
+def _read_timing(path: Path) -> bytes | None:
+    """The times `script` wrote into a file of their own, where it lies beside the recording."""
+    from everturn.sources.terminal.recordings import timing_names
+
+    for name in timing_names(path.name):
+        beside = path.with_name(name)
+        if beside.is_file() and beside.stat().st_size <= _LARGEST:
+            return beside.read_bytes()
+    return None
+
+
+def find_recordings(root: Path) -> Iterator[SourceCandidate]:
+    """Every recording below a folder."""
+    from everturn.sources.terminal.recordings import recognise_recording
+
+    for path in sorted(root.rglob("*")):
+        if (
+            path.is_file()
+            and not path.is_symlink()
+            and recognise_recording(read_beginning(path), path.name) is not None
+        ):
+            yield SourceCandidate(path, "container")
+
+
+class TerminalReader:
+    """Reads a conversation that `unpack` wrote out."""
+
+    def __init__(self, found: SourceCandidate, state: bytes) -> None:
+        self._native_id = found.native_id
+        self._walk = walker(state == b"1")
+        self._gathering = ReadTally()
+
+    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
+        """See `sources.Reader`."""
+        self._gathering = ReadTally()
+        return read(self._gathering, self._walk, data, base, last, self._take)
+
+    def state(self) -> bytes:
+        """See `sources.Reader`."""
+        return b"1" if self._walk.open_line else b"0"
+
+    def _take(self, record: Rec, place: RecordPlace) -> tuple[str, str, str]:
+        talk = self._gathering.session(self._native_id)
+        head = mapping(record.get("talk"))
+        if head:
+            titles = [word(title) for title in listing(head.get("titles"))]
+            talk.learn(
+                title=titles[-1] if titles else "", title_rank=2, workspace=word(head.get("workspace")),
+                client=word(head.get("client")),
+            )  # fmt: skip
+            return "talk", "known", ""
+        message = _message(record, place, self._native_id)
+        add(self._gathering, talk, message)
+        return ("?", "unknown", "") if message.kind == "unknown" else ("said", "message", "")
+
+
+def view(record: bytes) -> Message | None:
+    """The message of one line."""
+    value = single_record(record)
+    return _message(value, RecordPlace(0, len(record)), "") if value is not None else None
+
+
+def workspace(head: bytes) -> str:
+    """Where it took place, if the screen said so."""
+    for record in records(head):
+        return word(mapping(record.get("talk")).get("workspace"))
+    return ""
+
+
+def _lines(talk: ScreenTalk, native_id: str) -> Iterator[bytes]:
+    head = {name: getattr(talk, name) for name in talk.__struct_fields__ if name != "said"}
+    yield msgspec.json.encode({"talk": head | {"native_id": native_id}}) + b"\n"
+    for number, said in enumerate(talk.said):
+        yield msgspec.json.encode({"said": said, "n": number}) + b"\n"
+
+
+def _message(record: Rec, place: RecordPlace, native_id: str) -> Message:
+    try:
+        said = msgspec.convert(record.get("said"), DrawnSaying)
+    except msgspec.ValidationError:  # a line that was damaged since
+        return _unknown(record, place)
+    number = record.get("n")
+    role = _choose_known(ROLES, said.role, "system")
+    kind = _choose_known(MESSAGE_KINDS, said.kind, "unknown")
+    at = said.at if said.at is not None and abs(said.at) < _END_OF_TIME else None
+    return Message(
+        role=role,
+        origin="system" if kind == "interrupt" else _ORIGINS[role],
+        kind="queued" if said.queued and role == "user" else kind,
+        at=at,
+        precision="" if at is None else _choose_known(PRECISIONS[1:], said.precision, "ms"),
+        provider_id=f"{native_id}/{said.step}" if said.step >= 0 else "",
+        model=said.model,
+        blocks=tuple(_blocks(said, role, number if isinstance(number, int) else 0)),
+        starts_turn=said.starts_turn,
+        start=place.start,
+        size=place.size,
+        fidelity=_choose_known(FIDELITIES, said.fidelity, "partial"),
+        fingerprint=fingerprint(f"{native_id}/{number}", f"{said.role}\0{said.text}"),
+        reported_ms=count(said.duration_ms),
+    )
+
+
+def _unknown(record: Rec, place: RecordPlace) -> Message:
+    block = Block("unknown", "\n".join(strings(record)), "meta")
+    return Message(
+        "system", "system", "unknown", blocks=(block,), start=place.start, size=place.size, fidelity="partial"
+    )
+
+
+def _choose_known(known: tuple[str, ...], value: str, otherwise: str) -> str:
+    return value if value in known else otherwise
+
+
+def _blocks(said: DrawnSaying, role: str, number: int) -> Iterator[Block]:
+    if said.thinking:
+        yield Block("thinking", said.thinking, "thinking")
+    if said.text:
+        yield Block("text", said.text, _FIELDS[role])
+    if said.attached:
+        yield Block("document", "\n".join(said.attached), "meta")
+    for idx, called in enumerate(said.calls):
+        yield from _call(called, f"{number}.{idx}")
+
+
+def _call(called: DrawnCall, call_id: str) -> Iterator[Block]:
+    given: dict[str, Any] = {
+        name: value
+        for name, value in (("path", called.path), ("command", called.command), ("pattern", called.pattern))
+        if value
+    }
+    start = CallStart(
+        call_id,
+        called.name,
+        _choose_known(CALL_KINDS, called.kind, "other"),
+        called.path,
+        called.command,
+        given | called.arguments,
+        called.prompt,
+    )
+    words = [called.title or called.name, called.command, called.pattern, called.prompt]
+    yield Block("call", "\n".join(dict.fromkeys(word for word in words if word)), "tool_input", call=start)
+    if called.status == "open":
+        return
+    failed = called.status == "error"
+    error = _choose_known(ERROR_CLASSES, called.error_class, "other")
+    end = CallEnd(
+        call_id, failed, error, action="" if failed else _choose_known(ACTIONS, called.action, ""), path=called.path
+    )
+    output = "\n".join([called.output, *called.steps, *called.diagnostics]).strip("\n")
+    yield Block("result", output, "tool_output", result=end)

@@ -1,0 +1,287 @@
+"""Screens of one scrolling view joined into one text.
+
+`Document.place` puts the content rows of a frame where they belong: rows that changed in place replace what stood there
+(an answer that grows, a spinner that becomes a result), rows below are added, rows above (somebody scrolled back further
+than was seen so far) come in front. What is already there is never added a second time. A frame that has nothing to do
+with the document is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from everturn.sources.terminal.chrome import DEEPEST, Alike, mask_row
+from everturn.sources.terminal.frames import PaintedRow, RowBlock, ScreenFrame, blocks, is_telling, overlap
+
+_SCREENS_AROUND = 2  # looked through above and below where the view stands
+_SURE = 3  # telling rows in common that leave no doubt
+_SHARE = 0.5  # of the telling rows, where there are fewer
+_LEFT, _LONG = 6, 12  # lines after the end of it, characters of one line: how a frame goes on with what is nearly gone
+_EXCHANGED = 2  # telling rows gone, from which on more have to have stayed
+_FRAME = " ┃│|║"
+_BLANK = PaintedRow("", "", "")
+_GAP = "   "  # blank rows that a full screen does not have
+_TITLE = 3  # rows at the top that may stay while the text below is another one
+
+
+class ScreenTextLine:
+    """A line of the document, with its evidence."""
+
+    __slots__ = ("at", "first", "last", "row")
+
+    def __init__(self, row: PaintedRow, first: int, last: int, at: int | None) -> None:
+        self.row, self.first, self.last, self.at = row, first, last, at
+
+    def write(self, row: PaintedRow, first: int, last: int, at: int | None) -> None:
+        """What the line shows from now on. A line that grows stays the line it was."""
+        before, after = self.row.text, row.text
+        self.row = row
+        if before != after:
+            self.last = last
+            if not _grows(before, after):
+                self.first, self.at = first, at
+
+
+class ScreenText:
+    """Lines seen to follow each other, and where the view stands in them."""
+
+    def __init__(self, rows: Sequence[PaintedRow], frame: ScreenFrame, framed: bool) -> None:
+        self.lines: list[ScreenTextLine] = []
+        self.texts: list[str] = []  # of the lines
+        self.top = 0  # the line that stands in the first row
+        self.frames = 0  # placed after the first one
+        self._floor = 0  # lines above are known to have left the view
+        self.cut_top = _is_full(rows) and (framed or not _has_gap(rows))  # more may stand above
+        self.rows = self.begun = rows  # of the last frame, and of the first
+        self.framed = framed  # chrome is known: all rows are content
+        self._append(rows[: _height(rows)], frame)
+
+    # nothing scrolled -----------------------------------------------------------------------------------------------
+    def stays(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> bool:
+        """Take in a frame in which the view stands where it stood; False when that is not sure."""
+        if len(rows) != len(self.rows):
+            return False
+        changed = [number for number, row in enumerate(rows) if row is not self.rows[number]]
+        if not self._is_in_place(rows, changed):
+            return False
+        for number in changed:
+            place = self.top + number
+            if place < len(self.lines):
+                self._write(place, rows[number], frame)
+            elif rows[number].text:
+                self._append(rows[len(self.lines) - self.top : number + 1], frame)
+        last = _height(rows) - 1
+        altered = last >= 0 and mask_row(self.rows[last].text) != mask_row(rows[last].text)
+        self._placed(rows, altered)
+        return True
+
+    def _is_in_place(self, rows: Sequence[PaintedRow], changed: list[int]) -> bool:
+        """Few rows differ, none shows what stood in another row, and the text was not exchanged as a whole."""
+        written = [row.text for row in self.rows if row.text]
+        before = set(written)
+        for number in changed:
+            if rows[number].text in before and rows[number].text != self.rows[number].text:
+                return False
+        gone = self._find_gone_rows(rows, changed)
+        replaced = sum(bool(rows[number].text) for number in gone)
+        return replaced <= max(1, len(written) - replaced) and not self._is_exchanged(gone)
+
+    def _find_gone_rows(self, rows: Sequence[PaintedRow], changed: Iterable[int]) -> list[int]:
+        """Rows whose text is no longer there, not even as part of it, taken back a little or with another number in it."""
+        alike = Alike(rows)
+        found = []
+        for number in changed:
+            old, new = self.rows[number].text, rows[number].text
+            if old and old.strip() not in new and not _grows(old, new) and not alike(old, new):
+                found.append(number)
+        return found
+
+    def _is_exchanged(self, gone: list[int]) -> bool:
+        """Whether the text is another one, though title and status may be the same: a new session, a menu."""
+        inner = range(len(self.rows)) if self.framed else range(_TITLE, len(self.rows) - DEEPEST)
+        lost = [number for number in gone if number in inner]
+        telling = sum(is_telling(self.rows[number].text) for number in lost)
+        return telling >= _EXCHANGED and telling > sum(bool(self.rows[number].text) for number in inner) - len(lost)
+
+    # the terminal scrolled ------------------------------------------------------------------------------------------
+    def shift(self, first: int, last: int, count: int, frame: ScreenFrame) -> None:
+        """The terminal itself moved rows `first` to `last` up by `count`; what is drawn there comes next.
+
+        What stands below stays where it is, so that room for new lines opens above it. Nothing is done where rows above
+        stay as well: then it is not the text as a whole that scrolls.
+        """
+        last = min(last, len(self.rows) - 1)
+        if not 0 < count <= last - first or any(row.text for row in self.rows[:first]):
+            return
+        if any(row.text for row in self.rows[last + 1 :]):
+            self._insert(min(self.top + last + 1, len(self.lines)), [_BLANK] * count, frame)
+        self.top += count
+        self._floor = self.top
+        self._append([_BLANK] * (self.top - len(self.lines)), frame)
+        moved = [*self.rows[first + count : last + 1], *[_BLANK] * count]
+        self.rows = [*self.rows[:first], *moved, *self.rows[last + 1 :]]
+
+    # something scrolled ---------------------------------------------------------------------------------------------
+    def place(self, rows: Sequence[PaintedRow], frame: ScreenFrame, anywhere: bool = True) -> bool:
+        """Take in a frame where its rows stand: near the view, at the end, or `anywhere`; False when they do not."""
+        height = _height(rows)
+        found = self._find_blocks([row.text for row in rows[:height]], anywhere)
+        if not found or self._is_elsewhere(rows, found):
+            return False
+        first, last = found[0], found[-1]
+        bottom = height - 1 + last.distance
+        altered = last.last < height - 1 and (
+            bottom >= len(self.texts) or mask_row(self.texts[bottom]) != mask_row(rows[height - 1].text)
+        )
+        self._replace(last.last + 1 + last.distance, bottom + 1, rows[last.last + 1 : height], frame)
+        for block, following in zip(found[-2::-1], found[:0:-1], strict=True):
+            between = rows[block.last + 1 : following.first]
+            self._write_block(following, rows, frame)
+            self._replace(block.last + 1 + block.distance, following.first + following.distance, between, frame)
+        self._write_block(first, rows, frame)
+        self._write_above(rows[: first.first], first.first + first.distance, frame)
+        self.top = max(self._floor, first.distance)
+        self._placed(rows, altered)
+        return True
+
+    def _is_elsewhere(self, rows: Sequence[PaintedRow], found: list[RowBlock]) -> bool:
+        """Whether only title and status agree, because it is not known yet that they are chrome."""
+        if self.framed or len(rows) != len(self.rows) or any(block.distance != self.top for block in found):
+            return False
+        return self._is_exchanged(self._find_gone_rows(rows, range(len(rows))))
+
+    def _find_blocks(self, texts: list[str], anywhere: bool) -> list[RowBlock]:
+        for places in self._search(len(texts), anywhere):
+            found = blocks(self.texts, places, texts)
+            if found and self._is_credible(found, texts):
+                return found
+        return self._find_one_step(texts) if anywhere and _is_full(self.rows) else []
+
+    def _find_one_step(self, texts: list[str]) -> list[RowBlock]:
+        step = overlap(self.texts[self.top : self.top + len(self.rows)], texts)
+        return [step._replace(distance=self.top + step.distance)] if step else []
+
+    def _search(self, height: int, anywhere: bool) -> Iterator[Sequence[int]]:
+        length = len(self.lines)
+        reach = _SCREENS_AROUND * max(height, len(self.rows))
+        near = range(max(self._floor, self.top - reach), min(length, self.top + len(self.rows) + reach))
+        tail = range(max(near.stop, length - reach), length)
+        yield [*near, *tail]
+        if anywhere and len(near) + len(tail) < length:
+            self._floor = 0
+            yield range(length)
+
+    def _is_credible(self, found: list[RowBlock], texts: list[str]) -> bool:
+        """Whether enough rows agree. A view that was not full yet has no reason to scroll."""
+        common = [text for block in found for text in texts[block.first : block.last + 1] if is_telling(text)]
+        if len(common) >= _SURE:
+            return True
+        enough = len(common) >= max(1.0, _SHARE * sum(map(is_telling, texts)))
+        if found[0].distance == self.top:
+            return enough
+        return _is_full(self.rows) and (enough or self._goes_on(found, texts, common))
+
+    def _goes_on(self, found: list[RowBlock], texts: list[str], common: list[str]) -> bool:
+        """Whether the frame begins with what the document ends with."""
+        first, last = found[0], found[-1]
+        left = len(self.lines) - (last.last + last.distance)
+        return not any(texts[: first.first]) and left <= _LEFT and max(map(len, common), default=0) >= _LONG
+
+    def _write_block(self, block: RowBlock, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
+        for number in range(block.first, block.last + 1):
+            self._write(number + block.distance, rows[number], frame)
+
+    def _write_above(self, rows: Sequence[PaintedRow], place: int, frame: ScreenFrame) -> None:
+        """Rows above all that was recognised; they end before `place`. A blank does not wipe out what was there."""
+        known = min(len(rows), place - self._floor)
+        for number in range(1, known + 1):
+            if rows[-number].text:
+                self._write(place - number, rows[-number], frame)
+        self._insert(self._floor, rows[: len(rows) - known], frame)
+
+    # the lines ------------------------------------------------------------------------------------------------------
+    def _placed(self, rows: Sequence[PaintedRow], altered: bool) -> None:
+        """After a frame: lines that are no longer there are dropped from the end.
+
+        They are gone when their rows are blank now and nothing is known to follow them (then somebody scrolled back),
+        or when the last row on the screen became another one while more was thought to follow. The very last row may be
+        room above an input box.
+        """
+        self.rows = rows
+        self.frames += 1
+        self._floor = 0
+        height = _height(rows)
+        end, below = self.top + height, self.top + len(rows)
+        wiped = len(self.lines) <= below and any(self.texts[end : below - 1])
+        if wiped or (altered and height == len(rows)):
+            del self.lines[end:], self.texts[end:]
+
+    def _write(self, place: int, row: PaintedRow, frame: ScreenFrame) -> None:
+        self.lines[place].write(row, frame.start, frame.end, frame.at)
+        self.texts[place] = row.text
+
+    def _append(self, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
+        self._insert(len(self.lines), rows, frame)
+
+    def _insert(self, place: int, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
+        self.lines[place:place] = [ScreenTextLine(row, frame.start, frame.end, frame.at) for row in rows]
+        self.texts[place:place] = [row.text for row in rows]
+
+    def _replace(self, start: int, end: int, rows: Sequence[PaintedRow], frame: ScreenFrame) -> None:
+        """Lines `start` to `end` become these rows; the first ones are taken for the same lines, changed."""
+        end = min(end, len(self.lines))
+        kept = min(len(rows), end - start)
+        for number in range(kept):
+            self._write(start + number, rows[number], frame)
+        del self.lines[start + kept : end], self.texts[start + kept : end]
+        self._insert(start + kept, rows[kept:], frame)
+
+    # what turned out later ------------------------------------------------------------------------------------------
+    def narrow(self, top: int, bottom: int) -> None:
+        """The first and last rows of the view are chrome, as is known now: they leave the document."""
+        end = self.top + len(self.rows)
+        if bottom and end >= len(self.lines):
+            del self.lines[end - bottom :], self.texts[end - bottom :]
+        if self.top == 0 and [row.text for row in self.rows[:top]] == self.texts[:top]:
+            del self.lines[:top], self.texts[:top]
+        else:
+            self.top += top
+        self.rows = self.rows[top : len(self.rows) - bottom]
+
+    def widen(self, rows: Sequence[PaintedRow], top: int) -> None:
+        """Rows that were taken for chrome are content; `top` of them at the top."""
+        self.rows = rows
+        self.top = max(0, self.top - top)
+
+    def repaint(self, change: Callable[[PaintedRow], PaintedRow]) -> None:
+        """Every line and row becomes another one: a sidebar was found and is taken off."""
+        for place, line in enumerate(self.lines):
+            line.row = change(line.row)
+            self.texts[place] = line.row.text
+        self.rows = [change(row) for row in self.rows]
+        self.begun = [change(row) for row in self.begun]
+
+
+def _height(rows: Sequence[PaintedRow]) -> int:
+    """How many rows there are up to the last that is not blank."""
+    height = len(rows)
+    while height and not rows[height - 1].text:
+        height -= 1
+    return height
+
+
+def _is_full(rows: Sequence[PaintedRow]) -> bool:
+    return any(row.text for row in rows[-2:])
+
+
+def _has_gap(rows: Sequence[PaintedRow]) -> bool:
+    """Whether there is room between the text and what stands at the bottom."""
+    filled = "".join("x" if row.text else " " for row in rows)
+    return _GAP in filled
+
+
+def _grows(before: str, after: str) -> bool:
+    """Whether a line went on, or was taken back a little; the frame of a box behind it does not count."""
+    old, new = before.rstrip(_FRAME), after.rstrip(_FRAME)
+    shorter, longer = sorted((old, new), key=len)
+    return is_telling(shorter) and longer.startswith(shorter)

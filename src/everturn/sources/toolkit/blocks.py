@@ -1,0 +1,281 @@
+"""Content blocks in the shapes that model providers' interfaces have, with what each holds to be shown and indexed.
+
+Shared by the formats that keep messages as they went to or came from a provider: text, thinking, images and documents,
+tool calls and their results. A block of any other shape is kept as unknown with all its words.
+
+Tool calls of any agent: the neutral kind, path and command of a call, and why a result says that it failed.
+
+Shared by the formats that hold calls of many agents or of no agent in particular. Names of tools are free text; those
+that are in wide use are known here, all others are `other`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from everturn.model.conversation import Block, CallEnd, CallStart, TokenUsage
+from everturn.sources.toolkit.values import count, decode_value, strings, word
+
+_KINDS = {
+    "read": "read readfile readmanyfiles notebookread view viewfile viewimage ls listdir listdirectory listfiles open "
+    "openfile getfile cat",
+    "edit": "edit editfile multiedit notebookedit editnotebook strreplace searchreplace replace replaceinfile applypatch "
+    "applydiff patch insert inserttofile canmoreupdatetextdoc updatefile",
+    "create": "write writefile writetofile create createfile newfile canmorecreatetextdoc",
+    "delete": "delete deletefile removefile",
+    "shell": "bash bashtool shell shellcommand shelltool localshell powershell terminal runcommand runcommands runterminalcmd "
+    "runterminalcommand runshellcommand runinterminal executecommand executebash execcommand containerexec bashoutput "
+    "killshell killbash",
+    "search": "grep grepsearch glob globfilesearch search searchdir searchfile searchfiles searchfilecontent findfile "
+    "filesearch codebasesearch semanticsearch websearch searchweb toolsearch lsp listmcpresources listmcpresourcestool "
+    "myfilesbrowser",
+    "fetch": "webfetch fetch fetchurl openurl browser browse web webrun readmcpresourcetool",
+    "task": "task agent newtask dispatchagent subagent spawnagent taskoutput taskstop agentoutputtool",
+    "plan": "todowrite todoread updateplan taskcreate taskupdate tasklist taskget exitplanmode enterplanmode updatetodolist",
+    "ask": "askuserquestion askuser askfollowupquestion",
+}
+_KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
+
+#: Tools that do several things say in their arguments which.
+_BY_COMMAND = {
+    "view": "read", "create": "create", "str_replace": "edit", "insert": "edit", "undo_edit": "edit", "update": "edit",
+    "rewrite": "edit",
+}  # fmt: skip
+_MANY = frozenset(("strreplaceeditor", "strreplacebasededittool", "strreplaceeditorbasededittool", "artifacts"))
+
+_PATHS = (
+    *(
+        "file_path",
+        "path",
+        "notebook_path",
+        "target_file",
+        "filePath",
+        "filename",
+        "file_name",
+        "file",
+        "absolute_path",
+    ),
+    *("relative_workspace_path", "AbsolutePath", "TargetFile"),
+)
+_COMMANDS = ("command", "cmd", "script")
+_JOINTS = re.compile(r"[_\-. ]+")
+
+#: What is in the beginning of a result that failed; the first that fits decides.
+_ERRORS = tuple(
+    (name, re.compile(pattern))
+    for name, pattern in (
+        ("rejected", r"The user doesn't want to (?:proceed|take this action)|(?i:user (?:rejected|denied|declined))"),
+        ("interrupted", r"\[Request interrupted by user|(?i:\binterrupted by (?:the )?user)"),
+        ("cancelled", r"Sibling tool call errored|Cancelled: parallel tool call"),
+        ("timeout", r"(?i)\btimed out\b|\btimeout\b"),
+        ("exit_status", r"(?i)exit(?:ed)?(?: with)?(?: code| status)?:? -?\d|returned non-zero exit status"),
+        ("invalid_input", r"(?i)input ?validation|matches of the string|invalid (?:input|arguments?|parameters?)"),
+        ("unknown_tool", r"(?i)no such tool|unknown (?:tool|function|skill)|tool \S{1,80} not found"),
+        ("stale", r"File has not been read yet|(?i:modified since)"),
+        ("too_large", r"(?i)exceeds (?:the )?maximum|too large|maximum allowed"),
+        ("not_found", r"(?i)does not exist|not found|no such file|ENOENT|failed to (?:exactly )?match"),
+        ("hook", r"(?i)hook (?:error|blocked|denied|feedback)|blocked by (?:a )?hook"),
+        ("permission", r"(?i)permission|access denied|\bEACCES|\bEPERM"),
+    )
+)
+_HEAD = 400
+_EXIT = re.compile(
+    r"(?im)^\W{0,3}(?:error: )?(?:(?:process|command) )?exit(?:ed)?(?: with)?(?: code| status)?:? (-?\d{1,9})\b"
+)
+
+
+def tool_kind(name: str, arguments: Any = None) -> str:
+    """The neutral kind of a tool."""
+    flat = _JOINTS.sub("", name.rpartition("__")[2]).lower()
+    if flat in _MANY and isinstance(arguments, dict):
+        return _BY_COMMAND.get(word(arguments.get("command")), "other")
+    if "conversation_recall" in name:
+        return "recall"
+    return _KIND_OF.get(flat, "other")
+
+
+def call_start(call_id: str, name: str, given: Any) -> CallStart:
+    """A call as the model wrote it. `given` are its arguments: a value, or the JSON text of one."""
+    arguments = given
+    if isinstance(given, str):
+        found = decode_value(given.encode("utf-8", "replace")) if given.lstrip()[:1] == "{" else None
+        arguments = found if isinstance(found, dict) else {}
+    arguments = arguments if isinstance(arguments, dict) else {}
+    kind = tool_kind(name, arguments)
+    return CallStart(
+        call_id,
+        name,
+        kind,
+        next((word(arguments[key]) for key in _PATHS if isinstance(arguments.get(key), str)), ""),
+        _command(arguments) if kind == "shell" else "",
+        arguments or given,
+        word(arguments.get("prompt")) if kind == "task" else "",
+    )
+
+
+def call_text(start: CallStart) -> str:
+    """What is indexed and shown of a call: its name and every string it was given."""
+    return "\n".join([start.name, *strings(start.input)])
+
+
+def error_class(text: str) -> str:
+    """Why a call failed."""
+    head = text[:_HEAD]
+    return next((name for name, pattern in _ERRORS if pattern.search(head)), "other")
+
+
+def exit_status(text: str) -> int | None:
+    """The exit status that the beginning of an output states."""
+    found = _EXIT.search(text[:_HEAD])
+    return int(found[1]) if found else None
+
+
+def _command(arguments: dict[str, Any]) -> str:
+    for key in _COMMANDS:
+        value = arguments.get(key)
+        if isinstance(value, str):
+            return word(value)
+        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+            return word(value[-1] if len(value) > 2 and value[1] in ("-c", "-lc") else " ".join(value))
+    return ""
+
+
+_CALLS = frozenset(("tool_use", "server_tool_use", "mcp_tool_use"))
+_PICTURES = frozenset(("image", "image_url", "input_image"))
+_PAPERS = frozenset(("document", "file", "input_file", "input_audio", "audio"))
+
+
+def blocks_of(content: Any, field: str) -> list[Block]:
+    """The blocks of a content: a text, a block or a list of these. Plain text goes to the index under `field`."""
+    if isinstance(content, str):
+        return [Block("text", content, field)] if content else []
+    if not isinstance(content, list):
+        return [] if content is None else [_block(content, field)]
+    return [_block(one, field) for one in content if one != ""]
+
+
+def has_results(content: Any) -> bool:
+    """Whether a content answers tool calls."""
+    return isinstance(content, list) and any(map(_is_result, content))
+
+
+def texts_in(content: Any) -> list[str]:
+    """The plain texts of a content."""
+    return [block.text for block in blocks_of(content, "meta") if block.kind == "text"]
+
+
+def call_block(call_id: str, name: str, given: Any, data: Any = None) -> Block:
+    """A tool call."""
+    start = call_start(call_id, name, given)
+    return Block("call", call_text(start), "tool_input", call=start, data=data)
+
+
+def function_calls(calls: Any) -> list[Block]:
+    """The calls in `tool_calls`: `{id, function: {name, arguments}}`."""
+    found = []
+    for call in calls if isinstance(calls, list) else []:
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict):
+            found.append(call_block(word(call.get("id")), word(function.get("name")), function.get("arguments"), call))
+        else:
+            found.append(unknown_block(call))
+    return found
+
+
+def result_block(call_id: str, content: Any, failed: bool | None = None, data: Any = None) -> Block:
+    """What a tool gave back. Where nothing says whether it failed, a stated exit status does."""
+    text = content if isinstance(content, str) else "\n".join(_result_texts(content))
+    status = exit_status(text)
+    failed = bool(status) if failed is None else failed
+    end = CallEnd(call_id, failed, error_class(text) if failed else "", status)
+    return Block("result", text, "tool_output", result=end, data=data)
+
+
+def unknown_block(block: Any) -> Block:
+    """A block of a shape this version does not know: its words are kept, shown and indexed."""
+    return Block("unknown", "\n".join(strings(block, "type")), "meta", data=block)
+
+
+def usage_of(tokens: Any) -> TokenUsage | None:
+    """The tokens of a response, in either provider's words; what was read from a cache is no input of its own."""
+    if not isinstance(tokens, dict):
+        return None
+
+    def told(*names: str) -> int:
+        return next((number for name in names if (number := count(tokens.get(name))) is not None), 0)
+
+    details = tokens.get("prompt_tokens_details")
+    cached = count(details.get("cached_tokens")) or 0 if isinstance(details, dict) else 0
+    given = told("input_tokens", "prompt_tokens")
+    return TokenUsage(
+        max(given - cached, 0),
+        told("output_tokens", "completion_tokens"),
+        told("cache_read_input_tokens") or cached,
+        told("cache_creation_input_tokens"),
+    )
+
+
+def _block(block: Any, field: str) -> Block:
+    if isinstance(block, str):
+        return Block("text", block, field)
+    if not isinstance(block, dict):
+        return unknown_block(block)
+    kind = word(block.get("type"))
+    if kind in _CALLS:
+        return call_block(word(block.get("id")), word(block.get("name")), block.get("input"), block)
+    if _is_result(block):
+        failed = block.get("is_error")
+        return result_block(
+            word(block.get("tool_use_id")), block.get("content"), failed if isinstance(failed, bool) else None, block
+        )
+    made = _WORDS.get(kind)
+    return made(block, field) if made else unknown_block(block)
+
+
+def _is_result(block: Any) -> bool:
+    kind = block.get("type") if isinstance(block, dict) else None
+    return kind == "tool_result" or (isinstance(kind, str) and kind.endswith("_tool_result"))
+
+
+def _result_texts(content: Any) -> list[str]:
+    found: list[str] = []
+    for part in content if isinstance(content, list) else [content]:
+        kind = part.get("type") if isinstance(part, dict) else ""
+        picture = isinstance(kind, str) and kind in _PICTURES | _PAPERS
+        found += [f"[{kind}]"] if picture else strings(part, "type")
+    return found
+
+
+def _text(block: dict[str, Any], field: str) -> Block:
+    text = block.get("text")
+    return Block("text", text, field, data=block) if isinstance(text, str) else unknown_block(block)
+
+
+def _refusal(block: dict[str, Any], field: str) -> Block:
+    return Block("text", word(block.get("refusal")), field, data=block)
+
+
+def _thinking(block: dict[str, Any], field: str) -> Block:
+    words = block.get("thinking", block.get("text", block.get("summary", block.get("content"))))
+    return Block(
+        "thinking", words if isinstance(words, str) else "\n".join(strings(words, "type")), "thinking", data=block
+    )
+
+
+def _picture(block: dict[str, Any], field: str) -> Block:
+    return Block("image", data=block)
+
+
+def _paper(block: dict[str, Any], field: str) -> Block:
+    return Block("document", data=block)
+
+
+_WORDS: dict[str, Callable[[dict[str, Any], str], Block]] = {
+    **dict.fromkeys(("text", "input_text", "output_text"), _text),
+    "refusal": _refusal,
+    **dict.fromkeys(("thinking", "reasoning", "redacted_thinking"), _thinking),
+    **dict.fromkeys(_PICTURES, _picture),
+    **dict.fromkeys(_PAPERS, _paper),
+}

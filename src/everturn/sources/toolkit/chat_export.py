@@ -1,0 +1,234 @@
+"""Exports of chat services: one `conversations.json` with everything, mostly inside a zip file.
+
+Shared by the formats that are such exports. The file is walked conversation by conversation, so memory follows the longest
+one. Each conversation is written out as lines: what is said of it first, then its messages along the path that is live;
+what was written before an edit or a retry is a thread of its own. What cannot be read is given as damage, and kept.
+`exported` reads such lines again.
+
+Reads the lines of one conversation of a chat service's export, or of one of its branches: see `exports`.
+
+Shared by the formats that are such exports. A format says how a line becomes a message and what the first line tells of the
+conversation; damage, links to the conversation a branch left, and the count of everything are the same for all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everturn.model.conversation import Link, Message
+from everturn.sources.contract import HEAD, Member, SourceCandidate
+from everturn.sources.contract import read_beginning as first_bytes
+from everturn.sources.toolkit.json_document import DocumentWalk, decode_item
+from everturn.sources.toolkit.line_reader import Counted, LineReader, Rec, RecordPlace, SessionTally, add, mapping
+from everturn.sources.toolkit.values import digest, state_of
+
+K = TypeVar("K", bound=Hashable)
+
+_PIECE = 4 << 20
+_ZIP = b"PK\x03\x04"
+_SPACE = b" \t\r\n"
+_MARK = b"\xef\xbb\xbf"
+
+
+def read_export_head(path: Path, head: bytes) -> bytes:
+    """The first bytes of the conversations: of the file itself, or of the one inside a zip; nothing when there are none."""
+    if not head.startswith(_ZIP):
+        return head if head.removeprefix(_MARK).lstrip(_SPACE)[:1] in (b"[", b"{") else b""
+    return next((_read(file, len(head)) for file in _documents(path)), b"")
+
+
+def find_exports(root: Path, sniff: Callable[[Path, bytes], SourceCandidate | None]) -> Iterator[SourceCandidate]:
+    """Exports in a folder and its folders, as one format knows them."""
+    for pattern in ("*.zip", "conversations*.json"):
+        for path in sorted(root.rglob(pattern)):
+            if path.is_file() and not path.is_symlink():
+                found = sniff(path, first_bytes(path, HEAD))
+                if found is not None:
+                    yield found
+
+
+def members(path: Path, inside: str, shape: type, taken_apart: Callable[[Rec], Iterator[Member]]) -> Iterator[Member]:
+    """Every conversation of an export, once; it has its messages under the key `inside`. Others are kept as they are."""
+    damages = 0
+    seen: set[str] = set()
+    for value, broken in conversations(path):
+        if not isinstance(mapping(value).get(inside), shape):
+            damages += 1
+            lines = [damage(broken) if value is None else line({"other": value})]
+            yield Member(f"(unread-{damages})", iter(lines), native_id=f"unread-{digest(str(lines[0]))}")
+            continue
+        parts = taken_apart(value)
+        first = next(parts)
+        if first.name not in seen:  # an export in several parts may hold one twice
+            seen.add(first.name)
+            yield first
+            yield from parts
+
+
+def conversations(path: Path) -> Iterator[tuple[Any, bytes]]:
+    """Every conversation of an export; with bytes instead, what could not be read."""
+    for file in _documents(path):
+        yield from _elements(file)
+
+
+def line(value: Any) -> bytes:
+    """A value as one line."""
+    try:
+        return msgspec.json.encode(value) + b"\n"
+    except (OverflowError, UnicodeEncodeError, ValueError):  # numbers of any length
+        return json.dumps(value).encode() + b"\n"
+
+
+def damage(raw: bytes) -> bytes:
+    """The line that keeps what could not be read."""
+    return line({"damaged": raw.decode("utf-8", "replace")})
+
+
+def threads(parents: Mapping[K, K | None], leaf: K | None) -> tuple[list[K], list[list[K]]]:
+    """The path from a root to the leaf, and the other branches, each in the order in which its messages stand."""
+    path: dict[K, None] = {}
+    while leaf is not None and leaf in parents and leaf not in path:
+        path[leaf] = None
+        leaf = parents[leaf]
+    branches: dict[K, list[K]] = {}
+    start: dict[K, K] = {}
+    for one in parents:
+        if one not in path:
+            branches.setdefault(_start(one, parents, path, start), []).append(one)
+    return list(reversed(path)), list(branches.values())
+
+
+def _start(one: K, parents: Mapping[K, K | None], path: Mapping[K, None], known: dict[K, K]) -> K:
+    """Where the branch of a message leaves the path."""
+    way: dict[K, None] = {}
+    while one not in known:
+        way[one] = None
+        above = parents[one]
+        if above is None or above in path or above not in parents or above in way:
+            known[one] = one
+        else:
+            one = above
+    for step in way:
+        known[step] = known[one]
+    return known[one]
+
+
+def _documents(path: Path) -> Iterator[BinaryIO]:
+    """The files that hold conversations."""
+    from zipfile import BadZipFile, ZipFile
+
+    with path.open("rb") as file:
+        if file.read(len(_ZIP)) != _ZIP:
+            file.seek(0)
+            yield file
+            return
+        try:
+            with ZipFile(file) as archive:
+                for name in sorted(filter(_holds_conversations, archive.namelist())):
+                    with archive.open(name) as inside:
+                        yield cast(BinaryIO, inside)
+        except (BadZipFile, NotImplementedError, RuntimeError) as failure:
+            raise OSError(None, "the zip file is damaged, or locked with a password", str(path)) from failure
+
+
+def _holds_conversations(name: str) -> bool:
+    last = PurePosixPath(name).name
+    return last.startswith("conversations") and last.endswith(".json")
+
+
+def _elements(file: BinaryIO) -> Iterator[tuple[Any, bytes]]:
+    walk, unread, base, last = DocumentWalk("conversations"), b"", 0, False
+    while not last:
+        more = _read(file, _PIECE)
+        last, data = not more, unread + more
+        if not base and data.removeprefix(_MARK).lstrip(_SPACE)[:1] == b"{":
+            yield from _read_single(data + _read(file, -1))
+            return
+        for item in walk.split(data, base, last):
+            yield _decode_conversation(item.raw)
+        unread, base = data[walk.consumed :], base + walk.consumed
+        stretch = walk.broken or walk.tail
+        if last and stretch is not None and data[-stretch[1] :].strip():
+            yield None, data[-stretch[1] :]
+
+
+def _read(file: BinaryIO, size: int) -> bytes:
+    from zipfile import BadZipFile
+    from zlib import error
+
+    try:
+        return file.read(size)
+    except (BadZipFile, error, EOFError) as failure:
+        raise OSError(None, "the zip file is damaged") from failure
+
+
+def _read_single(raw: bytes) -> Iterator[tuple[Any, bytes]]:
+    """A file that is one conversation, or an object around them."""
+    value, broken = _decode_conversation(raw)
+    inside = value.get("conversations") if isinstance(value, dict) else None
+    if isinstance(inside, list):
+        yield from ((one, b"") for one in inside)
+    else:
+        yield value, broken
+
+
+def _decode_conversation(raw: bytes) -> tuple[Any, bytes]:
+    value, _ = decode_item(raw)
+    return (None, raw) if value is None else (value, b"")
+
+
+class ExportReaderState(Struct):
+    """What a later reader needs to go on."""
+
+    note: str = ""  # what the format remembers from one message to the next
+    linked: bool = False
+    open_line: bool = False
+
+
+class Dialect(NamedTuple):
+    """What is a format's own."""
+
+    build: Callable[[Rec], Message | None]  # the message of a line
+    counted: Callable[[Rec], str]  # its type, fit to be counted
+    about: Callable[[Rec, SessionTally, ExportReaderState], None]  # takes what is said of the conversation
+    placed: Callable[[Message, ExportReaderState], Message]  # the message, with what those before it tell
+
+
+class ExportReader(LineReader[ExportReaderState]):
+    """One conversation."""
+
+    def __init__(self, dialect: Dialect, found: SourceCandidate, state: bytes) -> None:
+        self._dialect = dialect
+        super().__init__(state_of(state, ExportReaderState))
+        self._found = found
+
+    def _take(self, record: Rec, place: RecordPlace) -> Counted:
+        if isinstance(record.get("damaged"), str):
+            self._gathering.trouble("invalid_json", place.start, place.size, is_record=False)
+            return "(damaged)", "problem", ""
+        talk = self._talk()
+        about = record.get("conversation")
+        if isinstance(about, dict):
+            self._dialect.about(about, talk, self._state)
+        message = self._dialect.build(record)
+        counted = self._dialect.counted(record)
+        if message is None or (isinstance(about, dict) and self._found.parent):
+            return counted, "known", ""
+        message = self._dialect.placed(message, self._state)
+        add(self._gathering, talk, replace(message, start=place.start, size=place.size))
+        return counted, "unknown" if message.kind == "unknown" else "message", ""
+
+    def _talk(self) -> SessionTally:
+        found = self._found
+        talk = self._gathering.session(found.native_id or found.path.stem, found.kind, found.parent)
+        if found.parent and not self._state.linked:
+            self._state.linked = True
+            talk.links.append(Link("forked_from", found.parent))
+        return talk

@@ -1,0 +1,134 @@
+"""SQLite files of agents: copied while in use, read without a trace.
+
+The one place in `sources/` that touches a database driver. A copy is made by SQLite's own backup, so that it is whole even
+while the agent writes; the original is opened read-only and never changed.
+
+SQLite files as they lie on disk, without opening them: which they are, and when they last changed.
+
+While a database is in use what is new stands in its log: a young one may have all its tables there and nowhere else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+Row = dict[str, Any]
+
+
+def is_database(head: bytes) -> bool:
+    """Do these first bytes begin a SQLite file?"""
+    return head.startswith(b"SQLite format 3\0")
+
+
+def snapshot(path: Path, target: Path, private: tuple[str, ...] = ()) -> None:
+    """Copy a database that may be in use, without what the statements in `private` delete. Raises OSError.
+
+    Agents keep their access tokens beside the conversations; a memory has no business with those.
+    """
+    try:
+        original = apsw.Connection(
+            f"file:{_quote_path(path)}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        )
+        copy = apsw.Connection(str(target))
+        try:
+            original.set_busy_timeout(5000)
+            with copy.backup("main", original, "main") as backup:
+                while not backup.done:
+                    backup.step(1000)
+            _delete_private(copy, private)
+        finally:
+            copy.close()
+            original.close()
+    except apsw.Error as failure:
+        raise OSError(None, f"the database cannot be copied: {failure}", str(path)) from failure
+
+
+def _delete_private(copy: apsw.Connection, private: tuple[str, ...]) -> None:
+    for statement in private:
+        try:
+            copy.execute(statement)
+        except apsw.SQLError:  # this version of the agent has no such table
+            continue
+    if private:
+        copy.execute("VACUUM")
+
+
+@contextmanager
+def open_snapshot(path: Path) -> Iterator[DatabaseSnapshot]:
+    """Read a copy. `with opened(path) as database: database.rows("SELECT …")`. Errors become empty answers."""
+    connection = apsw.Connection(
+        f"file:{_quote_path(path)}?mode=ro&immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    )
+    try:
+        yield DatabaseSnapshot(connection)
+    finally:
+        connection.close()
+
+
+class DatabaseSnapshot:
+    """A database that is only looked at. A table that is missing or damaged has no rows; `problems` says so."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self.problems: list[str] = []
+
+    def tables(self) -> set[str]:
+        """Names of all tables."""
+        return {row["name"] for row in self.rows("SELECT name FROM sqlite_schema WHERE type='table'")}
+
+    def columns(self, table: str) -> list[str]:
+        """Names of a table's columns."""
+        return [row["name"] for row in self.rows("SELECT name FROM pragma_table_info(?)", table)]
+
+    def rows(self, sql: str, *params: Any) -> Iterator[Row]:
+        """The rows of a query, as dicts."""
+        try:
+            cursor = self._connection.execute(sql, params)
+            for row in cursor:
+                yield dict(zip((column[0] for column in cursor.get_description()), row, strict=True))
+        except apsw.ExecutionCompleteError:
+            return
+        except (apsw.Error, UnicodeDecodeError) as failure:  # text that is none ends the rows too
+            self.problems.append(f"{type(failure).__name__}: a part of the database could not be read")
+
+
+def _quote_path(path: Path) -> str:
+    from urllib.parse import quote
+
+    return quote(str(path.absolute()))
+
+
+_MAGIC = b"SQLite format 3\0"
+_LOG = "-wal"
+_LOOKED_AT = 256 << 10
+
+
+def is_sqlite(head: bytes) -> bool:
+    """Whether a file that begins like this is a database."""
+    return head.startswith(_MAGIC)
+
+
+def beginnings(path: Path, head: bytes) -> bytes:
+    """The first bytes of a database and of its log: the names of its tables and columns are in them."""
+    try:
+        with open(f"{path}{_LOG}", "rb") as log:
+            return head + log.read(_LOOKED_AT)
+    except OSError:
+        return head
+
+
+def stamp(path: Path) -> int:
+    """The newest change of a database or its log, in nanoseconds."""
+    times = []
+    for name in (str(path), f"{path}{_LOG}"):
+        try:
+            times.append(os.stat(name).st_mtime_ns)
+        except OSError:
+            continue
+    return max(times, default=0)

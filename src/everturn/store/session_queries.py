@@ -1,0 +1,197 @@
+"""What can be asked of an archive about sessions and what is in them. A page costs what is on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from everturn.errors import UnknownSession, UsageError
+from everturn.model.archive import (
+    Artifact,
+    Call,
+    CensusRow,
+    LinkRow,
+    MessageRow,
+    ProblemRow,
+    Session,
+    SessionText,
+    Step,
+    Turn,
+)
+from everturn.store.contract import SessionFilter
+from everturn.store.driver import Driver, Row, prefix_pattern
+from everturn.store.tables import (
+    ARTIFACTS,
+    CALLS,
+    CENSUS,
+    ENDED,
+    LINKS,
+    MESSAGES,
+    PROBLEMS,
+    SESSIONS,
+    STEPS,
+    TEXTS,
+    TURNS,
+    Conditions,
+    add_sessions,
+)
+
+_PAGE = 1000
+_LAST = 1 << 62
+
+_SESSIONS_AND_TEXTS = f'SELECT {SESSIONS.fields("s")},{TEXTS.fields("x")} FROM "session" s LEFT JOIN "session_text" x ON x."session"=s."id"'
+_WITHIN_TURN = """
+    BETWEEN (SELECT "first_seq" FROM "turn" WHERE "session"=? AND "idx"=?)
+    AND (SELECT "last_seq" FROM "turn" WHERE "session"=? AND "idx"=?)
+"""
+_CURRENT_CENSUS = """
+    SELECT 0, c."type", c."client", c."disposition", CAST(SUM(c."n") AS BIGINT)
+    FROM "census" c JOIN "source_file" f ON f."version"=c."version"
+    GROUP BY c."type", c."client", c."disposition" ORDER BY c."type", c."client", c."disposition"
+"""
+
+
+class SessionQueries:
+    """The asking part of a store over a driver."""
+
+    driver: Driver
+
+    # sessions -----------------------------------------------------------------------------------------------------
+    def sessions(
+        self, wanted: SessionFilter, limit: int = 50, after: str = ""
+    ) -> tuple[list[tuple[Session, SessionText]], str]:
+        """Newest first (ended, then id), with a cursor for the next page ("" at the end)."""
+        conditions = Conditions()
+        add_sessions(conditions, wanted)
+        ended = ENDED.format("s")
+        if after:
+            at, last = _read_cursor(after)
+            conditions.add(f'{ended}<=? AND ({ended}<? OR s."id"<?)', at, at, last)
+        sql = f'{_SESSIONS_AND_TEXTS}{conditions.where()} ORDER BY {ended} DESC, s."id" DESC LIMIT ?'
+        found = [_session_and_text(row) for row in self.driver.all(sql, [*conditions.params, limit + 1])]
+        if len(found) <= limit:
+            return found, ""
+        last_shown = found[limit - 1][0] if limit else Session(ended=_LAST)
+        return found[:limit], f"{last_shown.ended or 0}.{last_shown.id}"
+
+    def count_sessions(self, wanted: SessionFilter) -> int:
+        """How many there are."""
+        conditions = Conditions()
+        add_sessions(conditions, wanted)
+        sql = 'SELECT COUNT(*) FROM "session" s LEFT JOIN "session_text" x ON x."session"=s."id"'
+        row = self.driver.one(sql + conditions.where(), conditions.params)
+        return int(row[0]) if row else 0
+
+    def session(self, session: int) -> tuple[Session, SessionText]:
+        """One session with its content facts."""
+        row = self.driver.one(f'{_SESSIONS_AND_TEXTS} WHERE s."id"=?', (session,))
+        if row is None:
+            raise UnknownSession(str(session))
+        return _session_and_text(row)
+
+    def sessions_like(self, prefix: str, limit: int = 20) -> list[Session]:
+        """Sessions whose native id, or the part of it after the last `/`, starts with this. All states, newest first."""
+        start = prefix_pattern(prefix)
+        sql = f"""{SESSIONS.select} WHERE "native_id" LIKE ? ESCAPE '\\' OR "native_id" LIKE ? ESCAPE '\\' ORDER BY "id" DESC"""
+        # LIKE does not say the same about capitals everywhere, nor which `/` is the last one: looked at again here.
+        found: list[Session] = []
+        for session in SESSIONS.read(self.driver.all(sql, (start, f"%/{start}"))):
+            name = session.native_id
+            if len(found) < limit and (name.startswith(prefix) or name.rpartition("/")[2].startswith(prefix)):
+                found.append(session)
+        return found
+
+    def beside(self, agent: str, native_id: str) -> tuple[str, str]:
+        """The ids of an agent's main sessions next to this one, before and after it in order; "" where there is none."""
+        sql = """SELECT "native_id" FROM "session" WHERE "agent"=? AND "kind"='main' AND "native_id"{} LIMIT 1"""
+        before = self.driver.one(sql.format('<? ORDER BY "native_id" DESC'), (agent, native_id))
+        after = self.driver.one(sql.format('>? ORDER BY "native_id"'), (agent, native_id))
+        return str(before[0]) if before else "", str(after[0]) if after else ""
+
+    def sessions_of(self, agent: str, native_id: str) -> list[Session]:
+        """Every session with this native id, oldest first."""
+        sql = f'{SESSIONS.select} WHERE "agent"=? AND "native_id"=? ORDER BY "id"'
+        return SESSIONS.read(self.driver.all(sql, (agent, native_id)))
+
+    def sessions_in(self, version: int) -> list[Session]:
+        """The sessions read from a version."""
+        return SESSIONS.read(self.driver.all(f'{SESSIONS.select} WHERE "version"=? ORDER BY "id"', (version,)))
+
+    # inside a session ---------------------------------------------------------------------------------------------
+    def turns(self, session: int, first: int = 0, last: int | None = None) -> list[Turn]:
+        """By number, both ends included."""
+        sql = f'{TURNS.select} WHERE "session"=? AND "idx" BETWEEN ? AND ? ORDER BY "idx"'
+        return TURNS.read(self.driver.all(sql, (session, first, _LAST if last is None else last)))
+
+    def steps(self, session: int, turn: int | None = None) -> list[Step]:
+        """Of the whole session, or of one turn."""
+        if turn is None:
+            return STEPS.read(self.driver.all(f'{STEPS.select} WHERE "session"=? ORDER BY "idx"', (session,)))
+        sql = f'{STEPS.select} WHERE "session"=? AND "first_seq" {_WITHIN_TURN} AND "turn"=? ORDER BY "idx"'
+        return STEPS.read(self.driver.all(sql, (session, session, turn, session, turn, turn)))
+
+    def messages(self, session: int, first: int = 0, last: int | None = None) -> Iterator[MessageRow]:
+        """By seq, both ends included. Read in pages: nothing is held open between two messages."""
+        sql = f'{MESSAGES.select} WHERE "session"=? AND "seq" BETWEEN ? AND ? ORDER BY "seq" LIMIT ?'
+        end = _LAST if last is None else last
+        while rows := self.driver.all(sql, (session, first, end, _PAGE)):
+            yield from MESSAGES.read(rows)
+            first = rows[-1][1] + 1
+            if len(rows) < _PAGE:
+                return
+
+    def calls(self, session: int, turn: int | None = None) -> list[Call]:
+        """Of the whole session, or of one turn, in order."""
+        if turn is None:
+            return CALLS.read(self.driver.all(f'{CALLS.select} WHERE "session"=? ORDER BY "seq","idx"', (session,)))
+        sql = f'{CALLS.select} WHERE "session"=? AND "seq" {_WITHIN_TURN} AND "turn"=? ORDER BY "seq","idx"'
+        return CALLS.read(self.driver.all(sql, (session, session, turn, session, turn, turn)))
+
+    def work(self, session: int) -> list[tuple[int, str, int]]:
+        """How many calls of which kind each turn made, in order."""
+        sql = (
+            'SELECT "turn","kind",COUNT(*) FROM "call" WHERE "session"=? GROUP BY "turn","kind" ORDER BY "turn","kind"'
+        )
+        return [(int(turn), str(kind), int(n)) for turn, kind, n in self.driver.all(sql, (session,))]
+
+    def artifacts(self, session: int) -> list[Artifact]:
+        """Files touched, in order."""
+        sql = f'{ARTIFACTS.select} WHERE "session"=? ORDER BY "seq","idx","n"'
+        return ARTIFACTS.read(self.driver.all(sql, (session,)))
+
+    def links(self, session: int) -> list[LinkRow]:
+        """What a session says about others."""
+        sql = f'{LINKS.select} WHERE "session"=? ORDER BY "relation","native_id","call_id","hint"'
+        return LINKS.read(self.driver.all(sql, (session,)))
+
+    def links_to(self, native_id: str) -> list[LinkRow]:
+        """What others say about a session."""
+        sql = f'{LINKS.select} WHERE "native_id"=? ORDER BY "session","relation","call_id","hint"'
+        return LINKS.read(self.driver.all(sql, (native_id,)))
+
+    # health of sources --------------------------------------------------------------------------------------------
+    def problems(self, version: int | None = None, limit: int = 1000) -> list[ProblemRow]:
+        """What could not be read, of one version or of all."""
+        where, params = ("", ()) if version is None else (' WHERE "version"=?', (version,))
+        sql = f'{PROBLEMS.select}{where} ORDER BY "version","start" LIMIT ?'
+        return PROBLEMS.read(self.driver.all(sql, (*params, limit)))
+
+    def census(self, version: int | None = None) -> list[CensusRow]:
+        """Of one version, or summed over all current ones (version 0 in the rows)."""
+        if version is None:
+            return CENSUS.read(self.driver.all(_CURRENT_CENSUS))
+        sql = f'{CENSUS.select} WHERE "version"=? ORDER BY "type","client","disposition"'
+        return CENSUS.read(self.driver.all(sql, (version,)))
+
+
+def _session_and_text(row: Row) -> tuple[Session, SessionText]:
+    width = len(SESSIONS.columns)
+    session = Session(*row[:width])
+    return session, SessionText(session.id) if row[width] is None else SessionText(*row[width:])
+
+
+def _read_cursor(after: str) -> tuple[int, int]:
+    ended, _, last = after.partition(".")
+    try:
+        return int(ended), int(last)
+    except ValueError:
+        raise UsageError(f"{after!r} is not a place in the list of sessions; start again from the first page") from None

@@ -1,0 +1,106 @@
+"""The sentences that a person wrote in a message, without what they pasted into it.
+
+A prompt holds more than words to the agent: code, quotes, logs, tables, commands with their output, whole documents.
+`split_sentences` leaves out what is certainly not said by the writer and marks what comes from a document, so that a rule about
+sentences does not take a line of a log for a wish. Looks at a bounded part of a long message. Never raises.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from everturn.text.regex import lazy_pattern
+
+_LOOKED_AT = 24_000
+_LONG = 4_000  # characters: no one types that many
+_HEADINGS = 2
+
+
+class Sentence:
+    """One sentence on one line; `pasted` when it stands in a document that was handed over with the message.
+
+    Not a struct: `everturn-hook` uses this module while an agent waits, and msgspec would take longer than all the rest.
+    """
+
+    __slots__ = ("pasted", "text")
+
+    def __init__(self, text: str, pasted: bool = False) -> None:
+        self.text = text
+        self.pasted = pasted
+
+
+def split_sentences(text: str) -> Iterator[Sentence]:
+    """The sentences of a message, in order."""
+    text = _FENCE.sub("\n", text[:_LOOKED_AT])
+    text = _TAGGED.sub("\n", text) if "</" in text else text
+    headings = len(_HEADING.findall(text))
+    document = len(text) > _LONG or headings >= _HEADINGS
+    pasted = len(text) > _LONG and not headings
+    for paragraph in _paragraphs(text):
+        pasted = pasted or (document and bool(_HEADING.match(paragraph)))
+        for part in _END.split(_HEADING.sub("", paragraph)):
+            words = " ".join(part.split()).strip()
+            if words:
+                yield Sentence(words, pasted)
+
+
+_FENCE = lazy_pattern(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+#: Put in by clients and editors: <file>…</file>, <system-reminder>…</system-reminder>.
+_TAGGED = lazy_pattern(r"<([A-Za-z][\w-]{0,60})(?:\s[^<>\n]{0,300})?>.*?</\1>", re.DOTALL)
+_HEADING = lazy_pattern(r"^#{1,6}[ \t]+", re.MULTILINE)
+_ITEM = lazy_pattern(r"[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+(?:\[.\][ \t]+)?")
+#: The end of a sentence: a dot within a name or a number is none.
+_END = lazy_pattern(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'`(\[*_A-Z0-9À-Þ])|(?<=[.!?…])\s+(?=[a-z]+\b)(?<!\.\.\.\s)(?<!e\.g\.\s)(?<!i\.e\.\s)|[。！？]")  # fmt: skip
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Lines that belong together; a line of a list is one by itself, and so is a heading."""
+    together: list[str] = []
+    for line in text.splitlines():
+        if _is_foreign(line):
+            line = ""
+        starts = bool(_ITEM.match(line) or _HEADING.match(line))
+        if together and (starts or not line.strip() or not _is_continued(together[-1], line)):
+            yield " ".join(together)
+            together = []
+        if line.strip():
+            item = _ITEM.match(line)
+            together.append(line[item.end() :] if item else line)
+    if together:
+        yield " ".join(together)
+
+
+def _is_continued(before: str, line: str) -> bool:
+    """Whether a line break within a sentence: the first line is long, or the next begins in lower case."""
+    first = line.lstrip()[:1]
+    return not before.rstrip().endswith((".", "!", "?", ":", "…")) and (first.islower() or len(before) > 60)
+
+
+_FOREIGN = lazy_pattern(
+    r"""
+      >                                       # a quote
+    | \ {4}(?![ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t])(?=.*[(){};=<>]) # code by indentation
+    | \s*(?:[$❯%➜»]|>>>|\.\.\.|PS[ ][A-Z]:) [ ]   # typed at a prompt
+    | \(?[\w.()~-]{0,40}\)?\s?\w+@[\w.~:/-]+[>$\#]
+    | \s*[+-]{1,3}(?:[^\s+-]|[ ]{4})|@@|diff[ ]|index[ ][0-9a-f]{7}     # a patch
+    | \s*\||\s*[{}\[\]"']\s*[\w"'{}\[\]]*[:,]?\s*$ # a table; JSON
+    | \s*"[^"]{1,80}"\s*:                     # JSON
+    | \s*at[ ]\S+[ (].*:\d+ | \s*File[ ]"     # a trace
+    | \s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d | \s*\[?\d\d:\d\d:\d\d        # a log
+    | \s*\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FATAL|E|W|I)\]?[:| ]\s?\S*[\[\]:/|]
+    | \s*\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL)\]?:[ ]
+    | \s*(?:Traceback|npm[ ](?:ERR|WARN)|FAILED[ ]|PASSED[ ]|\w*(?:Error|Exception|Warning):[ ])
+    | \s*\S+:\d+(?::\d+)?(?::|\s|$)           # a place in a file
+    """,
+    re.VERBOSE,
+)
+_SIGNS = lazy_pattern(r"[^\w\s.,;:!?'\"()/`-]")
+
+
+def _is_foreign(line: str) -> bool:
+    """A line that nobody says: code, a quote, a log, a table."""
+    if _FOREIGN.match(line):
+        return True
+    body = line.strip()
+    return len(body) > 20 and len(_SIGNS.findall(body)) > len(body) / 8

@@ -1,0 +1,126 @@
+"""What can be done with a session from wherever it is pointed at: go on with it, have it told, write it out.
+
+Nothing is started and nothing overwritten: going on is a command to be copied, or printed on leaving; a file is written only
+where there is none.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+
+from textual.binding import Binding
+
+from everturn.model.archive import Session
+from everturn.sessions.lookup import short_ids
+from everturn.store.contract import Store
+from everturn.tui.archive import ScreenArchive
+from everturn.tui.screen_frame import BrowserScreen
+
+#: Writes a file as a whole or not at all, where there is none yet; how many bytes it has. Raises where it cannot.
+Write = Callable[[str, Iterable[bytes]], int]
+
+
+class SessionActions(BrowserScreen):
+    """A screen on which a session can be pointed at."""
+
+    DEEDS = (
+        Binding("r", "resume", "resume", tooltip="the commands that go on with the session"),
+        Binding("d", "document", "restore", tooltip="what happened in the session, as a document with evidence"),
+        Binding("e", "export", "export", tooltip="write the session to a file, as Markdown"),
+    )
+
+    def chosen_session(self) -> int | None:
+        """The session that is pointed at."""
+        return None
+
+    def action_resume(self) -> None:
+        """Show the command that goes on with it."""
+        session = self.chosen_session()
+        if session is not None:
+            self.do(self._resume(session))
+
+    async def _resume(self, session: int) -> None:
+        from everturn.tui.text_screen import resume_screen
+
+        row, text = await self.archive.ask(lambda store: store.session(session))
+        command = resume_command(self.archive, row, text.workspace)
+        apart = ["--"] if row.native_id.startswith("-") else []  # an id is never an option
+        ours = _command_line(["everturn", "resume", *apart, row.native_id], text.workspace)
+        if not command and not ours:
+            self.say("its id cannot be typed; d tells what happened in it", "warn")
+            return
+        self.app.push_screen(resume_screen(self.archive, command, ours))
+
+    def action_document(self) -> None:
+        """Tell what happened in it."""
+        session = self.chosen_session()
+        if session is not None:
+            self.do(self._document(session))
+
+    async def _document(self, session: int) -> None:
+        from everturn.tui.text_screen import TextScreen
+
+        self.say("reading the session …", "dim")
+        text = await self.archive.aside(lambda store: document_text(self.archive, store, session))
+        name = await self.archive.ask(lambda store: file_name(store, session, "restored.md"))
+        self.show_keys()
+        self.app.push_screen(TextScreen(self.archive, "restored", text, save_as=name))
+
+    def action_export(self) -> None:
+        """Write it out as Markdown, where the user says."""
+        session = self.chosen_session()
+        if session is not None:
+            self.do(self._export(session))
+
+    async def _export(self, session: int) -> None:
+        name = await self.archive.ask(lambda store: file_name(store, session, "md"))
+
+        async def write(target: str) -> None:
+            await self.write(target, lambda store: session_markdown(self.archive, store, session))
+
+        self.ask("write as Markdown to", name, write)
+
+    async def write(self, target: str, pieces: Callable[[Store], Iterable[bytes]]) -> None:
+        """Write a file and say so."""
+        size = await self.archive.aside(lambda store: self.browser.write(target, pieces(store)))
+        self.say(f"wrote {size:,} bytes to {target}", "ok")
+
+
+def resume_command(archive: ScreenArchive, session: Session, workspace: str) -> str:
+    """The words that go on with a session in its agent; nothing when the agent has none for it."""
+    source = archive.sources.get(session.agent)
+    if source is None or source.resume_command is None or session.kind != "main":
+        return ""
+    return _command_line(source.resume_command(session.native_id), workspace)
+
+
+def _command_line(words: Sequence[str], workspace: str) -> str:
+    """A command as it is typed, in its folder; nothing when it cannot be."""
+    command = shlex.join(words)
+    told = f"cd {shlex.quote(workspace)} && {command}" if workspace else command
+    # An id comes from a foreign file. What a terminal would act on is not part of a command that works.
+    return told if told.isprintable() else ""
+
+
+def document_text(archive: ScreenArchive, store: Store, session: int) -> str:
+    """What happened in a session, without a model."""
+    from everturn.restore.markdown import document_markdown as written
+    from everturn.restore.mechanical import build_document
+
+    return archive.text(written(build_document(store, archive.sources, store.session(session)[0]), archive.clean))
+
+
+def session_markdown(archive: ScreenArchive, store: Store, session: int) -> Iterable[bytes]:
+    """A session as a page."""
+    from everturn.export.markdown import as_markdown
+
+    for piece in as_markdown(store, archive.sources, store.session(session)[0], archive.clean):
+        yield piece.encode("utf-8", "replace")
+
+
+def file_name(store: Store, session: int, ending: str) -> str:
+    """A name for a file about a session. Ids come from foreign files: only letters, digits and a few signs are taken."""
+    short = short_ids([store.session(session)[0]], store)[session]
+    kept = "".join(char if char.isascii() and (char.isalnum() or char in "-_.") else "_" for char in short)
+    return f"{kept.strip('.') or 'session'}.{ending}"

@@ -1,0 +1,197 @@
+"""The search screen: the real search, answered while the words are typed.
+
+What a search finds as a feed: the real search core, page by page, with the matches marked.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.timer import Timer
+from textual.widgets import Input
+
+from everturn.errors import EverturnError
+from everturn.retrieval.hits import SearchHit
+from everturn.retrieval.search import search
+from everturn.store.contract import Store
+from everturn.tui.actions import SessionActions
+from everturn.tui.archive import ScreenArchive, steady_text
+from everturn.tui.feed import FeedPage, FeedWidget
+from everturn.tui.lines import Line, Span, cut
+from everturn.tui.screen_frame import InputLine
+from everturn.tui.session_items import StartSpot
+from everturn.tui.sessions_screen import age_text, short_folder
+
+HITS = 30
+
+
+class HitItem(Struct, frozen=True):
+    """One match: where it stands, and a line of it."""
+
+    key: tuple[int, int]
+    session: int
+    spot: StartSpot | None  # None when the title or summary of the session matches
+    where: Line
+    snippet: Line
+
+    def lines(self, width: int) -> list[Line]:
+        """Two lines."""
+        return [cut(self.where, width), cut((("   ", ""), *self.snippet), width)]
+
+
+class HitFeed:
+    """Pages of what a request finds, best first."""
+
+    def __init__(self, archive: ScreenArchive, asked: str) -> None:
+        self._archive, self.asked = archive, asked
+        self._now = archive.clock()
+        self._cursors = [""]
+        self.notes: tuple[str, ...] = ()
+
+    def page(self, store: Store, number: int) -> FeedPage:
+        """Search, or go on. Raises Usage when the request means nothing."""
+        archive = self._archive
+        found = search(
+            store,
+            archive.sources,
+            self.asked,
+            limit=HITS,
+            cursor=self._cursors[number],
+            clean=archive.clean,
+            now=self._now,
+        )
+        if found.next and number + 1 == len(self._cursors):
+            self._cursors.append(found.next)
+        if number == 0:
+            self.notes = tuple(archive.line(note, 200) for note in found.notes)
+        return FeedPage(number, [self._make_hit(one) for one in found.items], not found.next)
+
+    def _make_hit(self, one: SearchHit) -> HitItem:
+        line, session, row = self._archive.line, one.session, one.row
+        about = line(one.text.title or one.text.first_prompt, 120)
+        where: list[Span] = [(f"{age_text(session.ended, self._now):>4} ", "dim"), (line(session.agent, 12), "ok")]
+        where.append((f" {short_folder(line(one.text.workspace, 400))}", "head"))
+        where.append((f" turn {row.turn + 1}" if row is not None else " title", "bold"))
+        where.append((f" {one.field.replace('_', ' ')}", "dim"))
+        where.append((f"  {about}", ""))
+        spot = None
+        if row is not None:
+            marks = dict.fromkeys(one.snippet[start:end] for start, end in one.spans)
+            spot = StartSpot(row.seq, one.field, tuple(marks))
+        return HitItem((session.id, row.seq if row else -1), session.id, spot, tuple(where), tuple(_snippet_spans(one)))
+
+
+def _snippet_spans(one: SearchHit) -> list[Span]:
+    spans, at = list[Span](), 0
+    for start, end in one.spans:
+        spans += [(one.snippet[at:start], ""), (one.snippet[start:end], "match")]
+        at = end
+    spans.append((one.snippet[at:], ""))
+    return [(steady_text(text), style) for text, style in spans if text]
+
+
+WAIT = 0.25  # seconds after the last key before the archive is asked
+_HELP = """
+Words in any order; "side by side"; pre*; -without; json OR yaml; /a pattern/i.
+Filters among them: agent: session: workspace: branch: role: tool: path: field: since: until: turn:3-7 error:yes
+"""
+
+
+class SearchScreen(SessionActions):
+    """Words, and what they find."""
+
+    by_item = True
+    empty = "nothing found"
+    HELP = _HELP
+    AUTO_FOCUS = "Typing"
+    BINDINGS = [
+        Binding("enter", "open", "go there", tooltip="read the session from this match on"),
+        Binding("backspace,escape", "back", "back", tooltip="to where you came from"),
+        Binding("slash", "type", "words", tooltip="type other words"),
+        *SessionActions.DEEDS,
+        Binding("down", "into_list", "into the list", show=False),
+    ]
+
+    def __init__(self, archive: ScreenArchive, typed: str = "") -> None:
+        super().__init__(archive)
+        self.typing = InputLine('search: words "a phrase" -not agent: tool: path: since: error:yes', typed)
+        self._timer: Timer | None = None
+        self._serial = 0
+        self._found: HitFeed | None = None
+        self._given = typed.strip()
+
+    def above(self) -> ComposeResult:
+        """The words."""
+        yield self.typing
+
+    def title_line(self) -> Line:
+        """What was done beyond the plain request."""
+        notes = "; ".join(self._found.notes) if self._found else ""
+        return ((" everturn", "head"), ("  search", "bold"), (f"  {notes}", "warn"))
+
+    def chosen_session(self) -> int | None:
+        """That of the match under the cursor."""
+        item = self.pages.current
+        return item.session if isinstance(item, HitItem) else None
+
+    # searching ------------------------------------------------------------------------------------------------------
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Search once typing pauses."""
+        if event.input is not self.typing:
+            return
+        self._serial += 1
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(WAIT, lambda: self.run_worker(self._search(self._serial)))
+
+    async def _search(self, serial: int) -> None:
+        asked = self.typing.value.strip()
+        if len(asked) < 2 or asked == self._given:  # a place to look in, and no words yet
+            return
+        hits = _LatestHits(self, HitFeed(self.archive, asked), serial)
+        try:
+            await self.pages.show(hits)
+        except EverturnError as error:
+            if serial == self._serial:
+                self.say(str(error), "error")
+            return
+        self._found = hits.hits
+        self.top_bar.put(self.title_line())
+        if serial == self._serial:
+            self.show_keys()
+
+    def is_latest(self, serial: int) -> bool:
+        """Whether nothing was typed since."""
+        return serial == self._serial
+
+    # keys -----------------------------------------------------------------------------------------------------------
+    def on_pages_chosen(self, event: FeedWidget.Chosen) -> None:
+        """Go to where it stands."""
+        if isinstance(event.item, HitItem):
+            self.browser.open_session(event.item.session, event.item.spot)
+
+    def action_open(self) -> None:
+        """The same by key."""
+        self.pages.action_choose()
+
+    def action_type(self) -> None:
+        """Back to the words."""
+        self.set_focus(self.typing)
+
+    def action_into_list(self) -> None:
+        """From the words to what they found."""
+        self.set_focus(self.pages)
+
+
+class _LatestHits:
+    """A request that is not even begun when it has been overtaken."""
+
+    def __init__(self, screen: SearchScreen, hits: HitFeed, serial: int) -> None:
+        self._screen, self.hits, self._serial = screen, hits, serial
+
+    def page(self, store: Store, number: int) -> FeedPage:
+        """A page of the hits; of an overtaken request nothing."""
+        if number == 0 and not self._screen.is_latest(self._serial):
+            return FeedPage(0, [], last=True)
+        return self.hits.page(store, number)

@@ -1,0 +1,377 @@
+"""A session's passages as items of the screen: words open, thinking and calls folded, parallel calls together.
+
+A call is one line that says how it went; opened, it shows the diff of an edit, or what it was given, and what it gave back.
+
+What a session is made of on the screen: headings of turns, words, what is folded away, links to other sessions.
+
+Each item holds only text that is fit to be shown, and not more of it than is drawn: the beginning of what is long, or the
+part around a match. The whole is read again when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from everturn.model.archive import Call, Session, SessionText, Turn
+from everturn.sessions.lineage import Lineage, Relative
+from everturn.sessions.messages import Records, has_words
+from everturn.sessions.transcript import Passage, input_text, is_quiet
+from everturn.store.contract import Store
+from everturn.text.diffs import diff_of, style_of
+from everturn.text.printable import plural
+from everturn.text.times import duration, iso, turn_ms
+from everturn.tui.archive import ScreenArchive
+from everturn.tui.feed import FeedItem
+from everturn.tui.lines import Line, Span, block, cut, mark_spans
+
+_LINES_BEFORE = 3  # lines before a match that are shown with it
+
+
+class ExcerptItem(NamedTuple):
+    """Some lines of a text, and how many there are around them."""
+
+    text: str
+    before: int = 0
+    beyond: int = 0
+
+    def lines(self, width: int, margin: str, style: str = "", beside: str = "") -> list[Line]:
+        """How it is drawn."""
+        drawn = block(self.text, width, margin, style, beside)
+        if self.before:
+            drawn.insert(0, ((f"{margin}… {self.before:,} lines before", "dim"),))
+        if self.beyond:
+            more = f"{margin}… {self.beyond:,} more line{'' if self.beyond == 1 else 's'} (v shows all)"
+            drawn.append(cut(((more, "dim"),), width))
+        return drawn
+
+
+def excerpt(text: str, most: int, marks: tuple[str, ...] = ()) -> ExcerptItem:
+    """The first lines of a text, or those around the first mark in it; 0 is all of them."""
+    text = text.strip("\n")
+    if not most:
+        return ExcerptItem(text)
+    at, lower = 0, text.lower() if marks else ""
+    places = [place for mark in marks if (place := lower.find(mark.lower())) >= 0]
+    if places:
+        at = _line_before(text, min(places), _LINES_BEFORE)
+    end = at
+    for _ in range(most):
+        end = text.find("\n", end) + 1
+        if end == 0:
+            break
+    stop = end - 1 if end else len(text)
+    return ExcerptItem(text[at:stop], text.count("\n", 0, at), text.count("\n", stop))
+
+
+def _line_before(text: str, place: int, lines: int) -> int:
+    """Where the line begins that stands so many before the one at `place`."""
+    for _ in range(lines + 1):
+        place = text.rfind("\n", 0, place)
+        if place < 0:
+            return 0
+    return place + 1
+
+
+class HeadingItem(Struct, frozen=True):
+    """The head of the session, of a turn, or a mark between words."""
+
+    key: Hashable
+    text: Line
+    turn: int = -1
+    blank: bool = False  # a line of room before it
+
+    def lines(self, width: int) -> list[Line]:
+        """One line."""
+        return [*([()] if self.blank else []), cut(self.text, width)]
+
+
+class WordsItem(Struct, frozen=True):
+    """What somebody said."""
+
+    key: Hashable
+    said: ExcerptItem
+    margin: str = "  "
+    style: str = ""
+    beside: str = ""
+    label: str = ""
+    marks: tuple[str, ...] = ()
+
+    def lines(self, width: int) -> list[Line]:
+        """Its words, broken to the width."""
+        first, rest = self.margin, " " * len(self.margin)
+        drawn = self.said.lines(width, rest, self.style, self.beside)
+        if first.strip() and drawn:
+            drawn[0] = ((first, self.beside or self.style), *drawn[0][1:])
+        if self.label:
+            drawn.insert(0, ((f"[{self.label}]", "dim"),))
+        return [mark_spans(line, self.marks) for line in drawn]
+
+
+class FoldedPart(Struct, frozen=True):
+    """Something that was folded away: a diff, or words with a margin."""
+
+    said: ExcerptItem
+    margin: str
+    beside: str = "dim"
+    is_diff: bool = False
+
+    def lines(self, width: int) -> list[Line]:
+        """How it is drawn."""
+        if not self.is_diff:
+            return self.said.lines(width, self.margin, "", self.beside)
+        drawn = [
+            line
+            for text in self.said.text.split("\n")
+            for line in block(text, width, self.margin, style_of(text), self.beside)
+        ]
+        return [*drawn, *ExcerptItem("", 0, self.said.beyond).lines(width, self.margin)[1:]]
+
+
+class FoldedItem(Struct, frozen=True):
+    """One line, and what is below it once it is opened. `parts` is None while it is closed."""
+
+    key: Hashable
+    text: Line
+    parts: tuple[FoldedPart, ...] | None = None
+    margin: str = ""
+    marks: tuple[str, ...] = ()
+
+    def lines(self, width: int) -> list[Line]:
+        """Its line, and its parts when it is open."""
+        sign = "▸ " if self.parts is None else "▾ "
+        drawn = [cut(((self.margin + sign, "dim"), *self.text), width)]
+        for part in self.parts or ():
+            drawn += [mark_spans(line, self.marks) for line in part.lines(width)]
+        if self.parts == ():
+            drawn.append(((f"{self.margin}    (nothing)", "dim"),))
+        return drawn
+
+
+class LinkItem(Struct, frozen=True):
+    """The way to another session; None when it is not in the archive."""
+
+    key: Hashable
+    text: str
+    session: int | None
+    margin: str = ""
+
+    def lines(self, width: int) -> list[Line]:
+        """One line."""
+        said = (self.text, "link") if self.session is not None else (f"{self.text} (not in the archive)", "dim")
+        return [cut(((f"{self.margin}↳ ", "dim"), said), width)]
+
+
+PROSE = 80  # lines of words
+OPENED = 60  # lines of what was folded away
+_WIDEST = 300  # cells of what a line says about a call
+_LABELS = {"summary": "summary by the client", "unknown": "unknown record"}
+_MARKS = {"compaction": "── the context was compacted here ──", "interrupt": "✋ interrupted by the user"}
+_SIGNS = {"ok": ("✓", "ok"), "error": ("✗", "error"), "open": ("…", "warn"), "orphan": ("?", "warn")}
+_CHILDREN = {"subagent_of": "subagent", "output_of": "saved output"}
+_RELATIONS = {
+    ("subagent_of", True): "subagent of",
+    ("forked_from", True): "forked from",
+    ("forked_from", False): "forked into",
+    ("continues", False): "continued by",
+    ("output_of", True): "saved output of",
+    ("teammate_of", True): "in the team of",
+}
+
+Key = tuple[str, int, int]
+
+
+class StartSpot(NamedTuple):
+    """A message to begin at, in which field, and the words that were looked for."""
+
+    seq: int
+    field: str = ""
+    marks: tuple[str, ...] = ()
+
+
+class ItemBuilder:
+    """Makes items of passages, and knows which of them are open."""
+
+    def __init__(
+        self, archive: ScreenArchive, session: Session, relatives: Lineage, marks: tuple[str, ...] = ()
+    ) -> None:
+        self._archive, self._session, self._marks = archive, session, marks
+        self.context = False  # whether what clients put in by themselves is shown
+        self.opened: set[Hashable] = set()
+        self.target: Hashable = None  # where the marks are
+        self._children: dict[tuple[int, int], list[Relative]] = {}
+        for one in relatives.children:
+            if one.call is not None:
+                self._children.setdefault((one.call.seq, one.call.idx), []).append(one)
+
+    def of(self, store: Store, passage: Passage, number: int, most: int | None = None) -> Iterator[FeedItem]:
+        """The items of a passage, the `number`-th of its message; `most` lines of each, 0 is all."""
+        key: Key = ("said", passage.row.seq if passage.row else -1, number)
+        if passage.kind in ("call", "result"):
+            yield from self._call(store, passage, OPENED if most is None else most)
+        elif passage.kind in _MARKS:
+            yield HeadingItem(key, ((_MARKS[passage.kind], "warn"),))
+        elif passage.kind == "problem":
+            text = self._archive.line(passage.text, _WIDEST)
+            yield HeadingItem(("problem", passage.text), ((f"⚠ could not be read: {text}", "error"),))
+        elif passage.text and (passage.kind == "thinking" or is_quiet(passage)):
+            if passage.kind == "thinking" or self.context or key == self.target:
+                yield self._folded_item(passage, key, OPENED if most is None else most)
+        elif passage.text:
+            yield self._words_item(passage, key, PROSE if most is None else most)
+
+    def aim(self, store: Store, spot: StartSpot, calls: list[Call], told: Iterable[tuple[int, Passage]]) -> Key:
+        """The item in which a match stands; it will be open."""
+        here = [call for call in calls if spot.seq in (call.seq, call.result_seq)]
+        if spot.field == "tool_output":
+            here = [call for call in here if call.result_seq == spot.seq] or here
+        if here and spot.field in ("tool_input", "tool_output"):
+            self.target = self._find_call_key(store, here, spot)
+        else:
+            self.target = self._find_words_key(told, spot)
+        self.opened.add(self.target)
+        return self.target
+
+    # words ----------------------------------------------------------------------------------------------------------
+    def _words_item(self, passage: Passage, key: Key, most: int) -> WordsItem:
+        marks = self._marks_of(key)
+        said = excerpt(self._archive.text(passage.text), most, marks)
+        if passage.kind == "prompt":
+            return WordsItem(key, said, "❯ ", "bold", "head", marks=marks)
+        if passage.kind == "answer":
+            return WordsItem(key, said, marks=marks)
+        style = "error" if passage.kind == "notice" else "dim"
+        return WordsItem(key, said, style=style, label=_LABELS.get(passage.kind, passage.kind), marks=marks)
+
+    def _folded_item(self, passage: Passage, key: Key, most: int) -> FoldedItem:
+        text = self._archive.text(passage.text).strip("\n")
+        label = f"{_LABELS.get(passage.kind, passage.kind)} · {plural(text.count(chr(10)) + 1, 'line')}"
+        marks = self._marks_of(key)
+        parts = (FoldedPart(excerpt(text, most, marks), "  ┆ "),) if key in self.opened else None
+        return FoldedItem(key, ((label, "dim"),), parts, marks=marks)
+
+    def _find_words_key(self, told: Iterable[tuple[int, Passage]], spot: StartSpot) -> Key:
+        found: list[Key] = []
+        for number, passage in told:
+            if passage.row is not None and passage.text and passage.kind not in ("call", "result"):
+                key: Key = ("said", spot.seq, number)
+                if _has_mark(self._archive.text(passage.text), spot.marks):
+                    return key
+                found.append(key)
+        return found[0] if found else ("said", spot.seq, 0)
+
+    # calls ----------------------------------------------------------------------------------------------------------
+    def _call(self, store: Store, passage: Passage, most: int) -> Iterator[FeedItem]:
+        call = passage.call
+        seq, idx = (call.seq, call.idx) if call else (passage.row.seq if passage.row else -1, -1)
+        is_parallel = passage.batch > 1
+        if is_parallel and call is not None and call.batch == 0:
+            yield HeadingItem(("batch", seq, idx), ((f"⇉ {passage.batch} calls in parallel", "dim"),))
+        key: Key = ("call", seq, idx)
+        marks, margin = self._marks_of(key), "  " if is_parallel else ""
+        parts = tuple(self._call_parts(store, passage, most, marks)) if key in self.opened else None
+        yield FoldedItem(key, (*self._call_spans(passage),), parts, margin, marks)
+        for one in self._children.get((seq, idx), ()):
+            yield relative_link(self._archive, one, _CHILDREN.get(one.relation, one.relation), margin + "  ")
+
+    def _call_spans(self, passage: Passage) -> Iterator[Span]:
+        """How a call went, on one line."""
+        call, start, line = passage.call, passage.start, self._archive.line
+        sign, style = _SIGNS[call.status if call else "open"]
+        name = start.name if start else (call.name if call else "") or "result without a call"
+        yield f"{sign} ", style
+        yield line(name, 60), "bold"
+        if went := _failure_text(call):
+            yield f"  {went}", "error"
+        if call is not None and call.duration_ms is not None:
+            yield f"  {duration(call.duration_ms)}", "dim"
+        if start is not None and (about := start.command or start.path or start.prompt or input_text(start)):
+            yield f"  {line(about, _WIDEST)}", ""
+
+    def _call_parts(self, store: Store, passage: Passage, most: int, marks: tuple[str, ...]) -> Iterator[FoldedPart]:
+        """What went into a tool and what came out."""
+        start, call, text = passage.start, passage.call, self._archive.text
+        if start is not None:
+            diff = diff_of(start)
+            given = "\n".join(diff) if diff else input_text(start)
+            if given:
+                yield FoldedPart(excerpt(text(given), most, marks), "    " if diff else "  > ", is_diff=bool(diff))
+        output = passage.text if passage.kind == "result" else self._output(store, call)
+        if output:
+            failed = call is not None and call.status == "error"
+            yield FoldedPart(excerpt(text(output), most, marks), "  │ ", "error" if failed else "dim")
+
+    def _output(self, store: Store, call: Call | None) -> str:
+        if call is None or not has_words(self._session):
+            return ""
+        block = Records(store, self._archive.sources, self._session, until=0).result(call)
+        return block.text if block is not None else ""
+
+    def _find_call_key(self, store: Store, here: list[Call], spot: StartSpot) -> Key:
+        if len(here) > 1 and spot.field == "tool_output":
+            here = [one for one in here if _has_mark(self._archive.text(self._output(store, one)), spot.marks)] or here
+        return "call", here[0].seq, here[0].idx
+
+    def _marks_of(self, key: Key) -> tuple[str, ...]:
+        return self._marks if key == self.target else ()
+
+
+def head_of(archive: ScreenArchive, session: Session, text: SessionText, relatives: Lineage) -> Iterator[FeedItem]:
+    """What stands above the first turn: facts about the session, and the ways to its relatives."""
+    facts = (
+        f"{session.native_id}",
+        " · ".join(filter(None, (session.agent, session.client, session.model))),
+        " ".join(filter(None, (text.workspace, text.branch and f"({text.branch})"))),
+        " to ".join(minute(at) for at in (session.started, session.ended) if at is not None),
+        f"{plural(session.n_turns, 'turn')}, {plural(session.n_calls, 'call')}, {plural(session.n_errors, 'error')}",
+    )
+    for number, fact in enumerate(filter(None, facts)):
+        yield HeadingItem(("fact", number), ((archive.line(fact, _WIDEST), "dim"),))
+    if session.state != "current":
+        yield HeadingItem(("fact", -1), (("an older edition: its file was rewritten since", "warn"),))
+    if not has_words(session):
+        yield HeadingItem(("fact", -2), (("only the structure of this session was kept: there are no words", "warn"),))
+    for one in (*relatives.ancestors, *relatives.forks, *relatives.others):
+        elder = one in relatives.ancestors
+        yield relative_link(archive, one, _RELATIONS.get((one.relation, elder), one.relation.replace("_", " ")))
+    for one in relatives.children:
+        if one.call is None:
+            yield relative_link(archive, one, _CHILDREN.get(one.relation, one.relation))
+
+
+def relative_link(archive: ScreenArchive, one: Relative, label: str, margin: str = "") -> LinkItem:
+    """The way to a relative."""
+    name = one.native_id.rpartition("/")[2] or one.native_id
+    number = one.session.id if one.session else None
+    return LinkItem(("link", one.native_id, one.relation), f"{label} {archive.line(name, 60)}", number, margin)
+
+
+def turn_heading(turn: Turn) -> HeadingItem:
+    """The head of a turn."""
+    parts = [f"Turn {turn.idx + 1}", minute(turn.started), duration(turn_ms(turn) or None)]
+    parts += [plural(turn.n_calls, "call")] * bool(turn.n_calls) + ["inherited"] * bool(turn.inherited)
+    spans: list[Span] = [(f"── {' · '.join(filter(None, parts))}", "head")]
+    if turn.n_errors:
+        spans.append((f" · {plural(turn.n_errors, 'error')}", "error"))
+    return HeadingItem(("turn", turn.idx), (*spans, (" ──", "head")), turn.idx, blank=True)
+
+
+def minute(at: int | None) -> str:
+    """A time to the minute, UTC."""
+    return iso(at)[:16].replace("T", " ")
+
+
+def _failure_text(call: Call | None) -> str:
+    """Why a call failed, in a word."""
+    if call is None or call.status not in ("error", "orphan"):
+        return ""
+    if call.exit_status:
+        return f"exit {call.exit_status}"
+    return "" if call.error_class in ("", "other", "exit_status") else call.error_class.replace("_", " ")
+
+
+def _has_mark(text: str, marks: tuple[str, ...]) -> bool:
+    lower = text.lower()
+    return any(mark.lower() in lower for mark in marks)

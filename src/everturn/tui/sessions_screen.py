@@ -1,0 +1,269 @@
+"""The first screen: sessions, newest first, with a filter that is answered while it is typed.
+
+The list of sessions as a feed, and what can be typed above it.
+
+The filter is a few words: `agent:` `workspace:` `branch:` `since:` `until:` with a value, and the rest as it stands is looked
+for in titles, first prompts and summaries. It is answered by the database; a page is 200 rows and one question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.timer import Timer
+from textual.widgets import Input
+
+from everturn.errors import EverturnError, UsageError
+from everturn.model.archive import Session, SessionText
+from everturn.model.vocabulary import SESSION_KINDS
+from everturn.sessions.lookup import short_ids
+from everturn.store.contract import SessionFilter, Store
+from everturn.text.times import parse_when
+from everturn.tui.actions import SessionActions
+from everturn.tui.archive import ScreenArchive
+from everturn.tui.feed import FeedItem, FeedPage, FeedWidget
+from everturn.tui.lines import Line, cut, pad_line
+from everturn.tui.screen_frame import InputLine
+
+ROWS = 200
+_TITLE_CELLS = 240  # cells of a title that are kept: wider than screens are
+_FILTER_NAMES = ("agent", "workspace", "branch", "since", "until")
+_UNITS = ((31_536_000_000, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "m"))
+
+
+class SessionItem(Struct, frozen=True):
+    """One line of the list."""
+
+    session: int
+    short: str
+    age: str
+    agent: str
+    turns: int
+    errors: int
+    folder: str
+    about: str
+    sort: str = ""  # what it is, where it is no main session
+
+    @property
+    def key(self) -> int:
+        """The session."""
+        return self.session
+
+    def lines(self, width: int) -> list[Line]:
+        """One line; narrow screens show fewer columns."""
+        errors = f"✗{self.errors}" if self.errors else ""
+        line: list[tuple[str, str]] = [(pad_line(self.age, 4, right=True), "dim"), (" ", "")]
+        if width >= 50:
+            line.append((pad_line(self.agent, 12), "ok"))
+        line.append((pad_line(f"{self.turns:,}", 6, right=True), ""))
+        if width >= 40:
+            line.append((" " + pad_line(errors, 5), "error"))
+        if width >= 70:
+            line.append((" " + pad_line(self.folder, min(24, width // 5)), "head"))
+        if self.sort:
+            line.append((f" [{self.sort}]", "warn"))
+        return [cut((*line, (f" {self.about}", "")), width)]
+
+
+class SessionFeed:
+    """Pages of the sessions that fit a filter, newest first."""
+
+    def __init__(self, archive: ScreenArchive, wanted: SessionFilter) -> None:
+        self._archive, self.wanted = archive, wanted
+        self._cursors = [""]  # where each page begins
+
+    def page(self, store: Store, number: int) -> FeedPage:
+        """Read a page; those before it were read once, so it is known where it begins."""
+        rows, following = store.sessions(self.wanted, ROWS, self._cursors[number])
+        if following and number + 1 == len(self._cursors):
+            self._cursors.append(following)
+        shorts = short_ids((session for session, _ in rows), store)
+        now = self._archive.clock()
+        return FeedPage(number, [self._make_item(one, text, shorts[one.id], now) for one, text in rows], not following)
+
+    def _make_item(self, session: Session, text: SessionText, short: str, now: int) -> SessionItem:
+        line = self._archive.line
+        about = text.title or text.first_prompt or text.summary
+        if not about and session.mode == "structure":
+            about = "(only its structure was kept)"
+        return SessionItem(
+            session.id,
+            line(short, 40),
+            age_text(session.ended, now),
+            line(session.agent, 12),
+            session.n_turns,
+            session.n_errors,
+            short_folder(line(text.workspace, 400)),
+            line(about, _TITLE_CELLS),
+            _sort(session),
+        )
+
+
+def filter_of(typed: str, agents: Iterable[str], now: int, everything: bool = False) -> SessionFilter:
+    """What was typed, as a filter. Raises Usage for a time that is none, or an agent that is none."""
+    words, given = list[str](), dict[str, str]()
+    for word in typed.split():
+        name, colon, value = word.partition(":")
+        if colon and name in _FILTER_NAMES:
+            given[name] = value
+        else:
+            words.append(word)
+    times = {name: parse_when(given[name], now) for name in ("since", "until") if given.get(name)}
+    return SessionFilter(
+        agent=_agent(given["agent"], agents) if given.get("agent") else "",
+        workspace=given.get("workspace", ""),
+        branch=given.get("branch", ""),
+        text=" ".join(words),
+        since=times.get("since"),
+        until=times.get("until"),
+        kinds=SESSION_KINDS if everything else ("main",),
+        states=("current", "superseded") if everything else ("current",),
+    )
+
+
+def short_folder(workspace: str) -> str:
+    """The last two parts of a path, which is what people know their projects by."""
+    return "/".join([part for part in workspace.replace("\\", "/").split("/") if part][-2:])
+
+
+def age_text(ms: int | None, now: int) -> str:
+    """How long ago, in four cells."""
+    if ms is None:
+        return "?"
+    past = max(0, now - ms)
+    return next((f"{past // size}{unit}" for size, unit in _UNITS if past >= size), "now")
+
+
+def _sort(session: Session) -> str:
+    sort = "" if session.kind == "main" else session.kind
+    return sort if session.state == "current" else f"{sort} older".strip()
+
+
+def _agent(typed: str, agents: Iterable[str]) -> str:
+    """The agent whose name begins so, or holds it."""
+    names = sorted(agents, key=lambda name: (name != typed, not name.startswith(typed), name))
+    found = next((name for name in names if typed.lower() in name), None)
+    if found is None:
+        raise UsageError(f"no agent is called {typed}; `everturn sources` lists them")
+    return found
+
+
+WAIT = 0.15  # seconds after the last key before the archive is asked
+
+
+class SessionsScreen(SessionActions):
+    """The list."""
+
+    by_item = True
+    empty = "no session fits; clear the filter with esc, or look inside sessions with /"
+    HELP = """
+Sessions, newest first: age, agent, turns, failed calls, folder, what it is about.
+The filter takes words of the title or first prompt, and agent: workspace: branch: since:7d until:2026-01-31
+"""
+    BINDINGS = [
+        Binding("enter", "open", "open", tooltip="read the session"),
+        Binding("f", "filter", "filter", tooltip="type into the filter; enter goes back to the list, esc clears it"),
+        Binding("slash", "search", "search", tooltip="look for words inside all sessions"),
+        *SessionActions.DEEDS,
+        Binding("a", "everything", "also subagents and older editions", show=False),
+        Binding("ctrl+r,f5", "reload", "read the list again", show=False),
+        Binding("down", "into_list", "into the list", show=False),
+    ]
+
+    def __init__(self, archive: ScreenArchive, typed: str = "") -> None:
+        super().__init__(archive)
+        self.typing = InputLine("filter: words, agent: workspace: branch: since:", typed)
+        self.everything = False
+        self.total: int | None = None
+        self._timer: Timer | None = None
+        self._serial = 0
+
+    def above(self) -> ComposeResult:
+        """The filter."""
+        yield self.typing
+
+    def title_line(self) -> Line:
+        """How many there are, and which they are."""
+        sort = "sessions of every kind" if self.everything else "sessions"
+        count = f"{self.total:,} " if self.total is not None else ""
+        item = self.pages.current
+        short = item.short if isinstance(item, SessionItem) else ""
+        return ((" everturn", "head"), (f"  {count}{sort}", "bold"), (f"  {short}", "dim"))
+
+    def on_mount(self) -> None:
+        """Read the first page."""
+        super().on_mount()
+        self.do(self._load())
+
+    async def _load(self) -> None:
+        self._serial += 1
+        serial, now = self._serial, self.archive.clock()
+        try:
+            wanted = filter_of(self.typing.value, self.archive.sources, now, self.everything)
+        except EverturnError as error:
+            self.say(str(error), "error")
+            return
+        await self.pages.show(SessionFeed(self.archive, wanted))
+        total = await self.archive.ask(lambda store: store.count_sessions(wanted))
+        if serial == self._serial:
+            self.total = total
+            self.top_bar.put(self.title_line())
+
+    def chosen_session(self) -> int | None:
+        """The session under the cursor."""
+        item = self.pages.current
+        return item.session if isinstance(item, SessionItem) else None
+
+    # keys -----------------------------------------------------------------------------------------------------------
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Ask the archive once typing pauses."""
+        if event.input is not self.typing:
+            return
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(WAIT, lambda: self.do(self._load()))
+
+    def on_pages_chosen(self, event: FeedWidget.Chosen) -> None:
+        """Open it."""
+        self._open(event.item)
+
+    def action_open(self) -> None:
+        """Open what is under the cursor."""
+        if self.pages.current is not None:
+            self._open(self.pages.current)
+
+    def _open(self, item: FeedItem) -> None:
+        if isinstance(item, SessionItem):
+            self.browser.open_session(item.session)
+
+    def action_filter(self) -> None:
+        """Type into the filter."""
+        self.set_focus(self.typing)
+
+    def action_into_list(self) -> None:
+        """From the filter into the list."""
+        self.set_focus(self.pages)
+
+    def action_everything(self) -> None:
+        """Also, or no longer, what is not a main session."""
+        self.everything = not self.everything
+        self.do(self._load())
+
+    def action_reload(self) -> None:
+        """Read the list again."""
+        self.do(self._load())
+
+    def action_search(self) -> None:
+        """Look inside sessions."""
+        self.browser.open_search()
+
+    def action_back(self) -> None:
+        """Out of the filter; a filter goes before the program does."""
+        if self._asking is None and (self.typing.value or self.typing.has_focus):
+            self.typing.value = ""
+            self.set_focus(self.pages)
+        else:
+            super().action_back()

@@ -1,0 +1,146 @@
+"""A text on a screen of its own: a restored document, the whole of something long, a command, the help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+from textual.binding import Binding
+
+from everturn.store.contract import Store
+from everturn.tui.actions import SessionActions
+from everturn.tui.archive import ScreenArchive
+from everturn.tui.feed import FeedItem, FeedPage, FeedWidget
+from everturn.tui.lines import Line, break_lines, plain_line
+from everturn.tui.screen_frame import BrowserScreen, keys_of
+from everturn.tui.session_items import FoldedItem, WordsItem
+
+_LINES = 500  # of a page
+_KEYS = 18  # columns for the keys in the help
+
+
+class TextRow(Struct, frozen=True):
+    """A line of a text, broken to the width."""
+
+    key: int
+    text: str
+    style: str = ""
+    indent: int = 0  # of what does not fit on the first line, where the screen is wide enough for that
+
+    def lines(self, width: int) -> list[Line]:
+        """As many as it takes."""
+        indent = self.indent if width >= 3 * self.indent else 0
+        first, *more = break_lines(self.text[indent:], width - indent)
+        return [
+            plain_line(self.text[:indent] + first, self.style),
+            *(plain_line(" " * indent + one, self.style) for one in more),
+        ]
+
+
+class TextFeed:
+    """Pages of a text that is at hand."""
+
+    def __init__(self, text: str, indent: int = 0) -> None:
+        self._lines, self._indent = text.rstrip("\n").split("\n"), indent
+
+    @property
+    def last_page(self) -> int:
+        """The number of the last page."""
+        return (len(self._lines) - 1) // _LINES
+
+    def page(self, store: Store, number: int) -> FeedPage:
+        """Some lines; nothing is asked of the archive."""
+        first = number * _LINES
+        lines = self._lines[first : first + _LINES]
+        items: list[FeedItem] = [
+            TextRow(first + n, line, _line_style(line), self._indent) for n, line in enumerate(lines)
+        ]
+        return FeedPage(number, items, number >= self.last_page)
+
+
+class TextScreen(SessionActions):
+    """A text."""
+
+    BINDINGS = [
+        Binding("backspace,escape", "back", "back"),
+        Binding("s", "save", "save", tooltip="write it to a file"),
+    ]
+
+    def __init__(
+        self, archive: ScreenArchive, title: str, text: str, save_as: str = "", entered: str = "", indent: int = 0
+    ) -> None:
+        super().__init__(archive)
+        self._title, self._text, self._save_as, self._entered = title, text, save_as, entered
+        self._feed = TextFeed(text, indent)
+
+    def title_line(self) -> Line:
+        """What it is."""
+        return ((" everturn", "head"), (f"  {self._title}", "bold"))
+
+    def all_keys(self) -> list[Binding]:
+        """Saving only where there is something to save."""
+        return [one for one in super().all_keys() if one.action != "save" or self._save_as]
+
+    def on_mount(self) -> None:
+        """From its beginning."""
+        super().on_mount()
+        self.do(self.pages.show(self._feed))
+
+    def on_pages_chosen(self, event: FeedWidget.Chosen) -> None:
+        """Enter means something on some of these screens."""
+        if self._entered:
+            self.browser.leave_with(self._entered)
+
+    def action_first(self) -> None:
+        """The first line."""
+        self.do(self.pages.show(self._feed))
+
+    def action_last(self) -> None:
+        """The last line."""
+        self.do(self.pages.show(self._feed, self._feed.last_page, at_end=True))
+
+    def action_save(self) -> None:
+        """Write the text to a file."""
+        if not self._save_as:
+            return
+
+        async def write(target: str) -> None:
+            await self.write(target, lambda store: [self._text.encode("utf-8", "replace")])
+
+        self.ask("write to", self._save_as, write)
+
+
+def resume_screen(archive: ScreenArchive, command: str, ours: str) -> TextScreen:
+    """How to go on with a session: in its agent, where that has a command for it, and with everturn."""
+    told = [f"To go on with this session in its agent:\n\n{command}"] if command else []
+    where = "In a chat, or with --in in another agent:" if command else "To go on with this session:"
+    told += [f"{where}\n\n{ours}"] if ours else []
+    text = "\n\n".join([*told, "Enter leaves and prints the first command; esc goes back."])
+    return TextScreen(archive, "resume", text, entered=command or ours)
+
+
+def whole_screen(archive: ScreenArchive, item: FoldedItem | WordsItem) -> TextScreen:
+    """The whole of something that is cut where it stands."""
+    return TextScreen(archive, "whole", "\n".join(_item_texts(item)), save_as="part.txt")
+
+
+def help_screen(archive: ScreenArchive, of: BrowserScreen) -> TextScreen:
+    """Every key of a screen."""
+    told = [*of.all_keys(), *(one for one in FeedWidget.BINDINGS if isinstance(one, Binding))]
+    rows = {one.action: one for one in reversed(told)}
+    lines = [f"{keys_of(one):<{_KEYS}} {one.tooltip or one.description}" for one in reversed(rows.values())]
+    return TextScreen(archive, "help", "\n".join((of.HELP.strip(), "", *lines) if of.HELP else lines), indent=_KEYS + 1)
+
+
+def _item_texts(item: FoldedItem | WordsItem) -> Iterator[str]:
+    if isinstance(item, WordsItem):
+        yield item.said.text
+        return
+    yield "".join(text for text, _ in item.text)
+    for part in item.parts or ():
+        yield ""
+        yield part.said.text
+
+
+def _line_style(line: str) -> str:
+    return "head" if line.startswith("#") else ""

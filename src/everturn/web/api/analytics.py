@@ -1,0 +1,98 @@
+"""How tools are used and what it costs: the questions of `everturn paths`, `inspect_tools`, `find_struggles` and `count_stats`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from everturn.analytics.cost import Cost
+from everturn.analytics.inspect import Inspection, inspect_tools
+from everturn.analytics.paths import ToolPathFinding, find_paths
+from everturn.analytics.stats import KEYS, PERIODS, Period, UseTotal, count_stats
+from everturn.analytics.struggles import Kind, find_struggles, group_kinds
+from everturn.errors import NothingFound
+from everturn.web.analytics_scope import load_prices, scope_of
+from everturn.web.api.operation import Operation, Parameter, list_frame
+from everturn.web.request import WebRequest
+from everturn.web.schemas import ItemsJson
+
+
+class PathsJson(ItemsJson[ToolPathFinding]):
+    """Paths, and how much they were found in."""
+
+    sessions: int
+    turns: int
+    calls: int
+    sampled: int
+
+
+class StatsJson(ItemsJson[Period]):
+    """What was done and what it cost, oldest first."""
+
+    total: Period
+    subagents: Cost
+    inherited_tokens: int
+    tools: list[UseTotal]
+    errors: list[UseTotal]
+    prices_as_of: str
+
+
+def _paths_answer(asked: WebRequest) -> dict[str, Any]:
+    found = find_paths(asked.store, scope_of(asked), _top_number(asked), asked.choice("all", ("yes", "no")) == "yes")
+    about = {name: getattr(found, name) for name in ("sessions", "turns", "calls", "sampled")}
+    return list_frame("paths", found.items, **about)
+
+
+def _inspect_answer(asked: WebRequest) -> dict[str, Any]:
+    tool = asked.word("tool")
+    found = inspect_tools(asked.store, scope_of(asked), tool) if tool else None
+    if found is None:
+        raise NothingFound(f"no call of a tool {tool[:80]!r}; /api/paths names those there are")
+    return list_frame("inspect", [found])
+
+
+def _struggles_answer(asked: WebRequest) -> dict[str, Any]:
+    return list_frame(
+        "struggles", group_kinds(asked.store, find_struggles(asked.store, scope_of(asked)))[: _top_number(asked)]
+    )
+
+
+def _stats_answer(asked: WebRequest) -> dict[str, Any]:
+    period, by = asked.choice("period", PERIODS) or "month", asked.choice("by", KEYS)
+    found = count_stats(asked.store, scope_of(asked), load_prices(asked), period, by)
+    if not found.total.sessions:
+        raise NothingFound("there is nothing to count; take away a filter")
+    more = {name: getattr(found, name) for name in found.__struct_fields__ if name != "items"}
+    return list_frame("stats", found.items, **more)
+
+
+def _top_number(asked: WebRequest) -> int:
+    return asked.number("top", 20, 1, 200)
+
+
+_SCOPE_PARAMETERS = (
+    Parameter("agent", "Only of this agent."),
+    Parameter("workspace", "Only where the working folder holds this."),
+    Parameter("since", "Only sessions active since then: 2026-01-31, 7d, yesterday."),
+    Parameter("subagents", "own: leave out what subagents did."),
+)
+_TOP_PARAMETER = Parameter("top", "How many, at most 200.", "integer")
+
+OPERATIONS = (
+    Operation(
+        "/api/paths", "Which tools follow each other more often than chance explains.", _paths_answer, PathsJson,
+        (*_SCOPE_PARAMETERS, Parameter("all", "yes: also those that chance explains."), _TOP_PARAMETER), counts=True,
+    ),
+    Operation(
+        "/api/inspect", "One tool: before, after, beside it, how it fails.", _inspect_answer, ItemsJson[Inspection],
+        (Parameter("tool", "Its name, with * for any ending.", required=True), *_SCOPE_PARAMETERS), counts=True,
+    ),
+    Operation(
+        "/api/struggles", "Runs of similar failures, and what ended them.", _struggles_answer, ItemsJson[Kind], (*_SCOPE_PARAMETERS, _TOP_PARAMETER),
+        counts=True,
+    ),
+    Operation(
+        "/api/stats", "What was done and what it cost.", _stats_answer, StatsJson,
+        (*_SCOPE_PARAMETERS, Parameter("period", "day, week or month."), Parameter("by", "agent, model or workspace.")),
+        counts=True,
+    ),
+)  # fmt: skip

@@ -1,0 +1,187 @@
+"""An operation, and what several of them need.
+
+The OpenAPI document, made from the list of operations and the shapes of their answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from everturn import __version__
+from everturn.errors import NothingFound, UsageError
+from everturn.model.archive import Session
+from everturn.sessions.lookup import resolve_session
+from everturn.web import schemas
+from everturn.web.request import Answer, WebRequest
+from everturn.web.security import TOKEN_HEADER
+
+T = TypeVar("T")
+
+#: How a page names a session, whose id may hold anything: by its number.
+_NUMBER = "number:"
+
+
+class Parameter(Struct, frozen=True):
+    """One word of the query."""
+
+    name: str
+    about: str
+    type: str = "string"
+    required: bool = False
+    several: bool = False
+
+
+class Operation(Struct, frozen=True):
+    """One thing that can be asked."""
+
+    path: str
+    summary: str
+    run: Answer
+    answer: Any  # the type of the answer
+    parameters: tuple[Parameter, ...] = ()
+    method: str = "GET"
+    body: Any = None  # the type of what is sent, for a change
+    counts: bool = False  # it may have to bring the counts of the analytics up to date first
+
+
+SESSION = Parameter(
+    "session", "An id, any unique beginning of one, @last, or number:N as pages have it.", required=True
+)
+
+
+def list_frame(name: str, items: Any, next: str = "", **more: Any) -> dict[str, Any]:
+    """The frame of every list."""
+    return {"schema": f"everturn/{name}@1", **more, "items": list(items), "next": next or None}
+
+
+def session_of(asked: WebRequest) -> Session:
+    """The session that is named. Raises NothingFound, Usage."""
+    wanted = asked.word("session")
+    if not wanted:
+        raise UsageError("no session is named; add session=, with an id, any unique beginning of one, or @last")
+    if not wanted.startswith(_NUMBER):
+        return resolve_session(asked.store, wanted)
+    number = wanted.removeprefix(_NUMBER)
+    if not number.isascii() or not number.isdigit() or len(number) > 15:
+        raise NothingFound(f"{wanted[:40]!r} is no session")
+    return asked.store.session(int(number))[0]
+
+
+def body_of(asked: WebRequest, type: type[T]) -> T:
+    """What was sent, as it must be. Raises Usage."""
+    try:
+        return msgspec.convert(asked.body, type)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"the request does not fit: {error}") from error
+
+
+_REFERENCE = "#/components/schemas/{name}"
+
+#: Component names that clients know and that are not just the class name without `Json`.
+_COMPONENT_NAMES = {
+    "ArtifactJson": "Touched",
+    "FailureGroup": "Failure",
+    "HitJson": "everturn.web.schemas.Found",
+    "MarksJson": "MarksItem",
+    "NeighbourTurnJson": "everturn.web.schemas.Beside",
+    "PathsJson": "PathsAnswer",
+    "PositionCount": "AtPosition",
+    "RestoreOptionsJson": "Wanted",
+    "SessionJson": "SessionItem",
+    "StatsJson": "StatsAnswer",
+    "ToolNeighbour": "everturn.analyse.inspect.Beside",
+    "ToolPathFinding": "everturn.analyse.paths.Found",
+    "TrailHandle": "Handle",
+    "UseTotal": "Used",
+}
+
+
+def openapi_operation(others: tuple[Operation, ...]) -> Operation:
+    """The operation that gives the document; it describes itself too."""
+    own = Operation("/api/openapi.json", "This document.", _empty_answer, dict[str, Any])
+    return msgspec.structs.replace(own, run=partial(_answer_document, (*others, own)))
+
+
+def openapi_document(operations: Iterable[Operation]) -> dict[str, Any]:
+    """The document."""
+    wanted = list(operations)
+    types = [
+        schemas.ProblemJson,
+        *(one.answer for one in wanted),
+        *(one.body for one in wanted if one.body is not None),
+    ]
+    shapes, components = _rename_components(*msgspec.json.schema_components(types, ref_template=_REFERENCE))
+    by_type = dict(zip(map(str, types), shapes, strict=True))
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "everturn",
+            "version": __version__,
+            "description": "The archive of agent sessions on this machine. Secrets are masked in every answer.",
+        },
+        "paths": {one.path: {one.method.lower(): _operation(one, by_type)} for one in wanted},
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "apiKey", "in": "header", "name": TOKEN_HEADER}},
+        },
+    }
+
+
+def _rename_components(shapes: Any, components: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Give components their published names instead of the names of our classes."""
+
+    def rename(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: _component_name(key, item, rename(item)) for key, item in value.items()}
+        return [rename(item) for item in value] if isinstance(value, list | tuple) else value
+
+    return rename(shapes), {_published_name(name): rename(shape) for name, shape in components.items()}
+
+
+def _component_name(key: str, item: Any, renamed: Any) -> Any:
+    if key == "$ref" and isinstance(item, str):
+        return _REFERENCE.format(name=_published_name(item.rpartition("/")[2]))
+    return _published_name(item).rpartition(".")[2] if key == "title" and isinstance(item, str) else renamed
+
+
+def _published_name(name: str) -> str:
+    return re.sub(r"[A-Za-z]+", lambda part: _COMPONENT_NAMES.get(part[0], part[0].removesuffix("Json")), name)
+
+
+def _answer_document(operations: tuple[Operation, ...], asked: WebRequest) -> dict[str, Any]:
+    return openapi_document(operations)
+
+
+def _empty_answer(asked: WebRequest) -> dict[str, Any]:
+    return {}
+
+
+def _operation(one: Operation, shapes: dict[str, Any]) -> dict[str, Any]:
+    problem = _json_content("Why not.", shapes[str(schemas.ProblemJson)])
+    facts: dict[str, Any] = {
+        "summary": one.summary,
+        "operationId": one.path.removeprefix("/api/").replace(".json", ""),
+        "parameters": [_parameter(parameter) for parameter in one.parameters],
+        "responses": {"200": _json_content("The answer.", shapes[str(one.answer)]), "default": problem},
+    }
+    if one.method != "GET":
+        facts["security"] = [{"token": []}]
+        facts["requestBody"] = {"content": {"application/json": {"schema": shapes[str(one.body)]}}}
+    return facts
+
+
+def _json_content(about: str, shape: Any) -> dict[str, Any]:
+    return {"description": about, "content": {"application/json": {"schema": shape}}}
+
+
+def _parameter(one: Parameter) -> dict[str, Any]:
+    shape: dict[str, Any] = {"type": one.type}
+    if one.several:
+        shape = {"type": "array", "items": shape}
+    return {"name": one.name, "in": "query", "description": one.about, "required": one.required, "schema": shape}

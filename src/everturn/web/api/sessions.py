@@ -1,0 +1,201 @@
+"""What can be read: the same jobs and the same answers as those of the commands.
+
+What changes something, or begins work that takes a while. Each needs the token of the run (`security`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from everturn.errors import NothingFound
+from everturn.export.json_document import (
+    hit_item,
+    lineage_facts,
+    passage_item,
+    record_item,
+    session_facts,
+    session_item,
+    source_facts,
+    turn_facts,
+)
+from everturn.model.archive import Session
+from everturn.sessions.lineage import Lineage, lineage
+from everturn.sessions.lookup import list_sessions, put_marks
+from everturn.sessions.messages import TurnView, read_turns
+from everturn.sessions.transcript import passages
+from everturn.web import schemas
+from everturn.web.api.operation import SESSION, Operation, Parameter, body_of, list_frame, session_of
+from everturn.web.job_starts import health_now, last_restore_job, start_examining, start_restore_job, start_verifying
+from everturn.web.pages.lineage import related_sessions
+from everturn.web.pages.record import captured_record
+from everturn.web.pages.search import find_hits
+from everturn.web.pages.sessions import filter_of
+from everturn.web.request import WebRequest
+
+_TURNS = 50
+
+
+def _sessions(asked: WebRequest) -> dict[str, Any]:
+    page = list_sessions(asked.store, filter_of(asked), asked.number("limit", 20, 1, 200), asked.word("after"))
+    return list_frame("sessions", map(session_item, page.items), page.next)
+
+
+def _show(asked: WebRequest) -> dict[str, Any]:
+    session = session_of(asked)
+    first = asked.number("first", 1, 1)
+    last = min(asked.number("last", first + _TURNS - 1, first), first + _TURNS - 1)
+    relatives = lineage(asked.store, session)
+    views = read_turns(asked.store, session, first - 1, last - 1)
+    about = {
+        "session": session_facts(session, asked.store.session(session.id)[1]),
+        "source": source_facts(asked.store, session),
+        "lineage": lineage_facts(relatives),
+    }
+    following = str(last + 1) if last < session.n_turns else ""
+    return list_frame("show", (_turn(asked, session, view, relatives) for view in views), following, **about)
+
+
+def _turn(asked: WebRequest, session: Session, view: TurnView, relatives: Lineage) -> dict[str, Any]:
+    tools = asked.choice("tools", ("yes", "no")) == "yes"
+    children: dict[tuple[int, int], list[str]] = {}
+    for one in relatives.children:
+        if one.call is not None:
+            children.setdefault((one.call.seq, one.call.idx), []).append(one.native_id)
+    told = passages(asked.store, asked.sources, session, view, tools)
+    items = [
+        passage_item(one, tools, children.get((one.call.seq, one.call.idx), ()) if one.call else ()) for one in told
+    ]
+    return {**turn_facts(view.turn), "passages": items}
+
+
+def _record(asked: WebRequest) -> dict[str, Any]:
+    row, record = captured_record(asked, session_of(asked), asked.number("message", 1, 1) - 1)
+    if not record:
+        raise NothingFound("the bytes of this session were not kept; only its structure is there")
+    return list_frame("record", [record_item(row, asked.clean.line(record))])
+
+
+def _search(asked: WebRequest) -> dict[str, Any]:
+    page = find_hits(asked, asked.word("q"), asked.number("limit", 20, 1, 200))
+    about = {"note": page.note or None, "notes": page.notes, "scope": page.scope or None}
+    return list_frame("search", map(hit_item, page.items), page.next, **about)
+
+
+def _lineage(asked: WebRequest) -> dict[str, Any]:
+    session = session_of(asked)
+    graph = related_sessions(asked, session)
+    return list_frame("lineage", graph.nodes, session=session.native_id, edges=graph.edges)
+
+
+def _health(asked: WebRequest) -> dict[str, Any]:
+    doctor = health_now(asked)
+    return list_frame("doctor", map(asdict, doctor.checks), worst=doctor.worst, sizes=asked.store.sizes())
+
+
+def _restore_result(asked: WebRequest) -> dict[str, Any]:
+    job = last_restore_job(asked.site, session_of(asked).id)
+    if job is None or job.state != "done":
+        raise NothingFound("this session was not restored in this run; POST /api/restore begins it")
+    return list_frame("restore", [job.result])
+
+
+def _job_answer(asked: WebRequest) -> dict[str, Any]:
+    return job_without_result(asked.site.jobs.get(asked.word("id")))
+
+
+def job_without_result(job: Any) -> dict[str, Any]:
+    """A job without what it gave."""
+    names = ("id", "name", "state", "done", "total", "error")
+    return {"schema": "everturn/job@1", **{name: getattr(job, name) for name in names}}
+
+
+_WHERE = (
+    Parameter("agent", "Only of this agent."),
+    Parameter("workspace", "Only where the working folder holds this."),
+    Parameter("since", "Since then: 2026-01-31, 7d, yesterday."),
+    Parameter("until", "Before then."),
+)
+_PAGED = (
+    Parameter("limit", "How many, at most 200.", "integer"),
+    Parameter("after", "The cursor `next` of the page before."),
+)
+
+READ_OPERATIONS = (
+    Operation(
+        "/api/sessions", "List sessions, newest first.", _sessions, schemas.ItemsJson[schemas.SessionJson],
+        (
+            Parameter("q", "Part of title, first prompt or summary."), *_WHERE,
+            Parameter("all", "1: also subagents, saved outputs and older editions."), *_PAGED,
+        ),
+    ),
+    Operation(
+        "/api/show", "Read turns of a session.", _show, schemas.ShowJson,
+        (
+            SESSION, Parameter("first", "The first turn, from 1.", "integer"),
+            Parameter("last", "The last turn; at most 50 are given.", "integer"),
+            Parameter("tools", "yes: also what went into tools and what came out."),
+        ),
+    ),
+    Operation(
+        "/api/record", "A message as it was captured, secrets masked.", _record, schemas.ItemsJson[schemas.RecordJson],
+        (SESSION, Parameter("message", "Its number, from 1.", "integer")),
+    ),
+    Operation(
+        "/api/search", "Find messages by their words, best first.", _search, schemas.SearchJson,
+        (
+            Parameter("q", "What to look for, as `everturn search` takes it.", required=True), *_WHERE,
+            Parameter("in", "Only in this part.", several=True), *_PAGED,
+        ),
+    ),
+    Operation("/api/lineage", "How a session hangs together with others.", _lineage, schemas.GraphJson, (SESSION,)),
+    Operation("/api/health", "What is safe, what is not, and what an agent will soon delete.", _health, schemas.DoctorJson),
+    Operation(
+        "/api/restored", "The document of a session that was restored in this run.", _restore_result,
+        schemas.ItemsJson[schemas.SummaryJson], (SESSION,),
+    ),
+    Operation(
+        "/api/jobs", "How far a piece of work is.", _job_answer, schemas.JobJson, (Parameter("id", "Of the job.", required=True),)
+    ),
+)  # fmt: skip
+
+
+def _change_marks(asked: WebRequest) -> dict[str, Any]:
+    session, wanted = session_of(asked), body_of(asked, schemas.MarksChangeJson)
+    marks = put_marks(asked.store, session, asked.now, wanted.title, wanted.star, wanted.note)
+    item = schemas.MarksJson(session.native_id, session.agent, marks.title, marks.star, marks.note)
+    return list_frame("marks", [item])
+
+
+def _start_restore(asked: WebRequest) -> dict[str, Any]:
+    return job_without_result(start_restore_job(asked, session_of(asked), body_of(asked, schemas.RestoreOptionsJson)))
+
+
+def _start_examine(asked: WebRequest) -> dict[str, Any]:
+    body_of(asked, schemas.NothingJson)
+    return job_without_result(start_examining(asked.site))
+
+
+def _start_verify(asked: WebRequest) -> dict[str, Any]:
+    body_of(asked, schemas.NothingJson)
+    return job_without_result(start_verifying(asked.site))
+
+
+CHANGE_OPERATIONS = (
+    Operation(
+        "/api/marks", "Put a title, a star or a note on a session.", _change_marks, schemas.ItemsJson[schemas.MarksJson],
+        (SESSION,), "POST", schemas.MarksChangeJson,
+    ),
+    Operation(
+        "/api/restore", "Begin to restore a session; with a model only where one is named and confirmed.", _start_restore,
+        schemas.JobJson, (SESSION,), "POST", schemas.RestoreOptionsJson,
+    ),
+    Operation(
+        "/api/examine", "Prove health by writing, reading and searching.", _start_examine, schemas.JobJson, (), "POST",
+        schemas.NothingJson,
+    ),
+    Operation(
+        "/api/verify", "Hash every stored byte again and compare with the live files.", _start_verify, schemas.JobJson, (),
+        "POST", schemas.NothingJson,
+    ),
+)  # fmt: skip

@@ -1,0 +1,41 @@
+"""The pages, one file each: a function that draws what was asked for. This list gives each its address."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from everturn.web.pages import costs, health, home, lineage, paths, record, restore, search, session, sessions
+from everturn.web.request import Draw
+
+
+class PageAddress(Struct, frozen=True):
+    """A page and where it is. One that `counts` may have to bring the counts of the analytics up to date first."""
+
+    path: str
+    draw: Draw
+    counts: bool = False
+
+
+PAGES = (
+    PageAddress("/", home.draw),
+    PageAddress("/home/calendar", home.draw_calendar, counts=True),
+    PageAddress("/home/safety", home.draw_safety),
+    PageAddress("/sessions", sessions.draw),
+    PageAddress("/session/{wanted:path}", session.redirect_by_name),
+    PageAddress("/s/{session:int}", session.draw),
+    PageAddress("/s/{session:int}/map", session.draw_map),
+    PageAddress("/s/{session:int}/m/{message:int}", record.draw),
+    PageAddress("/s/{session:int}/m/{message:int}/picture/{name}", record.draw_picture),
+    PageAddress("/s/{session:int}/restore", restore.draw),
+    PageAddress("/s/{session:int}/lineage", lineage.draw),
+    PageAddress("/search", search.draw),
+    PageAddress("/paths", paths.draw),
+    PageAddress("/paths/tools", paths.draw_tools, counts=True),
+    PageAddress("/paths/found", paths.draw_found, counts=True),
+    PageAddress("/paths/struggles", paths.draw_struggles, counts=True),
+    PageAddress("/paths/tool", paths.draw_tool, counts=True),
+    PageAddress("/costs", costs.draw),
+    PageAddress("/costs/total", costs.draw_total, counts=True),
+    PageAddress("/costs/by", costs.draw_by, counts=True),
+    PageAddress("/health", health.draw),
+)

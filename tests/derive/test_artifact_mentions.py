@@ -1,0 +1,60 @@
+"""Names of files in words, and what only looks like one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everturn.derive.artifacts import find_mentions
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("see src/foo/bar.py, please", "src/foo/bar.py"),
+        ("./a/b.test.ts(3,4): error TS2322", "./a/b.test.ts"),
+        ("src/main.rs:12:5", "src/main.rs"),
+        ("in `config.json`", "config.json"),
+        ('"k/z.yaml": 1', "k/z.yaml"),
+        (r"C:\work\shop\login.py", r"C:\work\shop\login.py"),
+        ("modified:   docker/Dockerfile", "docker/Dockerfile"),
+        ("writer_test.go", "writer_test.go"),
+        ("go.mod and go.sum", "go.mod"),
+        ("add it to .gitignore", ".gitignore"),
+        ("/home/ann/shop/README.md.", "/home/ann/shop/README.md"),
+    ],
+)
+def test_a_name_of_a_file_is_found(text: str, name: str) -> None:
+    assert name in find_mentions(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://example.com/docs/page.html",
+        "mail ann@example.md about it",
+        "call numpy.sum or os.path.c",
+        "self.ui.update(theme.json())",
+        "node_modules/left-pad/index.js",
+        "version 1.2.3",
+        "only .py files",
+        "object.method.name",
+    ],
+)
+def test_what_only_looks_like_one_is_not(text: str) -> None:
+    assert not find_mentions(text)
+
+
+def test_how_often_a_name_stands_there_is_counted() -> None:
+    assert find_mentions("a/b.py b.py a/b.py") == {"a/b.py": 2, "b.py": 1}
+
+
+def test_of_a_long_text_both_ends_are_looked_at() -> None:
+    found = find_mentions(f"first/one.py {'x ' * 50_000} last/one.py")
+    assert set(found) == {"first/one.py", "last/one.py"}
+
+
+@given(st.text(max_size=400))
+def test_no_text_does_harm(text: str) -> None:
+    assert all(name in text for name in find_mentions(text))

@@ -1,0 +1,57 @@
+"""Commits as version control reported them."""
+
+from __future__ import annotations
+
+import pytest
+
+from everturn.derive.turn_facts import Commit, find_commits
+from everturn.model.conversation import CallStart
+
+
+def shell(command: str) -> CallStart:
+    return CallStart("c", "shell", "shell", command=command)
+
+
+def test_a_report_is_the_proof() -> None:
+    output = "[main 1a2b3c4] Add login\n 2 files changed"
+    assert find_commits(shell('git commit -m "Add login" | tail -3'), output, True) == [Commit("1a2b3c4", "Add login")]
+
+
+def test_several_commits_of_one_command() -> None:
+    output = "[main (root-commit) aaaaaaa] One\n[feature/x bbbbbbb] Two\n"
+    found = find_commits(shell("git commit -m One && git commit -m Two"), output, True)
+    assert [(one.hash, one.subject) for one in found] == [("aaaaaaa", "One"), ("bbbbbbb", "Two")]
+
+
+def test_an_amended_commit_says_so() -> None:
+    assert find_commits(shell("git commit --amend --no-edit"), "[main 1a2b3c4] Add login", True)[0].amends
+
+
+def test_a_quiet_commit_has_the_subject_it_was_given() -> None:
+    assert find_commits(shell('git add . && git commit -q -m "Add login\n\nWith tests"'), "", True) == [
+        Commit("", "Add login")
+    ]
+    document = "git commit -q -m \"$(cat <<'EOF'\nAdd logout\n\nBody\nEOF\n)\""
+    assert find_commits(shell(document), "", True) == [Commit("", "Add logout")]
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "went_well"),
+    [
+        ('git commit -q -m "x"', "", False),
+        ('git commit -q -m "x" || true', "", True),
+        ('git commit -m "x"', "nothing to commit, working tree clean", True),
+        ("git commit --dry-run -m x", "", True),
+        ("git log --oneline", "[main 1a2b3c4] Add login", True),
+        ("cat notes.txt", "[main 1a2b3c4] Add login", True),
+        ("git commit-graph write", "", True),
+        ("pytest", "", True),
+    ],
+)
+def test_without_proof_there_is_no_commit(command: str, output: str, went_well: bool) -> None:
+    assert find_commits(shell(command), output, went_well) == []
+
+
+def test_a_tool_for_version_control_commits_too() -> None:
+    call = CallStart("c", "git_command", "other", input={"args": ["commit", "-m", "x"]})
+    assert find_commits(call, "[main 1a2b3c4] x", True) == [Commit("1a2b3c4", "x")]

@@ -1,0 +1,156 @@
+"""A document without a model says what the records say, each statement with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from everturn.model.archive import KeptRow, Session
+from everturn.restore.document import FACTS, SECTIONS, Document, section
+from everturn.restore.mechanical import build_document
+from everturn.store.contract import Store
+from tests.recall.archives import Archive
+from tests.restore.shop import SOURCES
+
+
+def texts(document: Document, key: str) -> list[str]:
+    return [one.text for one in section(document, key).statements]
+
+
+@pytest.fixture
+def archive(store: Store, tmp_path: Path) -> Archive:
+    return Archive(store, tmp_path / "agent")
+
+
+def test_the_eight_sections_are_there_in_their_order(store: Store, session: Session) -> None:
+    document = build_document(store, SOURCES, session)
+    assert [one.key for one in document.sections] == list(SECTIONS)
+    assert [one.key for one in document.facts] == list(FACTS)
+    assert (document.turns, document.last_seq, document.native_id) == (3, 11, session.native_id)
+
+
+def test_a_small_session_is_told_whole(store: Store, session: Session) -> None:
+    document = build_document(store, SOURCES, session)
+    assert texts(document, "high_level_goal") == ["Please add refresh tokens to the login. Never push to main."]
+    assert texts(document, "constraints") == ["Never push to main."]
+    assert texts(document, "key_decisions") == ["We decided to store tokens in PostgreSQL, not Redis."]
+    assert texts(document, "artifacts") == ["`src/login.py` edited"]
+    assert texts(document, "files") == ["`config.py` read"]
+    assert texts(document, "open_questions") == ["Should old tokens expire?"]
+    assert texts(document, "next_steps") == ["Next step: fix the failing login test."]
+    assert texts(document, "still_failing") == [
+        "`pytest -q tests/test_login.py` failed in turn 2: E AssertionError: expected 401, got 500"
+    ]
+    assert "`pytest -q tests/test_login.py` → exit 1" in texts(document, "commands")
+
+
+def test_every_statement_is_verified_and_cites_a_message_of_its_turn(store: Store, session: Session) -> None:
+    document = build_document(store, SOURCES, session)
+    rows = {row.seq: row for row in store.messages(session.id)}
+    statements = [one for part in (*document.sections, *document.facts) for one in part.statements]
+    assert statements and not document.unverified
+    for one in statements:
+        assert one.verified is True and one.evidence
+        for proof in one.evidence:
+            row = rows[proof.message]
+            assert (proof.turn, proof.start, proof.size) == (row.turn, row.start, row.size)
+
+
+def test_what_was_fixed_is_not_still_failing(archive: Archive, store: Store) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    session = archive.take_in(
+        line("user", "make the tests pass"),
+        use("Bash", "c1", command="make test"),
+        back("c1", "Exit code 2\nerror: no rule", failed=True),
+        use("Edit", "c2", file_path="/home/ann/shop/Makefile", old_string="a", new_string="b"),
+        back("c2", "updated"),
+        use("Bash", "c3", command="make test"),
+        back("c3", "ok"),
+    )
+    document = build_document(store, SOURCES, session)
+    assert texts(document, "still_failing") == []
+    assert texts(document, "errors_fixed") == [
+        "`make test` failed: error: no rule; went well in turn 1, after changing Makefile"
+    ]
+
+
+def test_the_document_of_the_first_turns_knows_nothing_of_the_rest(store: Store, session: Session) -> None:
+    document = build_document(store, SOURCES, session, last=0)
+    assert document.turns == 1 and "covers turns 1 to 1 of 3" in document.notes
+    assert texts(document, "still_failing") == [] and texts(document, "key_decisions") == []
+
+
+def test_a_greeting_is_not_the_goal(archive: Archive, store: Store) -> None:
+    session = archive.take_in(
+        archive.history.turn("hi", "hello"), archive.history.turn("write a parser for dates in german", "done")
+    )
+    assert texts(build_document(store, SOURCES, session), "high_level_goal") == ["write a parser for dates in german"]
+
+
+def test_a_summary_of_the_client_is_labelled_and_never_verified(archive: Archive, store: Store) -> None:
+    told = "This session is being continued from a previous conversation. We renamed src/old.py to src/new.py."
+    session = archive.take_in(
+        archive.history.turn("rename it", "done"),
+        archive.history.line("user", told, isCompactSummary=True, isVisibleInTranscriptOnly=True),
+        archive.history.turn("go on", "sure"),
+    )
+    (found,) = section(build_document(store, SOURCES, session), "summaries").statements
+    assert found.label == "compaction summary" and found.verified is not True
+    assert "src/new.py" in found.text
+
+
+def test_files_that_were_only_named_are_told_apart(archive: Archive, store: Store) -> None:
+    session = archive.take_in(
+        archive.history.turn("look at src/parser.py", "It is used by src/lexer.py and src/parser.py.")
+    )
+    document = build_document(store, SOURCES, session)
+    assert texts(document, "mentioned") == ["`src/parser.py`", "`src/lexer.py`"]
+    assert texts(document, "files") == texts(document, "artifacts") == []
+
+
+def test_what_is_pinned_is_a_constraint_with_a_label(store: Store, session: Session) -> None:
+    with store.write():
+        store.keep(KeptRow("pin", session.agent, session.native_id, "1", '"prices are in cents"', 0))
+    (pin,) = [
+        one for one in section(build_document(store, SOURCES, session), "constraints").statements if one.label == "pin"
+    ]
+    assert pin.text == "prices are in cents"
+
+
+def test_a_session_whose_words_were_not_kept_says_so(archive: Archive, store: Store) -> None:
+    from everturn.capture.policy import Policy
+
+    session = archive.take_in(archive.history.turn("a question", "an answer"), policy=Policy("structure"))
+    document = build_document(store, SOURCES, session)
+    assert "the words of this session were not kept (mode structure)" in document.notes
+    assert all(not one.statements for one in document.sections)
+
+
+def test_only_the_weightiest_statements_are_proven(archive: Archive, store: Store) -> None:
+    from everturn.restore.mechanical import document_from_state, read_material
+
+    session = archive.take_in(*(archive.history.turn(f"please do thing number {n}", "done") for n in range(40)))
+    state = read_material(store, SOURCES, session).state
+    document = document_from_state(store, SOURCES, session, state, most=10)
+    requests = section(document, "requests")
+    assert len(requests.statements) < 10 and len(requests.statements) + requests.cut == 40
+    assert requests.statements[0].text == "please do thing number 39"
+
+
+def test_a_file_that_a_subagent_changed_says_so(archive: Archive, store: Store) -> None:
+    archive.subagent(
+        "a1",
+        archive.helper("a1", "user", "fix it"),
+        archive.helper("a1", "assistant", [
+            {"type": "tool_use", "id": "s1", "name": "Write", "input": {"file_path": "/home/ann/shop/new.py", "content": "x"}}
+        ]),
+        archive.helper("a1", "user", [{"type": "tool_result", "tool_use_id": "s1", "content": "created"}]),
+    )  # fmt: skip
+    session = archive.take_in(
+        archive.history.line("user", "let an agent fix it"),
+        archive.use("Task", "c1", prompt="fix it", description="fix"),
+        archive.back("c1", "done", agentId="a1"),
+    )
+    (found,) = section(build_document(store, SOURCES, session), "artifacts").statements
+    assert found.text.startswith("`new.py`") and found.label == "subagent"

@@ -1,0 +1,109 @@
+"""Shell commands taken apart without running them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everturn.text.shell import split_commands
+
+
+def words(text: str) -> list[list[str]]:
+    return [[word.text for word in command.words] for command in split_commands(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "commands"),
+    [
+        ("rm a b", [["rm", "a", "b"]]),
+        ("a && b; c | d\ne & f", [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]]),
+        ("a &&\n  b", [["a"], ["b"]]),
+        ("rm 'a b' \"c d\" e\\ f g\"h\"'i'", [["rm", "a b", "c d", "e f", "ghi"]]),
+        ('echo "a \\"b\\" \\n"', [["echo", 'a "b" \\n']]),
+        ("echo a \\\n  b", [["echo", "a", "b"]]),
+        ("X=1 Y='2 3' sudo rm a", [["rm", "a"]]),
+        ("rm a # and b\nrm c#d", [["rm", "a"], ["rm", "c#d"]]),
+        ("sort < in 2>&1 | uniq <<< word", [["sort"], ["uniq"]]),
+        ("echo '>' '&&' \"| x\"", [["echo", ">", "&&", "| x"]]),
+    ],
+)
+def test_commands_are_told_apart_and_their_words_unquoted(text: str, commands: list[list[str]]) -> None:
+    assert words(text) == commands
+
+
+def test_files_written_to_are_kept_apart_from_the_words() -> None:
+    command = split_commands("cmd a >out.txt 2>> 'err log' b &>all")[0]
+    assert [word.text for word in command.words] == ["cmd", "a", "b"]
+    assert [(sign, file.text) for sign, file in command.outputs] == [
+        (">", "out.txt"),
+        ("2>>", "err log"),
+        ("&>", "all"),
+    ]
+
+
+def test_the_body_of_a_here_document_is_no_command() -> None:
+    assert words("cat > a <<EOF\nrm x\nEOF\nrm y") == [["cat"], ["rm", "y"]]
+    assert words("cat <<-'END OF' <<B\n\trm x\n\tEND OF\nrm z\nB\nrm y") == [["cat"], ["rm", "y"]]
+    assert words("cat <<EOF\nrm x") == [["cat"]]
+
+
+@pytest.mark.parametrize(
+    "text", ["rm $A", 'rm "$A"', "rm ${A}x", "rm *.py", "rm a?", "rm {a,b}", "rm $(ls)", "rm [ab]"]
+)
+def test_what_the_shell_fills_in_is_not_sure(text: str) -> None:
+    assert split_commands(text)[0].words[1].sure is False
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if a; then rm b; fi",
+        "for x in a; do rm b; done",
+        "(rm b)",
+        "{ rm b; }",
+        "! rm b",
+        "[[ a > b ]]",
+        "$(x 'y') b",
+        "`rm b`",
+        "rm 'b",
+        'rm "b',
+        "rm C:\\b",
+        "diff <(rm b)",
+    ],
+)
+def test_reading_ends_where_it_is_in_doubt_and_what_came_before_counts(text: str) -> None:
+    assert words(f"ls; {text}") == [["ls"]]
+
+
+def test_what_stands_around_an_or_is_left_out() -> None:
+    assert words("a; b && c || d; e") == [["a"], ["e"]]
+    assert words("a && b \"$(x 'y')\" || c") == []
+
+
+def test_what_depends_on_a_question_counts_only_if_the_whole_went_well_because_of_it() -> None:
+    assert words("[ -f x ] && rm x; ls") == [["[", "-f", "x", "]"], ["ls"]]
+    assert words("[ -f x ] && rm x") == [["[", "-f", "x", "]"], ["rm", "x"]]
+
+
+def test_the_end_of_a_cut_text_is_no_command() -> None:
+    assert [command.name for command in split_commands("ls; rm /home/me/fi", complete=False)] == ["ls"]
+
+
+def test_a_command_whose_complaints_are_thrown_away_is_silent() -> None:
+    quiet, loud = split_commands("cat a 2>/dev/null; cat b 2>err")
+    assert (quiet.silent, quiet.last, loud.silent, loud.last) == (True, False, False, True)
+
+
+@settings(deadline=None)
+@given(st.text(st.sampled_from("ab 'c\"\\\n$`(){}[]*?<>&|;#!=-\tEOF"), max_size=60))
+def test_no_text_is_too_strange(text: str) -> None:
+    for command in split_commands(text):
+        assert command.words or command.outputs
+
+
+@pytest.mark.parametrize(
+    "piece", ["'a'", '"a', "<<a ", "<<a\n", "a ", "$(", "${", "\\ ", "&&", "a|", ">", "\n", "#", "$(a"]
+)
+def test_hostile_text_is_read_in_bounded_time(piece: str) -> None:
+    assert isinstance(split_commands(piece * (20_000 // len(piece))), list)
