@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -13,7 +14,8 @@ from types import ModuleType
 import pytest
 
 import everturn
-import everturn.evaluation
+import everturn.resume
+from everturn import moved
 from tests.model_server import Asked, ModelServer
 from tests.model_wires import Call, Says
 
@@ -33,20 +35,33 @@ def test_every_public_name_is_there_and_says_what_it_is_for() -> None:
 
 def test_checkers_are_told_the_same_names() -> None:
     told = ast.parse((PACKAGE / "__init__.pyi").read_text("utf-8"))
-    imported = [alias.name for node in told.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    imported = [
+        alias.asname or alias.name for node in told.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    ]
     assert sorted([*imported, "__version__"]) == sorted(everturn.__all__)
-    homes = {alias.name: node.module for node in told.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    for name, home in homes.items():
-        assert home is not None
-        assert getattr(everturn, name) is getattr(sys.modules[home], name)
+    for node in told.body:
+        for alias in node.names if isinstance(node, ast.ImportFrom) else []:
+            assert isinstance(node, ast.ImportFrom) and node.module is not None
+            assert getattr(everturn, alias.asname or alias.name) is getattr(sys.modules[node.module], alias.name)
 
 
-def test_the_face_of_resume_is_there_too() -> None:
-    for names in everturn.evaluation._FACE.values():
-        for name in names.split():
-            assert getattr(everturn.evaluation, name).__module__.startswith("everturn.resume.")
-    with pytest.raises(AttributeError):
-        _ = everturn.evaluation.nonsense
+def test_documented_names_are_still_found_where_they_were() -> None:
+    entries = [(module, *entry.split("=")) for module, names in moved.MOVED.items() for entry in names.split()]
+    assert len(entries) > 40
+    for module, name, target in entries:
+        home, new = target.split(":")
+        with pytest.warns(DeprecationWarning, match=f"use everturn.{home}.{new}"):
+            found = getattr(importlib.import_module(f"everturn.{module}"), name)
+        assert found is getattr(importlib.import_module(f"everturn.{home}"), new)
+
+
+def test_what_was_never_documented_is_not_found_by_an_old_path() -> None:
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("everturn.derive.growth")
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = importlib.import_module("everturn.analyse.paths").nonsense
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = everturn.resume.nonsense
 
 
 def test_the_names_of_the_documents_are_public() -> None:

@@ -5,6 +5,8 @@ What a program needs is here and in `docs/library.md`: `open_archive` and `searc
 `evaluate`, `Session` and checkpoints for single prompts. Nothing is loaded before it is used; the types are in `__init__.pyi`.
 """
 
+import sys
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -65,6 +67,18 @@ _HOMES = {
 }
 
 
+class _MovedFinder:
+    """Finds modules by their old names. Python asks it last, for modules that do not exist."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> object:
+        if not name.startswith("everturn."):
+            return None
+        from everturn.moved import find_moved
+
+        return find_moved(name)
+
+
 def __getattr__(name: str) -> object:
     """Load a name when it is first used."""
     for home, names in _HOMES.items():
@@ -80,3 +94,6 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+sys.meta_path.append(_MovedFinder)  # type: ignore[arg-type]

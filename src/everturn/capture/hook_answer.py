@@ -13,7 +13,6 @@ One line for an agent's status line: whether its session is archived, its tokens
 It reads what the last drain has made ready and opens no archive; `everturn-hook --statusline` is the quick way to it.
 """
 
-import json
 import os
 
 from everturn.hook import members, next_word
@@ -96,7 +95,7 @@ def _json_string(value: bytes) -> str:
     """A string of JSON."""
     if b"\\" not in value:
         return value[1:-1].decode("utf-8", "replace")
-    import json
+    import json  # only where it is needed: the hook counts its imports
 
     return str(json.loads(value))
 
@@ -163,6 +162,8 @@ def status_line(found: "dict[str, Any]", now: int) -> str:
 
 
 def _read_object(data: bytes) -> "dict[str, Any]":
+    import json
+
     try:
         found = json.loads(data)
     except ValueError:

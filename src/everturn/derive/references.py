@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from everturn.text.regex import lazy_pattern
+from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.sentences import split_sentences
 
 PHRASES = (

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 
 from everturn.secrets.rules import LONG, Span
-from everturn.text.regex import lazy_pattern
+from everturn.text.lazy_pattern import lazy_pattern
 
 _QUOTE = rb"""(?:\\{0,7}["'`]|&quot;|&\#3[49];)"""
 _IS = rb"(?::=|=>|:|=|%3[ad](?:%20|\+)?)"

@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from everturn.secrets.assignments import word_spans
 from everturn.secrets.rules import CutBytes, Span, token_spans
-from everturn.text.regex import lazy_pattern
+from everturn.text.lazy_pattern import lazy_pattern
 
 #: How a stand-in begins.
 PLACEHOLDER = b"[REDACTED:"

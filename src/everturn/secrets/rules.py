@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import accumulate
 
-from everturn.text.regex import lazy_pattern
+from everturn.text.lazy_pattern import lazy_pattern
 
 
 class CutBytes:

@@ -21,9 +21,7 @@ Patterns that are compiled when first used: most of what a program could look fo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -39,9 +37,6 @@ from everturn.text.regex_syntax import (
     literals,
     parse_regex,
 )
-
-if TYPE_CHECKING:
-    from typing import Any, AnyStr
 
 __all__ = ["EFFORT", "Effort", "LinearPattern", "MatchedLine", "compile_pattern"]
 
@@ -351,21 +346,3 @@ class LinearPattern:
 def compile_pattern(pattern: str) -> LinearPattern:
     """The pattern, ready. Raises Usage and says what is wrong with it."""
     return LinearPattern(pattern)
-
-
-def lazy_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """The same as `re.compile`, later."""
-    return _LazyPattern(pattern, flags)  # type: ignore[return-value]
-
-
-class _LazyPattern:
-    def __init__(self, pattern: Any, flags: int) -> None:
-        self._given = (pattern, flags)
-
-    def __getattr__(self, name: str) -> Any:
-        # Called once for each method: from then on it is an attribute like any other.
-        if name.startswith("__"):
-            raise AttributeError(name)
-        found = getattr(re.compile(*self._given), name)
-        setattr(self, name, found)
-        return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from everturn.text.regex import lazy_pattern
+from everturn.text.lazy_pattern import lazy_pattern
 
 _LOOKED_AT = 24_000
 _LONG = 4_000  # characters: no one types that many
