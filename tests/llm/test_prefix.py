@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from everturn.llm.prefix import changed_parts, first_changed_prefix, prefix_of
+from everturn.llm.prefix import changed_parts, prefix_of
 from tests.llm.histories import WIRES, request
 
 THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}
@@ -57,12 +57,6 @@ def test_a_compaction_of_the_provider_begins_the_prefix_anew() -> None:
     after = prefix_of(body(ASK, compact, NEXT))
     assert changed_parts(after, body(compact, NEXT, ANSWER)) == []
     assert changed_parts(after, body(compact, ASK, ANSWER)) == ["messages"]
-
-
-def test_the_first_answer_whose_prefix_changed_is_found() -> None:
-    prefixes = [prefix_of(body(ASK)), prefix_of(body(ASK, ANSWER, NEXT))]
-    assert first_changed_prefix(prefixes, body(ASK, ANSWER, ASK)) == (1, ["messages"])
-    assert first_changed_prefix(prefixes, body(ASK, ANSWER, NEXT, ANSWER)) is None
 
 
 @pytest.mark.parametrize("wire", WIRES)

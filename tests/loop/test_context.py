@@ -17,7 +17,6 @@ from everturn.loop.context import (
     RequestContext,
     Sizes,
     assemble_context,
-    bound_history,
     context_budget,
     is_result,
 )
@@ -195,16 +194,6 @@ def test_append_only_tells_the_same_state_once_and_never_between_call_and_answer
 def test_append_only_says_when_it_does_not_fit() -> None:
     context = assemble_context(talk(50), 300, sizes=by_word(), append_only=True)
     assert not context.fits and len(context.messages) == 200 and "nothing may be left out" in context.said[0]
-
-
-def test_memory_is_bounded_without_parting_an_exchange() -> None:
-    history = talk(100)
-    assert bound_history(history, 200) is history
-    kept = bound_history(history, 50)
-    assert 90 <= len(kept) <= 100 and kept[0].role == "user" and kept == history[-len(kept) :]
-    long = [user("task"), *(message for n in range(200) for message in step(n))]
-    kept = bound_history(long, 50)
-    assert len(kept) <= 100 and kept[0].role == "assistant"
 
 
 def test_each_message_is_counted_once() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -63,14 +63,6 @@ def changed_parts(prefix: Prefix, body: Mapping[str, Any]) -> list[str]:
     elif _hash_messages(earlier) != prefix.messages:
         found.append("thinking")
     return found
-
-
-def first_changed_prefix(prefixes: Sequence[Prefix], body: Mapping[str, Any]) -> tuple[int, list[str]] | None:
-    """The first of several answers whose prefix is not the same, and what changed; None when all are."""
-    for place, prefix in enumerate(prefixes):
-        if found := changed_parts(prefix, body):
-            return place, found
-    return None
 
 
 def _messages_after_compaction(body: Mapping[str, Any]) -> tuple[list[Any], str]:

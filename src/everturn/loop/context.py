@@ -242,20 +242,6 @@ def assemble_context(
     return RequestContext(whole, tuple(view.messages), tokens, left_out, tuple(view.said), fits=tokens <= most)
 
 
-def bound_history(messages: list[ChatMessage], most: int) -> list[ChatMessage]:
-    """What is kept in memory of a long conversation: beyond three times `most` messages, at most the last two times.
-
-    Begins with words of the user where there are any, else with an answer, never with a result.
-    """
-    if len(messages) <= 3 * most:
-        return messages
-    places = range(len(messages) - 2 * most, len(messages))
-    prompts = (place for place in places if _is_prompt(messages[place]))
-    answers = (place for place in places if messages[place].role == "assistant" != messages[place - 1].role)
-    start = next(prompts, None) or next(answers, None)
-    return messages[start:] if start is not None else messages
-
-
 class _ContextView:
     """What is taken in, the newest first."""
 
@@ -345,7 +331,3 @@ def _format_sections(state: str, recalled: str, left_out: int) -> str:
 
 def _join_system(system: str, sections: str) -> str:
     return "\n\n".join(filter(None, [system, sections]))
-
-
-def _is_prompt(message: ChatMessage) -> bool:
-    return message.role not in ("assistant", "tool") and not is_result(message)
