@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from everturn.model.archive import Session
-from everturn.restore.check import check_document, check_sentence, check_statement
+from everturn.restore.check import check_sentence
 from everturn.restore.document import Evidence, Statement
-from everturn.restore.grounds import Citation, Ground, find_named_things, has_quote, read_citations, same_file
+from everturn.restore.evidence import check_document, check_statement, has_quote
+from everturn.restore.grounds import Citation, Ground, find_named_things, read_citations, same_file
 from everturn.restore.mechanical import build_document
 from everturn.secrets.redaction import redact_text
 from everturn.sessions.state import session_state

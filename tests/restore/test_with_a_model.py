@@ -15,8 +15,8 @@ import pytest
 
 from everturn.llm.asker import AskBudget
 from everturn.model.archive import Session
-from everturn.restore.check import check_document
 from everturn.restore.document import Document, section
+from everturn.restore.evidence import check_document
 from everturn.restore.markdown import document_markdown
 from everturn.restore.mechanical import build_document
 from everturn.restore.synthesis import restore_with_model

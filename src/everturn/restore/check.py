@@ -13,15 +13,12 @@ draws the right conclusion. All of it happens on the words as captured, before a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-
-from msgspec import Struct
-from msgspec.structs import replace
+from collections.abc import Iterator
 
 from everturn.derive.session_state import still_failing
-from everturn.model.archive import MessageRow, Session
+from everturn.model.archive import MessageRow
 from everturn.restore.document import Evidence, Statement
-from everturn.restore.evidence import words_of
+from everturn.restore.evidence import CheckedStatement, has_quote, mark_checked, normalise_quotes, quote_short
 from everturn.restore.grounds import (
     Citation,
     Fact,
@@ -29,47 +26,19 @@ from everturn.restore.grounds import (
     NamedThings,
     StatementCitations,
     find_named_things,
-    has_quote,
-    normalise_quotes,
     read_citations,
     same_file,
     stems,
     turns_named,
 )
-from everturn.sessions.messages import Records, Sources
-from everturn.store.contract import Store
 from everturn.text.printable import one_line
 
 _LEAST_SUPPORT = 0.5  # of the telling words must come from the turns cited
 _LEAST_LIKENESS = 0.7  # of them must stand in a fact that is to say the same
 _LONGEST = 600
-_WIDTH = 80
 
 #: Sections in which a statement must rest on what somebody said, not on what a tool printed.
 _SPOKEN_SECTIONS = ("high_level_goal", "key_decisions", "constraints", "next_steps")
-
-
-class CheckedStatement(Struct, frozen=True):
-    """A statement with what became of it."""
-
-    statement: Statement  # with `verified` and `reason` set
-    reasons: tuple[str, ...] = ()  # empty when it holds
-
-    @property
-    def holds(self) -> bool:
-        """Whether all of it is as it says."""
-        return not self.reasons
-
-
-def check_statement(store: Store, sources: Sources, statement: Statement) -> CheckedStatement:
-    """Resolve the evidence of one statement."""
-    return check_document(store, sources, [statement])[0]
-
-
-def check_document(store: Store, sources: Sources, statements: Iterable[Statement]) -> list[CheckedStatement]:
-    """Resolve the evidence of statements; the records of each session are opened once."""
-    places = _EvidenceResolver(store, sources)
-    return [_mark_checked(one, list(places.wrong(one))) for one in statements]
 
 
 def check_sentence(ground: Ground, key: str, sentence: str) -> CheckedStatement:
@@ -77,53 +46,11 @@ def check_sentence(ground: Ground, key: str, sentence: str) -> CheckedStatement:
     taken = read_citations(one_line(sentence, _LONGEST))
     citations = taken.citations or tuple(_match_fact(ground, taken))
     if not citations:
-        return _mark_checked(
+        return mark_checked(
             Statement(taken.text, label="model"), ["it cites no turn or message, and no recorded fact says it"]
         )
     trial = _StatementTrial(ground, key, taken, citations)
-    return _mark_checked(Statement(taken.text, tuple(trial.evidence()), label=trial.label), trial.reasons)
-
-
-def _mark_checked(statement: Statement, reasons: list[str]) -> CheckedStatement:
-    """What is not confirmed is not shown as confirmed; labels of sources that are no facts stay as they are."""
-    verified = not reasons and statement.label != "compaction summary"
-    return CheckedStatement(replace(statement, verified=verified, reason="; ".join(reasons)), tuple(reasons))
-
-
-class _EvidenceResolver:
-    """Resolves evidence of any session."""
-
-    def __init__(self, store: Store, sources: Sources) -> None:
-        self._store, self._sources = store, sources
-        self._open: dict[int, tuple[Session, Records]] = {}
-
-    def wrong(self, statement: Statement) -> Iterator[str]:
-        """What is wrong with the evidence of a statement."""
-        if not statement.evidence:
-            yield "it names no message"
-        for one in statement.evidence:
-            row = self._row(one)
-            if row is None:
-                yield f"there is no message {one.message + 1} in that session"
-            elif row.turn != one.turn:
-                yield f"message {one.message + 1} belongs to turn {row.turn + 1}, not to turn {one.turn + 1}"
-            elif (row.start, row.size) != (one.start, one.size):
-                yield f"message {one.message + 1} does not lie where the evidence says"
-            elif one.quote and not any(has_quote(one.quote, text) for text in self._texts(one, row)):
-                yield f"the quotation {_quote_short(one.quote)} does not stand in message {one.message + 1}"
-
-    def _row(self, one: Evidence) -> MessageRow | None:
-        return next(self._store.messages(one.session, one.message, one.message), None)
-
-    def _texts(self, one: Evidence, row: MessageRow) -> Iterator[str]:
-        if one.session not in self._open:
-            session = self._store.session(one.session)[0]
-            self._open[one.session] = session, Records(self._store, self._sources, session, until=0)
-        records = self._open[one.session][1]
-        yield normalise_quotes(words_of(records.message(row)))
-        for call in self._store.calls(one.session, row.turn) if one.call is not None else ():
-            if (call.seq, call.idx) == (row.seq, one.call) and (block := records.result(call)) is not None:
-                yield normalise_quotes(block.text)
+    return mark_checked(Statement(taken.text, tuple(trial.evidence()), label=trial.label), trial.reasons)
 
 
 class _StatementTrial:
@@ -186,7 +113,7 @@ class _StatementTrial:
             row = next((row for row in self._candidates() if self.ground.quotes(row, quote)), None)
             if row is None:
                 where = f"turn {self.turns[0] + 1}" if not self.cited else f"message {self.cited[0].seq + 1}"
-                self.reasons.append(f"the quotation {_quote_short(quote)} does not stand in {where}")
+                self.reasons.append(f"the quotation {quote_short(quote)} does not stand in {where}")
             elif "…" in quote or "[REDACTED" in quote or not has_quote(quote, self.ground.text(row)):
                 self.proofs.setdefault(row.seq, (row, ""))
             else:
@@ -240,14 +167,14 @@ def _missing_files(ground: Ground, turns: list[int], texts: list[str], things: N
             continue
         elsewhere = [turn + 1 for turn in ground.turns_of(path) if ground.has_turn(turn)][:3]
         known = f"; it was touched in turn {', '.join(map(str, elsewhere))}" if elsewhere else ""
-        yield f"{_quote_short(path)} does not occur in turn {', '.join(str(turn + 1) for turn in turns[:5])}{known}"
+        yield f"{quote_short(path)} does not occur in turn {', '.join(str(turn + 1) for turn in turns[:5])}{known}"
 
 
 def _missing_things(ground: Ground, turns: list[int], texts: list[str], things: NamedThings) -> Iterator[str]:
     where = f"turn {', '.join(str(turn + 1) for turn in turns[:5])}"
     for code in things.code:
         if not any(has_quote(code, text) for text in texts):
-            yield f"{_quote_short(code)} does not occur in {where}"
+            yield f"{quote_short(code)} does not occur in {where}"
     for commit in things.commits:
         hashes = [one.hash for one in ground.state.commits if one.hash and one.turn in turns]
         made = any(one.startswith(commit) or commit.startswith(one) for one in hashes)
@@ -264,7 +191,7 @@ def _contradictions(ground: Ground, turns: list[int], text: str, things: NamedTh
     if _SUCCESS.search(prose) and not _FAILURE.search(prose):
         for one in still_failing(ground.state):
             if any(_is_similar_code(code, one.what) for code in things.code) and max(turns) >= one.turn:
-                yield f"{_quote_short(one.what)} failed in turn {one.last_turn + 1} and was not seen to succeed since"
+                yield f"{quote_short(one.what)} failed in turn {one.last_turn + 1} and was not seen to succeed since"
     if _CHANGE.search(prose) and len(things.files) == 1:
         yield from _find_unchanged(ground, turns, things.files[0])
 
@@ -275,9 +202,9 @@ def _find_unchanged(ground: Ground, turns: list[int], path: str) -> Iterator[str
         return
     elsewhere = _changing_turns(ground, ground.turns_of(path), path)
     if elsewhere:
-        yield f"{_quote_short(path)} was not changed there but in turn {', '.join(str(turn + 1) for turn in elsewhere[:3])}"
+        yield f"{quote_short(path)} was not changed there but in turn {', '.join(str(turn + 1) for turn in elsewhere[:3])}"
     elif any(ground.touched(turn, path) for turn in turns):
-        yield f"{_quote_short(path)} was only read there"
+        yield f"{quote_short(path)} was only read there"
 
 
 def _changing_turns(ground: Ground, turns: list[int], path: str) -> list[int]:
@@ -312,10 +239,6 @@ def _fact_likeness(fact: Fact, telling: frozenset[str], things: NamedThings, tak
     if taken.quotes and all(has_quote(quote, normalise_quotes(fact.text)) for quote in taken.quotes):
         return 1.0
     return len(telling & stems(fact.text)) / len(telling) if len(telling) > 1 else 0.0
-
-
-def _quote_short(text: str) -> str:
-    return f'"{one_line(text, _WIDTH)}"'
 
 
 _CODE = re.compile(r"`[^`\n]{1,400}`")

@@ -13,12 +13,14 @@ room in a document are proven.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import log2
 from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from everturn.derive.session_state import FileMention, FileState, SessionState
 from everturn.model.archive import MessageRow, Session, SessionText
@@ -32,6 +34,9 @@ _TEXT_SEPARATOR = " \0 "
 _CACHED_TEXTS = 64  # messages
 _LONGEST = 400_000  # characters of a message that are looked at
 _SHORTEST = 12  # characters of a quote that still says something
+_WIDTH = 80
+_QUOTE_TABLE = str.maketrans('"‘’‚‛“”„‟«»`´\u2010\u2011', "'" * 13 + "--")
+_CUT = re.compile(r"\s*(?:\[\s*(?:…|\.\.\.)\s*\]|…|\.\.\.)\s*")
 _SECRET_MARGIN = 4_000  # characters around a cut in which a secret is looked for
 
 
@@ -240,3 +245,96 @@ def weigh_by_mention(named: Sequence[FileMention]) -> list[tuple[float, FileMent
     """Files that were only named, given in the order in which they last were, with a number from 0 to 1."""
     weighed = [(0.5 * 0.98**rank + 0.5 * min(1.0, log2(1 + one.count) / 5), one) for rank, one in rank_latest(named)]
     return sorted(weighed, key=lambda pair: -pair[0])
+
+
+# checking ---
+class CheckedStatement(Struct, frozen=True):
+    """A statement with what became of it."""
+
+    statement: Statement  # with `verified` and `reason` set
+    reasons: tuple[str, ...] = ()  # empty when it holds
+
+    @property
+    def holds(self) -> bool:
+        """Whether all of it is as it says."""
+        return not self.reasons
+
+
+def check_statement(store: Store, sources: Sources, statement: Statement) -> CheckedStatement:
+    """Resolve the evidence of one statement."""
+    return check_document(store, sources, [statement])[0]
+
+
+def check_document(store: Store, sources: Sources, statements: Iterable[Statement]) -> list[CheckedStatement]:
+    """Resolve the evidence of statements; the records of each session are opened once."""
+    places = _EvidenceResolver(store, sources)
+    return [mark_checked(one, list(places.wrong(one))) for one in statements]
+
+
+def mark_checked(statement: Statement, reasons: list[str]) -> CheckedStatement:
+    """What is not confirmed is not shown as confirmed; labels of sources that are no facts stay as they are."""
+    verified = not reasons and statement.label != "compaction summary"
+    return CheckedStatement(replace(statement, verified=verified, reason="; ".join(reasons)), tuple(reasons))
+
+
+class _EvidenceResolver:
+    """Resolves evidence of any session."""
+
+    def __init__(self, store: Store, sources: Sources) -> None:
+        self._store, self._sources = store, sources
+        self._open: dict[int, tuple[Session, Records]] = {}
+
+    def wrong(self, statement: Statement) -> Iterator[str]:
+        """What is wrong with the evidence of a statement."""
+        if not statement.evidence:
+            yield "it names no message"
+        for one in statement.evidence:
+            row = self._row(one)
+            if row is None:
+                yield f"there is no message {one.message + 1} in that session"
+            elif row.turn != one.turn:
+                yield f"message {one.message + 1} belongs to turn {row.turn + 1}, not to turn {one.turn + 1}"
+            elif (row.start, row.size) != (one.start, one.size):
+                yield f"message {one.message + 1} does not lie where the evidence says"
+            elif one.quote and not any(has_quote(one.quote, text) for text in self._texts(one, row)):
+                yield f"the quotation {quote_short(one.quote)} does not stand in message {one.message + 1}"
+
+    def _row(self, one: Evidence) -> MessageRow | None:
+        return next(self._store.messages(one.session, one.message, one.message), None)
+
+    def _texts(self, one: Evidence, row: MessageRow) -> Iterator[str]:
+        if one.session not in self._open:
+            session = self._store.session(one.session)[0]
+            self._open[one.session] = session, Records(self._store, self._sources, session, until=0)
+        records = self._open[one.session][1]
+        yield normalise_quotes(words_of(records.message(row)))
+        for call in self._store.calls(one.session, row.turn) if one.call is not None else ():
+            if (call.seq, call.idx) == (row.seq, one.call) and (block := records.result(call)) is not None:
+                yield normalise_quotes(block.text)
+
+
+def normalise_quotes(text: str) -> str:
+    """The text with single blanks and plain quotes."""
+    return " ".join(text.translate(_QUOTE_TABLE).split())
+
+
+def has_quote(quote: str, text: str) -> bool:
+    """Whether a quote stands in a text that was made alike. `…` in it stands for what was left out."""
+    wanted = normalise_quotes(quote)
+    for one in (wanted, wanted.rstrip(".,;:!?")):
+        if one and one in text:
+            return True
+    at = 0
+    pieces = [piece for piece in _CUT.split(wanted) if piece]
+    if len(pieces) == 1 and pieces[0] == wanted:
+        return False
+    for piece in pieces:
+        found = text.find(piece, at)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return bool(pieces)
+
+
+def quote_short(text: str) -> str:
+    return f'"{one_line(text, _WIDTH)}"'

@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from everturn.derive.session_state import SessionState
 from everturn.model.archive import Artifact, Call, MessageRow, Session
-from everturn.restore.evidence import words_of
+from everturn.restore.evidence import has_quote, normalise_quotes, words_of
 from everturn.sessions.messages import Records, Sources
 from everturn.store.contract import Store
 from everturn.text.printable import Clean
@@ -33,9 +33,7 @@ from everturn.text.terms import index_text, terms
 _CACHED_MESSAGES = 256  # messages
 _CACHED_TURNS = 4
 _LONGEST = 4_000_000  # characters of a turn that are looked at
-_QUOTE_TABLE = str.maketrans('"‘’‚‛“”„‟«»`´\u2010\u2011', "'" * 13 + "--")
 _ENDING = re.compile(r"(?<=...)(?:ations?|ings?|ions?|ers?|ed|es|ly|s|e)$")
-_CUT = re.compile(r"\s*(?:\[\s*(?:…|\.\.\.)\s*\]|…|\.\.\.)\s*")
 
 
 class Fact(Struct, frozen=True):
@@ -138,29 +136,6 @@ class Ground:
     def turns_of(self, path: str) -> list[int]:
         """The turns in which a file was touched."""
         return sorted(turn for turn in self._bounds if self.touched(turn, path))
-
-
-def normalise_quotes(text: str) -> str:
-    """The text with single blanks and plain quotes."""
-    return " ".join(text.translate(_QUOTE_TABLE).split())
-
-
-def has_quote(quote: str, text: str) -> bool:
-    """Whether a quote stands in a text that was made alike. `…` in it stands for what was left out."""
-    wanted = normalise_quotes(quote)
-    for one in (wanted, wanted.rstrip(".,;:!?")):
-        if one and one in text:
-            return True
-    at = 0
-    pieces = [piece for piece in _CUT.split(wanted) if piece]
-    if len(pieces) == 1 and pieces[0] == wanted:
-        return False
-    for piece in pieces:
-        found = text.find(piece, at)
-        if found < 0:
-            return False
-        at = found + len(piece)
-    return bool(pieces)
 
 
 def same_file(name: str, path: str) -> bool:

@@ -7,21 +7,44 @@ is empty. Each statement has a weight by which a budget is filled (`restore.fitt
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.session_state import SessionState, advance_state
+from everturn.derive.session_state import (
+    DecisionState,
+    FailureState,
+    FileState,
+    PlanItem,
+    SessionState,
+    TurnRequest,
+    advance_state,
+    still_failing,
+    unanswered_questions,
+)
 from everturn.derive.turn_facts import TurnFacts
 from everturn.model.archive import MessageRow, Session
-from everturn.restore.check import check_document
 from everturn.restore.document import FACTS, SECTIONS, Document, DocumentSection, Statement
-from everturn.restore.evidence import DraftStatement, Proofs, StatementMaterial, proven_statement
-from everturn.restore.sections import MAKERS
+from everturn.restore.evidence import (
+    DraftStatement,
+    Proofs,
+    StatementMaterial,
+    check_document,
+    fact_statement,
+    proven_statement,
+    rank_latest,
+    safe_excerpt,
+    saying_statement,
+    weigh_by_mention,
+    weigh_by_use,
+    weight_by_rank,
+)
 from everturn.sessions.messages import Sources, has_words
 from everturn.sessions.state import initial_state, session_facts
 from everturn.store.contract import Store
+from everturn.text.printable import one_line
 
 #: Called with (turns done, turns to do).
 Progress = Callable[[int, int], None]
@@ -135,3 +158,270 @@ def _map_results(store: Store, session: Session) -> dict[int, int]:
         elif call.result_seq is not None:
             found[call.seq] = call.result_seq
     return {seq: result for seq, result in found.items() if seq not in several}
+
+
+_GOAL = 400
+_FOCUS = 300
+_COMMAND = 110
+_COMPLAINT = 120
+_SUMMARY = 1200
+_MOST_NAMED = 200
+_FEW_WORDS = 4  # a request that says less is not the goal
+_SIGNS = {"open": "[ ]", "doing": "[~]", "done": "[x]", "dropped": "[-]"}
+
+
+# the eight ------------------------------------------------------------------------------------------------------------
+def session_name(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """The title the client keeps, else the beginning of the goal."""
+    title = one_line(material.text.title, 120)
+    goal = _find_goal(material.state)
+    if title:
+        proof = material.proofs.evidence(goal.seq, title) if goal is not None else None
+        is_quoted = proof is not None and proof.quote == title
+        yield fact_statement(
+            material,
+            100,
+            lambda: title,
+            [(goal.seq, title)] if goal and is_quoted else [],
+            "" if is_quoted else "title",
+        )
+    elif goal is not None:
+        yield saying_statement(material, 100, (goal.seq, goal.text), width=80)
+
+
+def high_level_goal(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """The first request that says more than hello."""
+    goal = _find_goal(material.state)
+    if goal is not None:
+        yield saying_statement(
+            material, 99, (goal.seq, material.proofs.excerpt(goal.seq, "prompt", _GOAL) or goal.text)
+        )
+
+
+def primary_task(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """The last request, what was being done for it, and what the model said last."""
+    state = material.state
+    last = _last_request(state)
+    if last is not None:
+        yield saying_statement(
+            material, 98, (last.seq, material.proofs.excerpt(last.seq, "prompt", _FOCUS) or last.text)
+        )
+    for item in state.plan:
+        if item.status == "doing":
+            yield saying_statement(material, 97, (item.seq, item.text), lead="in progress: ")
+    if state.answer is not None and (last is None or state.answer.seq > last.seq):
+        yield saying_statement(material, 96, (state.answer.seq, state.answer.text), lead="the agent said last: ")
+    if state.interrupted:
+        yield fact_statement(material, 96, lambda: f"turn {state.turn_count} was interrupted", [(state.covers, "")])
+
+
+def key_decisions(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """What was decided, without the commits, which stand by themselves."""
+    for rank, one in rank_latest([one for one in material.state.decisions if one.kind != "commit"]):
+        yield _draft_decision(material, one, weight_by_rank(66, rank, 30))
+
+
+def constraints(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """What a person asked to hold from then on."""
+    for rank, one in rank_latest(material.state.constraints):
+        yield _draft_decision(material, one, 95 if one.pinned else weight_by_rank(84, rank, 55))
+
+
+def artifacts(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """Files that were changed: the latest and the most often changed weigh most."""
+    for weight, one in weigh_by_use([one for one in material.state.files.values() if one.action != "read"]):
+        yield _draft_file(material, one, 50 + 38 * weight)
+
+
+def open_questions(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """Questions after which no human spoke."""
+    for rank, one in rank_latest(unanswered_questions(material.state)):
+        yield saying_statement(material, weight_by_rank(86, rank, 40), (one.seq, one.text))
+
+
+def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """The steps named last, and the next item of the plan."""
+    state = material.state
+    asked = max((one.seq for one in state.requests), default=-1)
+    for rank, one in enumerate(state.next_steps):
+        is_old = one.seq < asked
+        lead = f"named in turn {one.turn + 1}, before the last request: " if is_old else ""
+        yield saying_statement(material, weight_by_rank(60 if is_old else 87, rank, 40), (one.seq, one.text), lead)
+    waiting = next((one for one in state.plan if one.status == "open"), None)
+    if waiting is not None:
+        yield saying_statement(material, 87, (waiting.seq, waiting.text), "next in the plan: ")
+
+
+# facts ----------------------------------------------------------------------------------------------------------------
+def failing_commands(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """What failed and has not succeeded since."""
+    for rank, one in rank_latest(still_failing(material.state)):
+        refs = [(one.last_seq, _failed_words(one)), (material.results.get(one.last_seq, -1), one.text)]
+        yield fact_statement(material, weight_by_rank(94, rank, 40), _failing_text(material, one), refs)
+
+
+def errors_fixed(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """What failed and went well later, and what was changed in between."""
+    fixed = [one for one in material.state.errors if one.outcome == "failed" and one.resolved_by is not None]
+    for rank, one in rank_latest(fixed):
+        refs = [(one.seq, _failed_words(one)), (-1 if one.resolved_seq is None else one.resolved_seq, "")]
+        yield fact_statement(material, weight_by_rank(44, rank, 12), _fixed_text(material, one), refs)
+
+
+def plan_open(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """Items of the plan that are not done."""
+    for rank, one in enumerate(one for one in material.state.plan if one.status in ("open", "doing")):
+        yield _draft_item(material, one, weight_by_rank(92, rank, 60))
+
+
+def plan_done(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """Items that are done, or were dropped."""
+    for rank, one in rank_latest([one for one in material.state.plan if one.status in ("done", "dropped")]):
+        yield _draft_item(material, one, weight_by_rank(38, rank, 14))
+
+
+def commits(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """What was committed, the latest first."""
+    for rank, one in rank_latest(material.state.commits):
+        words = (one.seq, one.subject)
+        weight = weight_by_rank(76, rank, 46)
+        if one.hash:
+            where = material.results.get(one.seq, one.seq)
+            yield fact_statement(material, weight, _commit_text(material, one.hash, words), [(where, one.hash)])
+        else:
+            yield saying_statement(material, weight, words, width=100)
+
+
+def requests(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """What was asked for in each turn, the latest first."""
+    for rank, one in rank_latest([one for one in material.state.requests if one.text]):
+        label = "" if one.starter == "human" else one.starter
+        width = 160 if rank < 5 else 90
+        yield saying_statement(
+            material, weight_by_rank(82, rank, 24, 0.9), (one.seq, one.text), label=label, width=width
+        )
+
+
+def files(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """Files that were only read."""
+    for weight, one in weigh_by_use([one for one in material.state.files.values() if one.action == "read"]):
+        yield _draft_file(material, one, 20 + 48 * weight)
+
+
+def mentioned_files(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """Files that stand in what was said or shown and were not touched, the late and often named first."""
+    known = {*material.state.files, *(one for one in material.state.named)}
+    ends = {end for path in known for end in _path_endings(path)}
+    touched = {end for path in material.state.files for end in (path.replace("\\", "/"), *_path_endings(path))}
+    left = [one for one in material.state.named.values() if one.path.replace("\\", "/") not in ends | touched]
+    for weight, one in weigh_by_mention(left)[:_MOST_NAMED]:
+        yield fact_statement(material, 10 + 36 * weight, partial("`{}`".format, one.path), [(one.seq, one.path)])
+
+
+def commands(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """Commands that were run and how each ended the last time, the latest first."""
+    last_runs = {one.command: one for one in material.state.commands}
+    for rank, one in rank_latest(sorted(last_runs.values(), key=lambda one: one.seq)):
+        ended = one.status if one.exit_status is None else f"exit {one.exit_status}"
+        yield saying_statement(
+            material, weight_by_rank(34, rank, 2), (one.seq, one.command), lead="`", tail=f"` → {ended}", width=_COMMAND
+        )
+
+
+def client_summaries(material: StatementMaterial) -> Iterator[DraftStatement]:
+    """What the client wrote about the session to go on with, the latest first."""
+    for rank, row in rank_latest(material.summaries):
+        words = material.proofs.excerpt(row.seq, "summary", _SUMMARY if not rank else 200)
+        if words:
+            yield saying_statement(
+                material, weight_by_rank(58, rank, 5, 0.5), (row.seq, words), label="compaction summary", width=_SUMMARY
+            )
+
+
+MAKERS: dict[str, Callable[[StatementMaterial], Iterable[DraftStatement]]] = {
+    "session_name": session_name,
+    "high_level_goal": high_level_goal,
+    "primary_task": primary_task,
+    "key_decisions": key_decisions,
+    "constraints": constraints,
+    "artifacts": artifacts,
+    "open_questions": open_questions,
+    "next_steps": next_steps,
+    "still_failing": failing_commands,
+    "errors_fixed": errors_fixed,
+    "plan_open": plan_open,
+    "plan_done": plan_done,
+    "commits": commits,
+    "requests": requests,
+    "files": files,
+    "mentioned": mentioned_files,
+    "commands": commands,
+    "summaries": client_summaries,
+}
+
+
+# words ----------------------------------------------------------------------------------------------------------------
+def _find_goal(state: SessionState) -> TurnRequest | None:
+    asked = [one for one in state.requests if one.starter == "human"] or list(state.requests)
+    return next((one for one in asked if len(one.text.split()) >= _FEW_WORDS), asked[0] if asked else state.goal)
+
+
+def _last_request(state: SessionState) -> TurnRequest | None:
+    return next((one for one in reversed(state.requests) if one.starter == "human"), None)
+
+
+def _path_endings(path: str) -> Iterator[str]:
+    """The shorter names of a path."""
+    rest = path.replace("\\", "/")
+    while "/" in rest:
+        rest = rest.partition("/")[2]
+        yield rest
+
+
+def _draft_decision(material: StatementMaterial, one: DecisionState, weight: float) -> DraftStatement:
+    label = one.kind if one.kind == "pin" else ""
+    return saying_statement(material, weight, (one.seq, one.text), label=label)
+
+
+def _draft_file(material: StatementMaterial, one: FileState, weight: float) -> DraftStatement:
+    times = f" ×{one.count}" if one.count > 1 else f" ×{one.reads}" if one.reads > 1 and not one.count else ""
+    return fact_statement(material, weight, lambda: f"`{one.path}` {one.action}{times}", [(one.seq, one.path)], one.by)
+
+
+def _draft_item(material: StatementMaterial, one: PlanItem, weight: float) -> DraftStatement:
+    return saying_statement(material, weight, (one.seq, one.text), f"{_SIGNS.get(one.status, '[ ]')} ", width=160)
+
+
+def _failed_words(one: FailureState) -> str:
+    """The words of what failed that stand in its message as they are."""
+    return one.what.removeprefix(one.tool).strip()
+
+
+def _failing_text(material: StatementMaterial, one: FailureState) -> Callable[[], str]:
+    times = f" {one.times} times, last" if one.times > 1 else ""
+
+    def text() -> str:
+        what = safe_excerpt(material, (one.last_seq, one.what), _COMMAND)
+        return f"`{what}` failed{times} in turn {one.last_turn + 1}{_complaint_text(material, one)}"
+
+    return text
+
+
+def _fixed_text(material: StatementMaterial, one: FailureState) -> Callable[[], str]:
+    by = f", after changing {one_line(', '.join(one.between[-2:]), 120)}" if one.between else ""
+
+    def text() -> str:
+        what = safe_excerpt(material, (one.seq, one.what), _COMMAND)
+        return f"`{what}` failed{_complaint_text(material, one)}; went well in turn {(one.resolved_by or 0) + 1}{by}"
+
+    return text
+
+
+def _complaint_text(material: StatementMaterial, one: FailureState) -> str:
+    if not one.text or one.text in one.what:
+        return ""
+    return f": {safe_excerpt(material, (material.results.get(one.last_seq, one.last_seq), one.text), _COMPLAINT)}"
+
+
+def _commit_text(material: StatementMaterial, number: str, words: tuple[int, str]) -> Callable[[], str]:
+    return lambda: f"`{number}` {safe_excerpt(material, words, 100)}"

@@ -32,9 +32,9 @@ from everturn.llm.protocol import Receipt
 from everturn.model.archive import KeptRow, Session
 from everturn.recall.evidence import session_evidence
 from everturn.restore import evidence_search as loop
-from everturn.restore.check import CheckedStatement, check_sentence
+from everturn.restore.check import check_sentence
 from everturn.restore.document import SECTIONS, Document, DocumentSection, Statement
-from everturn.restore.evidence import Proofs, weight_by_rank
+from everturn.restore.evidence import CheckedStatement, Proofs, weight_by_rank
 from everturn.restore.grounds import Ground, find_named_things, read_citations, same_file, stems
 from everturn.restore.markdown import document_markdown
 from everturn.restore.mechanical import document_from_state, read_material
