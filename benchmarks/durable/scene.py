@@ -22,9 +22,8 @@ from everturn.llm import anthropic_messages, chat_completions, responses
 from everturn.llm.history_rules import validate_request
 from everturn.llm.protocol import ChatMessage, ChatPart, Delta, ModelRequest, Reply
 from everturn.loop import records
-from everturn.loop.journal import Journal, open_archive
+from everturn.loop.journal import Journal, open_archive, path_of
 from everturn.loop.journal_state import JournalState
-from everturn.loop.journal_writer import path_of
 from everturn.loop.loop import Loop, Outcome
 from everturn.loop.tools import NotDone, ReconciledResult, Tool, ToolContext, tool
 from everturn.maintenance.verify import verify_archive

@@ -24,7 +24,7 @@ from everturn.evaluation.session import EvaluationSession
 from everturn.evaluation.snapshot import Snapshot
 from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, Reply
 from everturn.loop.conversation import ConversationMessage, ConversationState, StartedCall, model_message
-from everturn.loop.execution import IN_DOUBT
+from everturn.loop.execution import IN_DOUBT_RESULT
 from everturn.loop.loop import Budget
 from everturn.loop.tools import NotDone, ReconciledResult, Tool, ToolContext, tool
 from tests.llm.asking_models import backend as over_http
@@ -235,7 +235,7 @@ def test_a_call_in_doubt_that_may_not_run_again_is_an_error_after_all_others_ran
 def test_the_model_is_told_the_truth_about_a_call_that_failed_in_doubt() -> None:
     session, mine = cut_short(), Tools()
     resumed(session, [mine.make(policy="fail")])
-    assert told(session)["b"] == IN_DOUBT
+    assert told(session)["b"] == IN_DOUBT_RESULT
     assert {one.tool_call_id: one.is_error for one in latest(session).turns[0].tool_messages} == {
         "a": False, "b": True, "c": False,
     }  # fmt: skip

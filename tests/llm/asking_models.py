@@ -8,8 +8,7 @@ from typing import Any
 
 from everturn.llm import anthropic_messages, chat_completions
 from everturn.llm.http_backend import Endpoint, HttpBackend, Patience
-from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest
-from everturn.llm.wire import Wire
+from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, Wire
 from tests.model_server import ModelServer
 
 KEY = "sk-test-" + "Zq7w" * 8

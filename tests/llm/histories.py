@@ -12,8 +12,7 @@ from typing import Any
 
 from everturn.llm import anthropic_messages, chat_completions, responses
 from everturn.llm.history_repair import repair_history
-from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, ToolSpec
-from everturn.llm.wire import Wire
+from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, ToolSpec, Wire
 
 WIRES: dict[str, Wire] = {
     "anthropic_messages": anthropic_messages,

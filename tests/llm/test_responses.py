@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from everturn.llm import responses
 from everturn.llm.history_rules import validate_request
 from everturn.llm.http_backend import Endpoint, HttpBackend, Patience
-from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, Reply, ToolSpec
-from everturn.llm.wire import GarbledAnswer, StreamFailed
+from everturn.llm.protocol import ChatMessage, ChatPart, GarbledAnswer, ModelRequest, Reply, StreamFailed, ToolSpec
 from tests.llm.histories import WIRES, messages_of, request, sent
 from tests.llm.wire_messages import objects, texts, unknown_blocks, words
 from tests.model_server import ModelServer

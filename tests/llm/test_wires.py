@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everturn.llm import anthropic_messages, chat_completions
-from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, ToolSpec
-from everturn.llm.wire import GarbledAnswer, StreamFailed, Wire
+from everturn.llm.protocol import ChatMessage, ChatPart, GarbledAnswer, ModelRequest, StreamFailed, ToolSpec, Wire
 from tests.llm import wire_messages as made
 from tests.model_rules import broken_rule
 from tests.model_wires import Call, Says, rendered

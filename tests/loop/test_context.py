@@ -8,7 +8,6 @@ import pytest
 
 from everturn.llm import chat_completions
 from everturn.llm.history_rules import certain_violations
-from everturn.llm.prefix import changed_parts, prefix_of
 from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, ToolSpec
 from everturn.loop.context import (
     LEFT_OUT,
@@ -20,6 +19,7 @@ from everturn.loop.context import (
     context_budget,
     is_result,
 )
+from everturn.loop.model_request import changed_parts, prefix_of
 from tests.llm.histories import WIRES, messages_of, request, sent
 
 

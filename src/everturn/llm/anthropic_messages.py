@@ -17,9 +17,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from everturn.llm.protocol import ChatMessage, ChatPart, Delta, ModelRequest, Reply, ReplyTokens
-from everturn.llm.wire import (
+from everturn.llm.protocol import (
+    ChatMessage,
+    ChatPart,
+    Delta,
     GarbledAnswer,
+    ModelRequest,
+    Reply,
+    ReplyTokens,
     StreamFailed,
     WireFailure,
     arguments,

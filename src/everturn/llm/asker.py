@@ -37,8 +37,9 @@ from everturn.llm.protocol import (
     Reply,
     ReplyTokens,
     ToolSpec,
+    drop_lone_surrogates,
+    encode_json,
 )
-from everturn.llm.wire import drop_lone_surrogates, encode_json
 from everturn.text.tokens import estimate_tokens
 
 Clean = Callable[[str], str]

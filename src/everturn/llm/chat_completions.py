@@ -10,10 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from everturn.llm.protocol import ChatMessage, ChatPart, Delta, ModelRequest, Reply, ReplyTokens, ToolSpec
-from everturn.llm.wire import (
+from everturn.llm.protocol import (
+    ChatMessage,
+    ChatPart,
+    Delta,
     GarbledAnswer,
+    ModelRequest,
+    Reply,
+    ReplyTokens,
     StreamFailed,
+    ToolSpec,
     WireFailure,
     arguments,
     decode_json,

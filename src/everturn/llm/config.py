@@ -26,8 +26,7 @@ from everturn.errors import BadConfig
 from everturn.llm import anthropic_messages, chat_completions, responses
 from everturn.llm.http_backend import Endpoint, HttpBackend, Patience
 from everturn.llm.program_backend import Program, ProgramBackend, ProgramLimits
-from everturn.llm.protocol import Backend
-from everturn.llm.wire import Wire
+from everturn.llm.protocol import Backend, Wire
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

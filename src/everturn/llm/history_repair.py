@@ -20,8 +20,7 @@ from copy import copy
 from msgspec import Struct, structs
 
 from everturn.llm.history_rules import HistoryRules, history_rules, prune_history
-from everturn.llm.protocol import ChatMessage, ChatPart
-from everturn.llm.wire import fit_id
+from everturn.llm.protocol import ChatMessage, ChatPart, fit_id
 
 _FITS = re.compile(r"[A-Za-z0-9_-]+")
 #: The member of a provider's block that holds the id of the call.

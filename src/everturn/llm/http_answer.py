@@ -18,8 +18,7 @@ from email.utils import parsedate_to_datetime
 from msgspec import Struct
 
 from everturn.errors import BadAnswer, ModelBusy, ModelError, ModelRefused, ModelUnreachable
-from everturn.llm.protocol import Reply
-from everturn.llm.wire import WireFailure
+from everturn.llm.protocol import Reply, WireFailure
 from everturn.secrets.redaction import redact_text
 
 _LONGEST = 200  # characters of a server's own sentence

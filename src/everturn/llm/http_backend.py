@@ -33,8 +33,18 @@ from everturn.llm.http_answer import (
     pause_of,
     refusal_of,
 )
-from everturn.llm.protocol import Delta, ModelRequest, Reply, ReplyTokens
-from everturn.llm.wire import GarbledAnswer, ReplyAssembly, StreamFailed, Wire, decode_json, deltas
+from everturn.llm.protocol import (
+    Delta,
+    GarbledAnswer,
+    ModelRequest,
+    Reply,
+    ReplyAssembly,
+    ReplyTokens,
+    StreamFailed,
+    Wire,
+    decode_json,
+    deltas,
+)
 
 
 def address(name: str, base: str, path: str) -> str:

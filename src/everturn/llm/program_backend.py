@@ -23,8 +23,17 @@ from typing import IO, Protocol
 from msgspec import Struct
 
 from everturn.errors import BadAnswer, ModelError, ModelRefused, ModelUnreachable
-from everturn.llm.protocol import ChatMessage, ChatPart, Delta, ModelRequest, Reply, ReplyTokens
-from everturn.llm.wire import deltas, encode_json, part_as_text
+from everturn.llm.protocol import (
+    ChatMessage,
+    ChatPart,
+    Delta,
+    ModelRequest,
+    Reply,
+    ReplyTokens,
+    deltas,
+    encode_json,
+    part_as_text,
+)
 from everturn.model.vocabulary import ASKING
 from everturn.secrets.redaction import redact_text
 

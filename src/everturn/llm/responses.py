@@ -22,10 +22,16 @@ from typing import Any
 
 from msgspec import structs
 
-from everturn.llm.protocol import ChatMessage, ChatPart, Delta, ModelRequest, Reply, ReplyTokens, ToolSpec
-from everturn.llm.wire import (
+from everturn.llm.protocol import (
+    ChatMessage,
+    ChatPart,
+    Delta,
     GarbledAnswer,
+    ModelRequest,
+    Reply,
+    ReplyTokens,
     StreamFailed,
+    ToolSpec,
     WireFailure,
     arguments,
     decode_json,

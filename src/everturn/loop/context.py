@@ -26,8 +26,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
-from everturn.llm.protocol import ChatMessage, ChatPart, ToolSpec
-from everturn.llm.wire import encode_json
+from everturn.llm.protocol import ChatMessage, ChatPart, ToolSpec, encode_json
 from everturn.text.tokens import MARGIN, estimate_tokens
 
 

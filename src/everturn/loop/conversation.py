@@ -18,9 +18,8 @@ import msgspec
 
 from everturn.clock import new_id, now
 from everturn.errors import SnapshotRestoreError, UsageError
-from everturn.llm.protocol import ChatMessage, ChatPart, Reply
-from everturn.llm.wire import arguments as decoded
-from everturn.llm.wire import encode_json
+from everturn.llm.protocol import ChatMessage, ChatPart, Reply, encode_json
+from everturn.llm.protocol import arguments as decoded
 
 Role = Literal["system", "assistant", "user", "tool"]
 

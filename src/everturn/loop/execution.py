@@ -40,16 +40,22 @@ if TYPE_CHECKING:
     import asyncio
 
 
-IN_DOUBT = (
+from collections.abc import Mapping
+from dataclasses import field
+
+from everturn.loop.journal_state import IN_DOUBT
+from everturn.loop.tools import NotDone, ReconciledResult, key_for
+
+IN_DOUBT_RESULT = (
     "in doubt: this call was started, the process then ended, and its outcome is unknown. It may or may not have taken "
     "effect, wholly or in part. It was not repeated. Find out what happened before doing it again."
 )
-COMPENSATED = (
+COMPENSATED_RESULT = (
     "in doubt, then undone: this call was started, the process then ended, and its outcome is unknown. "
     "What it may have done was undone."
 )
-NOT_STARTED = "not started: the human stopped the turn before this call was started. It had no effect."
-INTERRUPTED = (
+NOT_STARTED_RESULT = "not started: the human stopped the turn before this call was started. It had no effect."
+INTERRUPTED_RESULT = (
     "interrupted: the human stopped the turn while this call was running, and its outcome is unknown. "
     "It may or may not have taken effect."
 )
@@ -244,9 +250,9 @@ class Execution:
         while self._running and time.monotonic() < end:
             done += self._drain(end - time.monotonic())
         for running in self._running.values():
-            done.append(CallEnding(running.job.part, running.job.of, INTERRUPTED, True, "interrupted"))
+            done.append(CallEnding(running.job.part, running.job.of, INTERRUPTED_RESULT, True, "interrupted"))
         self._running.clear()
-        done += [CallEnding(job.part, job.of, NOT_STARTED, True, "not_started") for job in waiting]
+        done += [CallEnding(job.part, job.of, NOT_STARTED_RESULT, True, "not_started") for job in waiting]
         self._write(done, [], InterruptRecord(text="the human stopped the turn"))
 
     def _write(self, done: list[CallEnding], ready: list[CallJob], *more: Record) -> None:
@@ -296,7 +302,7 @@ class _CallThread:
             given = {job.tool.context: job.context} if job.tool.context else {}
             value = self._await_value(job.tool.fn(**job.arguments, **given))
         except asyncio.CancelledError:
-            return CallEnding(job.part, job.of, INTERRUPTED, True, "interrupted")
+            return CallEnding(job.part, job.of, INTERRUPTED_RESULT, True, "interrupted")
         except BaseException as failure:  # whatever a tool raises is its answer
             return CallEnding(job.part, job.of, _failure_text(failure), True, "error")
         return CallEnding(job.part, job.of, show_result(value))
@@ -307,9 +313,9 @@ class _CallThread:
         try:
             said = self._await_value(job.tool.compensate(job.context, job.arguments))
         except BaseException as failure:
-            text = f"{IN_DOUBT} Undoing it was tried and failed: {_failure_text(failure)}"
+            text = f"{IN_DOUBT_RESULT} Undoing it was tried and failed: {_failure_text(failure)}"
             return CallEnding(job.part, job.of, text, True, "in_doubt")
-        return CallEnding(job.part, job.of, f"{COMPENSATED} {said or ''}".strip(), True, "compensated")
+        return CallEnding(job.part, job.of, f"{COMPENSATED_RESULT} {said or ''}".strip(), True, "compensated")
 
     def _await_value(self, value: Any) -> Any:
         if not inspect.isawaitable(value):
@@ -339,3 +345,123 @@ def show_result(value: Any) -> str:
 
 def _failure_text(failure: BaseException) -> str:
     return f"{type(failure).__name__}: {failure}"
+
+
+@dataclass
+class SettlementPlan:
+    """What is to be done, and what was found out on the way."""
+
+    jobs: list[CallJob] = field(default_factory=list)
+    endings: list[CallEnding] = field(default_factory=list)
+    waits: dict[str, list[str]] = field(default_factory=dict)  # why → call ids that must now wait for a human
+    told: list[Settlement] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """What resuming did about one call."""
+
+    call_id: str
+    name: str
+    was: str  # in doubt | not started
+    did: str  # run | retry | reconciled | compensate | fail | wait | denied | settled | refused
+
+
+class SettlementPlanner:
+    """Plans for the calls of one session."""
+
+    def __init__(self, session: str, tools: Mapping[str, Tool], interactive: bool) -> None:
+        self._session, self._tools, self._interactive = session, tools, interactive
+
+    def plan(self, calls: list[CallProgress]) -> SettlementPlan:
+        """What to do about these."""
+        plan = SettlementPlan()
+        for call in calls:
+            did = self._plan_call(plan, call)
+            plan.told.append(Settlement(call.part.call_id, call.part.name, call.state, did))
+        return plan
+
+    def _plan_call(self, plan: SettlementPlan, call: CallProgress) -> str:
+        if call.decision is not None:
+            return self._plan_decided(plan, call)
+        if call.waits:
+            return "wait"
+        if call.state == IN_DOUBT:
+            return self._plan_in_doubt(plan, call)
+        return self._plan_run(plan, call, approved=False)
+
+    def _plan_decided(self, plan: SettlementPlan, call: CallProgress) -> str:
+        assert call.decision is not None
+        verdict, text = call.decision.verdict, call.decision.text
+        if verdict == "approve":
+            return self._plan_run(plan, call, approved=True)
+        if verdict == "settle":
+            _add_ending(plan, call, text, "settled", is_error=False)
+            return "settled"
+        if call.state == IN_DOUBT:
+            _add_ending(plan, call, f"{IN_DOUBT_RESULT} {text}".strip(), "in_doubt")
+        else:
+            _add_ending(plan, call, denied_result(text), "denied")
+        return "denied"
+
+    def _plan_in_doubt(self, plan: SettlementPlan, call: CallProgress) -> str:
+        tool = self._tools.get(call.part.name)
+        policy = policy_for(tool, call, self._interactive)
+        if policy == "reconcile" and tool is not None:
+            return self._reconcile(plan, call, tool)
+        if policy == "retry":
+            return self._plan_run(plan, call, approved=True)
+        if policy == "compensate":
+            return self._plan_run(plan, call, approved=True, purpose="compensate")
+        return self._leave_in_doubt(plan, call, policy)
+
+    def _reconcile(self, plan: SettlementPlan, call: CallProgress, tool: Tool) -> str:
+        assert tool.reconcile is not None
+        try:
+            found = tool.reconcile(self._context(call), tool.checked(call.part.arguments))
+        except Exception:  # what cannot be found out is not known
+            found = None
+        if isinstance(found, ReconciledResult):
+            _add_ending(plan, call, found.text, "settled", found.is_error)
+            return "reconciled"
+        if isinstance(found, NotDone):
+            return self._plan_run(plan, call, approved=True)
+        return self._leave_in_doubt(plan, call, "ask" if self._interactive else "fail")
+
+    def _leave_in_doubt(self, plan: SettlementPlan, call: CallProgress, policy: str) -> str:
+        if policy == "ask":
+            plan.waits.setdefault("in_doubt", []).append(call.part.call_id)
+            return "wait"
+        _add_ending(plan, call, IN_DOUBT_RESULT, "in_doubt")
+        return "fail"
+
+    def _plan_run(self, plan: SettlementPlan, call: CallProgress, approved: bool, purpose: str = "run") -> str:
+        tool, part = self._tools.get(call.part.name), call.part
+        if tool is None:
+            _add_ending(plan, call, f"there is no tool {part.name!r}; it was not run", "unknown_tool")
+            return "refused"
+        try:
+            arguments = tool.checked(part.arguments)
+        except ValueError as failure:
+            _add_ending(plan, call, f"invalid arguments: {failure}; it was not run", "invalid")
+            return "refused"
+        if not approved and _needs_approval(tool, part.arguments):
+            plan.waits.setdefault("approval", []).append(part.call_id)
+            return "wait"
+        plan.jobs.append(CallJob(part, call.of, tool, arguments, self._context(call), purpose))
+        return purpose if purpose != "run" else "retry" if call.intents else "run"
+
+    def _context(self, call: CallProgress) -> ToolContext:
+        call_id, attempt = call.part.call_id, len(call.intents) + 1
+        return ToolContext(call_id, self._session, attempt > 1, key_for(self._session, call.of, call_id), attempt)
+
+
+def _add_ending(plan: SettlementPlan, call: CallProgress, text: str, outcome: str, is_error: bool = True) -> None:
+    plan.endings.append(CallEnding(call.part, call.of, text, is_error, outcome))
+
+
+def _needs_approval(tool: Tool, arguments: Any) -> bool:
+    try:
+        return tool.needs_approval(arguments)
+    except Exception:  # in doubt a human is asked
+        return True

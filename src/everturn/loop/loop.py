@@ -28,13 +28,12 @@ from typing import Any
 from everturn.llm.history_repair import NO_RECORD
 from everturn.llm.protocol import Backend, ChatPart, Delta, ModelRequest, Reply, ReplyTokens
 from everturn.loop import records
-from everturn.loop.execution import Execution, ExecutionLimits
+from everturn.loop.execution import Execution, ExecutionLimits, Settlement, SettlementPlan, SettlementPlanner
 from everturn.loop.journal import Journal
 from everturn.loop.journal_state import CallProgress, JournalState
 from everturn.loop.model_request import PreparedRequest, RequestView, ask_model, compare_request, prepare_request
 from everturn.loop.records import IntendedCall, PauseRecord, Record
 from everturn.loop.tools import Tool
-from everturn.loop.unfinished_calls import Settlement, SettlementPlan, SettlementPlanner
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ import msgspec
 from msgspec import Struct
 
 from everturn.errors import EverturnError
-from everturn.llm.prefix import Prefix
 from everturn.llm.protocol import ChatPart, Reply, ToolSpec
 
 #: Raised when an older everturn could go wrong on what a newer one writes.
@@ -79,6 +78,17 @@ class UserRecord(Struct, tag_field="type", tag="user", kw_only=True, omit_defaul
     at: int = 0
     parts: tuple[ChatPart, ...] = ()
     id: str = ""  # of a copy: session/number of the original
+
+
+class Prefix(Struct, frozen=True):
+    """Hashes of what was sent; small, whatever the length of the history."""
+
+    system: str
+    tools: str
+    messages: str  # of all of them, one after the other
+    words: str  # the same without thoughts
+    count: int
+    start: str = ""  # of the newest compaction in it
 
 
 class RequestRecord(Struct, frozen=True, omit_defaults=True):

@@ -26,12 +26,11 @@ from msgspec import Struct
 
 from everturn.clock import Clock, new_id, now
 from everturn.errors import Busy, Conflict, SessionNotFound, UsageError
-from everturn.llm.protocol import ChatMessage, ChatPart, Reply
+from everturn.llm.protocol import ChatMessage, ChatPart, Reply, arguments
 from everturn.llm.protocol import ReplyTokens as Tokens
-from everturn.llm.wire import arguments
 from everturn.loop import leases, records
 from everturn.loop.conversation import arguments_of
-from everturn.loop.journal_writer import AGENT, JournalEnd, place_of
+from everturn.loop.journal import AGENT, JournalEnd, place_of
 from everturn.loop.records import Record
 from everturn.model.archive import KeptRow, Session, SessionText
 from everturn.retrieval.query import parse_query

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from everturn.llm.prefix import changed_parts, prefix_of
+from everturn.loop.model_request import changed_parts, prefix_of
 from tests.llm.histories import WIRES, request
 
 THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}
