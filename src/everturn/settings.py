@@ -1,4 +1,8 @@
-"""Where everything is and what the user wants: flag over environment over config file over default.
+"""The words of `config.toml`: what may stand in it, how it is checked, how one value is changed.
+
+Reading names the wrong key and the nearest right one. Changing a value leaves every other line as the person wrote it.
+
+Where everything is and what the user wants: flag over environment over config file over default.
 
 The only module that reads the environment, the home folder and the name of the machine for others. Surfaces call
 `load` and pass plain values down.
@@ -11,13 +15,243 @@ The only module that reads the environment, the home folder and the name of the 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
-from everturn import config_file
-from everturn.config_file import ConfigFile, Mode, Workspace
+import msgspec
+from msgspec import Struct
+
+from everturn.errors import BadConfig
+
+Mode = Literal["full", "redacted", "structure", "off"]
+
+
+class CaptureTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is kept of everything that no workspace rule fits."""
+
+    mode: Mode | None = None
+    exclude: tuple[str, ...] | None = None
+
+
+class Workspace(Struct, frozen=True, forbid_unknown_fields=True):
+    """A rule for the workspaces a glob fits."""
+
+    path: str
+    mode: Mode
+
+
+class ConfigFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything `config.toml` may say. None: it does not say."""
+
+    db: str | None = None
+    machine: str | None = None
+    owner: str | None = None
+    capture: CaptureTable = CaptureTable()
+    workspace: tuple[Workspace, ...] | None = None
+    sources: dict[str, tuple[str, ...]] | None = None
+    models: dict[str, str | dict[str, Any]] | None = None  # checked when one is used, by who knows what models are
+    meaning: dict[str, Any] | None = None  # the same: `everturn.llm.embedding`
+
+
+#: Keys of one value or one list, as `config get` and `config set` name them. `sources.NAME` is a list too.
+KEYS = ("db", "machine", "owner", "capture.mode", "capture.exclude", "models.default")
+
+
+def read_config(path: Path) -> ConfigFile:
+    """The file's content; all defaults when there is no file."""
+    return parse_config(_read_text(path), path)
+
+
+def parse_config(text: str, path: Path) -> ConfigFile:
+    """Parse and validate, or raise `BadConfig` with the key."""
+    try:
+        return msgspec.convert(tomllib.loads(text), ConfigFile)
+    except tomllib.TOMLDecodeError as error:
+        raise BadConfig(str(path), f"not valid TOML: {error}") from None
+    except msgspec.ValidationError as error:
+        key, why = _explain_error(str(error))
+        raise BadConfig(key, f"{why} (in {path})") from None
+
+
+def change_config(path: Path, key: str, value: str) -> None:
+    """Set one key in the file, which is made when it is missing; readable by its owner only."""
+    table, name = _split_key(key)
+    text = _read_text(path)
+    parse_config(text, path)
+    line = f"{_toml_key(name)} = {_toml_value(key, value)}"
+    wanted = _value_at(parse_config(config_with_line(table, line), path), key)
+    changed = _put_line(text, table, name, line)
+    try:
+        done = _value_at(parse_config(changed, path), key) == wanted
+    except BadConfig:
+        done = False
+    if not done:
+        raise BadConfig(key, f"is written in {path} in a way that cannot be changed for you, edit the file by hand")
+    _replace_file(path, changed)
+
+
+def config_with_line(table: str, line: str) -> str:
+    """A whole config file that holds one line."""
+    return f"[{table}]\n{line}\n" if table else f"{line}\n"
+
+
+def unknown_key(key: str, known: tuple[str, ...] = KEYS) -> BadConfig:
+    """The error for a key that does not exist, with the nearest one that does."""
+    return BadConfig(key, _no_such_key(key, known))
+
+
+# checking ---------------------------------------------------------------------------------------------------------
+
+
+def _explain_error(message: str) -> tuple[str, str]:
+    """The key and a sentence out of what the validator says, e.g. ``Expected `str`, got `int` - at `$.db` ``."""
+    what, _, where = message.partition(" - at `$")
+    place = re.sub(r"\[(?:\.\.\.|\d+)\]", "", where.rstrip("`")).lstrip(".")
+    stranger = re.search(r"unknown field `(.*)`", what)
+    if stranger:
+        table = {"capture": CaptureTable, "workspace": Workspace}.get(place, ConfigFile)
+        key = f"{place}.{stranger.group(1)}".lstrip(".")
+        known = (
+            tuple(f"{place}.{name}" for name in table.__struct_fields__)
+            if place
+            else (*KEYS, "workspace", "sources", "models", "meaning")
+        )
+        return key, _no_such_key(key, known)
+    value = re.match(r"Invalid enum value (.*)", what)
+    if value:
+        return place, f"{value.group(1)} is not one of {', '.join(get_args(Mode))}"
+    return place or "config", what[:1].lower() + what[1:].replace("`", "").replace(" | null", "")
+
+
+def _no_such_key(key: str, known: tuple[str, ...]) -> str:
+    from difflib import get_close_matches
+
+    ends = {name.rpartition(".")[2]: name for name in known}
+    end = key.rpartition(".")[2]
+    near = [end] if end in ends else get_close_matches(key, known, 1, 0.8) or get_close_matches(end, list(ends), 1, 0.5)
+    if near:
+        return f"there is no such key, did you mean {ends.get(near[0], near[0])}?"
+    return f"there is no such key, known are {', '.join(known)}"
+
+
+def _split_key(key: str) -> tuple[str, str]:
+    table, dot, name = key.rpartition(".")
+    if key not in KEYS and not (key.startswith("sources.") and len(key) > len("sources.")):
+        raise unknown_key(key, (*KEYS, "sources.NAME"))
+    return ("sources", key[len("sources.") :]) if key.startswith("sources.") else (table, name if dot else key)
+
+
+def _value_at(config: ConfigFile, key: str) -> Any:
+    table, name = _split_key(key)
+    if table == "sources":
+        return (config.sources or {}).get(name)
+    if table == "models":
+        return (config.models or {}).get(name)
+    return getattr(config.capture if table else config, name)
+
+
+# changing ---------------------------------------------------------------------------------------------------------
+
+
+def _put_line(text: str, table: str, name: str, line: str) -> str:
+    """The text with `line` in the place of the key's old line, or as the last one of its table."""
+    lines = text.splitlines()
+    first, last = _table_bounds(lines, table)
+    if first is None:
+        return "\n".join([*lines, *([""] if lines else []), f"[{table}]", line, ""])
+    for number in range(first, last):
+        if re.match(rf"\s*(?:{re.escape(name)}|\"{re.escape(name)}\")\s*=", lines[number]):
+            end = _statement_end(lines, number, last)
+            return "\n".join([*lines[:number], line, *lines[end:], ""])
+    while last > first and not lines[last - 1].strip():
+        last -= 1
+    gap = [""] if last < len(lines) and lines[last].strip() else []
+    return "\n".join([*lines[:last], line, *gap, *lines[last:], ""])
+
+
+def _table_bounds(lines: list[str], table: str) -> tuple[int | None, int]:
+    """First line of a table's body and the line after it; the table "" is what stands before the first header."""
+    headers = [number for number, line in enumerate(lines) if re.match(r"\s*\[", line) and _is_header(line)]
+    after: Callable[[int], int] = lambda start: min((h for h in headers if h >= start), default=len(lines))  # noqa: E731
+    if not table:
+        return 0, after(0)
+    for number in headers:
+        if re.match(rf"\s*\[\s*{re.escape(table)}\s*\]", lines[number]):
+            return number + 1, after(number + 1)
+    return None, len(lines)
+
+
+def _is_header(line: str) -> bool:
+    try:
+        tomllib.loads(line)
+    except tomllib.TOMLDecodeError:  # the first line of an array's value
+        return False
+    return True
+
+
+def _statement_end(lines: list[str], start: int, last: int) -> int:
+    """The line after a key's value, which may go over several lines."""
+    for end in range(start + 1, last + 1):
+        try:
+            tomllib.loads("\n".join(lines[start:end]))
+        except tomllib.TOMLDecodeError:
+            continue
+        return end
+    return start + 1
+
+
+def _toml_key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml_string(name)
+
+
+def _toml_value(key: str, value: str) -> str:
+    if key == "capture.exclude" or key.startswith("sources."):
+        return "[" + ", ".join(map(_toml_string, _split_list(value))) + "]"
+    return _toml_string(value)
+
+
+def _split_list(value: str) -> list[str]:
+    """A list as a person writes it: separated by commas, or as TOML and JSON write it."""
+    if value.lstrip().startswith("["):
+        try:
+            return [str(part) for part in tomllib.loads(f"x = {value}")["x"]]
+        except tomllib.TOMLDecodeError:  # a glob may begin with a bracket too
+            pass
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def _toml_string(value: str) -> str:
+    """A JSON string is a TOML basic string, once DEL and half surrogates are out of the way."""
+    return msgspec.json.encode(value.encode("utf-8", "replace").decode()).decode().replace("\x7f", "\\u007f")
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadConfig(str(path), f"cannot be read: {error}") from None
+
+
+def _replace_file(path: Path, text: str) -> None:
+    """Write beside it and rename, so that a crash leaves the old file or the new one."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except OSError as error:
+        raise BadConfig(str(path), f"cannot be written: {error.strerror}") from None
+
 
 #: Where a value comes from, strongest first.
 ORIGINS = ("flag", "environment", "config", "default")
@@ -82,7 +316,7 @@ def load(flags: Mapping[str, str] | None = None, env: Mapping[str, str] | None =
         flag=flags.get("config"), environment=env.get("EVERTURN_CONFIG"), default=str(folders.config / "config.toml")
     )
     path = Path(os.path.abspath(os.path.expanduser(config_path)))
-    file = config_file.read(path)
+    file = read_config(path)
     db_origin, db = _first_given(
         flag=flags.get("db"),
         environment=env.get("EVERTURN_DB"),

@@ -18,8 +18,8 @@ from everturn.model.analytics import ARROW, EDGE, Trail, bucket_of, bucket_start
 from everturn.model.archive import Call, Session, Step, Turn
 from everturn.model.conversation import Message, TokenUsage
 from everturn.store.contract import SessionFilter, Store, open_store
+from everturn.store.sql import CALLS, SESSIONS, STEPS, TURNS
 from everturn.store.sqlite import SqliteStore, open_sqlite
-from everturn.store.tables import CALLS, SESSIONS, STEPS, TURNS
 from tests.analytics.histories import chain, fill, session
 from tests.analytics.tool_sessions import rows, stored, told, working
 from tests.store.building import NOON, answer, new_session, new_version, prompt, tell

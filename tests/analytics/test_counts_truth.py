@@ -12,8 +12,8 @@ from everturn.analytics import counts
 from everturn.analytics.counts import AnalyticsScope
 from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
-from everturn.capture.rebuild import rebuild_archive
 from everturn.capture.sync import sync_all, writer_for
+from everturn.capture.writer import rebuild_archive
 from everturn.maintenance.forget import forget_session
 from everturn.maintenance.merge import merge_archive
 from everturn.model.analytics import PLANE

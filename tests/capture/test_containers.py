@@ -163,7 +163,7 @@ def test_a_deleted_or_moved_database_takes_its_conversations_with_it(
 
 
 def test_rows_are_made_again_from_the_kept_lines(store: Store, database: sqlite3.Connection, tmp_path: Path) -> None:
-    from everturn.capture.rebuild import rebuild_archive
+    from everturn.capture.writer import rebuild_archive
 
     run(store, tmp_path / "talks")
     before = list(everything(store))

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from everturn.capture.intake import SyncJob
-from everturn.capture.rebuild import rebuild_archive
 from everturn.capture.sync import sync_all, writer_for
+from everturn.capture.writer import rebuild_archive
 from everturn.sources.contract import SourceCandidate, SourceReader
 from everturn.store.contract import Store, open_store
 from tests.capture.history import (

@@ -225,14 +225,14 @@ from everturn.capture import spool
 from everturn.store import open_store
 spool.GROUP = 3
 print("ready", flush=True)
-while True: spool.drain(open_store(sys.argv[2]), Path(sys.argv[3]))
+while True: spool.drain_spool(open_store(sys.argv[2]), Path(sys.argv[3]))
 """
 _TELL = """
 import sys; sys.path.insert(0, sys.argv[1])
 from everturn import hook
 for n in range(400):
     event = b'{"session_id":"s","tool_name":"x","tool_use_id":"%b-%d","hook_event_name":"E"}' % (sys.argv[3].encode(), n)
-    hook.append(sys.argv[2], hook.line_of(event, True, n + 1, int(sys.argv[3])))
+    hook.append(sys.argv[2], hook.event_line(event, True, n + 1, int(sys.argv[3])))
 """
 
 

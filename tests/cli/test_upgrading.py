@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from everturn.cli.main import main
-from everturn.store.migrations import runner
+from everturn.store import sql_store
 from everturn.store.sqlite import open_sqlite
 
 
@@ -16,9 +16,9 @@ def test_bringing_an_archive_up_to_date_is_said_once(
 ) -> None:
     monkeypatch.setenv("EVERTURN_HOME", str(tmp_path))
     archive = tmp_path / "archive.db"
-    steps = runner.known_migrations("sqlite")
+    steps = sql_store.known_migrations("sqlite")
     with monkeypatch.context() as earlier:
-        earlier.setattr(runner, "known_migrations", lambda engine: steps[:-1])
+        earlier.setattr(sql_store, "known_migrations", lambda engine: steps[:-1])
         open_sqlite(str(archive)).close()
     for told in (True, False):
         main(["sessions", "--db", str(archive)])

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from everturn.capture import file_reader, intake, rebuild
+from everturn.capture import file_reader, intake, writer
 from everturn.capture.intake import SyncJob, SyncReport
 from everturn.capture.policy import Policy
 from everturn.capture.sync import sync_all
@@ -31,7 +31,7 @@ from tests.capture.history import History, everything, ticking
 _SMALL: tuple[tuple[Any, str, int], ...] = (
     (file_reader, "BATCH", 8 << 10),
     (intake, "GROUP", 8 << 10),
-    (rebuild, "SLICE", 8 << 10),
+    (writer, "SLICE", 8 << 10),
     (raw, "CHUNK", 4 << 10),
     (raw, "SEALED", 1 << 10),
 )

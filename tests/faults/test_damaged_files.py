@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.capture.rebuild import rebuild_archive
 from everturn.capture.sync import sync_all
-from everturn.capture.writer import ArchiveWriter
+from everturn.capture.writer import ArchiveWriter, rebuild_archive
 from everturn.maintenance.verify import verify_archive
 from everturn.store.contract import Store, open_store
 from tests.capture.history import SID, History

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.capture.rebuild import rebuild_archive
-from everturn.capture.writer import ArchiveWriter
+from everturn.capture.writer import ArchiveWriter, rebuild_archive
 from everturn.store.contract import Store, open_store
 from tests.faults.injection import Point, injecting, points_of, some
 from tests.faults.scenes import SCENES, Scene, account, assert_equal, assert_whole, job_at, rewritten, sync_at

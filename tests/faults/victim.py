@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from everturn.capture import rebuild
+from everturn.capture import writer
 from everturn.capture.sync import sync_all
 from everturn.capture.writer import ArchiveWriter
 from everturn.errors import EverturnError
@@ -51,7 +51,7 @@ def _sync(store: Store, history: Path) -> dict[str, Any]:
 def _rebuild(store: Store, history: Path) -> dict[str, Any]:
     job = job_at(store, history)
     desk = ArchiveWriter(store, job.machine, job.owner, job.clock())
-    return {"versions": rebuild.rebuild_archive(desk, job.sources, lambda *numbers: None)}
+    return {"versions": writer.rebuild_archive(desk, job.sources, lambda *numbers: None)}
 
 
 _WORKS = {"sync": _sync, "rebuild": _rebuild}

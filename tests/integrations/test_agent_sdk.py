@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from everturn.capture.rebuild import rebuild_archive
-from everturn.capture.writer import ArchiveWriter
+from everturn.capture.writer import ArchiveWriter, rebuild_archive
 from everturn.integrations.agent_sdk import TranscriptStore
 from everturn.integrations.archive import Archive, as_store
 from everturn.maintenance.forget import forget_session

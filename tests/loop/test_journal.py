@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from everturn.capture import rebuild
+from everturn.capture import writer
 from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
-from everturn.capture.rebuild import rebuild_archive
 from everturn.capture.sync import sync_all
-from everturn.capture.writer import ArchiveWriter
+from everturn.capture.writer import ArchiveWriter, rebuild_archive
 from everturn.errors import Conflict, EverturnError, UnknownSession, UsageError
 from everturn.export.original import raw_bytes, read_original
 from everturn.llm.protocol import ChatMessage, ChatPart, Reply, ToolSpec
@@ -237,9 +236,9 @@ def test_rows_that_another_process_makes_again_do_not_get_out_of_order(tmp_path:
         rebuild_archive(desk, all_sources(), lambda *numbers: None)
     elif moment == "half way":
         with others.write():
-            rebuild._start_over(desk, version)
+            writer._start_over(desk, version)
         journal.accept("said in between")
-        rebuild.derive_version(desk, source, file, version)
+        writer.derive_version(desk, source, file, version)
         assert found(ours, "said in between") == []  # its bytes are there, its rows come with the next
     journal.note("and then")
     if moment == "after":
@@ -261,9 +260,9 @@ def test_what_was_left_unread_is_read_when_the_journal_is_closed(tmp_path: Path)
     journal = talk(ours)
     file, version = others.files()[0]
     with others.write():
-        rebuild._start_over(ArchiveWriter(others, "box", "ann", 5), version)
+        writer._start_over(ArchiveWriter(others, "box", "ann", 5), version)
     journal.accept("the last words")
-    rebuild.derive_version(ArchiveWriter(others, "box", "ann", 5), all_sources()["journal"], file, version)
+    writer.derive_version(ArchiveWriter(others, "box", "ann", 5), all_sources()["journal"], file, version)
     journal.close()
     assert len(found(ours, "the last words")) == 1
     ours.close()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from everturn.capture.rebuild import rebuild_archive
-from everturn.capture.writer import ArchiveWriter
+from everturn.capture.writer import ArchiveWriter, rebuild_archive
 from everturn.maintenance.forget import ForgetReport, forget_session, plan_forget
 from everturn.maintenance.verify import verify_archive
 from everturn.model.archive import Session

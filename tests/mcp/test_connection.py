@@ -10,8 +10,8 @@ import pytest
 from everturn.errors import OlderArchive
 from everturn.mcp.archive import McpArchive as Served
 from everturn.mcp.server import McpServer
+from everturn.store import sql_store
 from everturn.store.contract import open_store
-from everturn.store.migrations import runner
 from tests.mcp.test_tools import said
 from tests.recall.archives import Archive
 
@@ -43,10 +43,10 @@ def _backend(store: Any) -> tuple[int]:
 def test_an_older_archive_on_a_server_is_left_as_it_is(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     open_store(postgres_url).close()
     steps = (
-        *runner.known_migrations("postgres"),
-        runner.Migration(99, "later", "CREATE TABLE later (x int)", "abc"),
+        *sql_store.known_migrations("postgres"),
+        sql_store.Migration(99, "later", "CREATE TABLE later (x int)", "abc"),
     )
-    monkeypatch.setattr(runner, "known_migrations", lambda engine: steps)
+    monkeypatch.setattr(sql_store, "known_migrations", lambda engine: steps)
     with pytest.raises(OlderArchive, match="everturn sync"):
         open_store(postgres_url, create=False, upgrade=False)
     open_store(postgres_url, create=False).close()

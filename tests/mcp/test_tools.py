@@ -379,13 +379,13 @@ def test_an_archive_that_was_replaced_is_opened_anew(
 def test_an_older_archive_is_told_and_left_as_it_is(
     offers: McpServer, db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from everturn.store.migrations import runner
+    from everturn.store import sql_store
 
     open_store(str(db)).close()
-    step = runner.Migration(99, "later", "CREATE TABLE later (x)", "abc")
-    steps = (*runner.known_migrations("sqlite"), step)
+    step = sql_store.Migration(99, "later", "CREATE TABLE later (x)", "abc")
+    steps = (*sql_store.known_migrations("sqlite"), step)
     before = sha256(db.read_bytes()).digest()
-    monkeypatch.setattr(runner, "known_migrations", lambda engine: steps)
+    monkeypatch.setattr(sql_store, "known_migrations", lambda engine: steps)
     text = refused(offers, "list_sessions")
     assert "older everturn" in text and "everturn sync" in text
     assert sha256(db.read_bytes()).digest() == before

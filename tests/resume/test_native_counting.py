@@ -9,9 +9,8 @@ import pytest
 
 from everturn.capture.intake import SyncJob
 from everturn.capture.policy import Policy
-from everturn.capture.rebuild import rebuild_archive
 from everturn.capture.sync import add_paths
-from everturn.capture.writer import ArchiveWriter
+from everturn.capture.writer import ArchiveWriter, rebuild_archive
 from everturn.maintenance.forget import forget_session
 from everturn.model.archive import Session
 from everturn.resume.handoff import NativeOptions, plan_native, write_native

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.store import index_candidates
+from everturn.store import index_search
 from everturn.store.contract import IndexCandidates, IndexEntry, IndexQuery, SessionFilter, Store
 from tests.store.building import answer, new_session, prompt, tell
 
@@ -14,10 +14,10 @@ COMMON = 40
 @pytest.fixture
 def filled(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
     """Eight sessions: one word in every message, one in few, one in a single one."""
-    monkeypatch.setattr(index_candidates, "SAMPLE", 10)
-    monkeypatch.setattr(index_candidates, "FEW", 2)
-    monkeypatch.setattr(index_candidates, "WALK", 12)
-    monkeypatch.setattr(index_candidates, "BEST", 1)
+    monkeypatch.setattr(index_search, "SAMPLE", 10)
+    monkeypatch.setattr(index_search, "FEW", 2)
+    monkeypatch.setattr(index_search, "WALK", 12)
+    monkeypatch.setattr(index_search, "BEST", 1)
     for number in range(8):
         said = [answer(f"common {'seldom' if n == number % 5 else 'other'} words {number}") for n in range(5)]
         tell(store, new_session(store, f"s{number}"), *said)
@@ -66,7 +66,7 @@ def test_of_common_words_alone_the_newest_are_there(filled: Store) -> None:
 def test_of_more_entries_than_are_wanted_the_best_are_taken_with_the_rest_of_their_sessions(
     filled: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_candidates, "WALK", 200)
+    monkeypatch.setattr(index_search, "WALK", 200)
     best = new_session(filled, "best")
     tell(filled, best, prompt("seldom seldom seldom"), answer("seldom in a text that is about very many other things"))
     for number in range(8):
@@ -94,7 +94,7 @@ def test_a_filter_does_not_lose_what_only_common_words_find(filled: Store) -> No
 
 
 def test_what_is_demanded_is_found_however_old_it_is(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_candidates, "REACH", 1)
+    monkeypatch.setattr(index_search, "REACH", 1)
     found = filled.candidates(IndexQuery(((("common", "seldom"),), (("words", "0"),))), 10)
     assert len(found.entries) == 1
 

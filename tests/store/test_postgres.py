@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 from everturn.errors import Busy, EverturnError, NewerArchive, NoArchive, NoSpace, NotAnArchive, UsageError
 from everturn.model.archive import IndexRow, MessageRow, Session, SessionGrowth, SessionText, SourceFile, Version
 from everturn.model.vocabulary import FIELDS
-from everturn.store import postgres, postgres_driver, tables
+from everturn.store import postgres, postgres_driver, sql, sql_store
 from everturn.store.contract import IndexQuery, SessionFilter, Store, open_store
-from everturn.store.migrations import runner
 from everturn.store.postgres import PostgresStore, open_postgres, parse_address
 from everturn.store.postgres_driver import PostgresDriver
 
@@ -181,18 +180,18 @@ def columns(store: PostgresStore, table: str) -> list[str]:
 
 
 def test_the_columns_are_the_fields_of_the_structs(store: PostgresStore) -> None:
-    for table in (thing for thing in vars(tables).values() if isinstance(thing, tables.Table)):
+    for table in (thing for thing in vars(sql).values() if isinstance(thing, sql.Table)):
         there = columns(store, table.name)
         assert tuple(there[: len(table.columns)]) == table.columns, table.name
 
 
 def test_the_session_leads_every_key_of_what_belongs_to_it(store: PostgresStore) -> None:
-    sql = """
+    first_key = """
         SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid=i.indrelid AND a.attnum=i.indkey[0]
         WHERE i.indisprimary AND i.indrelid=CAST(? AS regclass)
     """
-    for name in [*(table.name for table in tables.OF_SESSION), "search_row"]:
-        assert store.driver.all(sql, [f'"{store.driver.schema}"."{name}"']) == [("session",)], name
+    for name in [*(table.name for table in sql.OF_SESSION), "search_row"]:
+        assert store.driver.all(first_key, [f'"{store.driver.schema}"."{name}"']) == [("session",)], name
 
 
 def test_health_sees_missing_bytes(store: PostgresStore) -> None:
@@ -290,7 +289,7 @@ def test_an_archive_that_another_process_creates_first_is_used_as_it_is(
     """The other one creates it between our look and our lock."""
     ask = postgres._applied_so_far
 
-    def ask_and_lose(driver: PostgresDriver) -> runner.Applied:
+    def ask_and_lose(driver: PostgresDriver) -> sql_store.Applied:
         seen = ask(driver)
         monkeypatch.setattr(postgres, "_applied_so_far", ask)
         open_store(postgres_url).close()
@@ -304,9 +303,9 @@ def test_an_archive_that_another_process_creates_first_is_used_as_it_is(
 
 def test_an_archive_appears_whole(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody can open one that has only some of its tables, also when its creator fails at the last step."""
-    steps = (*runner.known_migrations("postgres"), runner.Migration(99, "broken", "SELECT 1/0", "abc"))
+    steps = (*sql_store.known_migrations("postgres"), sql_store.Migration(99, "broken", "SELECT 1/0", "abc"))
     with monkeypatch.context() as patch, pytest.raises(psycopg.errors.DivisionByZero):
-        patch.setattr(runner, "known_migrations", lambda engine: steps)
+        patch.setattr(sql_store, "known_migrations", lambda engine: steps)
         open_store(postgres_url)
     with pytest.raises(NoArchive):
         open_store(postgres_url, create=False)

@@ -7,20 +7,19 @@ from pathlib import Path
 import pytest
 
 from everturn.model.archive import SessionText
-from everturn.store import sqlite_index
-from everturn.store.migrations import runner
+from everturn.store import sql_store, sqlite_index
 from everturn.store.sqlite import SqliteStore, open_sqlite
-from everturn.store.sqlite_entries import older_shelf
+from everturn.store.sqlite_index import older_shelf
 from tests.store.building import look_for, new_session, new_version, places, prompt, tell
 
 
 @pytest.fixture(params=[1, 6], ids=["before stems", "before short numbers"])
 def path(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two sessions in an archive of an earlier schema."""
-    steps = runner.known_migrations("sqlite")
+    steps = sql_store.known_migrations("sqlite")
     path = tmp_path / "archive.db"
     with monkeypatch.context() as patch:
-        patch.setattr(runner, "known_migrations", lambda engine: steps[: request.param])
+        patch.setattr(sql_store, "known_migrations", lambda engine: steps[: request.param])
         patch.setattr(sqlite_index, "SHORT", older_shelf("fts"))
         store = open_sqlite(str(path))
         for name in ("one", "two"):

@@ -16,12 +16,10 @@ import pytest
 from everturn.errors import Busy, EverturnError, NoSpace, NotAnArchive
 from everturn.model.archive import Artifact, Call, IndexRow, SessionText
 from everturn.model.vocabulary import FIELDS
-from everturn.store import sqlite, sqlite_driver, tables
+from everturn.store import sql, sql_store, sqlite
 from everturn.store.contract import IndexQuery
-from everturn.store.migrations import runner
 from everturn.store.sqlite import SqliteStore, open_sqlite
-from everturn.store.sqlite_entries import SHORT
-from everturn.store.sqlite_index import expression
+from everturn.store.sqlite_index import SHORT, expression
 from tests.store.building import answer, growth_of, look_for, new_session, new_version, places, prompt, result, tell
 
 
@@ -47,7 +45,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_the_columns_are_the_fields_of_the_rows(store: SqliteStore) -> None:
     own_columns = {"link": ("stated",)}
-    described = [thing for thing in vars(tables).values() if isinstance(thing, tables.Table)]
+    described = [thing for thing in vars(sql).values() if isinstance(thing, sql.Table)]
     assert len(described) > 10
     for table in described:
         rows = store.driver.all(f'SELECT name FROM pragma_table_info("{table.name}")')
@@ -62,7 +60,7 @@ def test_the_tables_of_structure_hold_no_content(store: SqliteStore) -> None:
     with store.write():
         store.append(session, growth)
         store.set_text(SessionText(session, "CANARY", 0, "CANARY", "/CANARY", "CANARY", "CANARY"))
-    every = [table for table in vars(tables).values() if isinstance(table, tables.Table)]
+    every = [table for table in vars(sql).values() if isinstance(table, sql.Table)]
     holding = {table.name for table in every if "CANARY" in repr(store.driver.all(table.select))}
     assert holding == {"session_text", "artifact"}
     assert "CANARY" not in repr(store.driver.all("SELECT * FROM invocations"))
@@ -98,7 +96,7 @@ def test_nothing_asked_for_every_batch_looks_at_a_whole_table(store: SqliteStore
 
 def spy(patch: pytest.MonkeyPatch, note: object) -> None:
     """Show every statement of the shared code to `note`, except the ones it asks itself."""
-    driver = sqlite_driver.SqliteDriver
+    driver = sqlite.SqliteDriver
     for name in ("all", "one", "run", "many"):
         real = getattr(driver, name)
 
@@ -162,7 +160,7 @@ def test_several_processes_may_make_the_archive_at_once(path: Path) -> None:
     assert [process.wait() for process in started] == [0] * 8
     store = open_sqlite(str(path), create=False)
     assert [store.setting(str(n)) for n in range(8)] == ["here"] * 8
-    assert store.driver.all("SELECT COUNT(*) FROM schema_migrations") == [(len(runner.known_migrations("sqlite")),)]
+    assert store.driver.all("SELECT COUNT(*) FROM schema_migrations") == [(len(sql_store.known_migrations("sqlite")),)]
     store.close()
 
 
@@ -213,7 +211,7 @@ def test_after_an_input_or_output_error_the_connection_is_not_used_again(
 ) -> None:
     disk = FailingDisk()
     connection = apsw.Connection(str(path), vfs="failing")
-    driver = sqlite_driver.SqliteDriver(connection, "here")
+    driver = sqlite.SqliteDriver(connection, "here")
     Failing.code = code
     try:
         with pytest.raises(EverturnError, match=sentence) as caught:
@@ -266,7 +264,7 @@ def test_bytes_that_do_not_match_their_checksum_are_refused(store: SqliteStore) 
 def test_a_row_that_names_nothing_is_reported(store: SqliteStore) -> None:
     store.driver.one("PRAGMA foreign_keys=OFF")
     with store.write():
-        store.driver.run(tables.CALLS.insert, tables.CALLS.values(Call(session=99)))
+        store.driver.run(sql.CALLS.insert, sql.CALLS.values(Call(session=99)))
     assert store.check().problems == ["a row of call names a row of session that is not there"]
 
 

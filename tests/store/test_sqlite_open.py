@@ -12,10 +12,9 @@ import apsw
 import pytest
 
 from everturn.errors import EverturnError, NewerArchive, NoArchive, NoSpace, NotAnArchive
-from everturn.store import sqlite
+from everturn.store import sql_store, sqlite
 from everturn.store.contract import open_store
-from everturn.store.migrations import runner
-from everturn.store.migrations.runner import Migration
+from everturn.store.sql_store import Migration
 from everturn.store.sqlite import SqliteStore, open_sqlite
 from tests.store.building import new_session, prompt, tell
 
@@ -154,8 +153,8 @@ def a_step(number: int, sql: str) -> Migration:
 @pytest.fixture
 def more_steps(monkeypatch: pytest.MonkeyPatch) -> list[Migration]:
     """What an everturn knows; this one only the first step, however many there really are."""
-    steps = list(runner.known_migrations("sqlite")[:1])
-    monkeypatch.setattr(runner, "known_migrations", lambda engine: tuple(steps))
+    steps = list(sql_store.known_migrations("sqlite")[:1])
+    monkeypatch.setattr(sql_store, "known_migrations", lambda engine: tuple(steps))
     return steps
 
 
@@ -236,5 +235,5 @@ def test_an_archive_with_a_step_we_do_not_know_is_not_touched(path: Path, more_s
 
 
 def test_steps_are_numbered_without_a_gap() -> None:
-    steps = runner.known_migrations("sqlite")
+    steps = sql_store.known_migrations("sqlite")
     assert [step.number for step in steps] == list(range(1, len(steps) + 1))

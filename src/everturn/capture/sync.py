@@ -14,12 +14,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import Event
 
-from everturn.capture.containers import is_container, take_container
-from everturn.capture.intake import HEAD, Intake, Progress, SyncJob, SyncReport
-from everturn.capture.rebuild import upgrade_derived
+from everturn.capture.intake import HEAD, Intake, Progress, SyncJob, SyncReport, is_container, take_container
 from everturn.capture.scan import FileCandidate, ScanResult, is_unchanged, look_at_file, scan_sources, sort_candidate
 from everturn.capture.spool import DrainReport, drain_spool, enrich_calls
-from everturn.capture.writer import ArchiveWriter
+from everturn.capture.writer import ArchiveWriter, upgrade_derived
 from everturn.errors import MissingPath, UsageError
 from everturn.sources.contract import Source, SourceCandidate, read_beginning
 

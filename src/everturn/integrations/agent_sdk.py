@@ -23,9 +23,8 @@ from typing import Any
 from urllib.parse import quote
 
 from everturn.capture.file_reader import FilePiece, OpaqueReader, ReaderStart, empty_result
-from everturn.capture.rebuild import derive_pending
 from everturn.capture.scan import FileCandidate
-from everturn.capture.writer import ArchiveWriter, write_piece
+from everturn.capture.writer import ArchiveWriter, derive_pending, write_piece
 from everturn.errors import NotAnArchive
 from everturn.integrations.archive import Archive, as_archive, as_store
 from everturn.model.archive import SourceFile, Version

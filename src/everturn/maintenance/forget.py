@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from everturn.capture.rebuild import derive_pending
-from everturn.capture.writer import ArchiveWriter, Mark, blank, find_made_from, forgotten_ranges
+from everturn.capture.writer import ArchiveWriter, Mark, blank, derive_pending, find_made_from, forgotten_ranges
 from everturn.model.archive import HANDED_OVER, ORIGIN, Session, Tombstone
 from everturn.sources.contract import Source
 from everturn.store.contract import Store

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from everturn.capture.rebuild import derive_pending, derive_version
-from everturn.capture.writer import ArchiveWriter
+from everturn.capture.writer import ArchiveWriter, derive_pending, derive_version
 from everturn.model.archive import Session, SessionGrowth, SourceFile, Version
 from everturn.sources.contract import Source
 from everturn.store.contract import Store

@@ -28,8 +28,19 @@ from everturn.model.analytics import (
 )
 from everturn.model.archive import Session
 from everturn.store.contract import SessionFilter
-from everturn.store.driver import Driver, Row, query_in_lists
-from everturn.store.tables import CALLS, SESSIONS, STEPS, TURNS, Conditions, Table, add_sessions, quote_name
+from everturn.store.sql import (
+    CALLS,
+    SESSIONS,
+    STEPS,
+    TURNS,
+    Conditions,
+    Driver,
+    Row,
+    Table,
+    add_sessions,
+    query_in_lists,
+    quote_name,
+)
 
 TURN_KEYS = Table("turn_key", TurnKey, ("session", "idx"))
 USAGE = Table("usage", UsageRow, ("session", "slot", "model", "inherited", "prompt_size"))

@@ -19,8 +19,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from everturn.errors import Conflict, NotAnArchive
-from everturn.store.driver import Driver, query_in_lists
-from everturn.store.tables import Conditions, Table
+from everturn.store.sql import Conditions, Driver, Table, query_in_lists
 
 #: A value as a serialiser gives it: the name of its encoding, and its bytes.
 Typed = tuple[str, bytes]

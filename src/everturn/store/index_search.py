@@ -1,4 +1,20 @@
-"""Full-text search: the index says which entries match, `gathering` bounds the work, `scope` holds the filters.
+"""Which entries of the index are worth ranking for a query, at a cost that does not grow with the archive.
+
+How common a word is, is learned from the newest entries that hold it: SAMPLE of them are counted, the rest is estimated
+from how far back in the archive those reach. Then entries are walked through, at most WALK of them, and the best are
+taken: those with the rarest words, as many words as fit into the bound; common words only add to what entries with a
+rare word are worth. Of words that are all common, first what people said with them, then entries that hold several of
+them, then the newest. Of the best sessions among these everything is taken that matches, since a hit is worth more
+beside others. What is demanded (groups) is looked for everywhere, and first where it is likely: only if too little is
+found there, in the whole archive.
+
+What part of the archive a search is about: filters of a query as entries of the index, and back again.
+
+A message is in the index once, in the session that owns it. It is reported where the asker expects it: when the owner is
+an older version of a file, in the current one that holds the same message; when certain sessions are asked for, in those,
+also if they only inherited the message.
+
+Full-text search: the index says which entries match, `gathering` bounds the work, `scope` holds the filters.
 
 Ranking for people is `recall.ranking`, over what `candidates` gives. `search` orders by the words of each entry alone
 and looks at all of them: no surface calls it, tests and benchmarks ask it what there is to be found.
@@ -6,17 +22,377 @@ and looks at all of them: no surface calls it, tests and benchmarks ask it what 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from heapq import nlargest
+from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.errors import UsageError
 from everturn.model.vocabulary import FIELDS
 from everturn.store.contract import IndexCandidates, IndexEntry, IndexHit, IndexQuery
-from everturn.store.driver import Driver, query_in_lists
-from everturn.store.index import Index, Phrase, completions, rareness
-from everturn.store.index_candidates import gather_candidates, report_hits, resolve_scope
+from everturn.store.index import LAST_SEQ, Index, IndexLook, Phrase, Range, completions, rareness
+from everturn.store.sql import Conditions, Driver, add_messages, add_sessions, query_in_lists
 from everturn.text.terms import terms
+
+Place = tuple[int, int]  # session, seq
+
+_IDS = 'SELECT t."id" FROM "session" t LEFT JOIN "session_text" x ON x."session"=t."id"'
+#: Older versions whose current one fits: what of theirs the current one holds is reported there.
+_OLDER_IDS = """
+    SELECT o."id" FROM "session" o JOIN "session" t ON t."agent"=o."agent" AND t."native_id"=o."native_id"
+        AND t."machine"=o."machine" AND t."state"='current'
+    LEFT JOIN "session_text" x ON x."session"=t."id"
+"""
+_INHERITED = """
+    SELECT o."session", o."seq", m."seq" FROM "message" m
+    CROSS JOIN "message" o CROSS JOIN "session" a CROSS JOIN "session" b
+    WHERE m."session"=? AND m."inherited"=1 AND m."seq" BETWEEN ? AND ?
+    AND o."fingerprint"=m."fingerprint" AND o."inherited"=0 AND a."id"=o."session" AND b."id"=m."session"
+    AND a."agent"=b."agent" ORDER BY m."seq" DESC
+"""
+_CURRENT = """
+    SELECT m."session", m."seq", c."id", MIN(cm."seq") FROM "message" m CROSS JOIN "session" s CROSS JOIN "session" c
+    CROSS JOIN "message" cm
+    WHERE m."session"=? AND m."seq" IN ({}) AND s."id"=m."session" AND c."agent"=s."agent"
+    AND c."native_id"=s."native_id" AND c."machine"=s."machine" AND c."state"='current'
+    AND cm."session"=c."id" AND cm."fingerprint"=m."fingerprint" GROUP BY m."session", m."seq", c."id"
+"""
+
+
+class IndexScope(Struct, frozen=True):
+    """Where to look, and where to report what is found."""
+
+    ranges: tuple[Range, ...] | None
+    sessions: tuple[str, tuple[Any, ...]] | None
+    messages: tuple[str, tuple[Any, ...]] | None
+    moves: dict[Place, Place] | None  # of entries owned by others; when given, others outside `named` do not count
+    named: frozenset[int] = frozenset()
+    has_older: bool = False
+
+
+def resolve_scope(driver: Driver, query: IndexQuery) -> IndexScope:
+    """The filters of a query."""
+    named = _named_sessions(query)
+    conditions = Conditions()
+    add_messages(conditions, query, turns=named is None)
+    messages = (conditions.together(), tuple(conditions.params)) if conditions else None
+    if named is None:
+        has_older = driver.one("""SELECT 1 FROM "session" WHERE "state"='superseded' LIMIT 1""") is not None
+        return IndexScope(None, _sessions_sql(query, has_older), messages, None, has_older=has_older)
+    ids = _sessions_that_fit(driver, query, named)
+    ranges = [part for session in ids if (part := _turn_range(driver, query, session))]
+    moves = _inherited_places(driver, ranges, set(ids))
+    by_owner: dict[int, list[int]] = defaultdict(list)
+    for owner, seq in moves:
+        by_owner[owner].append(seq)
+    ranges += [Range(owner, min(seqs), max(seqs)) for owner, seqs in by_owner.items()]
+    return IndexScope(tuple(ranges), None, messages, moves, frozenset(ids))
+
+
+def report_hits(
+    driver: Driver, query: IndexQuery, scope: IndexScope, entries: Iterable[IndexEntry]
+) -> list[IndexEntry]:
+    """The entries where the asker expects them; those that turn out to be outside are left out."""
+    if scope.moves is not None:
+        placed = ((scope.moves.get((e.session, e.seq)), e) for e in entries)
+        moved = [(to or (e.session, e.seq), e) for to, e in placed if to or e.session in scope.named]
+    elif scope.has_older:
+        moved = _move_to_current(driver, query, list(entries))
+    else:
+        return list(entries)
+    return [IndexEntry(*place, entry.held) for place, entry in dict(moved).items()]
+
+
+def _named_sessions(query: IndexQuery) -> list[int] | None:
+    if query.session is None:
+        return sorted(set(query.within)) if query.within else None
+    return [query.session] if not query.within or query.session in query.within else []
+
+
+def _sessions_sql(query: IndexQuery, has_older: bool) -> tuple[str, tuple[Any, ...]] | None:
+    if query.sessions is None:
+        return None
+    conditions, older = Conditions(), Conditions()
+    add_sessions(conditions, query.sessions, s="t")
+    sql, params = _IDS + conditions.where(), tuple(conditions.params)
+    if has_older:
+        older.add("""o."state"='superseded'""")
+        add_sessions(older, query.sessions, s="t")
+        sql, params = f"{sql} UNION {_OLDER_IDS}{older.where()}", (*params, *older.params)
+    return sql, params
+
+
+def _sessions_that_fit(driver: Driver, query: IndexQuery, ids: Sequence[int]) -> list[int]:
+    """Those of the sessions that fit the filter."""
+    if query.sessions is None:
+        return list(ids)
+    conditions = Conditions()
+    add_sessions(conditions, query.sessions, s="t")
+    conditions.add('t."id" IN ({})')
+    sql = _IDS + conditions.where()
+    return [row[0] for row in query_in_lists(driver.all, sql, ids, conditions.params)]
+
+
+def _turn_range(driver: Driver, query: IndexQuery, session: int) -> Range | None:
+    if query.turns is None:
+        return Range(session)
+    sql = 'SELECT MIN("first_seq"), MAX("last_seq") FROM "turn" WHERE "session"=? AND "idx" BETWEEN ? AND ?'
+    row = driver.one(sql, (session, *query.turns))
+    return Range(session, row[0], row[1]) if row and row[0] is not None else None
+
+
+def _inherited_places(driver: Driver, ranges: Sequence[Range], named: set[int]) -> dict[Place, Place]:
+    """What these sessions inherited from others, by where it is indexed."""
+    moves: dict[Place, Place] = {}
+    for session, first, last in ranges:
+        if driver.one('SELECT 1 FROM "session" WHERE "id"=? AND "n_inherited">0', (session,)):
+            for owner, seq, here in driver.all(_INHERITED, (session, max(first, 0), min(last, LAST_SEQ))):
+                if owner not in named:
+                    moves[owner, seq] = session, here
+    return moves
+
+
+def _move_to_current(driver: Driver, query: IndexQuery, entries: list[IndexEntry]) -> list[tuple[Place, IndexEntry]]:
+    sql = """SELECT "id" FROM "session" WHERE "state"='superseded' AND "id" IN ({})"""
+    older: set[int] = {row[0] for row in query_in_lists(driver.all, sql, list({entry.session for entry in entries}))}
+    seqs: dict[int, list[int]] = defaultdict(list)
+    for entry in entries:
+        if entry.session in older and entry.seq >= 0:
+            seqs[entry.session].append(entry.seq)
+    moves = {
+        (row[0], row[1]): (row[2], row[3])
+        for session, of_session in seqs.items()
+        for row in query_in_lists(driver.all, _CURRENT, of_session, (session,))
+    }
+    staying = set(_sessions_that_fit(driver, query, sorted(older)))
+    placed = ((moves.get((e.session, e.seq)), e) for e in entries)
+    return [(to or (e.session, e.seq), e) for to, e in placed if to or e.session not in older or e.session in staying]
+
+
+SAMPLE = 9000
+#: Entries that are walked through for a query of one word, twice over; each word more makes it more work.
+WALK = 18_000
+#: Entries that hold the rarest word of what must all be there: jumping through more takes too long.
+REACH = 50_000
+CHEAP = 15_000  # the same for a phrase that is only welcome
+#: With fewer entries than this found, the next common word is taken too.
+FEW = 100
+#: Fields that are looked into first where a word is common: a word counts most in them.
+SPOKEN_FIELDS = ("prompt", "summary", "answer")
+#: Sessions that are looked at as a whole where not everything was.
+BEST = 4
+
+
+def gather_candidates(driver: Driver, index: Index, query: IndexQuery, scope: IndexScope, most: int) -> IndexCandidates:
+    """The entries for a query whose phrases hold terms only."""
+    demanded = list(dict.fromkeys(phrase for group in query.groups for phrase in group))
+    weights = dict.fromkeys(demanded, 1.0)
+    for number, phrase in enumerate(query.optional):
+        weights.setdefault(phrase, query.weights[number] if number < len(query.weights) else 1.0)
+    phrases = tuple(weights)
+    counting = _PhraseCounter(driver, index, query.fields)
+    counts = {phrase: counting.estimate(phrase) for phrase in demanded}
+    for phrase, weight in weights.items():
+        if phrase not in counts:
+            counts[phrase] = -1.0 if _is_uncounted_pair(phrase, weight, weights) else counting.cheap_estimate(phrase)
+    # What stands nowhere is not looked for in every entry. Its place stays, so that numbers are those of `phrases`.
+    reported = tuple(phrase if counts[phrase] else () for phrase in phrases)
+    total = index.total()
+    worth = tuple(weights[phrase] * rareness(_least_count(phrase, counts), total) for phrase in phrases)
+    looking = IndexLook(
+        query.groups, reported, query.without, query.fields, scope.ranges, scope.sessions, scope.messages, worth=worth
+    )
+    drivers = [phrase for phrase in dict.fromkeys(query.optional) if counts[phrase] > 0]
+    entries, complete = _CandidateGatherer(index, counting, counts, looking, most).entries(query, drivers)
+    return IndexCandidates(
+        phrases, tuple(weights.values()), _final_counts(phrases, counts, entries), total, entries, complete
+    )
+
+
+def _is_uncounted_pair(phrase: Phrase, weight: float, weights: dict[Phrase, float]) -> bool:
+    """Two words that are looked for themselves, and which together only add a little: they are not counted before."""
+    return len(phrase) == 2 and weight < 0.5 and all((term,) in weights for term in phrase)
+
+
+def _least_count(phrase: Phrase, counts: dict[Phrase, float]) -> float:
+    """How many entries hold a phrase; of a pair that was not counted, those that hold its rarer word."""
+    return counts[phrase] if counts[phrase] >= 0 else min(counts[(term,)] for term in phrase)
+
+
+def _final_counts(
+    phrases: Sequence[Phrase], counts: dict[Phrase, float], entries: Sequence[IndexEntry]
+) -> tuple[float, ...]:
+    """The counts, with what is only known from the entries at hand."""
+    seen = [0] * len(phrases)
+    for entry in entries:
+        for number, _ in entry.held:
+            seen[number] += 1
+    return tuple(counts[phrase] if counts[phrase] >= 0 else float(n) for phrase, n in zip(phrases, seen, strict=True))
+
+
+def _has_open_end(groups: tuple[tuple[Phrase, ...], ...]) -> bool:
+    """Whether a word is open at its end: then all words with its beginning are put together for every look."""
+    return any(phrase[-1].endswith("*") for group in groups for phrase in group)
+
+
+class _PhraseCounter:
+    """How many entries hold a phrase, and since which session there are so many."""
+
+    def __init__(self, driver: Driver, index: Index, fields: Sequence[str]) -> None:
+        row = driver.one('SELECT MAX("id") FROM "session"')
+        self._newest = int(row[0] or 0) if row else 0
+        self._index = index
+        self._fields = fields
+        self._known: dict[Phrase, float] = {}
+
+    def estimate(self, phrase: Phrase) -> float:
+        """In the whole index."""
+        if phrase not in self._known:
+            if len(phrase) == 1:
+                self._known[phrase] = self._index.estimate(phrase, self._fields, SAMPLE, 0, self._newest)
+            else:
+                self._known[phrase] = self._estimate_phrase(phrase)
+        return self._known[phrase]
+
+    def _estimate_phrase(self, phrase: Phrase) -> float:
+        """Found by walking through the entries with its rarest word: the newest of them, and more if it is not there."""
+        count = 0.0
+        for since in dict.fromkeys(self.since(self.rarest_term_count(phrase), reach) for reach in (CHEAP, REACH)):
+            count = count or self._index.estimate(phrase, self._fields, SAMPLE // 4, since, self._newest)
+        return count
+
+    def cheap_estimate(self, phrase: Phrase) -> float:
+        """The same for what is only welcome: a phrase of nothing but common words is taken for one that is not there."""
+        if len(phrase) > 1 and self.rarest_term_count(phrase) > CHEAP:
+            return 0.0
+        return self.estimate(phrase)
+
+    def rarest_term_count(self, phrase: Phrase) -> float:
+        """Of the rarest term of a phrase: so many entries are walked through to find it."""
+        return min(self.estimate((term,)) for term in phrase)
+
+    def since(self, count: float, most: float) -> int:
+        """The session from which on about `most` of `count` entries are."""
+        return 0 if count <= most else int(self._newest * (1 - most / count))
+
+
+class _CandidateGatherer:
+    def __init__(
+        self, index: Index, counting: _PhraseCounter, counts: dict[Phrase, float], looking: IndexLook, most: int
+    ) -> None:
+        self._index = index
+        self._counting = counting
+        self._counts = counts
+        self._looking = looking
+        self._most = most
+        words = sum(len(phrase) == 1 for phrase in looking.phrases)
+        self._walk = max(WALK // (1 + words), most) if index.chooses else most
+        self._found: dict[tuple[int, int], IndexEntry] = {}
+        self._walked = True  # whether every entry that fits was looked at, if not taken
+
+    def entries(self, query: IndexQuery, drivers: Sequence[Phrase]) -> tuple[list[IndexEntry], bool]:
+        """What was gathered, and whether it is everything."""
+        there = sorted(drivers, key=self._count_order)
+        if query.groups:
+            complete = self._gather_demanded(query)
+        elif not there:
+            complete = True
+        elif not self._most or self._looking.ranges is not None:
+            complete = self._look((tuple(there),), self._most)
+        else:
+            complete = self._gather_rarest_first(there)
+        groups = query.groups or (tuple(there),)
+        if not self._walked and self._looking.ranges is None and not _has_open_end(groups):
+            self._best_sessions(groups)
+        return list(self._found.values()), complete
+
+    def _count_order(self, phrase: Phrase) -> tuple[float, Phrase]:
+        return self._counts[phrase], phrase
+
+    def _gather_demanded(self, query: IndexQuery) -> bool:
+        count = min(sum(self._counts[phrase] for phrase in group) for group in query.groups)
+        rarest = min(sum(map(self._counting.rarest_term_count, group)) for group in query.groups)
+        since = self._counting.since(rarest, REACH) if self._most and count > self._most else 0
+        walk = self._walk // 2 if _has_open_end(query.groups) else 0
+        complete = self._look(query.groups, self._most, since, walk=walk)
+        if since and len(self._found) < FEW:
+            self._walked = True
+            complete = self._look(query.groups, self._most, walk=walk)
+        return complete
+
+    def _gather_rarest_first(self, phrases: list[Phrase]) -> bool:
+        taken, expected = 0, 0.0
+        while taken < len(phrases) and expected + self._counts[phrases[taken]] <= self._walk:
+            expected += self._counts[phrases[taken]]
+            taken += 1
+        complete = bool(taken) and self._look((tuple(phrases[:taken]),), self._most)
+        common = phrases[taken:]
+        self._walked = self._walked and not common
+        if common and expected < self._most:
+            self._gather_common(common, self._walk - int(expected))
+        elif common and not self._looking.fields:
+            # A word hardly more common than those: what was said with it, so that it is not left out altogether.
+            self._said(common[0], self._most // 4, self._walk // 6)
+        return complete and not common
+
+    def _gather_common(self, phrases: list[Phrase], walk: int) -> None:
+        """Of words that are all common: what people said, entries with several of them, then the newest."""
+        room = max(self._most - len(self._found), self._most // 2)
+        words = [phrase for phrase in phrases if len(phrase) == 1]
+        since = self._counting.since(self._counts[words[0]], REACH) if words else 0
+        if not self._looking.fields:
+            self._said(phrases[0], room // 2, walk * 2 // 3 if len(words) < 2 else walk // 3)
+        before = len(self._found)
+        if len(words) > 2:
+            self._look(tuple((word,) for word in words[:3]), room // 4, since, walk=walk // 4)
+        if len(words) > 1 and len(self._found) < before + FEW:
+            self._look(((words[0],), tuple(words[1:])), room // 4, since, walk=walk // 4)
+        for phrase in phrases:
+            left = max(self._most // 2 - len(self._found), FEW)
+            if phrase is phrases[0] or len(self._found) < FEW:
+                self._look(((phrase,),), left, walk=left)
+
+    def _said(self, phrase: Phrase, most: int, walk: int) -> None:
+        self._look(((phrase,),), most, first_in=SPOKEN_FIELDS, walk=walk)
+
+    def _best_sessions(self, groups: tuple[tuple[Phrase, ...], ...]) -> None:
+        """All of the sessions that look best so far."""
+        worth: dict[int, float] = {}
+        for entry in self._found.values():
+            own = sum(self._looking.worth[number] * much for number, much in entry.held)
+            worth[entry.session] = max(own, worth.get(entry.session, 0.0))
+        best = nlargest(BEST, worth, key=lambda session: (worth[session], session))
+        if best:
+            ranges = tuple(Range(session) for session in best)
+            self._take(replace(self._looking, groups=groups, ranges=ranges, most=self._most // 2))
+
+    def _look(
+        self,
+        groups: tuple[tuple[Phrase, ...], ...],
+        most: int,
+        since: int = 0,
+        first_in: tuple[str, ...] = (),
+        walk: int = 0,
+    ) -> bool:
+        """True when there is no more to be had."""
+        bound = walk or self._walk if most else -1
+        looking = replace(
+            self._looking, groups=groups, walk=bound, most=most or -1, from_session=since, first_in=first_in
+        )
+        walked, complete = self._take(looking)
+        is_whole = not since and not first_in
+        self._walked = self._walked and walked and is_whole
+        return complete and is_whole
+
+    def _take(self, looking: IndexLook) -> tuple[bool, bool]:
+        """Whether all that matches was looked at, and whether it was taken."""
+        found, walked, complete = self._index.look(looking)
+        self._found.update(((entry.session, entry.seq), entry) for entry in found)
+        return walked, complete
+
 
 _KNOWN = 100  # a word in more entries than this is not counted further
 _NOTHING = IndexCandidates((), (), (), 0, [], True)

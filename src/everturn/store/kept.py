@@ -22,8 +22,7 @@ from msgspec.structs import astuple
 
 from everturn.errors import Conflict
 from everturn.model.archive import HookEvent, KeptRow, Tombstone
-from everturn.store.driver import Driver, query_in_lists
-from everturn.store.tables import KEPT, TOMBSTONES, Conditions, Table
+from everturn.store.sql import KEPT, TOMBSTONES, Conditions, Driver, Table, query_in_lists
 
 
 class KeptStore:

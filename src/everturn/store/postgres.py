@@ -22,8 +22,8 @@ from urllib.parse import unquote
 
 from everturn.clock import Clock, now
 from everturn.errors import EverturnError, NoArchive, NotAnArchive, OlderArchive, UsageError
+from everturn.store import sql_store
 from everturn.store.contract import StoreHealth
-from everturn.store.migrations import runner
 from everturn.store.sql_store import SqlStore
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class PostgresStore(SqlStore):
     def check(self, quick: bool = False) -> StoreHealth:
         """Is every table and index there and usable, and every chunk of bytes?"""
         applied = _applied_migrations(self.driver)
-        undone = runner.pending_migrations(self.url, runner.known_migrations("postgres"), applied)
+        undone = sql_store.pending_migrations(self.url, sql_store.known_migrations("postgres"), applied)
         problems = [f"schema step {step.number} ({step.name}) is missing" for step in undone]
         problems += [f"index {name} is not valid" for (name,) in self.driver.all(_INVALID, [self.driver.schema])]
         if not quick:
@@ -168,12 +168,14 @@ def _bring_up_to_date(driver: PostgresDriver, create: bool, clock: Clock, upgrad
             driver.run(f'CREATE SCHEMA IF NOT EXISTS "{driver.schema}"')
             driver.run(_NOTES)
             driver.script(step.sql)
-            driver.run(runner.NOTE, [step.number, step.name, step.checksum, clock()])
+            driver.run(sql_store.NOTE, [step.number, step.name, step.checksum, clock()])
 
 
-def _undone(driver: PostgresDriver, applied: runner.Applied, create: bool, upgrade: bool) -> list[runner.Migration]:
+def _undone(
+    driver: PostgresDriver, applied: sql_store.Applied, create: bool, upgrade: bool
+) -> list[sql_store.Migration]:
     """The steps to apply. Raises when the caller does not want them applied."""
-    undone = runner.pending_migrations(driver.url, runner.known_migrations("postgres"), applied)
+    undone = sql_store.pending_migrations(driver.url, sql_store.known_migrations("postgres"), applied)
     if not applied and not create:
         raise NoArchive(f"{driver.url} (schema {driver.schema})")
     if applied and undone and not upgrade:
@@ -181,7 +183,7 @@ def _undone(driver: PostgresDriver, applied: runner.Applied, create: bool, upgra
     return undone
 
 
-def _applied_so_far(driver: PostgresDriver) -> runner.Applied:
+def _applied_so_far(driver: PostgresDriver) -> sql_store.Applied:
     """What `_applied_migrations` says, read without the lock of the writers unless another process creates the archive right now.
 
     A commit makes rows visible first and tells other connections to drop their caches a moment later. In between
@@ -195,11 +197,11 @@ def _applied_so_far(driver: PostgresDriver) -> runner.Applied:
             return _applied_migrations(driver)
 
 
-def _applied_migrations(driver: PostgresDriver) -> runner.Applied:
+def _applied_migrations(driver: PostgresDriver) -> sql_store.Applied:
     sql = "SELECT 1 FROM pg_tables WHERE schemaname=? AND tablename='schema_migrations'"
     if driver.one(sql, [driver.schema]) is None:
         return []
-    return [(int(number), str(name), str(checksum)) for number, name, checksum in driver.all(runner.NOTED)]
+    return [(int(number), str(name), str(checksum)) for number, name, checksum in driver.all(sql_store.NOTED)]
 
 
 _NOTES = """

@@ -21,7 +21,7 @@ from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper, NumericBinaryLoa
 from psycopg.types.string import StrDumperUnknown
 
 from everturn.errors import Busy, EverturnError, NoSpace, NotAnArchive
-from everturn.store.driver import Row
+from everturn.store.sql import Row
 
 #: How long a writer waits for the others before it says that the archive is busy.
 LOCK_SECONDS = 30

@@ -22,8 +22,7 @@ from msgspec.structs import replace
 
 from everturn.errors import Conflict, NotAnArchive, NothingFound
 from everturn.model.archive import Chunk, SourceFile, Version
-from everturn.store.driver import Driver, Row
-from everturn.store.tables import CHUNKS, FILES, VERSIONS
+from everturn.store.sql import CHUNKS, FILES, VERSIONS, Driver, Row
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -18,8 +18,7 @@ from everturn.model.archive import (
     Turn,
 )
 from everturn.store.contract import SessionFilter
-from everturn.store.driver import Driver, Row, prefix_pattern
-from everturn.store.tables import (
+from everturn.store.sql import (
     ARTIFACTS,
     CALLS,
     CENSUS,
@@ -32,7 +31,10 @@ from everturn.store.tables import (
     TEXTS,
     TURNS,
     Conditions,
+    Driver,
+    Row,
     add_sessions,
+    prefix_pattern,
 )
 
 _PAGE = 1000

@@ -1,4 +1,10 @@
-"""The archive in one SQLite file (or in memory): the shared store, and what only SQLite can do.
+"""SQLite behind the `Driver` contract, and its errors as ours.
+
+Text that no database takes (lone surrogates, from broken JSON) is stored with U+FFFD in its place; it is whole in the
+raw layer. After an input or output error the connection is not used again: what SQLite has in memory may not be what
+is on the disk.
+
+The archive in one SQLite file (or in memory): the shared store, and what only SQLite can do.
 
     archive.db, sqlite:archive.db     a file: write-ahead log, many readers and one writer at a time
     memory:                           the same engine without a file, for tests and trials
@@ -14,21 +20,189 @@ older archive is migrated, a copy is put beside it.
 
 from __future__ import annotations
 
+import errno
 import os
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import apsw
 
 from everturn.clock import Clock, now
 from everturn.errors import Busy, EverturnError, NoArchive, NoSpace, NotAnArchive, OlderArchive, UsageError
+from everturn.store import sql_store
 from everturn.store.contract import StoreHealth
-from everturn.store.migrations import runner
-from everturn.store.migrations.runner import Applied, Migration
-from everturn.store.sql_store import SqlStore
-from everturn.store.sqlite_driver import SqliteDriver, explain_sqlite_error
+from everturn.store.sql import Row
+from everturn.store.sql_store import Applied, Migration, SqlStore
 from everturn.store.sqlite_index import SqliteIndex
+
+_SENTENCES: tuple[tuple[type[apsw.Error], str], ...] = (
+    (apsw.CantOpenError, "it cannot be opened; check that its folder is there and may be written"),
+    (apsw.ReadOnlyError, "it may not be written; check its permissions and those of its folder"),
+    (apsw.PermissionsError, "it may not be used; check its permissions"),
+    (apsw.NoMemError, "there is not enough memory; close other programs and run it again"),
+    (apsw.IOError, "reading or writing it failed; check the disk, then run `everturn verify`"),
+)
+
+
+class SqliteDriver:
+    """One connection. The methods are those of `driver.Driver`."""
+
+    name = "sqlite"
+
+    def __init__(self, connection: apsw.Connection, url: str) -> None:
+        self.connection = connection
+        self.url = url
+        self.unusable = ""  # why, once it is
+        self.sentences = _ErrorTranslation(self)
+        self._writing = False
+        self._reading = False
+
+    def all(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
+        """Every row."""
+        with self.sentences:
+            return self._execute(sql, params).fetchall()
+
+    def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
+        """The first row, or None."""
+        with self.sentences:
+            return self._execute(sql, params).fetchone()
+
+    def each(self, sql: str, params: Sequence[Any] = ()) -> Iterator[Row]:
+        """The rows one by one."""
+        with self.sentences:
+            yield from self._execute(sql, params)
+
+    def run(self, sql: str, params: Sequence[Any] = ()) -> int:
+        """How many rows the statement changed."""
+        with self.sentences:
+            self._execute(sql, params)
+            return self.connection.changes()
+
+    def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Once for each row."""
+        rest = iter(rows)
+        row: Sequence[Any] = ()
+
+        def noting() -> Iterator[Sequence[Any]]:
+            nonlocal row
+            for row in rest:  # noqa: UP028 -- the row is looked at when it cannot be bound
+                yield row
+
+        with self.sentences:
+            while True:
+                try:
+                    self.connection.executemany(sql, noting())
+                    return
+                except UnicodeEncodeError:
+                    self.connection.execute(sql, _storable(row))
+
+    def insert(self, sql: str, params: Sequence[Any]) -> int:
+        """The id of the new row."""
+        with self.sentences:
+            self._execute(sql, params)
+            return self.connection.last_insert_rowid()
+
+    @contextmanager
+    def write(self) -> Iterator[None]:
+        """One transaction, begun with the write lock. A block inside another joins it."""
+        if self._writing:
+            yield
+            return
+        self.run("BEGIN IMMEDIATE")
+        self._writing = True
+        try:
+            yield
+            self.run("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+        finally:
+            self._writing = False
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """One view of the database for the whole block."""
+        if self._writing or self._reading:
+            yield
+            return
+        self.run("BEGIN")
+        self._reading = True
+        try:
+            yield
+        finally:
+            self._reading = False
+            self._roll_back()
+
+    def close(self) -> None:
+        """Let go. A second time does nothing."""
+        self.unusable = self.unusable or "it is closed"
+        self.connection.close(True)
+
+    def _execute(self, sql: str, params: Sequence[Any]) -> apsw.Cursor:
+        try:
+            return self.connection.execute(sql, params)
+        except UnicodeEncodeError:
+            return self.connection.execute(sql, _storable(params))
+
+    def _roll_back(self) -> None:
+        """Some errors, a full disk among them, have rolled back already."""
+        try:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+        except apsw.Error:
+            self.unusable = self.unusable or "a failed write could not be undone"
+
+
+class _ErrorTranslation:
+    """`with` this, what SQLite raises becomes our errors. One object, entered for every statement, so it is cheap."""
+
+    def __init__(self, driver: SqliteDriver) -> None:
+        self._driver = driver
+
+    def __enter__(self) -> None:
+        if self._driver.unusable:
+            raise EverturnError(f"{self._driver.url} cannot be used any more: {self._driver.unusable}; run it again")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, at: TracebackType | None
+    ) -> None:
+        if isinstance(failure, apsw.Error):
+            driver = self._driver
+            ours = explain_sqlite_error(failure, driver.url, driver.connection)
+            if isinstance(failure, apsw.IOError):
+                driver.unusable = "reading or writing it failed"
+            raise ours from failure
+
+
+def explain_sqlite_error(failure: apsw.Error, url: str, connection: apsw.Connection | None = None) -> EverturnError:
+    """One sentence for what SQLite says."""
+    if isinstance(failure, apsw.BusyError | apsw.LockedError):
+        return Busy(url)
+    if isinstance(failure, apsw.FullError) or (isinstance(failure, apsw.IOError) and _is_no_space(connection)):
+        return NoSpace(url)
+    if isinstance(failure, apsw.NotADBError):
+        return NotAnArchive(url, "it is not a database")
+    if isinstance(failure, apsw.CorruptError):
+        return NotAnArchive(url, "it is damaged")
+    for kind, sentence in _SENTENCES:
+        if isinstance(failure, kind):
+            return EverturnError(f"{url}: {sentence}")
+    return EverturnError(f"{url}: the database refused ({failure}); run `everturn doctor`")
+
+
+def _is_no_space(connection: apsw.Connection | None) -> bool:
+    return connection is not None and connection.system_errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def _storable(params: Sequence[Any]) -> list[Any]:
+    return [
+        value.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if isinstance(value, str) else value
+        for value in params
+    ]
+
 
 APPLICATION_ID = 0x45564552  # "EVER"
 BUSY_MS = 10_000
@@ -131,7 +305,7 @@ def _inspect_archive(driver: SqliteDriver, has_log: bool, upgrade: bool) -> None
     if driver.one("PRAGMA application_id") != (APPLICATION_ID,):
         raise NotAnArchive(driver.url, "it is a database of another program")
     applied = _applied_migrations(driver)
-    if runner.pending_migrations(driver.url, runner.known_migrations("sqlite"), applied) and not upgrade:
+    if sql_store.pending_migrations(driver.url, sql_store.known_migrations("sqlite"), applied) and not upgrade:
         raise OlderArchive(driver.url) if applied else NoArchive(driver.url)
     with driver.sentences:
         driver.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
@@ -165,22 +339,22 @@ def _lower_text(*values: Any) -> Any:
 def _applied_migrations(driver: SqliteDriver) -> Applied:
     if driver.one("SELECT 1 FROM sqlite_schema WHERE name='schema_migrations'") is None:
         return []
-    return [(int(number), str(name), str(checksum)) for number, name, checksum in driver.all(runner.NOTED)]
+    return [(int(number), str(name), str(checksum)) for number, name, checksum in driver.all(sql_store.NOTED)]
 
 
 def _migrate(driver: SqliteDriver, clock: Clock, path: Path | None) -> None:
-    steps, applied = runner.known_migrations("sqlite"), _applied_migrations(driver)
+    steps, applied = sql_store.known_migrations("sqlite"), _applied_migrations(driver)
     to_copy = path if applied else None
-    for step in runner.pending_migrations(driver.url, steps, applied):
+    for step in sql_store.pending_migrations(driver.url, steps, applied):
         with driver.write(), driver.sentences:
             driver.connection.execute(_NOTES)
-            if step not in runner.pending_migrations(driver.url, steps, _applied_migrations(driver)):
+            if step not in sql_store.pending_migrations(driver.url, steps, _applied_migrations(driver)):
                 continue  # another process was faster
             if to_copy is not None:
                 _copy_aside(to_copy, driver.url, step)
                 to_copy = None
             driver.connection.execute(step.sql)
-            driver.run(runner.NOTE, (step.number, step.name, step.checksum, clock()))
+            driver.run(sql_store.NOTE, (step.number, step.name, step.checksum, clock()))
             driver.run(f"PRAGMA user_version={step.number}")
 
 

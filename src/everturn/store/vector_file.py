@@ -14,8 +14,8 @@ from pathlib import Path
 import apsw
 
 from everturn.errors import BadVectors, NotAnArchive
-from everturn.store.driver import query_in_lists
-from everturn.store.sqlite_driver import SqliteDriver
+from everturn.store.sql import query_in_lists
+from everturn.store.sqlite import SqliteDriver
 
 ENDING = ".vectors.db"
 

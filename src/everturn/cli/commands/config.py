@@ -52,7 +52,7 @@ def get(cx: frame.CommandContext, key: str) -> None:
     """Print one setting."""
     values = {name: value for name, value, _ in _effective_settings(cx)}
     if key not in values:
-        from everturn.config_file import unknown_key
+        from everturn.settings import unknown_key
 
         raise unknown_key(key, tuple(values))
     if cx.json:
@@ -67,9 +67,9 @@ def get(cx: frame.CommandContext, key: str) -> None:
 @frame.common(json=False)
 def set_(cx: frame.CommandContext, key: str, value: str) -> None:
     """Write one setting into the config file; everything else in it stays as it is."""
-    from everturn.config_file import change
+    from everturn.settings import change_config
 
-    change(cx.settings.config, key, value)
+    change_config(cx.settings.config, key, value)
     cx.out.say(f"{key} is set in {cx.out.text(str(cx.settings.config))}")
 
 

@@ -16,8 +16,7 @@ def command(cx: frame.CommandContext) -> None:
     Needed only after damage: a newer everturn does it by itself, a part at a time. Nothing you wrote (titles, notes) is touched.
     Vectors stay; those of what is now read in another way are stale and not looked at until they are made again.
     """
-    from everturn.capture.rebuild import rebuild_archive
-    from everturn.capture.writer import ArchiveWriter
+    from everturn.capture.writer import ArchiveWriter, rebuild_archive
     from everturn.cli.meaning_options import say_if_there
     from everturn.sources.contract import all_sources
 

@@ -1,1 +1,1 @@
-"""The numbered SQL steps of each engine, and the runner that applies them."""
+"""The numbered SQL steps of each engine, applied by `everturn.store.sql_store`."""
