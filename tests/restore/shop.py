@@ -9,7 +9,7 @@ from everturn.llm import anthropic_messages, chat_completions
 from everturn.llm.asker import AskBudget, Asker
 from everturn.llm.http_backend import Endpoint, HttpBackend, Patience
 from everturn.model.archive import Session
-from everturn.restore.summaries import RestoreOptions
+from everturn.restore.summaries import ModelRestoreOptions
 from everturn.secrets.redaction import redact_text
 from everturn.sources.contract import all_sources
 from everturn.store.contract import Store
@@ -56,9 +56,9 @@ def asker(server: ModelServer, wire: str = "messages", budget: AskBudget | None 
     return Asker(backend, budget or AskBudget(), redact_text, ticking())
 
 
-def options(**more: Any) -> RestoreOptions:
+def options(**more: Any) -> ModelRestoreOptions:
     """Options with a fixed time."""
-    return RestoreOptions(now=NOW, **more)
+    return ModelRestoreOptions(now=NOW, **more)
 
 
 def prompt_of(asked: Asked) -> str:

@@ -9,7 +9,7 @@ from everturn.llm.protocol import Receipt, ReplyTokens
 from everturn.maintenance.forget import forget_session
 from everturn.model.archive import KeptRow, Session
 from everturn.restore.document import Document
-from everturn.restore.job import KIND, is_stale, keep_summary, kept_summaries
+from everturn.restore.job import SUMMARY_KIND, is_stale, keep_summary, kept_summaries
 from everturn.sessions.lookup import resolve_session
 from everturn.store.contract import Store
 from tests.capture.history import SOURCES, job
@@ -51,8 +51,8 @@ def test_a_newer_turn_makes_a_summary_stale(store: Store, tmp_path: Path) -> Non
 
 def test_what_cannot_be_read_is_left_out(store: Store, session: Session) -> None:
     with store.write():
-        store.keep(KeptRow(KIND, session.agent, session.native_id, "x", "no json", 0))
-        store.keep(KeptRow(KIND, "somebody", session.native_id, "x", "{}", 0))
+        store.keep(KeptRow(SUMMARY_KIND, session.agent, session.native_id, "x", "no json", 0))
+        store.keep(KeptRow(SUMMARY_KIND, "somebody", session.native_id, "x", "{}", 0))
     assert kept_summaries(store, session) == []
 
 

@@ -17,7 +17,7 @@ from everturn.restore.markdown import document_json, document_markdown
 from everturn.restore.mechanical import build_document
 from everturn.restore.prompts import PLACEHOLDERS, RestorePrompt, fill_prompt, load_prompts, own_prompts
 from everturn.restore.summaries import TurnSummaries
-from everturn.restore.synthesis import KIND, report_turns, restore_with_model, skipped_notes
+from everturn.restore.synthesis import KIND, report_turns_with_model, restore_with_model, skipped_notes
 from everturn.restore.turns import as_text
 from everturn.secrets.redaction import redact_text
 from everturn.store.contract import Store
@@ -203,7 +203,7 @@ def test_turn_summaries_are_checked_entry_by_entry_and_no_turn_is_missing(store:
         return Says(TURNS[1].replace("Never push to main [t1 #1]", '"Deploy on Fridays" [t1 #1]'))
 
     with ModelServer(script) as server:
-        told = report_turns(store, SOURCES, session, asker(server), options())
+        told = report_turns_with_model(store, SOURCES, session, asker(server), options())
     assert [one.turn for one in told.turns] == [0, 1, 2]
     first = told.turns[0].fields
     assert [(one.text, one.seq) for one in first["artifacts"]] == [("src/login.py", 3)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from everturn.model.archive import Session
 from everturn.restore.evidence import Proofs
-from everturn.restore.turns import FIELDS, TurnEntry, TurnReport, as_items, as_text, tell_turn
+from everturn.restore.turns import FIELDS, TurnEntry, TurnReport, as_items, as_text, report_turn
 from everturn.secrets.redaction import redact_text
 from everturn.sessions.state import session_facts
 from everturn.store.contract import Store
@@ -13,7 +13,7 @@ from tests.restore.shop import SOURCES
 
 def turns(store: Store, session: Session) -> list[TurnReport]:
     proofs = Proofs(store, SOURCES, session)
-    return [tell_turn(facts, "/home/ann/shop", proofs) for facts in session_facts(store, SOURCES, session)]
+    return [report_turn(facts, "/home/ann/shop", proofs) for facts in session_facts(store, SOURCES, session)]
 
 
 def test_every_turn_has_the_eight_fields(store: Store, session: Session) -> None:

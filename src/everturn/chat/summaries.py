@@ -25,7 +25,7 @@ from everturn.errors import BadAnswer, ModelError, ModelUnreachable
 from everturn.llm.asker import Asker
 from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, Receipt
 from everturn.model.archive import KeptRow, Session
-from everturn.restore.job import KIND, KeptSummary, is_stale, kept_summaries
+from everturn.restore.job import SUMMARY_KIND, KeptSummary, is_stale, kept_summaries
 from everturn.sessions.messages import read_turns
 from everturn.sessions.state import session_state
 from everturn.sessions.transcript import passages
@@ -237,7 +237,7 @@ def _keep_summary(setting: ChatSetup, session: Session, made: ChatSummary) -> No
     key = f"{model}/{PROMPT_VERSION}/{stored.last_seq}"
     with setting.store.write():
         setting.store.keep(
-            KeptRow(KIND, session.agent, session.native_id, key, msgspec.json.encode(stored).decode(), stored.at)
+            KeptRow(SUMMARY_KIND, session.agent, session.native_id, key, msgspec.json.encode(stored).decode(), stored.at)
         )
 
 

@@ -117,19 +117,7 @@ def _open_backend(cx: frame.CommandContext, wanted: Wanted) -> tuple[Backend, An
 
         loaded = load_agent(wanted["agent"])
         return loaded, Agent(loaded.name, loaded.path)
-    return _open_model(cx, wanted["model"]), None
-
-
-def _open_model(cx: frame.CommandContext, name: str) -> Backend:
-    from everturn.llm.config import Surroundings, open_backend, read_model_config
-    from everturn.sources.contract import all_sources
-
-    models = cx.settings.models
-    sources = (
-        all_sources() if read_model_config(models, name).kind == "program" else {}
-    )  # to ask each of them takes its time
-    programs = {name: source.ask for name, source in sources.items() if source.ask is not None}
-    return open_backend(models, name, Surroundings(dict(os.environ), programs))
+    return cx.open_backend(wanted["model"]), None
 
 
 def _open_summariser(cx: frame.CommandContext, wanted: Wanted, asker: Asker, budget: AskBudget) -> Asker | None:
@@ -140,7 +128,7 @@ def _open_summariser(cx: frame.CommandContext, wanted: Wanted, asker: Asker, bud
     from everturn.llm.asker import Asker
 
     assert isinstance(asker.backend, AgentBackend)
-    other = _open_model(cx, wanted["model"]) if wanted["model"] else asker.backend.another()
+    other = cx.open_backend(wanted["model"]) if wanted["model"] else asker.backend.another()
     return Asker(other, budget, lambda text: text, clock.now) if other is not None else None
 
 

@@ -35,6 +35,7 @@ from everturn.errors import NoArchive, OlderArchive
 
 if TYPE_CHECKING:
     from everturn.cli.output import Output
+    from everturn.llm.protocol import Backend
     from everturn.settings import Settings
     from everturn.sources.contract import SearchPlaces
     from everturn.store.contract import Store
@@ -133,6 +134,17 @@ class CommandContext:
 
         extra = {name: tuple(map(Path, folders)) for name, folders in self.settings.sources.items()}
         return SearchPlaces(home=Path.home(), env=dict(os.environ), platform=sys.platform, extra=extra)
+
+    def open_backend(self, name: str) -> Backend:
+        """Return the backend of a configured model. Raises `BadConfig`."""
+        from everturn.llm.config import Surroundings, open_backend, read_model_config
+        from everturn.sources.contract import all_sources
+
+        models = self.settings.models
+        is_program = read_model_config(models, name).kind == "program"
+        sources = all_sources() if is_program else {}  # importing every format takes time
+        programs = {name: source.ask for name, source in sources.items() if source.ask is not None}
+        return open_backend(models, name, Surroundings(dict(os.environ), programs))
 
 
 @overload

@@ -1,24 +1,27 @@
-"""Summaries that a model wrote, kept with what one must know about them: model, prompts, cost, and what they cover.
+"""Restore a session: the one path of the command line, the web, the MCP server and the browser.
 
-They are artefacts beside the records and never in their place. A summary is stale as soon as the session has a message it
-does not cover. The text is kept without secrets. `forget` erases them with their session.
+`find_target` says which session is meant, `restore_session` makes its document and `restore_turns` its turns, both with a
+model if an asker is given. Surfaces parse options and show progress; they decide nothing else.
 
-What is to be restored: a session of the archive, or a file that need not be in it.
+A target is a session of the archive or a file. A file that the archive holds unchanged is the session it was read into.
+Any other file is read into an archive in memory, which goes away afterwards: nothing is written to the user's archive. If
+a file holds several sessions, the newest is restored, and `notes` say so.
 
-A file that the archive holds as it lies on the disk is the session it was read into. Any other is read into an archive in
-memory, which goes away afterwards: nothing is written to the user's own. Where a file holds several sessions the newest is
-meant, and `notes` say so.
+A document that a model wrote is kept with its model, prompts, cost and the turns it covers. Kept summaries stand beside the
+records and never replace them. One is stale as soon as the session has a message it does not cover. Its text holds no
+secrets, and `forget` erases it with its session.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
+from everturn import clock
 from everturn.capture.intake import SyncJob, SyncReport
 from everturn.capture.scan import is_unchanged, look_at_file
 from everturn.capture.sync import add_paths
@@ -26,10 +29,44 @@ from everturn.errors import MissingPath, NothingFound, UnknownSession, Unreadabl
 from everturn.model.archive import KeptRow, Session, SourceFile
 from everturn.restore.document import Document
 from everturn.sessions.lookup import resolve_session
+from everturn.sessions.messages import Sources
+from everturn.sessions.secrets import archive_cleaner
 from everturn.sources.contract import SourceCandidate
 from everturn.store.contract import SessionFilter, Store, open_store
 
-KIND = "summary"
+if TYPE_CHECKING:  # a document without a model needs none of these
+    from everturn.llm.asker import Asker
+    from everturn.llm.protocol import Backend
+    from everturn.restore.mechanical import Progress
+    from everturn.restore.summaries import ModelRestoreOptions
+    from everturn.restore.turns import TurnReports
+
+#: Kind of the kept rows that hold one summary each.
+SUMMARY_KIND = "summary"
+
+#: How often a model may search the session, unless the caller says otherwise.
+MAX_SEARCHES = 8
+
+_MEMORY = "memory:"
+_SESSION_KINDS = ("main", "subagent", "sidechain")
+
+
+class RestoreTarget(Struct, frozen=True):
+    """A session and the archive that holds it. The caller closes a `temporary` archive, which is in memory."""
+
+    store: Store
+    session: Session
+    notes: tuple[str, ...] = ()
+    temporary: bool = False
+
+
+class RestoreOptions(Struct, frozen=True):
+    """Options of a caller. All but `max_turns` matter only with a model."""
+
+    max_turns: int | None = None  # only the first so many
+    skip_evidence: bool = False
+    max_searches: int = MAX_SEARCHES
+    prompt_folder: str = ""  # the user's own prompts; "" for the bundled ones
 
 
 class KeptSummary(Struct, frozen=True):
@@ -44,86 +81,154 @@ class KeptSummary(Struct, frozen=True):
     at: int = 0  # ms UTC
 
 
+_DEFAULTS = RestoreOptions()
+
+
+# --- the job ---
+
+
+def restore_session(
+    target: RestoreTarget,
+    sources: Sources,
+    options: RestoreOptions = _DEFAULTS,
+    asker: Asker | None = None,
+    progress: Progress = lambda done, total: None,
+    now: Callable[[], int] = clock.now,
+) -> Document:
+    """Return the document of a session, written by a model if there is an asker. A model's document is kept."""
+    store, session = target.store, target.session
+    if asker is None:
+        from everturn.restore.mechanical import build_document
+
+        return build_document(store, sources, session, _last_turn(options), progress)
+    from everturn.restore.markdown import document_markdown
+    from everturn.restore.synthesis import restore_with_model
+
+    document = restore_with_model(store, sources, session, asker, _model_options(store, options, now), progress)
+    if document.model and not target.temporary:
+        keep_summary(store, session, document, document_markdown(document, archive_cleaner(store), 0), now())
+    return document
+
+
+def restore_turns(
+    target: RestoreTarget,
+    sources: Sources,
+    options: RestoreOptions = _DEFAULTS,
+    asker: Asker | None = None,
+    progress: Progress = lambda done, total: None,
+    now: Callable[[], int] = clock.now,
+) -> TurnReports:
+    """Return the turns of a session one by one, summarised by a model if there is an asker."""
+    store, session = target.store, target.session
+    if asker is None:
+        from everturn.restore.turns import report_turns
+
+        return report_turns(store, sources, session, _last_turn(options))
+    from everturn.restore.synthesis import report_turns_with_model
+
+    return report_turns_with_model(store, sources, session, asker, _model_options(store, options, now), progress)
+
+
+def open_asker(store: Store, session: Session, backend: Backend, searches: int = MAX_SEARCHES) -> Asker:
+    """Return an asker for a session that allows a few requests for each turn and search, and masks secrets."""
+    from everturn.llm.asker import AskBudget, Asker
+
+    most = 3 * session.n_turns + 2 * searches + 10
+    return Asker(backend, AskBudget(requests=most), archive_cleaner(store), clock.now)
+
+
+def _last_turn(options: RestoreOptions) -> int | None:
+    """The last turn to read, 0-based; None for all."""
+    return options.max_turns - 1 if options.max_turns else None
+
+
+def _model_options(store: Store, options: RestoreOptions, now: Callable[[], int]) -> ModelRestoreOptions:
+    from everturn.restore.prompts import load_prompts, own_prompts
+    from everturn.restore.summaries import ModelRestoreOptions
+
+    return ModelRestoreOptions(
+        max_turns=options.max_turns,
+        skip_evidence=options.skip_evidence,
+        max_searches=options.max_searches,
+        prompts=load_prompts(options.prompt_folder) if options.prompt_folder else own_prompts(),
+        clean=archive_cleaner(store),
+        now=now(),
+    )
+
+
+# --- kept summaries ---
+
+
 def keep_summary(store: Store, session: Session, document: Document, text: str, at: int) -> None:
-    """Keep what a model made of a session; the same model and prompts over the same turns replace what they made before."""
+    """Keep a document that a model wrote. It replaces one of the same model and prompts over the same turns."""
     value = KeptSummary(
         document.model, document.prompt_version, document.turns, document.last_seq, text,
         msgspec.to_builtins(list(document.receipts)), at,
     )  # fmt: skip
     key = f"{document.model}/{document.prompt_version}/{document.last_seq}"
-    row = KeptRow(KIND, session.agent, session.native_id, key, msgspec.json.encode(value).decode(), at)
+    row = KeptRow(SUMMARY_KIND, session.agent, session.native_id, key, msgspec.json.encode(value).decode(), at)
     with store.write():
         store.keep(row)
 
 
 def kept_summaries(store: Store, session: Session) -> list[KeptSummary]:
-    """The kept summaries of a session, the newest first. What cannot be read is left out."""
-    found = []
-    for row in store.kept(KIND, session.native_id):
+    """Return the kept summaries of a session, newest first. Unreadable ones are left out."""
+    summaries = []
+    for row in store.kept(SUMMARY_KIND, session.native_id):
         if row.agent == session.agent:
             try:
-                found.append(msgspec.json.decode(row.value, type=KeptSummary))
+                summaries.append(msgspec.json.decode(row.value, type=KeptSummary))
             except msgspec.DecodeError:
                 continue
-    return sorted(found, key=lambda one: (-one.at, -one.last_seq))
+    return sorted(summaries, key=lambda one: (-one.at, -one.last_seq))
 
 
-def is_stale(session: Session, one: KeptSummary) -> bool:
-    """Whether the session has gone on since."""
-    return session.n_messages - 1 > one.last_seq
+def is_stale(session: Session, summary: KeptSummary) -> bool:
+    """Whether the session has messages that the summary does not cover."""
+    return session.n_messages - 1 > summary.last_seq
 
 
-MEMORY = "memory:"
-_SESSION_KINDS = ("main", "subagent", "sidechain")
+# --- the target ---
 
 
-class RestoreTarget(Struct, frozen=True):
-    """A session and the archive that holds it. `temporary`: the archive is in memory and is the caller's to close."""
+def find_target(name: str, store: Store | None, job: Callable[[Store], SyncJob]) -> RestoreTarget:
+    """Return the session that `name` means: a file, a session id, the beginning of one, or `@last`.
 
-    store: Store
-    session: Session
-    notes: tuple[str, ...] = ()
-    temporary: bool = False
-
-
-def find_target(wanted: str, store: Store | None, job: Callable[[Store], SyncJob]) -> RestoreTarget:
-    """The session that `wanted` names: a file, an id, a beginning of one, `@last`.
-
-    `store` is the user's archive, None when there is none; `job` says how files are taken into a given archive.
-    Raises UnknownSession, AmbiguousSession, MissingPath, Unreadable, NothingFound, Usage.
+    `store` is the user's archive, None if there is none. `job` makes the job that reads files into a given archive.
+    Raises UnknownSession, AmbiguousSession, MissingPath, Unreadable, NothingFound, UsageError.
     """
-    if not wanted.strip():
+    if not name.strip():
         raise UsageError("no session or file is named; @last is the newest session")
-    path = Path(wanted)
-    if _is_file(path):
+    path = Path(name)
+    kind = _path_kind(path)
+    if kind == "file":
         return _target_of_file(path.resolve(), store, job)
-    if _is_folder(path):
-        raise UsageError(
-            f"{wanted} is a folder; name a file in it, or take it in with `everturn add` and name a session"
-        )
-    if _is_existing(path):
-        raise Unreadable(wanted, "not an ordinary file; name a file or a session")
+    if kind == "folder":
+        raise UsageError(f"{name} is a folder; name a file in it, or take it in with `everturn add` and name a session")
+    if kind:
+        raise Unreadable(name, "not an ordinary file; name a file or a session")
     if store is None:
-        raise MissingPath(wanted) if _looks_like_path(wanted) else UnknownSession(wanted)
+        raise MissingPath(name) if _looks_like_path(name) else UnknownSession(name)
     try:
-        return RestoreTarget(store, resolve_session(store, wanted))
+        return RestoreTarget(store, resolve_session(store, name))
     except UnknownSession:
-        if _looks_like_path(wanted):
-            raise MissingPath(wanted) from None
+        if _looks_like_path(name):
+            raise MissingPath(name) from None
         raise
 
 
 def _target_of_file(path: Path, store: Store | None, job: Callable[[Store], SyncJob]) -> RestoreTarget:
     note = "read from the file itself; it is not in the archive and was not put there"
     if store is not None:
-        held = _find_archived(path, store, job(store))
-        if isinstance(held, RestoreTarget):
-            return held
-        note = held or note
-    memory = open_store(MEMORY)
+        archived = _find_archived(path, store, job(store))
+        if isinstance(archived, RestoreTarget):
+            return archived
+        note = archived or note
+    memory = open_store(_MEMORY)
     try:
         report = add_paths(job(memory), [path])
-        session, several = _choose_newest(_all_sessions(memory), path, report)
+        rows, _ = memory.sessions(SessionFilter(kinds=_SESSION_KINDS), limit=10_000)
+        session, several = _choose_newest([session for session, _ in rows], path, report)
     except BaseException:
         memory.close()
         raise
@@ -131,7 +236,7 @@ def _target_of_file(path: Path, store: Store | None, job: Callable[[Store], Sync
 
 
 def _find_archived(path: Path, store: Store, job: SyncJob) -> RestoreTarget | str:
-    """The session that the archive made of the file; else why the file must be read, "" when it is not there at all."""
+    """Return the session that the archive made of a file; else why the file must be read, "" if it is not archived."""
     row = store.file(job.machine, str(path))
     if row is None:
         return ""
@@ -139,8 +244,8 @@ def _find_archived(path: Path, store: Store, job: SyncJob) -> RestoreTarget | st
     source = job.sources.get(file.format)
     if source is None:
         return ""
-    found = SourceCandidate(path, file.kind, file.native_id, file.parent)
-    if not is_unchanged(look_at_file(source, found, row)):
+    candidate = SourceCandidate(path, file.kind, file.native_id, file.parent)
+    if not is_unchanged(look_at_file(source, candidate, row)):
         return "read from the file itself, which has changed since it was archived; `everturn sync` brings it in"
     sessions = [one for part in _file_parts(store, job, file) for one in store.sessions_in(part.version)]
     if not any(one.n_turns for one in sessions):
@@ -150,52 +255,37 @@ def _find_archived(path: Path, store: Store, job: SyncJob) -> RestoreTarget | st
 
 
 def _file_parts(store: Store, job: SyncJob, file: SourceFile) -> list[SourceFile]:
-    """The file, and the conversations that were taken out of it."""
+    """Return the file, and the conversations that were taken out of it."""
     if file.kind not in ("container", "bundle"):
         return [file]
     return [file, *(one for one, _ in store.files(job.machine) if one.container == file.id)]
 
 
-def _all_sessions(store: Store) -> list[Session]:
-    rows, _ = store.sessions(SessionFilter(kinds=_SESSION_KINDS), limit=10_000)
-    return [session for session, _ in rows]
-
-
 def _choose_newest(sessions: list[Session], path: Path, report: SyncReport) -> tuple[Session, tuple[str, ...]]:
-    """The newest session, of those equally new the longest."""
-    told = [one for one in sessions if one.n_messages]
-    if not told:
+    """Return the newest session, the longest of equally new ones, and a note if there are others."""
+    candidates = [one for one in sessions if one.n_messages]
+    if not candidates:
         for where, why in (*report.failed, *report.skipped):
             raise Unreadable(str(path), why or f"left out {where}")
         raise NothingFound(f"there is no conversation in {path}; `everturn sources` lists what can be read")
-    best = max(told, key=lambda one: (one.kind == "main", one.ended or 0, one.n_messages, one.id))
-    others = sum(one.kind == best.kind for one in told) - 1
+    best = max(candidates, key=lambda one: (one.kind == "main", one.ended or 0, one.n_messages, one.id))
+    others = sum(one.kind == best.kind for one in candidates) - 1
     if not others:
         return best, ()
-    note = f"{path.name} holds {others + 1} sessions; this is the newest, {best.native_id}"
-    return best, (note,)
+    return best, (f"{path.name} holds {others + 1} sessions; this is the newest, {best.native_id}",)
 
 
-def _looks_like_path(wanted: str) -> bool:
-    return not wanted.startswith("@") and (any(sign in wanted for sign in "/\\") or bool(Path(wanted).suffix))
+def _looks_like_path(name: str) -> bool:
+    return not name.startswith("@") and (any(sign in name for sign in "/\\") or bool(Path(name).suffix))
 
 
-def _is_file(path: Path) -> bool:
+def _path_kind(path: Path) -> str:
+    """Return "file", "folder", "other", or "" if there is nothing at the path."""
     try:
-        return path.is_file()
+        if path.is_file():
+            return "file"
+        if path.is_dir():
+            return "folder"
+        return "other" if path.exists() else ""
     except (OSError, ValueError):  # a name too long, or with a NUL in it
-        return False
-
-
-def _is_existing(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
+        return ""

@@ -25,6 +25,7 @@ from everturn.recall.answer import AnswerEntry, entries_of, indent_text
 from everturn.recall.budget import fit_entries
 from everturn.recall.evidence import MAX_EVIDENCE_SEARCHES
 from everturn.restore.grounds import read_citations
+from everturn.restore.mechanical import Progress
 from everturn.restore.prompts import (
     TURN_HEADER,
     RestorePrompts,
@@ -45,9 +46,6 @@ from everturn.text.tokens import cut_to_tokens, fits_tokens
 #: Kind of the kept rows that hold one summary each.
 KIND = "turn_summary"
 
-#: Called with (turns done, turns to do).
-Progress = Callable[[int, int], None]
-
 _ANSWER = 1200  # tokens
 _MOST_FAILURES = 3  # turns in a row for which the model could not be asked
 _HEARSAY_HEAD = "summary by the client (hearsay, not a fact):"
@@ -55,7 +53,7 @@ _FULL = tuple(key for key in FIELDS if key != "turn")
 _SHORT = ("request", "outcomes")
 
 
-class RestoreOptions(Struct, frozen=True):
+class ModelRestoreOptions(Struct, frozen=True):
     """How to restore with a model."""
 
     max_turns: int | None = None  # only the first so many
@@ -102,7 +100,7 @@ class TurnSummaries(Struct, frozen=True):
 
 
 def summarise_turns(
-    store: Store, sources: Sources, session: Session, asker: Asker, options: RestoreOptions, progress: Progress
+    store: Store, sources: Sources, session: Session, asker: Asker, options: ModelRestoreOptions, progress: Progress
 ) -> TurnSummaries:
     """The summaries of the session's turns."""
     work = _SummaryPass(store, sources, session, asker, options)
@@ -176,7 +174,9 @@ def turn_text(store: Store, sources: Sources, session: Session, view: TurnView, 
 class _SummaryPass:
     """One pass over the turns of a session."""
 
-    def __init__(self, store: Store, sources: Sources, session: Session, asker: Asker, options: RestoreOptions) -> None:
+    def __init__(
+        self, store: Store, sources: Sources, session: Session, asker: Asker, options: ModelRestoreOptions
+    ) -> None:
         self.store, self.sources, self.session, self.asker, self.options = store, sources, session, asker, options
         self.records = Records(store, sources, session)
         self.known = {row.key: row.value for row in store.kept(KIND, session.native_id) if row.agent == session.agent}

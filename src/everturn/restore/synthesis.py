@@ -37,7 +37,7 @@ from everturn.restore.document import SECTIONS, Document, DocumentSection, State
 from everturn.restore.evidence import CheckedStatement, Proofs, weight_by_rank
 from everturn.restore.grounds import Ground, find_named_things, read_citations, same_file, stems
 from everturn.restore.markdown import document_markdown
-from everturn.restore.mechanical import document_from_state, read_material
+from everturn.restore.mechanical import Progress, document_from_state, read_material
 from everturn.restore.prompts import (
     SESSION_HEADER,
     SessionSummary,
@@ -48,8 +48,7 @@ from everturn.restore.prompts import (
     single_message_request,
 )
 from everturn.restore.summaries import (
-    Progress,
-    RestoreOptions,
+    ModelRestoreOptions,
     TurnSummaries,
     all_summaries_text,
     keep,
@@ -57,7 +56,7 @@ from everturn.restore.summaries import (
     state_text,
     summarise_turns,
 )
-from everturn.restore.turns import FIELDS, TurnEntry, TurnReport, tell_turn
+from everturn.restore.turns import FIELDS, TurnEntry, TurnReport, TurnReports, report_turn
 from everturn.sessions.messages import Sources, has_words
 from everturn.store.contract import Store
 from everturn.text.printable import one_line, quote_for_model
@@ -158,11 +157,11 @@ def restore_with_model(
     sources: Sources,
     session: Session,
     asker: Asker | None,
-    options: RestoreOptions | None = None,
+    options: ModelRestoreOptions | None = None,
     progress: Progress = lambda done, total: None,
 ) -> Document:
     """The document of a session, with the help of a model where there is one."""
-    options = options or RestoreOptions()
+    options = options or ModelRestoreOptions()
     state = read_material(store, sources, session, options.last).state
     document = document_from_state(store, sources, session, state)
     if asker is None or asker.backend is None or not has_words(session) or not document.turns:
@@ -186,7 +185,9 @@ def restore_with_model(
 class _SynthesisPass:
     """What a synthesis needs at hand."""
 
-    def __init__(self, store: Store, sources: Sources, session: Session, asker: Asker, options: RestoreOptions) -> None:
+    def __init__(
+        self, store: Store, sources: Sources, session: Session, asker: Asker, options: ModelRestoreOptions
+    ) -> None:
         self.store, self.sources, self.session, self.asker, self.options = store, sources, session, asker, options
         self.room = options.room(asker, _ANSWER)
 
@@ -320,36 +321,29 @@ def _format_ranges(turns: Iterable[int]) -> str:
 _RULES = {"constraints": "constraints", "state_changes": "key_decisions"}
 
 
-class TurnReports(Struct, frozen=True):
-    """All turns, and what a reader must know about them."""
-
-    turns: tuple[TurnReport, ...]
-    notes: tuple[str, ...] = ()
-
-
-def report_turns(
+def report_turns_with_model(
     store: Store,
     sources: Sources,
     session: Session,
     asker: Asker,
-    options: RestoreOptions | None = None,
+    options: ModelRestoreOptions | None = None,
     progress: Progress = lambda done, total: None,
 ) -> TurnReports:
     """The turns of a session as a model tells them."""
-    options = options or RestoreOptions()
+    options = options or ModelRestoreOptions()
     facts = read_material(store, sources, session, options.last, keep_facts=True)
     summaries = summarise_turns(store, sources, session, asker, options, progress)
     ground = Ground(store, sources, session, facts.state, options.clean)
     by_model = {one.turn: one for one in summaries.turns}
     workspace, proofs = store.session(session.id)[1].workspace, Proofs(store, sources, session)
     turns = (
-        _report_turn(ground, by_model[one.turn]) if one.turn in by_model else tell_turn(one, workspace, proofs)
+        _check_turn(ground, by_model[one.turn]) if one.turn in by_model else report_turn(one, workspace, proofs)
         for one in facts.facts
     )
     return TurnReports(tuple(turns), tuple(skipped_notes(summaries)))
 
 
-def _report_turn(ground: Ground, summary: TurnSummary) -> TurnReport:
+def _check_turn(ground: Ground, summary: TurnSummary) -> TurnReport:
     return TurnReport(
         summary.turn, {key: tuple(_check_entries(ground, summary, key)) for key in FIELDS if key != "turn"}
     )

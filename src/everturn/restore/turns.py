@@ -13,8 +13,12 @@ from msgspec import Struct
 
 from everturn.derive.session_state import local_path
 from everturn.derive.turn_facts import CallFact, TurnFacts
+from everturn.model.archive import Session
 from everturn.restore.document import NOT_STATED
 from everturn.restore.evidence import Proofs
+from everturn.sessions.messages import Sources
+from everturn.sessions.state import session_facts
+from everturn.store.contract import Store
 from everturn.text.printable import Clean, one_line, printable
 
 #: The fields in their order: key in JSON, label in text.
@@ -46,8 +50,23 @@ class TurnReport(Struct, frozen=True):
     fields: dict[str, tuple[TurnEntry, ...]]
 
 
-def tell_turn(facts: TurnFacts, workspace: str, proofs: Proofs) -> TurnReport:
-    """One turn."""
+class TurnReports(Struct, frozen=True):
+    """All turns, and notes on what could not be made as requested."""
+
+    turns: tuple[TurnReport, ...]
+    notes: tuple[str, ...] = ()
+
+
+def report_turns(store: Store, sources: Sources, session: Session, last: int | None = None) -> TurnReports:
+    """Report the turns of a session, or those up to `last` (0-based), from their facts."""
+    workspace, proofs = store.session(session.id)[1].workspace, Proofs(store, sources, session)
+    return TurnReports(
+        tuple(report_turn(facts, workspace, proofs) for facts in session_facts(store, sources, session, 0, last))
+    )
+
+
+def report_turn(facts: TurnFacts, workspace: str, proofs: Proofs) -> TurnReport:
+    """Report one turn from its facts."""
     fields: dict[str, Iterable[TurnEntry]] = {
         "request": (TurnEntry(one.text, one.seq) for one in facts.requests),
         "response": _response_entries(facts),

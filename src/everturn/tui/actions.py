@@ -105,10 +105,11 @@ def _command_line(words: Sequence[str], workspace: str) -> str:
 
 def document_text(archive: ScreenArchive, store: Store, session: int) -> str:
     """What happened in a session, without a model."""
-    from everturn.restore.markdown import document_markdown as written
-    from everturn.restore.mechanical import build_document
+    from everturn.restore.job import RestoreTarget, restore_session
+    from everturn.restore.markdown import document_markdown
 
-    return archive.text(written(build_document(store, archive.sources, store.session(session)[0]), archive.clean))
+    document = restore_session(RestoreTarget(store, store.session(session)[0]), archive.sources)
+    return archive.text(document_markdown(document, archive.clean))
 
 
 def session_markdown(archive: ScreenArchive, store: Store, session: int) -> Iterable[bytes]:

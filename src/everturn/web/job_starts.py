@@ -12,7 +12,6 @@ from everturn.errors import UsageError
 from everturn.maintenance.doctor import HealthReport, SourceRoot, examine_archive, look_at_roots, roots
 from everturn.maintenance.verify import verify_archive
 from everturn.model.archive import Session
-from everturn.restore.document import Document
 from everturn.sessions.secrets import archive_cleaner
 from everturn.store.contract import Store
 from everturn.web.request import WebRequest
@@ -87,30 +86,10 @@ def last_restore_job(site: Site, session: int) -> WebJob | None:
 def _make_document(
     site: Site, store: Store, session: Session, wanted: RestoreOptionsJson, step: Step
 ) -> dict[str, Any]:
+    from everturn.restore.job import RestoreOptions, RestoreTarget, restore_session
     from everturn.restore.markdown import document_json
-    from everturn.restore.mechanical import build_document
 
-    if wanted.model:
-        document = _restore_by_model(site, store, session, wanted, step)
-    else:
-        last = wanted.max_turns - 1 if wanted.max_turns else None
-        document = build_document(store, site.sources, session, last, step)
+    asker = site.open_model(store, session, wanted.model) if wanted.model and site.open_model is not None else None
+    options = RestoreOptions(max_turns=wanted.max_turns)
+    document = restore_session(RestoreTarget(store, session), site.sources, options, asker, step, site.clock)
     return document_json(document, archive_cleaner(store), 0)
-
-
-def _restore_by_model(site: Site, store: Store, session: Session, wanted: RestoreOptionsJson, step: Step) -> Document:
-    from everturn.restore.job import keep_summary
-    from everturn.restore.markdown import document_markdown
-    from everturn.restore.prompts import own_prompts
-    from everturn.restore.summaries import RestoreOptions
-    from everturn.restore.synthesis import restore_with_model
-
-    assert site.open_model is not None
-    clean, now = archive_cleaner(store), site.clock()
-    options = RestoreOptions(max_turns=wanted.max_turns, prompts=own_prompts(), clean=clean, now=now)
-    document = restore_with_model(
-        store, site.sources, session, site.open_model(store, session, wanted.model), options, step
-    )
-    if document.model:
-        keep_summary(store, session, document, document_markdown(document, clean, 0), now)
-    return document

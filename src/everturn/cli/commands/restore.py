@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+import msgspec
+from msgspec import structs
 
 from everturn.cli import frame
 from everturn.errors import NoArchive, PartlyFailed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from everturn.llm.asker import Asker
+    from everturn.restore.document import Document
     from everturn.restore.job import RestoreTarget
+    from everturn.restore.turns import TurnReports
+
+Options = dict[str, Any]  # of the command
+Made = TypeVar("Made")
 
 
 @click.command(
@@ -46,7 +56,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--include-header", is_flag=True, help="Also when, where and with what the session was held.")
 @frame.common(reveal=True)
-def command(cx: frame.CommandContext, target: str, form: str, path: str, force: bool, **wanted: Any) -> int:
+def command(cx: frame.CommandContext, target: str, form: str, path: str, force: bool, **options: Any) -> int:
     """Restore TARGET: what was wanted, decided and changed, what still fails, what is open and what comes next.
 
     TARGET is a session (an id, any unique beginning of one, @last) or a file: a transcript, or a recording of a terminal. A
@@ -54,36 +64,131 @@ def command(cx: frame.CommandContext, target: str, form: str, path: str, force: 
 
     Exit code 4 when a model was named and some of its part is missing: the document is whole without it, and says so.
     """
-    from everturn.cli.restore_options import write_restoration
     from everturn.restore.document import LEAST
 
-    if 0 < wanted["budget"] < LEAST:
+    if 0 < options["budget"] < LEAST:
         raise click.UsageError(
-            f"--budget {wanted['budget']} is too small: the headings alone need {LEAST}; 0 is no limit"
+            f"--budget {options['budget']} is too small: the headings alone need {LEAST}; 0 is no limit"
         )
     found = _find_target(cx, target)
     try:
         for note in found.notes:
             cx.out.say(note)
-        text, is_whole = write_restoration(cx, found, {**wanted, "form": "json" if cx.json else form})
+        write = _write_turns if options["dump_turns"] else _write_document
+        text, is_complete = write(cx, found, {**options, "form": "json" if cx.json else form})
     finally:
         if found.temporary:
             found.store.close()
     _write_text(cx, text, path, force)
-    return 0 if is_whole else PartlyFailed.exit_code
+    return 0 if is_complete else PartlyFailed.exit_code
 
 
-def _find_target(cx: frame.CommandContext, wanted: str) -> RestoreTarget:
+def _find_target(cx: frame.CommandContext, name: str) -> RestoreTarget:
     from everturn.capture.policy import Policy
     from everturn.cli.sync_report import job_for
     from everturn.restore.job import find_target
 
     store = None if cx.settings.is_missing else cx.store()
     places = cx.places()
-    if store is None and wanted.startswith("@"):
+    if store is None and name.startswith("@"):
         raise NoArchive(cx.settings.db)
     # A file that is named is read as it is: the rules say what the archive keeps, and nothing is kept here.
-    return find_target(wanted, store, lambda into: replace(job_for(cx, into, places), policy=Policy()))
+    return find_target(name, store, lambda into: replace(job_for(cx, into, places), policy=Policy()))
+
+
+def _write_document(cx: frame.CommandContext, target: RestoreTarget, options: Options) -> tuple[str, bool]:
+    """Return the document as text, and whether a model wrote all that it was asked for."""
+    from everturn.restore.job import restore_session
+
+    document = _run_job(cx, target, options, restore_session)
+    for note in document.notes if document.missing else ():
+        cx.out.warn(note)
+    document = structs.replace(document, notes=(*document.notes, *target.notes))
+    return _document_text(cx, target, document, options), not document.missing
+
+
+def _write_turns(cx: frame.CommandContext, target: RestoreTarget, options: Options) -> tuple[str, bool]:
+    """Return the turns as text, and whether a model summarised all of them if one was named."""
+    from everturn.restore.job import restore_turns
+
+    reports = _run_job(cx, target, options, restore_turns)
+    for note in reports.notes:
+        cx.out.warn(note)
+    return _turns_text(cx, target, reports, options), not reports.notes
+
+
+def _run_job(cx: frame.CommandContext, target: RestoreTarget, options: Options, job: Callable[..., Made]) -> Made:
+    """Run a job with a progress bar. If it asks a model, show the cost."""
+    from everturn.restore.job import RestoreOptions, open_asker
+    from everturn.sources.contract import all_sources
+
+    asker, searches = None, options["max_searches"]
+    if options["model"]:
+        asker = open_asker(target.store, target.session, cx.open_backend(options["model"]), searches)
+    choices = RestoreOptions(
+        options["max_turns"], options["skip_evidence_search"], searches, str(options["prompt_dir"] or "")
+    )
+    with cx.out.progress("turn", target.session.n_turns) as step:
+        made = job(target, all_sources(), choices, asker, lambda done, total: step(done, total=total))
+    if asker is not None:
+        _show_cost(cx, asker)
+    return made
+
+
+def _show_cost(cx: frame.CommandContext, asker: Asker) -> None:
+    used = asker.spent
+    cx.out.say(f"asked {len(asker.receipts):,} times: {used.input:,} tokens in, {used.output:,} out ({used.source})")
+
+
+def _document_text(cx: frame.CommandContext, target: RestoreTarget, document: Document, options: Options) -> str:
+    from everturn.restore.markdown import document_json, document_markdown
+
+    facts = {name: cx.out.text(str(value)) for name, value in _header(target).items() if options["include_header"]}
+    if options["form"] != "json":
+        header = "\n".join(f"{name}: {value}" for name, value in facts.items())
+        return document_markdown(document, cx.out.clean, options["budget"], header)
+    made = document_json(document, cx.out.clean, options["budget"], **({"header": facts} if facts else {}))
+    return _json_text(cx, "restore", [made], made)
+
+
+def _turns_text(cx: frame.CommandContext, target: RestoreTarget, reports: TurnReports, options: Options) -> str:
+    from everturn.restore.turns import as_items, as_text
+
+    if options["form"] != "json":
+        return "\n".join(as_text(reports.turns, cx.out.clean))
+    items = list(as_items(reports.turns, cx.out.clean))
+    return _json_text(cx, "restore-turns", items, {"session": target.session.native_id, "turns": items})
+
+
+def _header(target: RestoreTarget) -> dict[str, Any]:
+    """Return the facts of `--include-header`."""
+    from everturn.text.times import iso
+
+    session, text = target.session, target.store.session(target.session.id)[1]
+    facts = {
+        "Session": session.native_id,
+        "Agent": session.agent,
+        "Client": session.client,
+        "Model": session.model,
+        "Working folder": text.workspace,
+        "Branch": text.branch,
+        "Started": iso(session.started) if session.started is not None else "",
+        "Ended": iso(session.ended) if session.ended is not None else "",
+        "Turns": session.n_turns,
+        "Messages": session.n_messages,
+        "Calls": session.n_calls,
+        "Errors": session.n_errors,
+    }
+    return {name: value for name, value in facts.items() if value != ""}
+
+
+def _json_text(cx: frame.CommandContext, name: str, items: list[Any], alone: Any) -> str:
+    """Return one line in the envelope of every command with `--json`; else the bare value, indented."""
+    from everturn.cli.output import to_json
+
+    if cx.json:
+        return to_json({"schema": f"everturn/{name}@1", "items": items, "next": None})
+    return msgspec.json.format(to_json(alone), indent=2)
 
 
 def _write_text(cx: frame.CommandContext, text: str, path: str, force: bool) -> None:

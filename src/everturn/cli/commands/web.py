@@ -75,8 +75,8 @@ def _import_server() -> None:
 
 
 def _make_site(cx: frame.CommandContext, key: str) -> Site:
-    from everturn.cli.restore_options import open_asker
     from everturn.llm.config import model_names
+    from everturn.restore.job import open_asker
     from everturn.web.site import Site, WebArchive
 
     settings = cx.settings
@@ -86,7 +86,7 @@ def _make_site(cx: frame.CommandContext, key: str) -> Site:
         machine=settings.machine,
         folder=None if settings.db.startswith(("postgres", "memory:")) else Path(settings.db).parent,
         models=tuple(model_names(settings.models)),
-        open_model=lambda store, session, model: open_asker(cx, store, session, model),
+        open_model=lambda store, session, model: open_asker(store, session, cx.open_backend(model)),
         prices=settings.prices,
         warn=cx.out.warn,
         key=key,

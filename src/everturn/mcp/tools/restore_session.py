@@ -38,14 +38,14 @@ def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
 
 def _restore_document(archive: McpArchive, store: Store, asked: RestoreSessionArguments) -> ToolAnswer:
     from everturn.mcp.archive import find_session
+    from everturn.restore.job import RestoreOptions, RestoreTarget, restore_session
     from everturn.restore.markdown import document_markdown
-    from everturn.restore.mechanical import build_document
     from everturn.sessions.secrets import archive_cleaner
     from everturn.text.printable import quote_for_model
 
     session = find_session(archive, store, asked.session)
-    last = None if isinstance(asked.last_turn, UnsetType) else asked.last_turn - 1
-    document = build_document(store, sources(), session, last)
+    options = RestoreOptions(max_turns=None if isinstance(asked.last_turn, UnsetType) else asked.last_turn)
+    document = restore_session(RestoreTarget(store, session), sources(), options)
     return ToolAnswer(
         quote_for_model(document_markdown(document, archive_cleaner(store), asked.max_tokens - _FRAME_TOKENS))
     )
