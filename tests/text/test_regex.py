@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everturn.errors import UsageError
-from everturn.text.regex import EFFORT, Effort, compile_pattern
+from everturn.text.regex import EFFORT, MAX_LENGTH, Effort, compile_pattern
 
 
 def found(pattern: str, text: str) -> list[tuple[int, list[str]]]:
@@ -41,7 +41,13 @@ def test_lines_are_found_with_their_numbers_places_and_matches() -> None:
         ("[]a]+", "]a]", [(0, ["]a]"])]),
         ("[^a-z]+", "ab12cd", [(0, ["12"])]),
         (r"[\w-]+", "!foo-bar!", [(0, ["foo-bar"])]),
-        ("(?:ab|a)(bc)?", "abc", [(0, ["abc"])]),
+        ("(?:ab|a)(bc)?", "abc", [(0, ["ab"])]),
+        ('".*?"', '"a" "b"', [(0, ['"a"', '"b"'])]),
+        (r"\bкот\b", "кот котик, кот", [(0, ["кот", "кот"])]),
+        (r"\Bкот|é\b", "антикот é", [(0, ["кот", "é"])]),
+        (r"[^\W\d]+", "12 über3_", [(0, ["über", "_"])]),
+        (r"[\S]+\s", "né\u2003x", [(0, ["né\u2003"])]),
+        (r"[\b[:a]", "\b:", [(0, ["\b", ":"])]),
         ("(?P<name>x)", "x", [(0, ["x"])]),
         (r"\x41\u4f1a", "A会", [(0, ["A会"])]),
         (r"a\.b\(", "a.b( axb(", [(0, ["a.b("])]),
@@ -83,12 +89,15 @@ def test_the_same_lines_match_as_with_python(pattern: str, lines: list[str], fla
     assert matching == [number for number, line in enumerate(lines) if re.search(flags + pattern, line)]
 
 
-@settings(max_examples=200, deadline=None)
-@given(patterns(_PLAIN), st.text(alphabet="abc1_ ", max_size=12))
-def test_what_is_marked_is_a_match(pattern: str, line: str) -> None:
-    for found_line in compile_pattern(pattern).search_lines(line):
-        assert list(found_line.spans) == sorted(found_line.spans)
-        assert all(re.fullmatch(pattern, line[start:end]) for start, end in found_line.spans)
+@settings(max_examples=300, deadline=None)
+@given(patterns(_PLAIN + _EDGES + ["é", "[^é]"]), st.text("abc1_ é会\u2003", min_size=1, max_size=12))
+def test_the_marked_matches_are_those_of_python(pattern: str, line: str) -> None:
+    matches = [match.span() for match in re.finditer(pattern, line)]
+    lines = list(compile_pattern(pattern).search_lines(line))
+    assert len(lines) == bool(matches)
+    # With empty matches Python may try again from the same offset.
+    if matches and all(start < end for start, end in matches):
+        assert list(lines[0].spans) == matches[:10]
 
 
 #: Patterns that take Python's own matcher longer than anybody waits.
@@ -110,12 +119,32 @@ _CATASTROPHES = [
 
 
 @pytest.mark.parametrize("number", range(len(_CATASTROPHES)))
-def test_no_pattern_takes_more_than_its_effort(number: int) -> None:
+def test_work_grows_with_the_text_only(number: int) -> None:
     pattern, text = _CATASTROPHES[number]
-    effort = Effort(EFFORT)
-    list(compile_pattern(pattern).search_lines(text, effort))
-    # One step may go beyond what is left, and no step is larger than the pattern.
-    assert effort.left > -100_000
+    compiled = compile_pattern(pattern)
+    work = []
+    for length in (len(text) // 20, len(text) // 10):
+        effort = Effort(100 * EFFORT)
+        list(compiled.search_lines(text[:length], effort))
+        work.append(100 * EFFORT - effort.left)
+    assert work[1] <= 2 * work[0] + 100
+
+
+def test_a_line_is_not_begun_that_would_take_more_than_is_left() -> None:
+    effort = Effort(1000)
+    assert not list(compile_pattern("[ab]").search_lines("a" * 2000, effort)) and effort.spent
+
+
+def test_a_large_pattern_uses_its_effort_up_sooner() -> None:
+    small, large = Effort(EFFORT), Effort(EFFORT)
+    list(compile_pattern("(a|b)*a[cd]").search_lines("ab" * 500, small))
+    list(compile_pattern("(a|b)*a(a|b){900}[cd]").search_lines("ab" * 500, large))
+    assert EFFORT - large.left > 50 * (EFFORT - small.left)
+
+
+def test_half_of_a_surrogate_pair_does_not_stop_a_search() -> None:
+    assert found("x+", "\ud800 x é") == [(0, ["x"])]
+    assert found(r"\bx+", "\ud800 x é") == [(0, ["x"])]
 
 
 def test_a_search_that_is_cut_short_says_so_and_keeps_what_it_found() -> None:
@@ -140,3 +169,59 @@ def test_a_literal_part_is_used_to_pass_over_what_cannot_match() -> None:
 
 def test_text_whose_letters_grow_when_lowered_is_searched_all_the_same() -> None:
     assert found("(?i)needle", "İ\nİ NEEDLE") == [(1, ["NEEDLE"])]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("(a", "not closed"),
+        ("a)", "too many"),
+        ("[a", "not closed"),
+        ("*a", "repeats nothing"),
+        ("a**", "side by side"),
+        ("a{2}{3}", "side by side"),
+        ("a++", "side by side"),
+        ("^*", "cannot be repeated"),
+        ("a{5,2}", "smaller number first"),
+        ("a{2000}", "at most 1000"),
+        ("[z-a]", "not a range"),
+        (r"[a-\d]", "not a range"),
+        ("(?=a)", "no look-around"),
+        ("(?<!a)b", "no look-around"),
+        ("(?i:a)", "no look-around"),
+        (r"(a)\1", "no back references"),
+        (r"\q", "means nothing"),
+        ("a\\", "ends after a backslash"),
+        ("(" * 40 + "a" + ")" * 40, "nested too deeply"),
+    ],
+)
+def test_an_unusable_pattern_is_refused_with_a_reason(pattern: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        compile_pattern(pattern)
+
+
+def test_a_pattern_that_is_too_long_is_refused() -> None:
+    compile_pattern("a" * MAX_LENGTH)
+    compile_pattern("(?i)" + "a" * MAX_LENGTH)
+    with pytest.raises(UsageError, match="at most 200"):
+        compile_pattern("a" * (MAX_LENGTH + 1))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "held"),
+    [
+        ("parse_json", ["parse_json"]),
+        (r"line \d+: denied", ["line ", ": denied"]),
+        ("(?i)ERROR", ["error"]),
+        ("a|b", []),
+        ("(foo)+bar", ["foo", "bar"]),
+        ("(foo)*bar", ["bar"]),
+        (r"foo\b bar$", ["foo bar"]),
+        ("fo?o", ["f", "o"]),
+        ("[x]yz", ["xyz"]),
+        (".", []),
+        ("naïve", ["na", "ve"]),
+    ],
+)
+def test_literal_parts_are_what_every_match_holds(pattern: str, held: list[str]) -> None:
+    assert compile_pattern(pattern).literals == held

@@ -1,53 +1,47 @@
-"""Matching a pattern in time that grows with the text only, whatever the pattern is.
+"""Regular expressions over text of any length, line by line, in time that grows with the text only.
 
-Python's own matcher tries one way after the other, and there are short patterns and short texts for which that takes
-longer than anyone lives; it cannot be stopped either. Here all ways are followed at once: sets of places in the pattern
-are the states of an automaton that is built while the text is read, so that each character is one look into a dict.
+Python's matcher backtracks: for some short patterns it needs longer than anyone waits, and it cannot be interrupted.
+RE2 follows all paths at once. This module translates a pattern from Python's syntax to RE2's, so that `\\d`, `\\w`, `\\s`,
+`\\b` and `{,n}` keep the meaning they have in `re`, and refuses with a sentence what RE2 cannot match (look-around,
+back references) and what is too long or too large.
 
-Work is counted, not timed: an `Effort` is given along, and when it is used up the search ends wherever it is. The same
-request therefore ends at the same place on every machine.
+Work is counted, not timed: a search stops when its `Effort` is used up, so the same search stops at the same line on
+every machine. A match never spans lines. Lines without the longest literal of the pattern are skipped at memory speed.
 
-Regular expressions over text of any length, line by line, with an end to the work.
-
-`compile_pattern` takes a pattern of at most 200 characters (`derive.pattern` says what is understood) and raises Usage for one
-that cannot be used. Matching takes one pass over the text whatever the pattern is, and ends when the `Effort` given is
-used up (the pattern's own, for all its searches together, or one that is given): `effort.spent` says whether it is. A match never spans lines. Lines that cannot match are passed over
-at memory speed where the pattern has a literal part.
-
-Patterns that are compiled when first used: most of what a program could look for, it never meets.
-
-`everturn-hook` uses this module while an agent waits, so `typing` is not imported.
+RE2 is imported when the first pattern is compiled: most commands never compile one.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import cache, cached_property
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from everturn.errors import UsageError
-from everturn.text.regex_syntax import (
-    Chars,
-    Node,
-    RegexChoice,
-    RegexEdge,
-    RegexSequence,
-    Repeat,
-    is_word,
-    literals,
-    parse_regex,
-)
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["EFFORT", "Effort", "LinearPattern", "MatchedLine", "compile_pattern"]
 
-
 Span = tuple[int, int]
 
-#: Places in a pattern with its counted repeats written out.
-_MOST_PLACES = 2000
-#: Followed paths that were remembered before all are forgotten.
-_MOST_PATHS = 20_000
-_EDGE, _WORD, _OTHER = 0, 1, 2
+#: Work allowed for one request.
+EFFORT = 16_000_000
+#: Longest pattern accepted, without `(?i)`.
+MAX_LENGTH = 200
+_MAX_DEPTH = 30
+_MAX_REPEATS = 1000
+_MAX_SPANS = 10  # matches marked in one line
+_BLOCK = 1024  # characters searched at once
+_SKIPPED = 64  # characters skipped for one unit of work
+_MAX_SIZE = 2000  # items of a pattern with its repeats written out
+_ITEMS = 16  # of them cost one unit a byte: RE2's slowest matcher may visit all of them
+_WORD_SIZE = 4  # items that `\\w` counts for: hundreds of ranges of characters
 
 
 class EffortExhausted(Exception):
@@ -55,238 +49,21 @@ class EffortExhausted(Exception):
 
 
 class Effort:
-    """How much work may still be done: about one unit for each character, 16 million to the second."""
+    """The work that may still be done: one unit for each byte scanned, more if the pattern is large."""
 
     def __init__(self, units: int) -> None:
         self.left = units
 
     @property
     def spent(self) -> bool:
-        """Whether the search was ended by this."""
+        """Whether the search stopped because of this."""
         return self.left <= 0
 
     def take(self, units: int) -> None:
-        """Do that much; raises Spent when there is nothing left afterwards."""
+        """Use that much; raise EffortExhausted when nothing is left afterwards."""
         self.left -= units
         if self.left <= 0:
             raise EffortExhausted
-
-
-class Finder:
-    """Finds a pattern in a line: the match that ends first, as far to both sides as it reaches."""
-
-    def __init__(self, node: Node) -> None:
-        self._ahead = _Machine(node, floating=True)
-        self._anchored = _Machine(node)
-        self._backward = _Machine(node, reverse=True)
-
-    def has(self, line: str, effort: Effort) -> bool:
-        """Whether there is a match at all."""
-        return self._end(line, 0, effort) is not None
-
-    def spans(self, line: str, effort: Effort, most: int = 10) -> Iterator[Span]:
-        """The matches one after the other. A match of no characters is not among them."""
-        at = 0
-        for _ in range(most):
-            end = self._end(line, at, effort)
-            if end is None:
-                return
-            start = self._backward.longest_match(line, end, at, effort)
-            start = end if start is None else start
-            last = self._anchored.longest_match(line, start, len(line), effort)
-            end = max(end, last or 0)
-            if end > start:
-                yield start, end
-            at = max(end, start + 1)
-            if at > len(line):
-                return
-
-    def _end(self, line: str, start: int, effort: Effort) -> int | None:
-        """Where the first match ends."""
-        effort.take(len(line) - start + 1)
-        state = self._ahead.beginning(line, start, effort)
-        for at, char in enumerate(line[start:] if start else line, start):
-            state = state[char]
-            if state.hit:
-                return at
-        return len(line) if self._ahead.ends(state, _EDGE) else None
-
-
-class _State(dict[str, "_State"]):
-    """Where one may be in the pattern; by character, where one is after it. `hit`: a match ended before the last one."""
-
-    __slots__ = ("before", "hit", "machine", "places")
-
-    def __init__(self, machine: _Machine, places: frozenset[int], before: int, hit: bool) -> None:
-        super().__init__()
-        self.machine = machine
-        self.places = places
-        self.before = before
-        self.hit = hit
-
-    def __missing__(self, char: str) -> _State:
-        return self.machine.follow(self, char)
-
-
-class _Machine:
-    """A pattern as an automaton. A floating one may start anywhere, a reverse one reads from right to left."""
-
-    def __init__(self, node: Node, floating: bool = False, reverse: bool = False) -> None:
-        self._step = -1 if reverse else 1
-        places = _PlaceTable(reverse)
-        self._entry = places.enter(node, places.add(None))
-        self._places = places.all
-        self._minds_words = places.minds_words
-        self._start = frozenset((self._entry,))
-        self._floating = self._start if floating else frozenset()
-        self._states: dict[tuple[frozenset[int], int, bool], _State] = {}
-        self._paths = 0
-        self._effort = Effort(0)
-
-    def beginning(self, line: str, at: int, effort: Effort) -> _State:
-        """The state before the character at this place; in a reverse one, before the character left of it."""
-        self._effort = effort
-        beside = at - 1 if self._step > 0 else at
-        return self._state(self._start, self._kind(line, beside), False)
-
-    def longest_match(self, line: str, at: int, limit: int, effort: Effort) -> int | None:
-        """How far the longest match that begins here goes, up to a limit."""
-        state = self.beginning(line, at, effort)
-        begun, found = at, None
-        while at != limit and state.places:
-            state = state[line[at] if self._step > 0 else line[at - 1]]
-            if state.hit:
-                found = at
-            at += self._step
-        effort.take(2 * abs(at - begun) + 1)
-        if state.places and self.ends(state, self._kind(line, at if self._step > 0 else at - 1)):
-            found = at
-        return found
-
-    def ends(self, state: _State, after: int) -> bool:
-        """Whether a match ends here, before a character of that kind or the edge."""
-        return self._open(state.places, state.before, after)[1]
-
-    def follow(self, state: _State, char: str) -> _State:
-        """Where one is after a character; remembered in the state."""
-        kind = _kind_of(char) if self._minds_words else _OTHER
-        waiting, hit = self._open(state.places, state.before, kind)
-        held = {id(chars): chars for chars, _ in waiting}  # a repeat written out waits for the same set many times
-        fitting = {number for number, chars in held.items() if chars.holds(char)}
-        places = frozenset(after for chars, after in waiting if id(chars) in fitting) | self._floating
-        self._effort.take(40 + 30 * len(held) + 8 * len(waiting))
-        self._paths += 1
-        if self._paths > _MOST_PATHS:
-            self._forget()
-        found = state[char] = self._state(places, kind, hit)
-        return found
-
-    def _open(self, places: frozenset[int], before: int, after: int) -> tuple[list[tuple[Chars, int]], bool]:
-        """The characters one waits for in these places, and whether one of them is the end."""
-        waiting: list[tuple[Chars, int]] = []
-        hit = False
-        seen = set(places)
-        todo = list(places)
-        while todo:
-            place = self._places[todo.pop()]
-            if place is None:
-                hit = True
-            elif isinstance(place[0], Chars):
-                waiting.append((place[0], place[1][0]))
-            elif place[0] is None or _is_edge(place[0].kind, before, after):
-                fresh = [one for one in place[1] if one not in seen]
-                seen.update(fresh)
-                todo += fresh
-        self._effort.take(4 * len(seen))
-        return waiting, hit
-
-    def _state(self, places: frozenset[int], before: int, hit: bool) -> _State:
-        key = (places, before, hit)
-        if key not in self._states:
-            self._states[key] = _State(self, *key)
-        return self._states[key]
-
-    def _forget(self) -> None:
-        for state in self._states.values():
-            state.clear()
-        self._states.clear()
-        self._paths = 0
-
-    def _kind(self, line: str, at: int) -> int:
-        if not 0 <= at < len(line):
-            return _EDGE
-        return _kind_of(line[at]) if self._minds_words else _OTHER
-
-
-#: What is waited for, if anything, and where one may go then.
-_Place = tuple[Chars | RegexEdge | None, tuple[int, ...]]
-
-
-class _PlaceTable:
-    """The places of a pattern, by number; None is the end."""
-
-    def __init__(self, reverse: bool) -> None:
-        self.all: list[_Place | None] = []
-        self.minds_words = False
-        self._reverse = reverse
-        self._entered = 0
-
-    def add(self, place: _Place | None) -> int:
-        """A new place; gives its number."""
-        self.all.append(place)
-        return len(self.all) - 1
-
-    def enter(self, node: Node, after: int) -> int:
-        """The place where a part of the pattern begins that goes on with `after`."""
-        self._entered += 1
-        if self._entered > 4 * _MOST_PLACES or len(self.all) > _MOST_PLACES:
-            raise UsageError("the pattern is too large with its repeats written out; repeat fewer times")
-        if isinstance(node, Chars):
-            return self.add((node, (after,)))
-        if isinstance(node, RegexEdge):
-            return self._edge(node, after)
-        if isinstance(node, RegexSequence):
-            for part in node.parts if self._reverse else reversed(node.parts):
-                after = self.enter(part, after)
-            return after
-        if isinstance(node, RegexChoice):
-            return self.add((None, tuple(self.enter(part, after) for part in node.parts)))
-        return self._repeat(node, after)
-
-    def _edge(self, node: RegexEdge, after: int) -> int:
-        self.minds_words = self.minds_words or node.kind in "bB"
-        kind = {"^": "$", "$": "^"}.get(node.kind, node.kind) if self._reverse else node.kind
-        return self.add((RegexEdge(kind), (after,)))
-
-    def _repeat(self, node: Repeat, after: int) -> int:
-        if node.most is None:
-            again = self.add(None)
-            self.all[again] = (None, (self.enter(node.part, again), after))
-            after = again
-        else:
-            out = after
-            for _ in range(node.most - node.least):
-                after = self.add((None, (self.enter(node.part, after), out)))
-        for _ in range(node.least):
-            after = self.enter(node.part, after)
-        return after
-
-
-def _kind_of(char: str) -> int:
-    return _WORD if is_word(char) else _OTHER
-
-
-def _is_edge(kind: str, before: int, after: int) -> bool:
-    if kind == "^":
-        return before == _EDGE
-    if kind == "$":
-        return after == _EDGE
-    return ((before == _WORD) is not (after == _WORD)) is (kind == "b")
-
-
-#: For one request: about a second and a half of one processor.
-EFFORT = 16_000_000
-_SKIPPED = 64  # characters passed over for one unit
 
 
 class MatchedLine(Struct, frozen=True):
@@ -295,27 +72,30 @@ class MatchedLine(Struct, frozen=True):
     number: int  # 0-based
     start: int  # where it begins in the text
     text: str  # without its line end
-    spans: tuple[Span, ...]  # of the matches in it; a match of no characters has none
+    spans: tuple[Span, ...]  # of the first matches in it; an empty match has none
 
 
 class LinearPattern:
-    """A pattern ready to be looked for, and the work it may take. Not shared between threads."""
+    """A compiled pattern, and the work its searches may take together. Not shared between threads."""
 
     def __init__(self, source: str) -> None:
-        node = parse_regex(source)
+        translation = _Translation(source)
         self.source = source
-        self.literals = literals(node)  # text every match holds, in lower case
-        self.effort = Effort(EFFORT)  # of those searches that are not given another
+        self.literals = translation.literals  # text every match contains, in lower case
+        self.effort = Effort(EFFORT)  # for searches without one of their own
         self._longest = max(self.literals, key=len, default="")
-        self._finder = Finder(node)
+        self._translation = translation
+        self._compiled = _compile_re2(translation.pattern)
+        self._cost = 1 + translation.size // _ITEMS  # units for one byte
 
     def search_lines(self, text: str, effort: Effort | None = None) -> Iterator[MatchedLine]:
-        """The lines that match, in order, until the effort is used up."""
+        """Yield the lines that match, in order, until the effort is used up."""
         budget = effort or self.effort
         try:
             for number, start, line in self._possible_lines(text, budget):
-                if self._finder.has(line, budget):
-                    yield MatchedLine(number, start, line, tuple(self._finder.spans(line, budget)))
+                matches = list(islice(self._find_matches(line, budget), _MAX_SPANS))
+                if matches:
+                    yield MatchedLine(number, start, line, tuple(span for span in matches if span[0] < span[1]))
         except EffortExhausted:
             return
 
@@ -324,14 +104,17 @@ class LinearPattern:
         return next(self.search_lines(text, effort), None) is not None
 
     def _possible_lines(self, text: str, effort: Effort) -> Iterator[tuple[int, int, str]]:
-        """Number, start and text of the lines that hold the longest literal part."""
-        held = self._longest
-        lower = text.lower() if held else ""
-        if held and len(lower) != len(text):  # a few letters grow: places would no longer be the same
-            held, lower = "", ""
+        """Yield number, start and text of the lines worth a search."""
+        lower = text.lower() if len(self._longest) > 2 else ""
+        # A few letters grow when lowered: offsets would no longer be the same.
+        if lower and len(lower) == len(text):
+            return self._lines_with_literal(text, lower, effort)
+        return self._lines_in_blocks(text, effort)
+
+    def _lines_with_literal(self, text: str, lower: str, effort: Effort) -> Iterator[tuple[int, int, str]]:
         number = at = 0
         while at <= len(text):
-            found = lower.find(held, at) if held else at
+            found = lower.find(self._longest, at)
             effort.take(1 + (max(found, at) - at) // _SKIPPED)
             if found < 0:
                 return
@@ -342,7 +125,323 @@ class LinearPattern:
             yield number, start, text[start:end].removesuffix("\r")
             number, at = number + 1, end + 1
 
+    def _lines_in_blocks(self, text: str, effort: Effort) -> Iterator[tuple[int, int, str]]:
+        """Yield the lines of those blocks of lines in which something matches: one search a block is cheaper than one a line."""
+        number = start = 0
+        while start <= len(text):
+            end = text.find("\n", start + _BLOCK)
+            block = text[start : end if end >= 0 else len(text)].encode("utf-8", "replace")
+            cost = self._cost * (len(block) + 1)
+            lines = block.decode().split("\n")
+            if cost < effort.left and not self._loose.search(block):
+                effort.take(cost)
+                number, start = number + len(lines), start + len(block.decode()) + 1
+                continue
+            for line in lines:
+                yield number, start, text[start : start + len(line)].removesuffix("\r")
+                number, start = number + 1, start + len(line) + 1
+
+    def _find_matches(self, line: str, effort: Effort) -> Iterator[Span]:
+        """Yield the spans of the matches in a line, empty ones too."""
+        data = line.encode("utf-8", "replace")  # half of a surrogate pair becomes a question mark
+        effort.take(self._cost * (len(data) + 1))
+        spans: Iterator[Span]
+        if self._translation.has_word_edges and len(data) > len(line):
+            spans = self._find_framed(data.decode()) if self._loose.search(data) else iter(())
+        else:
+            subject = data if len(data) == len(line) else data.decode()
+            spans = (match.span() for match in self._compiled.finditer(subject))
+        for start, end in spans:
+            yield start, end
+            effort.take(self._cost * (len(line) - end + 1))
+
+    def _find_framed(self, line: str) -> Iterator[Span]:
+        """Yield the matches of a pattern with `\\b` in a line with letters beyond ASCII.
+
+        RE2 knows word edges between ASCII characters only. So each character is framed by two that say whether it
+        belongs to a word: between frames RE2 sees the edges that Python sees.
+        """
+        framed = "".join([f"_{char}_" if _is_word(char) else f" {char} " for char in line])
+        at = 0
+        while at <= len(framed) and (match := self._framed.match(framed, at)):
+            start, end = match.span(1)
+            yield start // 3, end // 3
+            at = max(end, start + 3)
+
+    @cached_property
+    def _loose(self) -> Any:
+        """Finds every match in many lines at once, and more: a match may span lines, and word edges do not count."""
+        return _compile_re2(self._translation.loose_pattern)
+
+    @cached_property
+    def _framed(self) -> Any:
+        return _compile_re2(f"(?s:...)*?({self._translation.framed_pattern})")
+
 
 def compile_pattern(pattern: str) -> LinearPattern:
-    """The pattern, ready. Raises Usage and says what is wrong with it."""
+    """Compile a pattern. Raises UsageError that says what is wrong with it."""
     return LinearPattern(pattern)
+
+
+def _compile_re2(pattern: str) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error:  # the syntax was checked: what is left is its size
+        raise UsageError(_TOO_LARGE) from None
+
+
+# --- from Python's syntax to RE2's ---
+
+_TOO_LARGE = "the pattern is too large with its repeats written out; repeat fewer times"
+_TOKEN = re.compile(
+    r"""(?P<repeat> (?: [*+?] | \{ (?: (?P<least>\d{1,5}) (?P<open>,(?P<most>\d{0,5}))? | ,(?P<only>\d{1,5}) ) \} ) \?? )
+      | (?P<group> \( (?: \?: | \?P<\w+> )? )
+      | (?P<close> \) )
+      | (?P<choice> \| )
+      | (?P<edge> [\^$] | \\[bBAZ] )
+      | (?P<set> \[ \^? \]? (?: \\. | [^\\\]] )* \] )
+      | (?P<char> \\ (?: x[\da-fA-F]{2} | u[\da-fA-F]{4} | U00[\da-fA-F]{6} | . ) | . )""",
+    re.VERBOSE | re.DOTALL | re.ASCII,
+)
+_MEMBER = re.compile(r"\\(?:x[\da-fA-F]{2}|u[\da-fA-F]{4}|U00[\da-fA-F]{6}|.)|.", re.DOTALL | re.ASCII)
+_EDGES = {r"\A": "^", r"\Z": "$"}
+_SIGNS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a", "0": "\0"}
+#: Members of a set in RE2's syntax; its own `\w` and `\s` know ASCII only.
+_KINDS = {"d": r"\p{Nd}", "D": r"\P{Nd}", "w": r"\p{L}\p{N}_", "s": r"\t-\r\x1c-\x20\x{85}\p{Z}"}
+
+
+class _Item:
+    """A character, set or group: its size, and the runs of text that every match contains, in lower case."""
+
+    def __init__(self) -> None:
+        self.runs = [""]
+        self.size = 0
+        self.has_choice = False
+
+    def add(self, item: _Item) -> None:
+        """Append an item. Its first run continues the last one here."""
+        self.runs[-1] += item.runs[0]
+        self.runs += item.runs[1:]
+        self.size += item.size
+
+
+class _Translation:
+    """A pattern in RE2's syntax, with the literals found on the way."""
+
+    def __init__(self, pattern: str) -> None:
+        length = len(pattern.removeprefix("(?i)"))
+        if length > MAX_LENGTH:
+            raise UsageError(f"the pattern has {length} characters; at most {MAX_LENGTH} are taken, so shorten it")
+        self._text = pattern
+        self._groups = [_Item()]
+        self._last = _Item()  # not yet in its group: a repeat may follow
+        self._kind = ""  # of that item
+        self._parts: list[tuple[str, str]] = []
+        flags = re.match(r"\(\?([imsu]+)\)", pattern)
+        self._flags = "(?i)" if flags and "i" in flags[1] else ""
+        for token in _TOKEN.finditer(pattern, flags.end() if flags else 0):
+            kind = next(name for name in ("repeat", "group", "close", "choice", "edge", "set", "char") if token[name])
+            getattr(self, f"_read_{kind}")(token)
+        if len(self._groups) > 1:
+            raise self._error("a ( is not closed; write \\( for the sign itself")
+        self._end_item()
+        self.size = self._groups[0].size
+        if self.size > _MAX_SIZE:
+            raise UsageError(_TOO_LARGE)
+
+    @property
+    def pattern(self) -> str:
+        """The pattern for RE2."""
+        return self._flags + "".join(text for _, text in self._parts)
+
+    @property
+    def framed_pattern(self) -> str:
+        """The same for text whose characters are framed."""
+        return self._flags + "".join(f"(?:[_ ]{text}[_ ])" if kind == "char" else text for kind, text in self._parts)
+
+    @property
+    def loose_pattern(self) -> str:
+        """A pattern that matches wherever this one matches in a line of a longer text."""
+        edges = {"^": "^", "$": "(?:\\r?$)", r"\b": "", r"\B": ""}
+        return f"(?m){self._flags}" + "".join(edges[text] if kind == "edge" else text for kind, text in self._parts)
+
+    @property
+    def has_word_edges(self) -> bool:
+        """Whether it asks for `\\b` or `\\B`."""
+        return ("edge", r"\b") in self._parts or ("edge", r"\B") in self._parts
+
+    @property
+    def literals(self) -> list[str]:
+        """Text that every match contains, in lower case."""
+        whole = self._groups[0]
+        return [] if whole.has_choice else [run for run in whole.runs if run]
+
+    def _read_repeat(self, token: re.Match[str]) -> None:
+        sign = token["repeat"]
+        if self._kind == "repeat":
+            raise self._error("two repeats stand side by side; put the first one into a group")
+        if self._kind == "edge":
+            raise self._error("a place between characters cannot be repeated")
+        if not self._kind and sign[0] == "{":
+            for char in sign:
+                self._add_char(char)
+            return
+        if not self._kind:
+            raise self._error(f"{sign[0]} repeats nothing; write \\{sign[0]} for the sign itself")
+        if sign[0] == "{":
+            sign = self._check_counts(token)
+            self._last.size *= max(map(int, re.findall(r"[1-9]\d*", sign)), default=1)
+        if sign[0] in "*?" or sign.startswith("{0"):
+            self._last.runs = ["", ""]
+        else:  # once at least, but its neighbours are not known
+            self._last.runs = ["", *self._last.runs, ""]
+        self._parts.append(("repeat", sign))
+        self._kind = "repeat"
+
+    def _check_counts(self, token: re.Match[str]) -> str:
+        least = int(token["least"] or 0)
+        most = token["most"] or token["only"] or ""
+        if max(least, int(most or 0)) > _MAX_REPEATS or (most and int(most) < least):
+            counts = token["repeat"].removesuffix("?")
+            raise self._error(f"{counts} cannot be counted; at most {_MAX_REPEATS} times, the smaller number first")
+        is_exact = token["least"] and not token["open"]
+        return f"{{{least}}}" if is_exact else f"{{{least},{most}}}"
+
+    def _read_group(self, token: re.Match[str]) -> None:
+        if self._text[token.end() : token.end() + 1] == "?":
+            raise self._error("groups with (? are (?:…) and (?P<name>…); there is no look-around here, leave it out")
+        self._end_item()
+        self._groups.append(_Item())
+        if len(self._groups) > _MAX_DEPTH + 1:
+            raise self._error("its groups are nested too deeply")
+        self._parts.append(("group", "(?:"))
+
+    def _read_close(self, _: re.Match[str]) -> None:
+        if len(self._groups) == 1:
+            raise self._error("there is a ) too many")
+        self._end_item()
+        self._last = self._groups.pop()
+        if self._last.has_choice:
+            self._last.runs = ["", ""]
+        self._parts.append(("close", ")"))
+        self._kind = "close"
+
+    def _read_choice(self, _: re.Match[str]) -> None:
+        self._end_item()
+        self._groups[-1].has_choice = True
+        self._parts.append(("choice", "|"))
+
+    def _read_edge(self, token: re.Match[str]) -> None:
+        self._end_item()
+        self._parts.append(("edge", _EDGES.get(token[0], token[0])))
+        self._kind = "edge"
+
+    def _read_char(self, token: re.Match[str]) -> None:
+        if token[0] == "[":
+            raise self._error("a [ is not closed; write \\[ for the sign itself")
+        char = self._unescape(token[0])
+        if token[0] == ".":
+            self._add_item(".", "")
+        elif len(char) > 1:
+            self._add_item(_translate_kind(char[1]), "", _WORD_SIZE if char[1] in "wW" else 1)
+        else:
+            self._add_char(char)
+
+    def _add_char(self, char: str) -> None:
+        self._add_item(_quote(char), _literal(char))
+
+    def _read_set(self, token: re.Match[str]) -> None:
+        is_negated = token[0].startswith("[^")
+        members = _MEMBER.findall(token[0][1 + is_negated : -1])
+        parts, at = [], 0
+        while at < len(members):
+            low = self._unescape(members[at], in_set=True)
+            if len(low) == 1 and members[at + 1 : at + 2] == ["-"] and at + 2 < len(members):
+                parts.append(self._translate_range(low, self._unescape(members[at + 2], in_set=True)))
+                at += 3
+            else:
+                parts.append(_quote(low) if len(low) == 1 else _translate_member(low[1]))
+                at += 1
+        is_single = not is_negated and len(members) == 1 and len(low) == 1
+        size = _WORD_SIZE if "\\w" in members or "\\W" in members else 1
+        self._add_item(f"[{'^' * is_negated}{''.join(parts)}]", _literal(low) if is_single else "", size)
+
+    def _translate_range(self, low: str, high: str) -> str:
+        if len(high) > 1 or high < low:
+            raise self._error(f"{low}-{high} is not a range; write \\- for the sign itself")
+        return f"{_quote(low)}-{_quote(high)}"
+
+    def _unescape(self, written: str, in_set: bool = False) -> str:
+        """Return the character that is written so; `\\d` and the like as they are."""
+        if written == "\\":
+            raise self._error("it ends after a backslash; write \\\\ for the sign itself")
+        if written[0] != "\\":
+            return written
+        char = written[1]
+        if len(written) > 2:
+            return self._decode_hex(written[2:])
+        if char in "dDwWsS":
+            return written
+        if char in _SIGNS or (in_set and char == "b"):
+            return _SIGNS.get(char, "\b")
+        if char.isdecimal():
+            raise self._error("there are no back references here; write the text out")
+        if char.isalpha() and char.isascii():
+            raise self._error(f"\\{char} means nothing here")
+        return char
+
+    def _decode_hex(self, digits: str) -> str:
+        if int(digits, 16) > 0x10FFFF:
+            raise self._error("there is no character with that number")
+        return chr(int(digits, 16))
+
+    def _add_item(self, text: str, literal: str, size: int = 1) -> None:
+        """Add one character or set, with its literal if it has one."""
+        self._end_item()
+        self._last.size = size
+        self._last.runs = [literal] if literal else ["", ""]
+        self._parts.append(("char", text))
+        self._kind = "char"
+
+    def _end_item(self) -> None:
+        """Put the last item into its group."""
+        self._groups[-1].add(self._last)
+        self._last = _Item()
+        self._kind = ""
+
+    def _error(self, why: str) -> UsageError:
+        return UsageError(f"the pattern /{self._text}/ cannot be used: {why}")
+
+
+def _literal(char: str) -> str:
+    # A character with capitals beyond ASCII may have more than two forms, or change its length: no literal.
+    lower = char.lower()
+    return lower if lower.isascii() or lower == lower.upper() else ""
+
+
+def _quote(char: str) -> str:
+    return char if char.isascii() and char.isalnum() else f"\\x{{{ord(char):x}}}"
+
+
+def _translate_kind(kind: str) -> str:
+    return f"[^{_KINDS[kind.lower()]}]" if kind.isupper() else f"[{_KINDS[kind]}]"
+
+
+def _translate_member(kind: str) -> str:
+    return _KINDS.get(kind) or _complement_ranges(kind)
+
+
+@cache
+def _complement_ranges(kind: str) -> str:
+    """Return the characters of `\\W` or `\\S` as ranges: inside a set, RE2 has no other way to write them."""
+    everything = "".join(map(chr, range(0x110000)))
+    found = re.finditer(rf"\{kind}+", everything)
+    return "".join(rf"\x{{{match.start():x}}}-\x{{{match.end() - 1:x}}}" for match in found)
+
+
+def _is_word(char: str) -> bool:
+    return char == "_" or char.isalnum()
