@@ -22,7 +22,7 @@ from everturn.llm import anthropic_messages, chat_completions, responses
 from everturn.llm.history_rules import validate_request
 from everturn.llm.protocol import ChatMessage, ChatPart, Delta, ModelRequest, Reply
 from everturn.loop import records
-from everturn.loop.journal import Journal, open_archive, path_of
+from everturn.loop.journal import Journal, journal_path, open_archive
 from everturn.loop.journal_state import JournalState
 from everturn.loop.loop import Loop, Outcome
 from everturn.loop.tools import NotDone, ReconciledResult, Tool, ToolContext, tool
@@ -234,7 +234,7 @@ def _acknowledged(store: Store, scene: Scene) -> list[str]:
 
 
 def _lines(store: Store) -> list[bytes]:
-    rows = [file for file in store.files() if file[0].path == path_of(SESSION)]
+    rows = [file for file in store.files() if file[0].path == journal_path(SESSION)]
     return store.read_raw(rows[0][1].id, 0, rows[0][1].size).splitlines() if rows else []
 
 

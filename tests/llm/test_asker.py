@@ -9,7 +9,15 @@ import pytest
 
 from everturn.errors import BadAnswer, ModelBusy, ModelError, ModelRefused, ModelUnreachable, OverBudget
 from everturn.llm import anthropic_messages, chat_completions
-from everturn.llm.asker import AskBudget, Asker, Sieve, request_tokens, split_thoughts, thought_words, without_thoughts
+from everturn.llm.asker import (
+    AskBudget,
+    Asker,
+    ThoughtFilter,
+    request_tokens,
+    split_thoughts,
+    thought_words,
+    without_thoughts,
+)
 from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, Receipt, ReplyTokens, ToolSpec
 from everturn.secrets.redaction import redact_text
 from tests.llm.asking_models import asks, backend, ticking
@@ -231,16 +239,16 @@ def test_thinking_aloud_is_told_apart_from_the_answer(text: str, thought: str, a
 @pytest.mark.parametrize(("text", "thought", "answer"), THOUGHTS)
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_thinking_aloud_is_held_back_from_a_stream(text: str, thought: str, answer: str, size: int) -> None:
-    sieve = Sieve()
-    said = "".join(sieve.feed(text[at : at + size]) for at in range(0, len(text), size)) + sieve.last()
+    thoughts = ThoughtFilter()
+    said = "".join(thoughts.feed(text[at : at + size]) for at in range(0, len(text), size)) + thoughts.last()
     is_seen_at_the_end_only = text.startswith("Well, so.")
     assert said == answer or is_seen_at_the_end_only
 
 
 def test_an_answer_is_given_out_as_soon_as_the_thought_is_over() -> None:
-    sieve = Sieve()
+    thoughts = ThoughtFilter()
     pieces = ["<thi", "nk>a <b> c", "</b></th", "ink>", "\n", "It ", "is."]
-    assert [sieve.feed(piece) for piece in pieces] == ["", "", "", "", "", "It ", "is."]
+    assert [thoughts.feed(piece) for piece in pieces] == ["", "", "", "", "", "It ", "is."]
 
 
 @BOTH

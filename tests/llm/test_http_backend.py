@@ -12,8 +12,8 @@ import pytest
 
 from everturn.errors import BadAnswer, BadConfig, ModelBusy, ModelError, ModelRefused, ModelUnreachable
 from everturn.llm import http_backend
-from everturn.llm.http_answer import pause_of
-from everturn.llm.http_backend import Endpoint, HttpBackend, Patience, address
+from everturn.llm.http_answer import retry_pause
+from everturn.llm.http_backend import Endpoint, HttpBackend, Patience, model_url
 from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, ToolSpec
 from tests.llm.asking_models import KEY, QUICK, WIRES, asks, backend, pauses_of
 from tests.model_server import (
@@ -156,7 +156,7 @@ def test_a_server_that_wants_too_much_time_is_not_waited_for() -> None:
     ],
 )
 def test_the_time_to_come_back_is_read_however_it_is_written(headers: dict[str, str], seconds: float | None) -> None:
-    assert pause_of(headers) == seconds
+    assert retry_pause(headers) == seconds
 
 
 @BOTH
@@ -324,7 +324,7 @@ def test_a_configured_proxy_is_used() -> None:
     ],
 )
 def test_the_address_is_put_together(base: str, url: str) -> None:
-    assert address("x", base, "/v1/messages") == url
+    assert model_url("x", base, "/v1/messages") == url
 
 
 @pytest.mark.parametrize(
@@ -343,7 +343,7 @@ def test_the_address_is_put_together(base: str, url: str) -> None:
 )
 def test_an_address_that_would_show_the_key_is_refused(base: str) -> None:
     with pytest.raises(BadConfig, match=r"models\.x\.base_url") as caught:
-        address("x", base, "/v1/messages")
+        model_url("x", base, "/v1/messages")
     assert "pass@" not in str(caught.value)
 
 

@@ -217,13 +217,13 @@ def is_running(pid: int) -> bool:
 def test_a_program_that_takes_too_long_is_ended_with_all_its_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    noted, wait = tmp_path / "pid", program_backend._waited
+    noted, wait = tmp_path / "pid", program_backend._wait_for_exit
 
     def wait_for_both(process: subprocess.Popen[bytes], seconds: float) -> str:
         wait_until(lambda: noted.exists() and noted.read_text().count("\n") == 2)
         return wait(process, seconds)
 
-    monkeypatch.setattr(program_backend, "_waited", wait_for_both)
+    monkeypatch.setattr(program_backend, "_wait_for_exit", wait_for_both)
     text = f"pid = os.fork()\nopen({str(noted)!r}, 'a').write(f'{{os.getpid()}}\\n')\ntime.sleep(600)"
     with pytest.raises(ModelUnreachable, match=r"within 0\.05 s"):
         script(tmp_path, text, ProgramLimits(seconds=0.05)).ask(asks())

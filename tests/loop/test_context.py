@@ -19,7 +19,7 @@ from everturn.loop.context import (
     context_budget,
     is_result,
 )
-from everturn.loop.model_request import changed_parts, prefix_of
+from everturn.loop.model_request import changed_parts, request_prefix
 from tests.llm.histories import WIRES, messages_of, request, sent
 
 
@@ -178,7 +178,7 @@ def test_append_only_leaves_everything_as_it_was_and_adds_the_state() -> None:
     context = assemble_context(history, 10_000, "Be brief.", state="focus: x", sizes=by_word(), append_only=True)
     assert context.system == "Be brief." and context.messages[:-1] == tuple(history)
     assert context.append == context.messages[-1] and context.append.parts[0].text == f"{STATE}\n\nfocus: x"
-    before = prefix_of(sent("anthropic_messages", tuple(history)))
+    before = request_prefix(sent("anthropic_messages", tuple(history)))
     assert changed_parts(before, sent("anthropic_messages", context.messages)) == []
 
 

@@ -248,7 +248,7 @@ def test_what_is_forgotten_is_gone_with_its_prompt_and_its_state(tmp_path: Path)
 
 
 # SQL ------------------------------------------------------------------------------------------------------------------
-def rows_of(url: str, sql: str) -> list[dict[str, Any]]:
+def read_rows(url: str, sql: str) -> list[dict[str, Any]]:
     """Through a driver of the engine, not ours."""
     if url.startswith("postgres"):
         import psycopg
@@ -276,7 +276,7 @@ def test_the_views_have_the_columns_of_the_document_and_agree_with_the_log(views
     log, url = views
     session = talk(log)
     log.update_session_state(session, {"focus": "tests"})
-    turns = rows_of(url, "SELECT * FROM conversation_turns ORDER BY turn_number")
+    turns = read_rows(url, "SELECT * FROM conversation_turns ORDER BY turn_number")
     assert [list(row) for row in turns] == [TURN_COLUMNS] * 6
     for row, ours in zip(turns, log.get_turns(session), strict=True):
         names = ("id", "session_id", "turn_number", "role", "tool_call_id", "tool_name", "created_at")
@@ -285,7 +285,7 @@ def test_the_views_have_the_columns_of_the_document_and_agree_with_the_log(views
     called = [(one["id"], one["function"]["name"]) for one in json.loads(turns[1]["tool_calls"])]
     assert called == [("c1", "read"), ("c2", "run")] and turns[0]["tool_calls"] is None
     assert [row["token_count"] for row in turns] == [0, 7, 0, 0, 0, 0]
-    (shown,) = rows_of(url, "SELECT * FROM cowork_sessions")
+    (shown,) = read_rows(url, "SELECT * FROM cowork_sessions")
     assert shown == {name: (log.get_session(session) or {})[name] for name in SESSION_COLUMNS}
 
 
@@ -294,10 +294,10 @@ def test_the_views_hold_every_session_of_the_archive(views: tuple[TurnLog, str])
     with Journal.open(log.store, "of-a-loop") as journal:
         Loop(Model([says("hello")])).run(journal, "hi")
     log.create_session("/project", "\x00 odd \ud800", "\x00")
-    rows = {row["id"]: row for row in rows_of(url, "SELECT * FROM cowork_sessions")}
+    rows = {row["id"]: row for row in read_rows(url, "SELECT * FROM cowork_sessions")}
     assert len(rows) == 2
     assert (rows["of-a-loop"]["total_tokens"], rows["of-a-loop"]["system_prompt"]) == (110, None)
-    assert rows_of(url, "SELECT count(*) AS n FROM conversation_turns WHERE session_id = 'of-a-loop'")[0]["n"] >= 2
+    assert read_rows(url, "SELECT count(*) AS n FROM conversation_turns WHERE session_id = 'of-a-loop'")[0]["n"] >= 2
 
 
 def test_a_row_of_a_view_costs_the_same_however_long_its_session_is(tmp_path: Path) -> None:

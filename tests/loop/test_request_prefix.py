@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from everturn.loop.model_request import changed_parts, prefix_of
+from everturn.loop.model_request import changed_parts, request_prefix
 from tests.llm.histories import WIRES, request
 
 THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}
@@ -23,7 +23,7 @@ NEXT = {"role": "user", "content": "and?"}
 
 
 def test_a_history_that_only_grew_is_the_same() -> None:
-    prefix = prefix_of(body(ASK))
+    prefix = request_prefix(body(ASK))
     assert changed_parts(prefix, body(ASK, ANSWER, NEXT)) == []
     assert changed_parts(prefix, body(ASK)) == []
 
@@ -41,20 +41,20 @@ def test_a_history_that_only_grew_is_the_same() -> None:
     ],
 )
 def test_what_changed_is_named(request_body: dict[str, Any], what: list[str]) -> None:
-    assert changed_parts(prefix_of(body(ASK, ANSWER, NEXT)), request_body) == what
+    assert changed_parts(request_prefix(body(ASK, ANSWER, NEXT)), request_body) == what
 
 
 def test_marks_for_caching_and_the_order_of_members_do_not_count() -> None:
     marked = {"content": [{**TEXT, "cache_control": {"type": "ephemeral"}}], "role": "user"}
-    prefix = prefix_of(body({"role": "user", "content": [TEXT]}))
+    prefix = request_prefix(body({"role": "user", "content": [TEXT]}))
     assert changed_parts(prefix, body(marked, ANSWER, NEXT)) == []
 
 
 def test_a_compaction_of_the_provider_begins_the_prefix_anew() -> None:
     compact = {"role": "assistant", "content": [{"type": "compaction", "content": "all of it"}]}
-    before = prefix_of(body(ASK, ANSWER, NEXT))
+    before = request_prefix(body(ASK, ANSWER, NEXT))
     assert changed_parts(before, body(ASK, compact, NEXT)) == []
-    after = prefix_of(body(ASK, compact, NEXT))
+    after = request_prefix(body(ASK, compact, NEXT))
     assert changed_parts(after, body(compact, NEXT, ANSWER)) == []
     assert changed_parts(after, body(compact, ASK, ANSWER)) == ["messages"]
 
@@ -65,10 +65,10 @@ def test_every_earlier_request_is_a_prefix_of_a_later_one(wire: str) -> None:
     for seed in range(10):
         whole = request(wire, seed)
         for end in range(1, len(whole[name])):
-            prefix = prefix_of({**whole, name: whole[name][:end]})
+            prefix = request_prefix({**whole, name: whole[name][:end]})
             assert changed_parts(prefix, whole) == [] and changed_parts(prefix, {**whole, name: whole[name][1:]}) != []
 
 
 def test_half_an_emoji_does_not_stop_the_check() -> None:
     broken = body({"role": "user", "content": "a\ud83d"})
-    assert changed_parts(prefix_of(broken), broken) == []
+    assert changed_parts(request_prefix(broken), broken) == []

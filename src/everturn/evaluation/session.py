@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar, overload
 from uuid import UUID
 
 from everturn.errors import UsageError
-from everturn.evaluation.snapshot import Policy, SliceData, Snapshot, name_of, shape_of
+from everturn.evaluation.snapshot import Policy, SliceData, Snapshot, build_shape, type_name
 from everturn.loop.conversation import ConversationState, new_uuid
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ class Slice(Generic[T]):
 
     def __init__(self, kind: type[T], policy: Policy = "state") -> None:
         self.kind, self.policy = kind, policy
-        self.shape = shape_of(kind)
+        self.shape = build_shape(kind)
         self._items: list[T] = []
         self._reducers: dict[type, Reducer] = {}
 
@@ -145,13 +145,13 @@ class EvaluationSession:
         """What the slices hold now, empty ones left out; with `include_all` the logs too."""
         with self.lock:
             kept = [one for one in self._slices.values() if include_all or one.policy == "state"]
-            held = [(name_of(one.kind), one.items()) for one in kept]
+            held = [(type_name(one.kind), one.items()) for one in kept]
             return Snapshot(
                 slices=tuple(SliceData(name, name, items) for name, items in held if items),
                 parent_id=self.parent.session_id if self.parent is not None else None,
                 children_ids=tuple(child.session_id for child in self.children),
                 tags=dict(self.tags),
-                policies={name_of(kind): one.policy for kind, one in self._slices.items()},
+                policies={type_name(kind): one.policy for kind, one in self._slices.items()},
             )
 
     def slice(self, kind: type[T]) -> Slice[T] | None:
@@ -215,8 +215,8 @@ class WholeMutation:
         """
         session = self._session
         with session.lock:
-            slices = {name_of(kind): one for kind, one in session._slices.items()}
-            slices.setdefault(name_of(ConversationState), Slice(ConversationState))
+            slices = {type_name(kind): one for kind, one in session._slices.items()}
+            slices.setdefault(type_name(ConversationState), Slice(ConversationState))
             items = snapshot.restored({name: one.shape for name, one in slices.items()})
             for name, one in slices.items():
                 if one.policy == "state" and (name in items or one.items()):

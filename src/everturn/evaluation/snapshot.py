@@ -9,7 +9,7 @@ only types that the program itself has registered are ever made.
 
 Frozen dataclasses to JSON and strictly back.
 
-`shape_of(cls)` looks at the annotations once and refuses, there and then, what could not come back the same. Reading never
+`build_shape(cls)` looks at the annotations once and refuses, there and then, what could not come back the same. Reading never
 guesses and never imports: every field must be there, none more, each of its own type, times with their zone; every
 mistake is told by its path, without a word of what is in it. Understood are text, numbers, truth values, None, `Literal`,
 enums, UUID, aware datetime, tuples and lists, dicts and mappings with text keys, unions of these, other frozen
@@ -39,7 +39,7 @@ _NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or 
 _JSON_NAMES = {**_NAMES, list: "a list", dict: "an object"}
 
 
-def shape_of(cls: type) -> Shape:
+def build_shape(cls: type) -> Shape:
     """How to read objects of a frozen dataclass. Raises Usage for what cannot be written and read back."""
     return _dataclass(cls, {})
 
@@ -55,7 +55,7 @@ def to_json(value: Any) -> str:
         raise UsageError(f"this cannot be put into a snapshot: {failure}") from failure
 
 
-def name_of(cls: type) -> str:
+def type_name(cls: type) -> str:
     """`module:Class`."""
     return f"{cls.__module__}:{cls.__qualname__}"
 
@@ -317,7 +317,7 @@ class Snapshot:
         Raises SnapshotRestoreError.
         """
         snapshot: Snapshot = _read_snapshot(_parse_snapshot(text))
-        shapes = {name_of(kind): shape_of(kind) for kind in types}
+        shapes = {type_name(kind): build_shape(kind) for kind in types}
         wrong: list[str] = []
         slices = tuple(
             _restore_slice(one, f"slices[{number}]", shapes, wrong) for number, one in enumerate(snapshot.slices)
@@ -354,7 +354,7 @@ def _parse_snapshot(text: str | bytes) -> dict[str, Any]:
 
 def _read_snapshot(value: dict[str, Any]) -> Any:
     wrong: list[str] = []
-    snapshot = shape_of(Snapshot)(value, "", wrong)
+    snapshot = build_shape(Snapshot)(value, "", wrong)
     wrong = [one.removeprefix(".") for one in wrong]
     if not wrong:
         names = [one.slice_type for one in snapshot.slices]

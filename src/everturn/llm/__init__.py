@@ -1,4 +1,4 @@
-"""Models, where the user configured one: a neutral protocol, one module per wire format, one HTTP backend."""
+"""Models that the user configured: a neutral protocol, one module per wire format, one HTTP backend."""
 
 from everturn.llm.protocol import Backend
 

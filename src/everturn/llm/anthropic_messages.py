@@ -1,12 +1,10 @@
-"""The wire format `/v1/messages`.
+"""The wire format `/v1/messages`, and the rules it enforces on a history.
 
-A message's `raw` is its own skeleton: every member in its order, with the content taken out into the parts. Blocks go back
-as they came, with signatures and with what this version does not know.
+`raw` of a message is its skeleton: every member in its order, with the content moved into the parts. Blocks go back as
+they came, with signatures and unknown members.
 
-What `/v1/messages` refuses in a history.
-
-Neighbours of one role count as one message there, and so they are put together before calls and results are looked at:
-roles need not alternate, and results of one answer may stand in several messages as long as nothing is between them.
+For the rules, consecutive messages of one role count as one message: roles need not alternate, and the results of one
+answer may be in several messages as long as nothing comes between them.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from everturn.llm.protocol import (
+    BrokenRule,
     ChatMessage,
     ChatPart,
     Delta,
@@ -27,13 +26,14 @@ from everturn.llm.protocol import (
     ReplyTokens,
     StreamFailed,
     WireFailure,
-    arguments,
+    as_count,
+    as_text,
+    content_text,
+    decode_arguments,
     decode_json,
     encode_json,
     fit_id,
-    number,
     part_as_text,
-    word,
 )
 
 WIRE = "anthropic_messages"
@@ -73,7 +73,7 @@ def body(request: ModelRequest, stream: bool = False) -> dict[str, Any]:
     return made | ({"stream": True} if stream else {}) | request.extra
 
 
-# a history ------------------------------------------------------------------------------------------------------------
+# --- a history ---
 
 
 def message(wire: Mapping[str, Any]) -> ChatMessage:
@@ -86,18 +86,20 @@ def message(wire: Mapping[str, Any]) -> ChatMessage:
     elif isinstance(content, list):
         skeleton["content"] = []
         parts = tuple(map(_read_part, content))
-    return ChatMessage(word(wire.get("role")) or "assistant", parts, word(wire.get("id")), WIRE, skeleton)
+    return ChatMessage(as_text(wire.get("role")) or "assistant", parts, as_text(wire.get("id")), WIRE, skeleton)
 
 
 def history(message: ChatMessage) -> list[dict[str, Any]]:
-    """See `Wire`. Of an answer only role and content go back, the rest of it is refused there."""
+    """See `Wire`. Of an answer only role and content go back: the endpoint refuses the other members."""
     if message.wire == WIRE and isinstance(message.raw, dict):
         is_answer = message.raw.get("type") == "message"
         made = {"role": message.role, "content": []} if is_answer else dict(message.raw)
         if isinstance(made.get("content"), str):
             made["content"] = "".join(part.raw for part in message.parts if isinstance(part.raw, str))
         elif "content" in made:
-            made["content"] = [block for part in message.parts for block in _part_blocks(part)]
+            made["content"] = [
+                block for part in message.parts for block in (_own_blocks(part) if part.raw is None else [part.raw])
+            ]
         return [made]
     role = "assistant" if message.role == "assistant" else "user"
     ordered = sorted(message.parts, key=lambda part: part.kind != "result")  # results must come first
@@ -106,20 +108,20 @@ def history(message: ChatMessage) -> list[dict[str, Any]]:
 
 
 def _join_results(messages: tuple[ChatMessage, ...]) -> list[dict[str, Any]]:
-    """The results of one response must stand in one message, however many messages brought them.
+    """Put the results of one response into one message, as the endpoint requires.
 
-    Only messages of our own making are joined: those of the provider go back as they are.
+    Only messages of our own are joined: the provider's go back unchanged.
     """
     made: list[dict[str, Any]] = []
-    may_grow = False
+    can_join = False
     for one in messages:
         is_ours = one.wire != WIRE
         for wire in history(one):
-            if is_ours and may_grow and wire["role"] == "user":
+            if is_ours and can_join and wire["role"] == "user":
                 made[-1]["content"] += wire["content"]
             else:
                 made.append(wire)
-            may_grow = is_ours and made[-1]["role"] == "user" and _has_results(made[-1])
+            can_join = is_ours and made[-1]["role"] == "user" and _has_results(made[-1])
     return made
 
 
@@ -130,25 +132,25 @@ def _has_results(wire: dict[str, Any]) -> bool:
 def _read_part(block: Any) -> ChatPart:
     kind = block.get("type") if isinstance(block, dict) else None
     if kind == "text":
-        return ChatPart("text", word(block.get("text")), raw=block)
+        return ChatPart("text", as_text(block.get("text")), raw=block)
     if kind in ("thinking", "redacted_thinking"):
-        return ChatPart("thinking", word(block.get("thinking")), raw=block)
+        return ChatPart("thinking", as_text(block.get("thinking")), raw=block)
     if kind == "tool_use":
         return ChatPart(
-            "call", call_id=word(block.get("id")), name=word(block.get("name")), arguments=block.get("input"), raw=block
+            "call",
+            call_id=as_text(block.get("id")),
+            name=as_text(block.get("name")),
+            arguments=block.get("input"),
+            raw=block,
         )
     if kind == "tool_result":
-        text, failed = _content_text(block.get("content")), block.get("is_error") is True
-        return ChatPart("result", text, word(block.get("tool_use_id")), is_error=failed, raw=block)
+        text, failed = content_text(block.get("content")), block.get("is_error") is True
+        return ChatPart("result", text, as_text(block.get("tool_use_id")), is_error=failed, raw=block)
     return ChatPart("image" if kind == "image" else "opaque", raw=block)
 
 
-def _part_blocks(part: ChatPart) -> list[Any]:
-    return _own_blocks(part) if part.raw is None else [part.raw]
-
-
 def _own_blocks(part: ChatPart) -> list[dict[str, Any]]:
-    """Blocks of our own for a part that did not come from this format."""
+    """Return blocks for a part that did not come from this format."""
     if part.kind == "call":
         given = part.arguments if isinstance(part.arguments, dict) else {"text": encode_json(part.arguments)}
         return [{"type": "tool_use", "id": fit_id(part.call_id), "name": part.name, "input": given}]
@@ -156,16 +158,10 @@ def _own_blocks(part: ChatPart) -> list[dict[str, Any]]:
         made = {"type": "tool_result", "tool_use_id": fit_id(part.call_id), "content": part.text}
         return [made | ({"is_error": True} if part.is_error else {})]
     text = part_as_text(part)
-    return [{"type": "text", "text": text}] if text.strip() else []  # empty texts are refused there
+    return [{"type": "text", "text": text}] if text.strip() else []  # the endpoint refuses empty texts
 
 
-def _content_text(content: Any) -> str:
-    if isinstance(content, list):
-        return "".join(word(block.get("text")) for block in content if isinstance(block, dict))
-    return word(content)
-
-
-# an answer ------------------------------------------------------------------------------------------------------------
+# --- an answer ---
 
 
 def read(response: Any) -> Reply:
@@ -173,17 +169,17 @@ def read(response: Any) -> Reply:
     if not isinstance(response, dict) or not isinstance(response.get("content"), list):
         raise GarbledAnswer("it has no content")
     made = message(response)
-    stop = _STOPS.get(word(response.get("stop_reason")), "end")
-    return Reply(made, stop, _usage(response.get("usage")), word(response.get("model")))
+    stop = _STOPS.get(as_text(response.get("stop_reason")), "end")
+    return Reply(made, stop, _usage(response.get("usage")), as_text(response.get("model")))
 
 
 def failure(response: Any) -> WireFailure | None:
     """See `Wire`."""
-    said = response.get("error") if isinstance(response, dict) else None
-    if not isinstance(said, dict):
+    error = response.get("error") if isinstance(response, dict) else None
+    if not isinstance(error, dict):
         return None
-    kind = word(said.get("type"))
-    return WireFailure(kind, word(said.get("message")), kind in _PASSING)
+    kind = as_text(error.get("type"))
+    return WireFailure(kind, as_text(error.get("message")), kind in _PASSING)
 
 
 def assembly() -> AnthropicAssembly:
@@ -192,7 +188,7 @@ def assembly() -> AnthropicAssembly:
 
 
 class AnthropicAssembly:
-    """Puts streamed blocks together into the message they would have been."""
+    """Assembles streamed blocks into a message."""
 
     def __init__(self) -> None:
         self.is_done = self.has_begun = False
@@ -202,7 +198,7 @@ class AnthropicAssembly:
         self._is_stopped = False
 
     def feed(self, data: str) -> list[Delta]:
-        """See `wire.Assembly`."""
+        """See `ReplyAssembly`."""
         event = decode_json(data)
         kind = event.get("type")
         if kind == "error":
@@ -210,9 +206,9 @@ class AnthropicAssembly:
         if kind == "message_start":
             self._message = dict(_object_member(event, "message"))
         elif kind == "content_block_start":
-            return self._start(event)
+            return self._start_block(event)
         elif kind == "content_block_delta":
-            return self._delta(event)
+            return self._add_delta(event)
         elif kind == "message_delta":
             self._change_message(event)
         elif kind == "message_stop":
@@ -220,10 +216,10 @@ class AnthropicAssembly:
         return []
 
     def reply(self) -> Reply:
-        """See `wire.Assembly`."""
+        """See `ReplyAssembly`."""
         blocks = [self._block(place) for place in sorted(self._blocks)]
         made = read({**self._message, "content": blocks})
-        broken = {place for place, text in self._inputs.items() if isinstance(arguments(text), str)}
+        broken = {place for place, text in self._inputs.items() if isinstance(decode_arguments(text), str)}
         parts = tuple(
             ChatPart("call", call_id=part.call_id, name=part.name, arguments=self._inputs[place])
             if place in broken
@@ -234,33 +230,33 @@ class AnthropicAssembly:
         stop = made.stop if self.is_done or self._is_stopped else "cut"
         return Reply(whole, stop, made.usage, made.model)
 
-    def _start(self, event: dict[str, Any]) -> list[Delta]:
+    def _start_block(self, event: dict[str, Any]) -> list[Delta]:
         block = dict(_object_member(event, "content_block"))
         self._blocks[_block_index(event)] = block
         self.has_begun = True
         if block.get("type") == "tool_use":
-            return [Delta("call", "", word(block.get("id")), word(block.get("name")))]
-        text = word(block.get("text"))
+            return [Delta("call", "", as_text(block.get("id")), as_text(block.get("name")))]
+        text = as_text(block.get("text"))
         return [Delta("text", text)] if block.get("type") == "text" and text else []
 
-    def _delta(self, event: dict[str, Any]) -> list[Delta]:
-        """A delta names the member it adds to; so does one of a kind that is not known yet."""
+    def _add_delta(self, event: dict[str, Any]) -> list[Delta]:
+        """Add a delta to its block. Each delta names the member it extends, so unknown kinds work too."""
         delta, place = _object_member(event, "delta"), _block_index(event)
         if (block := self._blocks.get(place)) is None:
             raise GarbledAnswer("a piece of a block that did not begin")
         if delta.get("type") == "input_json_delta":
-            text = word(delta.get("partial_json"))
+            text = as_text(delta.get("partial_json"))
             self._inputs[place] = self._inputs.get(place, "") + text
             is_call = block.get("type") == "tool_use"
-            return [Delta("call", text, word(block.get("id")), word(block.get("name")))] if is_call else []
+            return [Delta("call", text, as_text(block.get("id")), as_text(block.get("name")))] if is_call else []
         if delta.get("type") == "citations_delta":
             block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
             return []
         for name, value in delta.items():
             if name != "type":
                 block[name] = _join_values(block.get(name), value)
-        kind = {"text_delta": "text", "thinking_delta": "thinking"}.get(word(delta.get("type")), "")
-        return [Delta(kind, word(delta.get(kind)))] if kind else []
+        kind = {"text_delta": "text", "thinking_delta": "thinking"}.get(as_text(delta.get("type")), "")
+        return [Delta(kind, as_text(delta.get(kind)))] if kind else []
 
     def _change_message(self, event: dict[str, Any]) -> None:
         delta = _object_member(event, "delta")
@@ -277,7 +273,7 @@ class AnthropicAssembly:
         self.is_done = True
 
     def _block(self, place: int) -> dict[str, Any]:
-        given = arguments(self._inputs[place]) if place in self._inputs else None
+        given = decode_arguments(self._inputs[place]) if place in self._inputs else None
         return {**self._blocks[place], "input": given} if isinstance(given, dict) else self._blocks[place]
 
 
@@ -304,34 +300,35 @@ def _usage(used: Any) -> ReplyTokens:
     if not isinstance(used, dict):
         return ReplyTokens(source="estimate")
     return ReplyTokens(
-        number(used.get("input_tokens")),
-        number(used.get("output_tokens")),
-        number(used.get("cache_read_input_tokens")),
-        number(used.get("cache_creation_input_tokens")),
+        as_count(used.get("input_tokens")),
+        as_count(used.get("output_tokens")),
+        as_count(used.get("cache_read_input_tokens")),
+        as_count(used.get("cache_creation_input_tokens")),
     )
 
+
+# --- the rules ---
 
 _ID = re.compile(r"[A-Za-z0-9_-]+")
 _THOUGHTS = ("thinking", "redacted_thinking")
 _ROLES = ("user", "assistant", "system")
-Found = tuple[str, str, str]
 
 
 class _RoleRun(Struct):
-    """Neighbours of one role."""
+    """Consecutive messages of one role."""
 
     role: str
     where: str
     blocks: list[Mapping[str, Any]]
     is_last: bool = False
 
-    def of(self, kind: str) -> list[Mapping[str, Any]]:
-        """The blocks of one type."""
+    def blocks_of(self, kind: str) -> list[Mapping[str, Any]]:
+        """Return the blocks of one type."""
         return [block for block in self.blocks if block.get("type") == kind]
 
 
-def broken_rules(body: Mapping[str, Any]) -> Iterator[Found]:
-    """Each rule that is broken: name, place, sentence."""
+def broken_rules(body: Mapping[str, Any]) -> Iterator[BrokenRule]:
+    """Yield each broken rule: name, location, sentence."""
     messages = [one for one in body.get("messages") or () if isinstance(one, dict)]
     if not messages:
         yield "no_messages", "messages", "at least one message is required"
@@ -364,18 +361,18 @@ def _merge_neighbours(messages: list[dict[str, Any]]) -> list[_RoleRun]:
         if turns and turns[-1].role == message.get("role"):
             turns[-1].blocks += _message_blocks(message)
         else:
-            turns.append(_RoleRun(word(message.get("role")), f"messages.{place}", _message_blocks(message)))
+            turns.append(_RoleRun(as_text(message.get("role")), f"messages.{place}", _message_blocks(message)))
     turns[-1].is_last = True
     return turns
 
 
-def _check_contents(message: Mapping[str, Any], where: str, is_last: bool) -> Iterator[Found]:
+def _check_contents(message: Mapping[str, Any], where: str, is_last: bool) -> Iterator[BrokenRule]:
     role, blocks = message.get("role"), _message_blocks(message)
     if role not in _ROLES:
         yield "role", where, "the role must be user or assistant"
     if not blocks and not (is_last and role == "assistant"):
         yield "empty_message", where, "a message must not be empty, except a last one of the assistant"
-    if any(block.get("type") == "text" and not word(block.get("text")).strip() for block in blocks):
+    if any(block.get("type") == "text" and not as_text(block.get("text")).strip() for block in blocks):
         yield "empty_text", where, "a text must not be empty"
     if role != "assistant" and any(block.get("type") in (*_THOUGHTS, "tool_use") for block in blocks):
         yield "wrong_role", where, "only the assistant thinks and calls"
@@ -383,35 +380,37 @@ def _check_contents(message: Mapping[str, Any], where: str, is_last: bool) -> It
         yield "wrong_role", where, "results belong into a message of the user"
 
 
-def _check_tools(turns: list[_RoleRun], body: Mapping[str, Any]) -> Iterator[Found]:
-    uses = any(turn.of("tool_use") or turn.of("tool_result") for turn in turns)
+def _check_tools(turns: list[_RoleRun], body: Mapping[str, Any]) -> Iterator[BrokenRule]:
+    uses = any(turn.blocks_of("tool_use") or turn.blocks_of("tool_result") for turn in turns)
     if uses and not body.get("tools"):
         yield "no_tools", "tools", "a request with calls or results in it must define tools"
 
 
-def _check_ids(turns: list[_RoleRun]) -> Iterator[Found]:
+def _check_ids(turns: list[_RoleRun]) -> Iterator[BrokenRule]:
     seen: set[str] = set()
     for turn in turns:
-        for call in turn.of("tool_use"):
-            call_id = word(call.get("id"))
+        for call in turn.blocks_of("tool_use"):
+            call_id = as_text(call.get("id"))
             if not _ID.fullmatch(call_id):
                 yield "bad_id", turn.where, "the id of a call has letters, digits, _ and - only"
             if call_id in seen:
                 yield "repeated_id", turn.where, f"two calls have the id {call_id}"
-            if not word(call.get("name")) or not isinstance(call.get("input"), dict):
+            if not as_text(call.get("name")) or not isinstance(call.get("input"), dict):
                 yield "bad_call", turn.where, f"call {call_id} must have a name and an object as its input"
             seen.add(call_id)
 
 
-def _check_pairs(turn: _RoleRun, before: _RoleRun | None, after: _RoleRun | None) -> Iterator[Found]:
-    answered = {word(one.get("tool_use_id")) for one in after.of("tool_result")} if after is not None else set()
-    for call_id in [word(one.get("id")) for one in turn.of("tool_use")]:
+def _check_pairs(turn: _RoleRun, before: _RoleRun | None, after: _RoleRun | None) -> Iterator[BrokenRule]:
+    answered = (
+        {as_text(one.get("tool_use_id")) for one in after.blocks_of("tool_result")} if after is not None else set()
+    )
+    for call_id in [as_text(one.get("id")) for one in turn.blocks_of("tool_use")]:
         if call_id not in answered:
             yield "no_result", turn.where, f"call {call_id} has no result immediately after"
-    called = {word(one.get("id")) for one in before.of("tool_use")} if before is not None else set()
-    results = turn.of("tool_result")
+    called = {as_text(one.get("id")) for one in before.blocks_of("tool_use")} if before is not None else set()
+    results = turn.blocks_of("tool_result")
     for place, result in enumerate(results):
-        call_id = word(result.get("tool_use_id"))
+        call_id = as_text(result.get("tool_use_id"))
         if call_id not in called:
             yield "no_call", turn.where, f"result {call_id} has no call immediately before"
         if any(one.get("tool_use_id") == call_id for one in results[:place]):
@@ -420,32 +419,40 @@ def _check_pairs(turn: _RoleRun, before: _RoleRun | None, after: _RoleRun | None
         yield "results_first", turn.where, "results must come before anything else"
 
 
-def _check_thoughts(turn: _RoleRun) -> Iterator[Found]:
+def _check_thoughts(turn: _RoleRun) -> Iterator[BrokenRule]:
     if turn.blocks and turn.blocks[-1].get("type") in _THOUGHTS:
         yield "ends_on_thinking", turn.where, "the last block of the assistant must not be a thought"
     for block in turn.blocks:
-        sealed = {"thinking": "signature", "redacted_thinking": "data"}.get(word(block.get("type")))
-        if sealed is not None and not word(block.get(sealed)):
+        sealed = {"thinking": "signature", "redacted_thinking": "data"}.get(as_text(block.get("type")))
+        if sealed is not None and not as_text(block.get(sealed)):
             yield "unsigned_thinking", turn.where, "a thought must keep its signature"
 
 
-def _check_server_tools(turn: _RoleRun) -> Iterator[Found]:
-    """Tools that run over there have call and result in one message; a paused answer may still wait for one."""
-    called = [word(one.get("id")) for one in turn.of("server_tool_use")]
-    answered = [word(block.get("tool_use_id")) for block in turn.blocks if is_server_result(block)]
+def _check_server_tools(turn: _RoleRun) -> Iterator[BrokenRule]:
+    """Check tools that run at the provider: call and result are in one message. A paused answer may still wait for one."""
+    called = [as_text(one.get("id")) for one in turn.blocks_of("server_tool_use")]
+    answered = [as_text(block.get("tool_use_id")) for block in turn.blocks if is_server_result(block)]
     if not turn.is_last and any(call_id not in answered for call_id in called):
-        yield "no_server_result", turn.where, "a call of a tool that runs at the provider has no result in its message"
+        yield (
+            "no_server_result",
+            turn.where,
+            "a call of a tool that runs at the provider has no result in its message",
+        )
     if any(call_id not in called for call_id in answered):
-        yield "no_server_call", turn.where, "a result of a tool that runs at the provider has no call in its message"
+        yield (
+            "no_server_call",
+            turn.where,
+            "a result of a tool that runs at the provider has no call in its message",
+        )
 
 
 def is_server_result(block: Mapping[str, Any]) -> bool:
     """Whether a block is the result of a tool that runs at the provider."""
-    kind = word(block.get("type"))
+    kind = as_text(block.get("type"))
     return kind.endswith("_tool_result") and kind != "mcp_tool_result" and "tool_use_id" in block
 
 
-def _check_end(turns: list[_RoleRun], body: Mapping[str, Any]) -> Iterator[Found]:
+def _check_end(turns: list[_RoleRun], body: Mapping[str, Any]) -> Iterator[BrokenRule]:
     last = turns[-1]
     paused = last.blocks and last.blocks[-1].get("type") not in ("text", "tool_use", *_THOUGHTS)
     if last.role == "assistant" and not paused:
@@ -454,7 +461,7 @@ def _check_end(turns: list[_RoleRun], body: Mapping[str, Any]) -> Iterator[Found
     if not isinstance(thinking, dict) or thinking.get("type") != "enabled":
         return
     current = next((turn for turn in reversed(turns) if turn.role == "assistant"), None)
-    if current is None or not current.of("tool_use") or not last.of("tool_result"):
+    if current is None or not current.blocks_of("tool_use") or not last.blocks_of("tool_result"):
         return
     if current.blocks[0].get("type") not in _THOUGHTS:
         yield "no_thinking", current.where, "with thinking the answer whose calls are open must begin with its thought"

@@ -1,20 +1,15 @@
-"""The one way to a model: redacted on the way out, within a budget, with a receipt for every request.
+"""The one way to a model: redacted, within a budget, with a receipt for every request.
 
-An `Asker` without a backend never sends anything. What would go over the budget is not sent (`OverBudget`). Every request
-that was sent leaves a receipt, also one that failed; where the provider did not count tokens, they are estimated and the
-receipt says so. What a model thought aloud is taken out of its answer and kept beside it.
+An `Asker` without a backend sends nothing. A request beyond the budget is not sent (`OverBudget`). Every request that was
+sent leaves a receipt, a failed one too. Tokens that the provider did not count are estimated, and the receipt says so.
 
-Secrets out of a request before it is sent: every text in it, also in what is kept verbatim.
+Redaction covers every text of a request, in verbatim blocks too. Names, ids and signatures stay. A block that its provider
+signed or sealed cannot be changed in part: one that holds a secret is left out whole.
 
-A block that is signed or sealed by its provider cannot be changed in part: one in which a secret stands is left out whole.
-Names, ids and signatures stay as they are.
-
-What some models think aloud before they answer, told apart from the answer.
-
-Only at the start of an answer: further on, such a mark is more likely something the answer is about. Known marks:
-`<think>…</think>`, `<thinking>…</thinking>`, `<reasoning>…</reasoning>`, `Thinking...` … `...done thinking.`, and a closing
-tag alone on its line end, as servers leave it that put the opening one into the prompt. A thought without an end is all
-there is.
+Thoughts that a model writes at the start of its answer are moved into a part of their own. Later marks are more likely
+part of the answer. Known marks: `<think>…</think>`, `<thinking>…</thinking>`, `<reasoning>…</reasoning>`, `Thinking...` …
+`...done thinking.`, and a closing tag alone at its line end, which remains when a server puts the opening tag into the
+prompt. A thought without an end is the whole answer.
 """
 
 from __future__ import annotations
@@ -44,12 +39,12 @@ from everturn.text.tokens import estimate_tokens
 
 Clean = Callable[[str], str]
 
-#: Members of a provider's block that are no texts; below the block itself everything is.
+#: Members of a provider's block that are not text. In nested objects every member is.
 _NO_TEXTS = {"type", "id", "name", "call_id", "tool_use_id", "tool_call_id", "signature", "data", "encrypted_content"}
 
 
 def clean_request(request: ModelRequest, clean: Clean) -> ModelRequest:
-    """The request as it may be sent."""
+    """Return the request without secrets."""
     clean = _without_lone_surrogates(clean)
     return structs.replace(
         request,
@@ -61,7 +56,7 @@ def clean_request(request: ModelRequest, clean: Clean) -> ModelRequest:
 
 
 def _clean_message(message: ChatMessage, clean: Clean) -> ChatMessage:
-    parts = tuple(made for part in message.parts if (made := _clean_part(part, clean)) is not None)
+    parts = tuple(cleaned for part in message.parts if (cleaned := _clean_part(part, clean)) is not None)
     raw = _clean_block(message.raw, clean) if isinstance(message.raw, dict) else message.raw
     return structs.replace(message, parts=parts, raw=raw)
 
@@ -82,15 +77,13 @@ def _clean_part(part: ChatPart, clean: Clean) -> ChatPart | None:
 
 
 def _clean_call(part: ChatPart, clean: Clean) -> ChatPart:
-    """A call whose arguments hold a secret is written anew from them: its own text might no longer be JSON."""
-    given = _clean_arguments(part.arguments, clean)
-    if given == part.arguments:
-        return part
-    return structs.replace(part, arguments=given, raw=None)
+    """Rebuild a call whose arguments hold a secret: its own text might no longer be JSON."""
+    cleaned = _clean_arguments(part.arguments, clean)
+    return part if cleaned == part.arguments else structs.replace(part, arguments=cleaned, raw=None)
 
 
 def _clean_arguments(given: Any, clean: Clean) -> Any:
-    """Each text by itself, since line ends are escaped in the whole; then the whole, since names tell secrets too."""
+    """Clean each text by itself, since the whole has escaped line ends; then the whole, since names reveal secrets too."""
     values = _clean_deep(given, clean)
     if isinstance(values, str) or values is None:
         return values
@@ -101,7 +94,7 @@ def _clean_arguments(given: Any, clean: Clean) -> Any:
 
 
 def _without_lone_surrogates(clean: Clean) -> Clean:
-    """Halves of surrogate pairs, which transcripts do hold, cannot be sent either."""
+    """Also replace lone surrogates, which transcripts contain and which cannot be sent."""
     return lambda text: clean(text if text.isascii() else drop_lone_surrogates(text))
 
 
@@ -130,7 +123,7 @@ _STARTS = ("<think>", "<thinking>", "<thought>", "<reasoning>", "thinking...\n")
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
-    """What was thought and what was answered; together they are the text."""
+    """Split a text into thoughts and answer. Together they are the text."""
     end = 0
     while (after := _thought_end(text, end)) is not None and after > end:
         end = after
@@ -142,40 +135,40 @@ def split_thoughts(text: str) -> tuple[str, str]:
 
 
 def thought_words(thought: str) -> str:
-    """A thought without its marks."""
+    """Return a thought without its marks."""
     bare = re.sub(rf"</?(?:{_TAGS})>|\A\s*thinking\.\.\.|(?:\.\.\.)?done thinking\.?", "", thought, flags=re.I)
     return bare.strip()
 
 
-class Sieve:
-    """The same for an answer that comes in pieces: what is thought is held back from the text.
+class ThoughtFilter:
+    """Holds thoughts back from a streamed answer.
 
-    A closing tag without an opening one is seen at the end only, in the whole reply.
+    A closing tag without an opening one is recognised only in the whole reply.
     """
 
     def __init__(self) -> None:
         self._held = ""
         self._is_open = True  # the answer may still begin with a thought
-        self._sign = ""  # without which a thought that has begun does not end; spares looking at all of it each time
+        self._end_sign = ""  # a character that must come before the open thought can end
 
     def feed(self, text: str) -> str:
-        """The part of the answer that is known to be one."""
+        """Return the text that is certainly part of the answer."""
         if not self._is_open:
             return text
         self._held += text
-        if self._sign not in text:
+        if self._end_sign not in text:
             return ""
-        self._is_open, self._sign = _may_be_thought(self._held), _open_tag_sign(self._held)
+        self._is_open, self._end_sign = _may_be_thought(self._held), _open_tag_sign(self._held)
         return "" if self._is_open else split_thoughts(self._held)[1]
 
     def last(self) -> str:
-        """What was held back and turns out to be an answer."""
+        """Return the text that was held back and is part of the answer."""
         held, self._held = self._held if self._is_open else "", ""
         return split_thoughts(held)[1]
 
 
 def _thought_end(text: str, start: int) -> int | None:
-    """Where a thought that begins here ends; None when none begins."""
+    """Return the end of a thought that begins here, or None."""
     if opened := _OPEN_TAG.match(text, start):
         closed = re.compile(rf"</{opened[1]}>", re.I).search(text, opened.end())
         return closed.end() if closed else len(text)
@@ -185,7 +178,7 @@ def _thought_end(text: str, start: int) -> int | None:
 
 
 def _may_be_thought(text: str) -> bool:
-    """Whether more text is needed to know."""
+    """Whether more text is needed to decide."""
     answer = split_thoughts(text)[1]
     rest = answer.lstrip().lower()
     return not rest or bool(_THINKING_LINE.match(answer)) or any(start.startswith(rest) for start in _STARTS)
@@ -196,7 +189,7 @@ def _open_tag_sign(text: str) -> str:
     return ">" if opened and f"</{opened[1]}>".lower() not in text.lower() else ""
 
 
-#: An answer that may have fewer tokens than this is not worth asking for, unless the caller wants no more.
+#: The smallest limit of an answer that is worth a request, unless the caller asks for less.
 _LEAST = 256
 
 _STOPS: dict[type[ModelError], str] = {
@@ -208,7 +201,7 @@ _STOPS: dict[type[ModelError], str] = {
 
 
 class AskBudget(Struct, frozen=True):
-    """What may be spent in all; None: no limit."""
+    """Limits on all requests together; None means no limit."""
 
     requests: int | None = None
     input: int | None = None  # tokens, those read from a cache too
@@ -217,9 +210,9 @@ class AskBudget(Struct, frozen=True):
 
 
 class Asker:
-    """Asks one model for one piece of work.
+    """Sends the requests of one job to one model.
 
-    `clean` takes secrets out of a text, `clock` gives ms UTC, `on_receipt` gets every receipt as it is made.
+    `clean` removes secrets from a text, `clock` returns ms UTC, `on_receipt` is called with every receipt.
     """
 
     def __init__(
@@ -236,7 +229,7 @@ class Asker:
 
     @property
     def spent(self) -> ReplyTokens:
-        """All receipts together."""
+        """Return the token usage of all receipts."""
         used = [receipt.usage for receipt in self.receipts]
         source = "api" if all(one.source == "api" for one in used) else "estimate"
         return ReplyTokens(
@@ -248,97 +241,93 @@ class Asker:
         )
 
     def ask(self, request: ModelRequest, purpose: str) -> Reply:
-        """The whole reply, without what the model thought in its text."""
-        sending = self._prepare_request(request, purpose)
+        """Return the whole reply. Its text has no thoughts."""
+        sent = self._prepare_request(request, purpose)
         try:
-            reply = sending.backend.ask(sending.request)
+            reply = sent.backend.ask(sent.request)
         except ModelError as error:
-            self._failed(sending, error)
+            self._record_failure(sent, error)
             raise
-        return self._record_reply(sending, reply)
+        return self._record_reply(sent, reply)
 
     def stream(self, request: ModelRequest, purpose: str) -> Iterator[Delta]:
-        """The reply piece by piece. Stopping early leaves a receipt as well."""
-        sending = self._prepare_request(request, purpose)
-        sieve, said, done = Sieve(), "", False
+        """Stream the reply. Stopping early leaves a receipt too."""
+        sent = self._prepare_request(request, purpose)
+        thoughts, text, done = ThoughtFilter(), "", False
         try:
-            for delta in sending.backend.stream(sending.request):
-                said += delta.text
+            for delta in sent.backend.stream(sent.request):
+                text += delta.text
                 if delta.reply is not None:
                     done = True
-                    yield from _text_deltas(sieve.last())
-                    yield structs.replace(delta, reply=self._record_reply(sending, delta.reply))
+                    yield from _text_deltas(thoughts.last())
+                    yield structs.replace(delta, reply=self._record_reply(sent, delta.reply))
                 elif delta.kind == "text":
-                    yield from _text_deltas(sieve.feed(delta.text))
+                    yield from _text_deltas(thoughts.feed(delta.text))
                 else:
                     yield delta
         except ModelError as error:
             done = True
-            self._failed(sending, error)
+            self._record_failure(sent, error)
             raise
         finally:
             if not done:
-                usage = ReplyTokens(sending.size, estimate_tokens(said) if said else 0, source="estimate")
-                self._receipt(sending, usage, 1, "closed")
-
-    # before -----------------------------------------------------------------------------------------------------------
+                usage = ReplyTokens(sent.size, estimate_tokens(text) if text else 0, source="estimate")
+                self._add_receipt(sent, usage, 1, "closed")
 
     def _prepare_request(self, request: ModelRequest, purpose: str) -> _SentRequest:
         if self.backend is None:
             raise ModelRefused("(none)", "no model was named, and without that nothing is sent")
         clean = clean_request(request, self._clean)
         size = request_tokens(clean)
-        most = self._most(size, clean.max_tokens)
+        most = self._answer_limit(size, clean.max_tokens)
         return _SentRequest(self.backend, structs.replace(clean, max_tokens=most), purpose, size, self._clock())
 
-    def _most(self, size: int, wanted: int) -> int:
-        """How many tokens the answer may have; raises `OverBudget` when there is nothing left for it."""
+    def _answer_limit(self, size: int, requested: int) -> int:
+        """Return how many tokens the answer may have. Raise `OverBudget` if none are left."""
         budget, spent = self.budget, self.spent
-        told = spent.input + spent.cache_read + spent.cache_write
+        sent_tokens = spent.input + spent.cache_read + spent.cache_write
         if budget.requests is not None and len(self.receipts) >= budget.requests:
-            self._over(f"{budget.requests} requests were allowed and made")
-        if budget.input is not None and told + size > budget.input:
-            self._over(f"about {told + size} tokens would be sent where {budget.input} are allowed")
-        left = [wanted]
+            self._raise_over_budget(f"{budget.requests} requests were allowed and made")
+        if budget.input is not None and sent_tokens + size > budget.input:
+            self._raise_over_budget(f"about {sent_tokens + size} tokens would be sent where {budget.input} are allowed")
+        left = [requested]
         if budget.output is not None:
             left.append(budget.output - spent.output)
         if budget.tokens is not None:
-            left.append(budget.tokens - told - spent.output - size)
-        if min(left) < min(wanted, _LEAST):
-            self._over(f"of the tokens allowed {max(0, min(left))} are left for an answer")
+            left.append(budget.tokens - sent_tokens - spent.output - size)
+        if min(left) < min(requested, _LEAST):
+            self._raise_over_budget(f"of the tokens allowed {max(0, min(left))} are left for an answer")
         return min(left)
 
-    def _over(self, why: str) -> None:
+    def _raise_over_budget(self, why: str) -> None:
         raise OverBudget(self.backend.name if self.backend else "(none)", why)
 
-    # after ------------------------------------------------------------------------------------------------------------
-
-    def _record_reply(self, sending: _SentRequest, reply: Reply) -> Reply:
+    def _record_reply(self, sent: _SentRequest, reply: Reply) -> Reply:
         usage = reply.usage
         if usage.source != "api" or not (usage.input or usage.output or usage.cache_read or usage.cache_write):
-            usage = _estimate_usage(usage, sending.size, reply)
-        elif reply.stop == "cut":  # the provider counts the output at the end, which did not come
-            usage = structs.replace(usage, output=max(usage.output, _size_of_answer(reply)), source="estimate")
-        self._receipt(sending, usage, reply.tries, reply.stop, reply.model)
+            usage = _estimate_usage(usage, sent.size, reply)
+        elif reply.stop == "cut":  # the provider counts the output at the end, which is missing
+            usage = structs.replace(usage, output=max(usage.output, _reply_tokens(reply)), source="estimate")
+        self._add_receipt(sent, usage, reply.tries, reply.stop, reply.model)
         return structs.replace(reply, usage=usage, message=without_thoughts(reply.message))
 
-    def _failed(self, sending: _SentRequest, error: ModelError) -> None:
-        """What was refused costs nothing; what got lost may have been read."""
+    def _record_failure(self, sent: _SentRequest, error: ModelError) -> None:
+        """Add a receipt. A refused request costs nothing; a lost one may have been read."""
         may_cost = isinstance(error, ModelUnreachable | BadAnswer)
         stop = _STOPS.get(type(error), "refused")
-        self._receipt(sending, ReplyTokens(sending.size if may_cost else 0, source="estimate"), error.tries, stop)
+        self._add_receipt(sent, ReplyTokens(sent.size if may_cost else 0, source="estimate"), error.tries, stop)
 
-    def _receipt(self, sending: _SentRequest, usage: ReplyTokens, tries: int, stop: str, model: str = "") -> None:
-        name = model or sending.request.model or sending.backend.model
-        took = self._clock() - sending.at
-        made = Receipt(sending.backend.name, name, sending.purpose, usage, tries, sending.at, took, stop)
-        self.receipts.append(made)
+    def _add_receipt(self, sent: _SentRequest, usage: ReplyTokens, tries: int, stop: str, model: str = "") -> None:
+        name = model or sent.request.model or sent.backend.model
+        took = self._clock() - sent.at
+        receipt = Receipt(sent.backend.name, name, sent.purpose, usage, tries, sent.at, took, stop)
+        self.receipts.append(receipt)
         if self._on_receipt is not None:
-            self._on_receipt(made)
+            self._on_receipt(receipt)
 
 
 class _SentRequest(Struct, frozen=True):
-    """A request on its way."""
+    """A request that is being sent."""
 
     backend: Backend
     request: ModelRequest
@@ -348,7 +337,7 @@ class _SentRequest(Struct, frozen=True):
 
 
 def request_tokens(request: ModelRequest) -> int:
-    """About how many tokens a request has."""
+    """Estimate the tokens of a request."""
     parts = [part for message in request.messages for part in message.parts]
     texts = [request.system, *(part.text for part in parts)]
     texts += [encode_json(part.arguments) for part in parts if part.kind == "call"]
@@ -357,7 +346,7 @@ def request_tokens(request: ModelRequest) -> int:
 
 
 def without_thoughts(message: ChatMessage) -> ChatMessage:
-    """The message with what was thought aloud in parts of its own; sent back to its provider it is still the same."""
+    """Move thoughts into parts of their own. Its provider still gets the same message."""
     parts: list[ChatPart] = []
     for part in message.parts:
         is_first = not any(one.kind == "text" for one in parts)
@@ -365,7 +354,7 @@ def without_thoughts(message: ChatMessage) -> ChatMessage:
         if not thought:
             parts.append(part)
             continue
-        is_bare = isinstance(part.raw, str)  # a text that is no block can be cut in two
+        is_bare = isinstance(part.raw, str)  # only plain text can be split
         parts.append(ChatPart("thinking", thought_words(thought), raw=thought if is_bare else None))
         parts.append(structs.replace(part, text=answer, raw=answer if is_bare else None))
     return structs.replace(message, parts=tuple(parts))
@@ -376,10 +365,10 @@ def _text_deltas(text: str) -> list[Delta]:
 
 
 def _estimate_usage(usage: ReplyTokens, size: int, reply: Reply) -> ReplyTokens:
-    return ReplyTokens(usage.input or size, usage.output or _size_of_answer(reply), source="estimate")
+    return ReplyTokens(usage.input or size, usage.output or _reply_tokens(reply), source="estimate")
 
 
-def _size_of_answer(reply: Reply) -> int:
+def _reply_tokens(reply: Reply) -> int:
     texts = [part.text for part in reply.message.parts]
     texts += [encode_json(part.arguments) for part in reply.message.parts if part.kind == "call"]
     return sum(map(estimate_tokens, filter(None, texts)))

@@ -1,8 +1,6 @@
-"""The wire format `/chat/completions`, spoken by many servers, on the net and on this machine.
+"""The wire format `/chat/completions`, used by many remote and local servers, and the rules it enforces on a history.
 
-A message's `raw` is its own skeleton: every member in its order, with the content and the calls taken out into the parts.
-
-What `/chat/completions` refuses in a history.
+`raw` of a message is its skeleton: every member in its order, with the content and the calls moved into the parts.
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from everturn.llm.protocol import (
+    BrokenRule,
     ChatMessage,
     ChatPart,
     Delta,
@@ -21,19 +20,20 @@ from everturn.llm.protocol import (
     StreamFailed,
     ToolSpec,
     WireFailure,
-    arguments,
+    as_count,
+    as_text,
+    content_text,
+    decode_arguments,
     decode_json,
     encode_json,
     fit_id,
-    number,
     part_as_text,
-    word,
 )
 
 WIRE = "chat_completions"
 PATH = "/chat/completions"
 
-#: Where servers put what the model thought; there is no agreed name.
+#: Members that hold thoughts; servers do not agree on a name.
 _THOUGHTS = ("reasoning_content", "reasoning")
 _STOPS = {
     "stop": "end",
@@ -65,23 +65,27 @@ def body(request: ModelRequest, stream: bool = False) -> dict[str, Any]:
     if stream:
         made |= {"stream": True, "stream_options": {"include_usage": True}}
     made |= request.extra
-    if "max_completion_tokens" in request.extra:  # some models take the limit by this name only
+    if "max_completion_tokens" in request.extra:  # some models accept the limit only by this name
         made["max_completion_tokens"] = made.pop("max_tokens")
     return made
 
 
-# a history ------------------------------------------------------------------------------------------------------------
+# --- a history ---
 
 
 def message(wire: Mapping[str, Any]) -> ChatMessage:
     """See `Wire`."""
     skeleton = dict(wire)
     content, calls = wire.get("content"), wire.get("tool_calls")
-    parts = [ChatPart("thinking", word(wire[name])) for name in _THOUGHTS if word(wire.get(name))][:1]
+    parts = [ChatPart("thinking", as_text(wire[name])) for name in _THOUGHTS if as_text(wire.get(name))][:1]
     if wire.get("role") == "tool":
         parts.append(
             ChatPart(
-                "result", _content_text(content), word(wire.get("tool_call_id")), word(wire.get("name")), raw=content
+                "result",
+                content_text(content),
+                as_text(wire.get("tool_call_id")),
+                as_text(wire.get("name")),
+                raw=content,
             )
         )
     elif isinstance(content, str):
@@ -90,16 +94,16 @@ def message(wire: Mapping[str, Any]) -> ChatMessage:
     elif isinstance(content, list):
         skeleton["content"] = []
         parts += map(_read_block, content)
-    if word(wire.get("refusal")) and not content:  # told beside the content, so nothing of it goes back into that
-        parts.append(ChatPart("text", word(wire["refusal"]), raw=""))
+    if as_text(wire.get("refusal")) and not content:  # not part of the content, so it does not go back into it
+        parts.append(ChatPart("text", as_text(wire["refusal"]), raw=""))
     if isinstance(calls, list):
         skeleton["tool_calls"] = []
         parts += map(_read_call, calls)
-    return ChatMessage(word(wire.get("role")) or "assistant", tuple(parts), word(wire.get("id")), WIRE, skeleton)
+    return ChatMessage(as_text(wire.get("role")) or "assistant", tuple(parts), as_text(wire.get("id")), WIRE, skeleton)
 
 
 def history(message: ChatMessage, theirs: frozenset[str] = frozenset()) -> list[dict[str, Any]]:
-    """See `Wire`. `theirs` are the ids of calls that go back as they came: results of our own must fit to them."""
+    """See `Wire`. `theirs` are the ids of calls that go back unchanged: results of our own must match them."""
     if message.wire == WIRE and isinstance(message.raw, dict):
         return [_verbatim_message(message, message.raw)]
     results = [_result_message(part, theirs) for part in message.parts if part.kind == "result"]
@@ -129,27 +133,29 @@ def _verbatim_message(message: ChatMessage, skeleton: dict[str, Any]) -> dict[st
 
 
 def _part_content(part: ChatPart) -> Any:
-    """What stands for a part in the content; thoughts of our own making do not."""
+    """Return the content of a part. Thoughts of our own have none."""
     return part.text if part.raw is None and part.kind == "text" else part.raw
 
 
 def _read_block(block: Any) -> ChatPart:
     kind = block.get("type") if isinstance(block, dict) else None
     if kind == "text":
-        return ChatPart("text", word(block.get("text")), raw=block)
+        return ChatPart("text", as_text(block.get("text")), raw=block)
     return ChatPart("image" if kind == "image_url" else "opaque", raw=block)
 
 
 def _read_call(call: Any) -> ChatPart:
     made = call.get("function") if isinstance(call, dict) else None
     if not isinstance(made, dict):
-        return ChatPart("call", call_id=word(call.get("id")) if isinstance(call, dict) else "", arguments={}, raw=call)
+        return ChatPart(
+            "call", call_id=as_text(call.get("id")) if isinstance(call, dict) else "", arguments={}, raw=call
+        )
     given = made.get("arguments")
     return ChatPart(
         "call",
-        call_id=word(call.get("id")),
-        name=word(made.get("name")),
-        arguments=arguments(given) if isinstance(given, str) else given or {},
+        call_id=as_text(call.get("id")),
+        name=as_text(made.get("name")),
+        arguments=decode_arguments(given) if isinstance(given, str) else given or {},
         raw=call,
     )
 
@@ -170,13 +176,7 @@ def _tool_spec(tool: ToolSpec) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _content_text(content: Any) -> str:
-    if isinstance(content, list):
-        return "".join(word(block.get("text")) for block in content if isinstance(block, dict))
-    return word(content)
-
-
-# an answer ------------------------------------------------------------------------------------------------------------
+# --- an answer ---
 
 
 def read(response: Any) -> Reply:
@@ -184,25 +184,25 @@ def read(response: Any) -> Reply:
     choices = response.get("choices") if isinstance(response, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise GarbledAnswer("it has no choices")
-    said = choices[0].get("message")
-    if not isinstance(said, dict):
+    answer = choices[0].get("message")
+    if not isinstance(answer, dict):
         raise GarbledAnswer("its choice has no message")
-    made = message(said)
-    made = ChatMessage("assistant", made.parts, word(response.get("id")), WIRE, made.raw)
-    stop = _stop_reason(choices[0].get("finish_reason"), made.parts, said.get("refusal"))
-    return Reply(made, stop, _usage(response.get("usage")), word(response.get("model")))
+    made = message(answer)
+    made = ChatMessage("assistant", made.parts, as_text(response.get("id")), WIRE, made.raw)
+    stop = _stop_reason(choices[0].get("finish_reason"), made.parts, answer.get("refusal"))
+    return Reply(made, stop, _usage(response.get("usage")), as_text(response.get("model")))
 
 
 def failure(response: Any) -> WireFailure | None:
     """See `Wire`."""
-    said = response.get("error") if isinstance(response, dict) else None
-    if isinstance(said, str):
-        return WireFailure("", said, False)
-    if not isinstance(said, dict):
+    error = response.get("error") if isinstance(response, dict) else None
+    if isinstance(error, str):
+        return WireFailure("", error, False)
+    if not isinstance(error, dict):
         return None
-    kind = word(said.get("code")) or word(said.get("type"))
-    passes = not {word(said.get("code")), word(said.get("type"))}.isdisjoint(_PASSING)
-    return WireFailure(kind, word(said.get("message")), passes)
+    kind = as_text(error.get("code")) or as_text(error.get("type"))
+    passes = not {as_text(error.get("code")), as_text(error.get("type"))}.isdisjoint(_PASSING)
+    return WireFailure(kind, as_text(error.get("message")), passes)
 
 
 def assembly() -> CompletionAssembly:
@@ -211,7 +211,7 @@ def assembly() -> CompletionAssembly:
 
 
 class CompletionAssembly:
-    """Puts streamed chunks together into the message they would have been."""
+    """Assembles streamed chunks into a message."""
 
     def __init__(self) -> None:
         self.is_done = self.has_begun = False
@@ -221,44 +221,44 @@ class CompletionAssembly:
         self._used: Any = None
 
     def feed(self, data: str) -> list[Delta]:
-        """See `wire.Assembly`."""
+        """See `ReplyAssembly`."""
         if data.strip() == "[DONE]":
             self.is_done = True
             return []
         chunk = decode_json(data)
-        if (said := failure(chunk)) is not None:
-            raise StreamFailed(said)
+        if (error := failure(chunk)) is not None:
+            raise StreamFailed(error)
         if not isinstance(chunk.get("choices"), list):
             raise GarbledAnswer("a chunk has no choices")
-        self._id, self._model = self._id or word(chunk.get("id")), self._model or word(chunk.get("model"))
+        self._id, self._model = self._id or as_text(chunk.get("id")), self._model or as_text(chunk.get("model"))
         self._used = chunk.get("usage") or self._used
         mine = [one for one in chunk["choices"] if isinstance(one, dict) and not one.get("index")]
-        return [delta for choice in mine for delta in self._choice(choice)]
+        return [delta for choice in mine for delta in self._add_choice(choice)]
 
     def reply(self) -> Reply:
-        """See `wire.Assembly`. A stream that gave its reason for stopping is whole, also without the last mark."""
-        said = dict(self._message)
+        """See `ReplyAssembly`. A stream with a finish reason is complete, even without the end marker."""
+        answer = dict(self._message)
         if self._calls:
-            said["tool_calls"] = [call for _, call in sorted(self._calls.items())]
-        said.setdefault("content", None)
-        made = message(said)
+            answer["tool_calls"] = [call for _, call in sorted(self._calls.items())]
+        answer.setdefault("content", None)
+        made = message(answer)
         made = ChatMessage("assistant", made.parts, self._id, WIRE, made.raw)
         ended = self.is_done or self._finish
-        stop = _stop_reason(self._finish, made.parts, said.get("refusal")) if ended else "cut"
+        stop = _stop_reason(self._finish, made.parts, answer.get("refusal")) if ended else "cut"
         return Reply(made, stop, _usage(self._used), self._model)
 
-    def _choice(self, choice: dict[str, Any]) -> Iterable[Delta]:
-        self._finish = word(choice.get("finish_reason")) or self._finish
+    def _add_choice(self, choice: dict[str, Any]) -> Iterable[Delta]:
+        self._finish = as_text(choice.get("finish_reason")) or self._finish
         delta = choice.get("delta")
         if not isinstance(delta, dict):
             return
         for name, value in delta.items():
             if name == "tool_calls" and isinstance(value, list):
-                yield from map(self._call, filter(_is_object, value))
+                yield from (self._add_call(one) for one in value if isinstance(one, dict))
             elif value is not None and name != "role":
-                yield from self._member(name, value)
+                yield from self._add_member(name, value)
 
-    def _member(self, name: str, value: Any) -> Iterable[Delta]:
+    def _add_member(self, name: str, value: Any) -> Iterable[Delta]:
         before = self._message.get(name)
         joins = isinstance(value, str | list) and type(before) is type(value)
         self._message[name] = before + value if joins else value
@@ -266,22 +266,22 @@ class CompletionAssembly:
             self.has_begun = True
             yield Delta("thinking" if name in _THOUGHTS else "text", value)
 
-    def _call(self, piece: dict[str, Any]) -> Delta:
+    def _add_call(self, chunk_call: dict[str, Any]) -> Delta:
         self.has_begun = True
-        place = piece.get("index")
-        place = place if isinstance(place, int) else self._place(word(piece.get("id")))
+        place = chunk_call.get("index")
+        place = place if isinstance(place, int) else self._call_index(as_text(chunk_call.get("id")))
         call = self._calls.setdefault(place, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
-        call["id"] = word(piece.get("id")) or call["id"]
-        call |= {name: value for name, value in piece.items() if name not in ("index", "id", "type", "function")}
-        function = piece.get("function")
+        call["id"] = as_text(chunk_call.get("id")) or call["id"]
+        call |= {name: value for name, value in chunk_call.items() if name not in ("index", "id", "type", "function")}
+        function = chunk_call.get("function")
         function = function if isinstance(function, dict) else {}
-        text = word(function.get("arguments"))
-        call["function"]["name"] += word(function.get("name"))
+        text = as_text(function.get("arguments"))
+        call["function"]["name"] += as_text(function.get("name"))
         call["function"]["arguments"] += text
         return Delta("call", text, call["id"], call["function"]["name"])
 
-    def _place(self, call_id: str) -> int:
-        """Some servers give no index: a new id is a new call, none goes on with the last one."""
+    def _call_index(self, call_id: str) -> int:
+        """Return the index of a call. Without one from the server, a new id starts a call and no id continues the last."""
         known = {call["id"]: place for place, call in self._calls.items()}
         last = max(self._calls, default=-1)
         return known.get(call_id, last + 1) if call_id else max(last, 0)
@@ -290,31 +290,28 @@ class CompletionAssembly:
 def _stop_reason(finish: Any, parts: tuple[ChatPart, ...], refusal: Any) -> str:
     if refusal:
         return "refusal"
-    stop = _STOPS.get(word(finish), "end")
+    stop = _STOPS.get(as_text(finish), "end")
     return "calls" if stop == "end" and any(part.kind == "call" for part in parts) else stop
 
 
 def _usage(used: Any) -> ReplyTokens:
-    """Cached tokens are counted within the prompt on this wire; ours are beside it."""
+    """Count cached tokens apart: this wire includes them in the prompt."""
     if not isinstance(used, dict):
         return ReplyTokens(source="estimate")
     details = used.get("prompt_tokens_details")
-    cached = number(details.get("cached_tokens")) if isinstance(details, dict) else 0
+    cached = as_count(details.get("cached_tokens")) if isinstance(details, dict) else 0
     return ReplyTokens(
-        max(0, number(used.get("prompt_tokens")) - cached), number(used.get("completion_tokens")), cached
+        max(0, as_count(used.get("prompt_tokens")) - cached), as_count(used.get("completion_tokens")), cached
     )
 
 
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict)
-
+# --- the rules ---
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-Found = tuple[str, str, str]
 
 
-def broken_rules(body: Mapping[str, Any]) -> Iterator[Found]:
-    """Each rule that is broken: name, place, sentence."""
+def broken_rules(body: Mapping[str, Any]) -> Iterator[BrokenRule]:
+    """Yield each broken rule: name, location, sentence."""
     messages = [one for one in body.get("messages") or () if isinstance(one, dict)]
     if not messages:
         yield "no_messages", "messages", "at least one message is required"
@@ -335,8 +332,10 @@ def broken_rules(body: Mapping[str, Any]) -> Iterator[Found]:
         yield "ends_on_assistant", f"messages.{len(messages) - 1}", "the last message must not be one of the assistant"
 
 
-def _check_result(message: Mapping[str, Any], where: str, open_calls: list[str], answered: set[str]) -> Iterator[Found]:
-    call_id = word(message.get("tool_call_id"))
+def _check_result(
+    message: Mapping[str, Any], where: str, open_calls: list[str], answered: set[str]
+) -> Iterator[BrokenRule]:
+    call_id = as_text(message.get("tool_call_id"))
     if call_id not in open_calls:
         yield "no_call", where, f"result {call_id} follows no message with such a call"
     elif call_id in answered:
@@ -346,13 +345,13 @@ def _check_result(message: Mapping[str, Any], where: str, open_calls: list[str],
     answered.add(call_id)
 
 
-def _check_answered(open_calls: list[str], answered: set[str], where: str) -> Iterator[Found]:
+def _check_answered(open_calls: list[str], answered: set[str], where: str) -> Iterator[BrokenRule]:
     for call_id in open_calls:
         if call_id not in answered:
             yield "no_result", where, f"call {call_id} has no result immediately after its message"
 
 
-def _check_content(message: Mapping[str, Any], where: str) -> Iterator[Found]:
+def _check_content(message: Mapping[str, Any], where: str) -> Iterator[BrokenRule]:
     role, content = message.get("role"), message.get("content")
     if role not in _ROLES:
         yield "role", where, "the role must be system, user, assistant or tool"
@@ -363,7 +362,7 @@ def _check_content(message: Mapping[str, Any], where: str) -> Iterator[Found]:
         yield "empty_message", where, "a message must have a content"
 
 
-def _check_calls(message: Mapping[str, Any], where: str) -> Iterator[Found]:
+def _check_calls(message: Mapping[str, Any], where: str) -> Iterator[BrokenRule]:
     calls = message.get("tool_calls")
     if calls is None:
         return
@@ -377,12 +376,12 @@ def _check_calls(message: Mapping[str, Any], where: str) -> Iterator[Found]:
     for call in calls:
         function = call.get("function", call.get("custom")) if isinstance(call, dict) else None
         given = function.get("arguments", function.get("input")) if isinstance(function, dict) else None
-        if not isinstance(function, dict) or not word(function.get("name")) or not isinstance(given, str):
+        if not isinstance(function, dict) or not as_text(function.get("name")) or not isinstance(given, str):
             yield "bad_call", where, "a call must have a name and a text as its arguments"
-        if not (isinstance(call, dict) and word(call.get("id"))):
+        if not (isinstance(call, dict) and as_text(call.get("id"))):
             yield "bad_id", where, "a call must have an id"
 
 
 def _call_ids(message: Mapping[str, Any]) -> list[str]:
     calls = message.get("tool_calls")
-    return [word(call.get("id")) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    return [as_text(call.get("id")) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []

@@ -1,14 +1,14 @@
-"""The models of the config file: `[models.NAME]` tables become backends, when one is asked for by its name.
+"""Backends from the `[models.NAME]` tables of the config file.
 
     [models]
-    default = "fast"                      # what --model means without a name
+    default = "fast"                      # the model of --model without a name
 
     [models.fast]
     kind = "anthropic"                    # openai | openai_responses | anthropic | program | the name of an entry point
     model = "…"
     key_env = "ANTHROPIC_API_KEY"
 
-What stands in a table is checked when it is used: a wrong one does not stop what needs no model. Keys are taken from the
+A table is validated when it is used, so a wrong one does not stop commands that need no model. Keys come from the
 environment or the keyring, never from the file. Other packages add kinds by entry points of the group `everturn.backends`:
 a function from `ModelConfig` to a `Backend`.
 """
@@ -42,51 +42,51 @@ _BASES = {
 
 
 class ModelConfig(Struct, frozen=True):
-    """What the config file says about one model."""
+    """One `[models.NAME]` table."""
 
     kind: str
     name: str = ""
     base_url: str = ""
     model: str = ""
-    program: str = ""  # of kind program: which
+    program: str = ""  # name of the program, for kind program
     key_env: str = ""
     keyring: str = ""  # SERVICE/USER
-    timeout: float = 600.0  # for everything
+    timeout: float = 600.0  # seconds in all, retries included
     connect_timeout: float = 10.0
     read_timeout: float = 120.0
     tries: int = 4
     max_tokens: int = 0
     window: int = 0
     stream: bool = True
-    bound: bool = False  # takes a conversation only as it was, word by word
+    bound: bool = False  # accepts only an unchanged history before its own answers
     proxy: str = ""
     headers: dict[str, str] = {}
-    extra: dict[str, Any] = {}  # members of every request, as the server wants them
+    extra: dict[str, Any] = {}  # members added to every request
     options: dict[str, Any] = {}  # for kinds of other packages
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a backend needs of the machine: passed in by the surfaces."""
+    """The environment, programs and keyring a backend may use, passed in by the surfaces."""
 
     env: Mapping[str, str]
-    programs: Mapping[str, Program] = field(default_factory=dict)  # by the name that `program = …` uses
+    programs: Mapping[str, Program] = field(default_factory=dict)  # by the name in `program = …`
     keyring: Callable[[str, str], str | None] | None = None  # (service, user) → secret; None: the system's
 
 
 def model_names(models: Mapping[str, Any]) -> list[str]:
-    """The models that are configured."""
+    """Return the names of the configured models."""
     return sorted(name for name, table in models.items() if isinstance(table, Mapping))
 
 
 def choose_model(models: Mapping[str, Any], wanted: str = "") -> str:
-    """The name and model meant by `--model`; the default for none. "" where there is no default either."""
+    """Return the name in `--model`, or the default, or "" if there is no default."""
     default = models.get("default")
     return wanted or (default if isinstance(default, str) else "")
 
 
 def read_model_config(models: Mapping[str, Any], wanted: str) -> ModelConfig:
-    """What the config says about `NAME` or `NAME/MODEL`. Raises `BadConfig`, which names the known ones."""
+    """Read the table of `NAME` or `NAME/MODEL`. Raise `BadConfig`, which lists the known models."""
     wanted = choose_model(models, wanted)
     name, _, model = wanted.partition("/")
     table = models.get(name)
@@ -94,22 +94,22 @@ def read_model_config(models: Mapping[str, Any], wanted: str) -> ModelConfig:
         known = ", ".join(model_names(models)) or "none: add a [models.NAME] table to the config file"
         why = f"there is no such model; known are {known}" if name else f"no model is named; known are {known}"
         raise BadConfig(f"models.{name}" if name else "models.default", why)
-    described = structs.replace(_convert_table(name, table), name=name)
-    return structs.replace(described, model=model) if model else described
+    config = structs.replace(_convert_table(name, table), name=name)
+    return structs.replace(config, model=model) if model else config
 
 
-def open_backend(models: Mapping[str, Any], wanted: str, around: Surroundings) -> Backend:
-    """The backend for `NAME` or `NAME/MODEL`, "" for the default. Nothing is sent yet. Raises `BadConfig`."""
-    described = read_model_config(models, wanted)
-    if described.kind in WIRES:
-        return _open_http_backend(described, around)
-    if described.kind == "program":
-        return _open_program_backend(described, around)
-    return _open_plugin_backend(described)
+def open_backend(models: Mapping[str, Any], wanted: str, surroundings: Surroundings) -> Backend:
+    """Return the backend for `NAME` or `NAME/MODEL`; "" means the default. Send nothing yet. Raise `BadConfig`."""
+    config = read_model_config(models, wanted)
+    if config.kind in WIRES:
+        return _open_http_backend(config, surroundings)
+    if config.kind == "program":
+        return _open_program_backend(config, surroundings)
+    return _open_plugin_backend(config)
 
 
 def plugin_backends() -> Iterator[EntryPoint]:
-    """Kinds that other packages add; not imported yet."""
+    """Yield the entry points of kinds that other packages add, not yet imported."""
     from importlib import metadata
 
     yield from metadata.entry_points(group=GROUP)
@@ -127,54 +127,54 @@ def _convert_table(name: str, table: Mapping[str, Any]) -> ModelConfig:
         raise BadConfig(key, what[:1].lower() + what[1:].replace("`", "")) from None
 
 
-def _open_http_backend(described: ModelConfig, around: Surroundings) -> Backend:
-    key = f"models.{described.name}"
-    if not described.model:
-        raise BadConfig(f"{key}.model", f"say which model, here or as {described.name}/MODEL")
-    if described.tries < 1 or min(described.timeout, described.read_timeout, described.connect_timeout) <= 0:
+def _open_http_backend(config: ModelConfig, surroundings: Surroundings) -> Backend:
+    key = f"models.{config.name}"
+    if not config.model:
+        raise BadConfig(f"{key}.model", f"say which model, here or as {config.name}/MODEL")
+    if config.tries < 1 or min(config.timeout, config.read_timeout, config.connect_timeout) <= 0:
         raise BadConfig(key, "timeouts must be greater than 0 and tries at least 1")
-    for header in described.headers:
+    for header in config.headers:
         if header.lower() in _KEY_HEADERS:
             raise BadConfig(f"{key}.headers.{header}", "a key does not belong into the file: use key_env or keyring")
-    patience = Patience(described.connect_timeout, described.read_timeout, described.timeout, described.tries)
+    patience = Patience(config.connect_timeout, config.read_timeout, config.timeout, config.tries)
     endpoint = Endpoint(
-        base=described.base_url or _BASES[described.kind],
+        base=config.base_url or _BASES[config.kind],
         patience=patience,
-        headers=described.headers,
-        extra=described.extra,
-        proxy=described.proxy,
-        window=described.window,
-        max_tokens=described.max_tokens,
-        is_streamed=described.stream,
-        bound=described.bound,
+        headers=config.headers,
+        extra=config.extra,
+        proxy=config.proxy,
+        window=config.window,
+        max_tokens=config.max_tokens,
+        is_streamed=config.stream,
+        bound=config.bound,
     )
-    secret = _read_key(described, around)
-    return HttpBackend(described.name, described.model, WIRES[described.kind], endpoint, lambda: secret)
+    secret = _read_key(config, surroundings)
+    return HttpBackend(config.name, config.model, WIRES[config.kind], endpoint, lambda: secret)
 
 
-def _read_key(described: ModelConfig, around: Surroundings) -> str:
-    if described.key_env:
-        secret = around.env.get(described.key_env, "")
+def _read_key(config: ModelConfig, surroundings: Surroundings) -> str:
+    if config.key_env:
+        secret = surroundings.env.get(config.key_env, "")
         if not secret.strip():
-            raise BadConfig(f"models.{described.name}.key_env", f"the environment has no {described.key_env}")
+            raise BadConfig(f"models.{config.name}.key_env", f"the environment has no {config.key_env}")
         return secret
-    if described.keyring:
-        return _read_keyring(described, around)
+    if config.keyring:
+        return _read_keyring(config, surroundings)
     return ""
 
 
-def _read_keyring(described: ModelConfig, around: Surroundings) -> str:
-    service, slash, user = described.keyring.rpartition("/")
-    key = f"models.{described.name}.keyring"
+def _read_keyring(config: ModelConfig, surroundings: Surroundings) -> str:
+    service, slash, user = config.keyring.rpartition("/")
+    key = f"models.{config.name}.keyring"
     if not slash or not service or not user:
         raise BadConfig(key, "is written SERVICE/USER")
-    lookup = around.keyring or _system_keyring(key)
+    lookup = surroundings.keyring or _system_keyring(key)
     try:
         secret = lookup(service, user)
     except Exception as failure:  # whatever the keyring of this system raises
         raise BadConfig(key, f"the keyring cannot be read ({type(failure).__name__})") from None
     if not secret:
-        raise BadConfig(key, f"the keyring has nothing for {described.keyring}")
+        raise BadConfig(key, f"the keyring has nothing for {config.keyring}")
     return secret
 
 
@@ -189,25 +189,25 @@ def _system_keyring(key: str) -> Callable[[str, str], str | None]:
     return lookup
 
 
-def _open_program_backend(described: ModelConfig, around: Surroundings) -> Backend:
-    program = around.programs.get(described.program)
+def _open_program_backend(config: ModelConfig, surroundings: Surroundings) -> Backend:
+    program = surroundings.programs.get(config.program)
     if program is None:
-        known = ", ".join(sorted(around.programs)) or "none"
-        raise BadConfig(f"models.{described.name}.program", f"there is no such program; known are {known}")
-    limits = ProgramLimits(seconds=described.timeout, window=described.window)
-    return ProgramBackend(described.name, described.model, program, around.env, limits)
+        known = ", ".join(sorted(surroundings.programs)) or "none"
+        raise BadConfig(f"models.{config.name}.program", f"there is no such program; known are {known}")
+    limits = ProgramLimits(seconds=config.timeout, window=config.window)
+    return ProgramBackend(config.name, config.model, program, surroundings.env, limits)
 
 
-def _open_plugin_backend(described: ModelConfig) -> Backend:
-    """A kind of another package. One that is broken is told, and only when it is the one asked for."""
+def _open_plugin_backend(config: ModelConfig) -> Backend:
+    """Open a backend of another package. Only a request for a broken one raises."""
     found = {point.name: point for point in plugin_backends()}
-    key = f"models.{described.name}.kind"
-    if described.kind not in found:
+    key = f"models.{config.name}.kind"
+    if config.kind not in found:
         known = ", ".join(sorted([*WIRES, "program", *found]))
-        raise BadConfig(key, f"there is no kind {described.kind!r}; known are {known}")
-    point = found[described.kind]
+        raise BadConfig(key, f"there is no kind {config.kind!r}; known are {known}")
+    point = found[config.kind]
     try:
-        backend: Backend = point.load()(described)
+        backend: Backend = point.load()(config)
     except BadConfig:
         raise
     except Exception as failure:

@@ -1,14 +1,12 @@
-"""A history that broke off, made into one that providers take. Nothing stored is touched: this is about what is sent.
+"""Repair of a history that broke off, so that providers accept it. Only the request changes, nothing stored.
 
-A call without a result gets the one that is on record; where there is none, the model is told that nobody knows. A failure
-is never told of a call whose success is on record. Results stand where the wire format wants them; those without a call,
-thoughts without what came of them, half calls and empty pieces are left out. What was done is said in `mended`. A history
-that is fine comes back as it is, and repairing twice is repairing once.
+A call without a result gets the recorded one; without a record the model learns that the outcome is unknown. A failure
+never replaces a recorded success. Results move to where the wire format requires them. Results without a call, thoughts
+without an answer, incomplete calls and empty parts are left out. `mended` lists every change. A valid history comes back
+unchanged, and repair is idempotent.
 
-The ids of calls: each names one call, and a result names its call.
-
-Some servers number the calls of every answer from zero; some send an id twice within one answer. Where a wire format does
-not take that, later ones get a number behind the id, call and result alike.
+Every call needs an id of its own. Some servers number the calls of every answer from zero, some repeat an id within one
+answer. Where the wire format refuses that, later ids get a number appended, in call and result alike.
 """
 
 from __future__ import annotations
@@ -23,20 +21,20 @@ from everturn.llm.history_rules import HistoryRules, history_rules, prune_histor
 from everturn.llm.protocol import ChatMessage, ChatPart, fit_id
 
 _FITS = re.compile(r"[A-Za-z0-9_-]+")
-#: The member of a provider's block that holds the id of the call.
+#: Members of a provider's block that hold the call id.
 _MEMBERS = ("call_id", "tool_use_id", "tool_call_id", "id")
 
 
-def with_unique_ids(messages: Sequence[ChatMessage], habits: HistoryRules, mended: list[str]) -> list[ChatMessage]:
-    """The history with an id of its own for every call that needs one."""
+def with_unique_ids(messages: Sequence[ChatMessage], rules: HistoryRules, mended: list[str]) -> list[ChatMessage]:
+    """Return the history with a unique id for every call that needs one."""
     seen: set[str] = set()
     given: dict[str, list[str]] = {}  # the new ids for the results of an id
     made = []
     for place, message in enumerate(messages):
         if message.role == "assistant" and any(part.kind == "call" for part in message.parts):
             message = _drop_doubles(message, messages[place + 1 :], mended)
-            seen = set() if habits.repeats else seen
-            made.append(_rename_calls(message, seen, given, habits, mended))
+            seen = set() if rules.repeats else seen
+            made.append(_rename_calls(message, seen, given, rules, mended))
         elif any(given.get(part.call_id) for part in message.parts if part.kind == "result"):
             made.append(_rename_results(message, given))
         else:
@@ -45,26 +43,26 @@ def with_unique_ids(messages: Sequence[ChatMessage], habits: HistoryRules, mende
 
 
 def with_call_id(message: ChatMessage, place: int, call_id: str) -> ChatMessage:
-    """The message with another call id in one of its parts, in what is kept verbatim too."""
+    """Return the message with another call id in one part, in its verbatim block too."""
     part = message.parts[place]
-    raw, around = part.raw, message.raw
+    raw, skeleton = part.raw, message.raw
     if isinstance(raw, dict):
         names = _MEMBERS if part.kind == "call" else _MEMBERS[:-1]
         member = next((name for name in names if raw.get(name) == part.call_id), "")
         raw = {**raw, member: call_id} if member else raw
-    if isinstance(around, dict) and part.kind == "result" and around.get("tool_call_id") == part.call_id:
-        around = {**around, "tool_call_id": call_id}
+    if isinstance(skeleton, dict) and part.kind == "result" and skeleton.get("tool_call_id") == part.call_id:
+        skeleton = {**skeleton, "tool_call_id": call_id}
     parts = list(message.parts)
     parts[place] = structs.replace(part, call_id=call_id, raw=raw)
-    return structs.replace(message, parts=tuple(parts), raw=around)
+    return structs.replace(message, parts=tuple(parts), raw=skeleton)
 
 
 def _rename_calls(
-    message: ChatMessage, seen: set[str], given: dict[str, list[str]], habits: HistoryRules, mended: list[str]
+    message: ChatMessage, seen: set[str], given: dict[str, list[str]], rules: HistoryRules, mended: list[str]
 ) -> ChatMessage:
     for call_id in {part.call_id for part in message.parts if part.kind == "call"}:
         given.pop(call_id, None)
-    fits = habits.wire not in ("anthropic_messages", "") or message.wire == ""
+    fits = rules.wire not in ("anthropic_messages", "") or message.wire == ""
     for place, part in enumerate(message.parts):
         if part.kind != "call":
             continue
@@ -95,7 +93,7 @@ def _free_id(call_id: str, seen: set[str]) -> str:
 
 
 def _drop_doubles(message: ChatMessage, after: Sequence[ChatMessage], mended: list[str]) -> ChatMessage:
-    """Of calls with one id within one answer, as many as have results; the last ones, since those were run."""
+    """Of calls that share an id within one answer, keep as many as have results: the last ones, since those were run."""
     ids = [part.call_id for part in message.parts if part.kind == "call"]
     if len(set(ids)) == len(ids):
         return message
@@ -119,7 +117,7 @@ def _count_results(call_id: str, after: Sequence[ChatMessage]) -> int:
     return count
 
 
-#: What the model is told about a call of which nothing is on record.
+#: The result of a call without any record.
 NO_RECORD = (
     "in doubt: the session broke off and no result of this call was recorded. It may or may not have taken effect, wholly "
     "or in part. Find out what happened before doing it again."
@@ -127,30 +125,30 @@ NO_RECORD = (
 
 
 class HistoryRepair(Struct, frozen=True):
-    """A history that can be sent, and what had to be done to it."""
+    """A history that can be sent, and the changes it needed."""
 
     messages: tuple[ChatMessage, ...]
-    mended: list[str]  # one sentence each; empty when nothing was wrong
-    added: list[ChatPart]  # the results that were put in, to be recorded once
+    mended: list[str]  # one sentence each; empty if the history was valid
+    added: list[ChatPart]  # the added results, to be recorded once
 
 
 def repair_history(
     messages: Sequence[ChatMessage], known_results: Mapping[str, ChatPart] | None = None, wire: str = ""
 ) -> HistoryRepair:
-    """Make a history valid for the wire format that its answers came in, or for `wire`.
+    """Make a history valid for the wire format of its answers, or for `wire`.
 
-    `known_results` are results on record by call id. Answers from several formats are made valid for each of them.
+    `known_results` are recorded results by call id. Answers of several formats are made valid for each of them.
     """
-    habits = history_rules(messages, wire)
+    rules = history_rules(messages, wire)
     mended: list[str] = []
-    clean = with_unique_ids(prune_history(_with_distinct_parts(messages), habits, mended), habits, mended)
-    pairing = _ResultPairing(_split_runs(clean, habits), habits, known_results or {}, mended)
+    clean = with_unique_ids(prune_history(_with_distinct_parts(messages), rules, mended), rules, mended)
+    pairing = _ResultPairing(_split_runs(clean, rules), rules, known_results or {}, mended)
     paired = pairing.messages()
     return HistoryRepair(tuple(paired), mended, pairing.added) if mended else HistoryRepair(tuple(messages), [], [])
 
 
 class _AnswerRun(Struct):
-    """What the model said, and what followed until it spoke again."""
+    """An answer, and the messages up to the next one."""
 
     answers: list[ChatMessage]
     rest: list[ChatMessage]
@@ -160,12 +158,12 @@ class _AnswerRun(Struct):
         return [part for message in self.answers for part in message.parts if part.kind == "call"]
 
 
-def _split_runs(messages: Sequence[ChatMessage], habits: HistoryRules) -> list[_AnswerRun]:
+def _split_runs(messages: Sequence[ChatMessage], rules: HistoryRules) -> list[_AnswerRun]:
     runs = [_AnswerRun([], [])]
     for message in messages:
         if message.role != "assistant":
             runs[-1].rest.append(message)
-        elif runs[-1].rest or not habits.joins or not runs[-1].answers:
+        elif runs[-1].rest or not rules.joins or not runs[-1].answers:
             runs.append(_AnswerRun([message], []))
         else:
             runs[-1].answers.append(message)
@@ -173,12 +171,12 @@ def _split_runs(messages: Sequence[ChatMessage], habits: HistoryRules) -> list[_
 
 
 class _ResultPairing:
-    """Brings calls and results together."""
+    """Pairs calls with results."""
 
     def __init__(
-        self, runs: list[_AnswerRun], habits: HistoryRules, known: Mapping[str, ChatPart], mended: list[str]
+        self, runs: list[_AnswerRun], rules: HistoryRules, known: Mapping[str, ChatPart], mended: list[str]
     ) -> None:
-        self._runs, self._habits, self._known, self._mended = runs, habits, known, mended
+        self._runs, self._rules, self._known, self._mended = runs, rules, known, mended
         self.added: list[ChatPart] = []
         self._found = self._assign_results()
         self._chosen = {id(_best_result(found)[1]): owner for (owner, _), found in self._found.items()}
@@ -186,20 +184,20 @@ class _ResultPairing:
         self._home = {id(part): message for run in runs for message in run.rest for part in message.parts}
 
     def messages(self) -> list[ChatMessage]:
-        """The history with every result in its place."""
+        """Return the history with every result at its call."""
         made: list[ChatMessage] = []
         for place, run in enumerate(self._runs):
             made += run.answers
             if self._is_fine(place):
                 made += run.rest
-            elif self._habits.anywhere:
-                made += self._filled(place)
+            elif self._rules.anywhere:
+                made += self._fill_run(place)
             else:
                 made += self._rebuild_run(place)
         return made
 
     def _assign_results(self) -> dict[tuple[int, str], list[tuple[int, ChatPart]]]:
-        """Each result belongs to the last call of its id before it; one that has none to the first such call after it."""
+        """Assign each result to the last call of its id before it, or else to the first one after it."""
         owner: dict[str, int] = {}
         found: dict[tuple[int, str], list[tuple[int, ChatPart]]] = {}
         early: list[tuple[int, ChatPart]] = []
@@ -222,33 +220,33 @@ class _ResultPairing:
         mine = [self._found.get((place, call_id), []) for call_id in wanted]
         if any(len(one) != 1 or self._is_denied(one[0][1]) for one in mine):
             return False
-        if self._habits.anywhere:
+        if self._rules.anywhere:
             return all(one[0][0] >= place for one in mine) and not self._strays(place)
         parts = [part for message in run.rest for part in message.parts]
         lead = [part.call_id for part in parts[: len(wanted)] if part.kind == "result"]
         return sorted(lead) == sorted(wanted) and len(list(_result_parts(run.rest))) == len(wanted)
 
     def _is_denied(self, result: ChatPart) -> bool:
-        """Whether a failure is told although a success is on record."""
+        """Whether a failure contradicts a recorded success."""
         known = self._known.get(result.call_id)
         return result.is_error and known is not None and not known.is_error
 
     def _strays(self, place: int) -> list[ChatPart]:
-        """Results in a run that are not the chosen one of a call before them."""
+        """Return the results in a run that are not the chosen one of a call before them."""
         return [part for part in _result_parts(self._runs[place].rest) if self._chosen.get(id(part), place + 1) > place]
 
-    def _result(self, place: int, call: ChatPart) -> ChatPart:
-        """The truest result there is."""
+    def _choose_result(self, place: int, call: ChatPart) -> ChatPart:
+        """Return the best result of a call."""
         found = self._found.get((place, call.call_id), [])
-        told = _best_result(found)[1] if found else None
+        chosen = _best_result(found)[1] if found else None
         known = self._known.get(call.call_id)
         name = f"call {call.call_id} ({call.name})"
-        if told is not None and not self._is_denied(told):
+        if chosen is not None and not self._is_denied(chosen):
             if len(found) > 1:
                 self._mended.append(f"{name} had {len(found)} results; one of them is sent")
-            elif found[0][0] != place or not self._habits.anywhere:
+            elif found[0][0] != place or not self._rules.anywhere:
                 self._mended.append(f"the result of {name} was put behind its call")
-            return told
+            return chosen
         if known is not None:
             self._mended.append(f"{name} had no result; the one on record is sent")
             made = structs.replace(known, kind="result", call_id=call.call_id, name=call.name, raw=None)
@@ -259,20 +257,20 @@ class _ResultPairing:
         return made
 
     def _rebuild_run(self, place: int) -> list[ChatMessage]:
-        """The results right behind their calls, then the rest without any."""
+        """Return the results directly after their calls, then the rest without results."""
         run = self._runs[place]
-        results = [self._result(place, call) for call in run.calls]
+        results = [self._choose_result(place, call) for call in run.calls]
         for part in _result_parts(run.rest):
             if id(part) not in self._owned:
                 self._mended.append(f"result {part.call_id} has no call and is left out")
         others = [_without_parts(message, {id(part) for part in _result_parts([message])}) for message in run.rest]
-        return self._placed(results) + [message for message in others if message is not None]
+        return self._result_messages(results) + [message for message in others if message is not None]
 
-    def _filled(self, place: int) -> list[ChatMessage]:
-        """Missing results right behind their calls; those that stand further on stay there."""
+    def _fill_run(self, place: int) -> list[ChatMessage]:
+        """Add missing results directly after their calls. Later ones stay where they are."""
         run = self._runs[place]
-        missing = [call for call in run.calls if not self._stays(place, call)]
-        made = self._placed([self._result(place, call) for call in missing])
+        missing = [call for call in run.calls if not self._keeps_result(place, call)]
+        made = self._result_messages([self._choose_result(place, call) for call in missing])
         strays = self._strays(place)
         for part in strays:
             self._mended.append(f"a result of {part.call_id} has no call that still needs it and is left out")
@@ -281,7 +279,7 @@ class _ResultPairing:
         rest = [_without_parts(message, gone) for message in run.rest]
         return made + [message for message in rest if message is not None]
 
-    def _stays(self, place: int, call: ChatPart) -> bool:
+    def _keeps_result(self, place: int, call: ChatPart) -> bool:
         found = self._found.get((place, call.call_id), [])
         return bool(found) and _best_result(found)[0] >= place and not self._is_denied(_best_result(found)[1])
 
@@ -289,8 +287,8 @@ class _ResultPairing:
         found = [self._found.get((place, call.call_id), []) for call in self._runs[place].calls]
         return [_best_result(one)[1] for one in found if one and self._is_denied(_best_result(one)[1])]
 
-    def _placed(self, results: list[ChatPart]) -> list[ChatMessage]:
-        """Messages of results; what came from a provider stays in the form it came in."""
+    def _result_messages(self, results: list[ChatPart]) -> list[ChatMessage]:
+        """Return messages of results. A provider's keep their form."""
         made: list[ChatMessage] = []
         for part in results:
             source = self._home.get(id(part))
@@ -304,7 +302,7 @@ class _ResultPairing:
 
 
 def _with_distinct_parts(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """The same, with no part in two places, so that parts can be told apart."""
+    """Return the messages with every part in one message only, so that parts have an identity."""
     parts = [id(part) for message in messages for part in message.parts]
     if len(set(parts)) == len(parts):
         return list(messages)
@@ -320,12 +318,12 @@ def _has_call(run: _AnswerRun, call_id: str) -> bool:
 
 
 def _best_result(found: list[tuple[int, ChatPart]]) -> tuple[int, ChatPart]:
-    """The first success, else the first."""
+    """Return the first success, or else the first result."""
     return next((one for one in found if not one[1].is_error), found[0])
 
 
 def _without_parts(message: ChatMessage, gone: set[int]) -> ChatMessage | None:
-    """The message without some of its parts; None when nothing is left."""
+    """Return the message without some parts; None if nothing remains."""
     kept = tuple(part for part in message.parts if id(part) not in gone)
     if len(kept) == len(message.parts):
         return message

@@ -1,13 +1,11 @@
-"""What the wire formats ask of the pieces of a history, and the history without the pieces they refuse.
+"""Rules of the wire formats for a history: validation of a request, and removal of parts that a format refuses.
 
-anthropic_messages   neighbours of one role are one message; empty texts, unsigned and last thoughts are refused
-chat_completions     every message stands for itself; one of the assistant says or calls something
-responses            results may stand anywhere behind their calls; a thought is followed by what came of it
+anthropic_messages   messages of one role in a row are one; empty texts, unsigned and trailing thoughts are refused
+chat_completions     every message is separate; an assistant message has content or calls
+responses            a result may be anywhere after its call; a thought is followed by output
 
-What a provider would refuse in a request, found before it is sent.
-
-The rules are those of the providers' documents and of their error messages, one module for each wire format. A rule that
-holds for some models only is in `MODEL_DEPENDENT`: told, but no reason not to send. No rule is about sizes or prices.
+The rules come from the providers' documents and error messages; each wire format holds its own. A rule that only some
+models enforce is in `MODEL_DEPENDENT`: reported, but no reason not to send. No rule is about sizes or prices.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from msgspec import Struct, structs
 
 from everturn.llm import anthropic_messages, chat_completions, responses
 from everturn.llm.anthropic_messages import is_server_result
-from everturn.llm.protocol import ChatMessage, ChatPart
+from everturn.llm.protocol import BrokenRule, ChatMessage, ChatPart
 from everturn.llm.responses import CALLS
 
 _OUTPUT = "_output"
@@ -29,9 +27,9 @@ class HistoryRules(Struct, frozen=True):
     """How a wire format reads a history."""
 
     wire: str
-    joins: bool = False  # neighbours of the assistant are one answer
-    anywhere: bool = False  # a result may stand anywhere behind its call
-    repeats: bool = False  # another answer may use the ids of an earlier one again
+    joins: bool = False  # consecutive assistant messages are one answer
+    anywhere: bool = False  # a result may be anywhere after its call
+    repeats: bool = False  # a later answer may reuse the ids of an earlier one
 
 
 _RULES_BY_WIRE = {
@@ -39,22 +37,22 @@ _RULES_BY_WIRE = {
     "chat_completions": HistoryRules("chat_completions", repeats=True),
     "responses": HistoryRules("responses", joins=True, anywhere=True),
 }
-#: What is right for each of them.
+#: Valid for every format.
 _STRICT = HistoryRules("")
 
 
 def history_rules(messages: Sequence[ChatMessage], wire: str = "") -> HistoryRules:
-    """Those of the format that all answers came in; the strictest where there are several, or none."""
+    """Return the rules of the format of all answers; the strictest if there are several formats, or none."""
     wires = {wire} if wire else {message.wire for message in messages if message.role == "assistant" and message.wire}
     return _RULES_BY_WIRE.get(wires.pop(), _STRICT) if len(wires) == 1 else _STRICT
 
 
-def prune_history(messages: Sequence[ChatMessage], habits: HistoryRules, mended: list[str]) -> list[ChatMessage]:
-    """The history without what cannot be sent."""
+def prune_history(messages: Sequence[ChatMessage], rules: HistoryRules, mended: list[str]) -> list[ChatMessage]:
+    """Return the history without parts that cannot be sent."""
     made: list[ChatMessage] = []
     messages = _drop_repeated_items(messages, mended)
     lonely = _lonely_parts(messages)
-    for run in _message_runs(messages, habits):
+    for run in _message_runs(messages, rules):
         is_last = run[-1] is messages[-1]
         bad = {
             id(part): why
@@ -70,10 +68,10 @@ def prune_history(messages: Sequence[ChatMessage], habits: HistoryRules, mended:
     return made
 
 
-def _message_runs(messages: Sequence[ChatMessage], habits: HistoryRules) -> Iterator[list[ChatMessage]]:
+def _message_runs(messages: Sequence[ChatMessage], rules: HistoryRules) -> Iterator[list[ChatMessage]]:
     run: list[ChatMessage] = []
     for message in messages:
-        if run and not (habits.joins and message.role == run[0].role == "assistant"):
+        if run and not (rules.joins and message.role == run[0].role == "assistant"):
             yield run
             run = []
         run.append(message)
@@ -96,7 +94,7 @@ def _prune_message(message: ChatMessage, bad: dict[int, str], mended: list[str])
 
 
 def _drop_repeated_items(messages: Sequence[ChatMessage], mended: list[str]) -> list[ChatMessage]:
-    """Items that stand there twice, as in a history that was replayed: thoughts once, others without the same id."""
+    """Send items that occur twice, as in a replayed history, under their id once; drop a repeated thought."""
     seen: set[str] = set()
     made = []
     for message in messages:
@@ -124,13 +122,13 @@ def _has_item_id(part: ChatPart, message: ChatMessage) -> bool:
 
 
 def _is_refused_empty(message: ChatMessage) -> bool:
-    """Whether a message without any part is refused. A text may be empty in one format, a list in none."""
+    """Whether a message without parts is refused. One format accepts an empty text, none an empty list."""
     content = message.raw.get("content") if isinstance(message.raw, dict) else None
     return message.wire in ("anthropic_messages", "responses") or (message.wire == "chat_completions" and content == [])
 
 
 def _is_sent(part: ChatPart) -> bool:
-    """Whether anything of a part of our own is sent."""
+    """Whether a part of our own produces output."""
     return part.kind in ("call", "result", "image") or (part.kind == "text" and bool(part.text.strip()))
 
 
@@ -150,7 +148,7 @@ def _prune_chat_answer(message: ChatMessage, mended: list[str]) -> Iterator[Chat
 
 
 def _refusal_reason(part: ChatPart, message: ChatMessage, lonely: set[int]) -> str:
-    """Why a part cannot be sent; nothing when it can."""
+    """Return why a part cannot be sent, or ""."""
     raw = part.raw if isinstance(part.raw, dict) else {}
     if part.kind == "call" and not (part.call_id and part.name):
         return "half a call, without id or name, is left out"
@@ -166,7 +164,7 @@ def _refusal_reason(part: ChatPart, message: ChatMessage, lonely: set[int]) -> s
 
 
 def _trailing_thoughts(run: list[ChatMessage], bad: dict[int, str]) -> dict[int, str]:
-    """Thoughts at the end of an answer: what came of them was never written."""
+    """Find thoughts at the end of an answer: their output was never written."""
     gone: dict[int, str] = {}
     for message in reversed(run):
         if message.wire not in ("anthropic_messages", "responses"):
@@ -181,7 +179,7 @@ def _trailing_thoughts(run: list[ChatMessage], bad: dict[int, str]) -> dict[int,
 
 
 def _lost_server_calls(run: list[ChatMessage], is_last: bool) -> dict[int, str]:
-    """Tools that run at the provider: call and result stand in one answer. A paused one may still wait."""
+    """Find calls and results of provider tools without their counterpart. A paused answer may still wait."""
     parts = [part for message in run for part in message.parts if part.kind == "opaque" and isinstance(part.raw, dict)]
     called = {part.raw.get("id"): part for part in parts if part.raw.get("type") == "server_tool_use"}
     answered = {part.raw.get("tool_use_id"): part for part in parts if is_server_result(part.raw)}
@@ -194,7 +192,7 @@ def _lost_server_calls(run: list[ChatMessage], is_last: bool) -> dict[int, str]:
 
 
 def _lonely_parts(messages: Sequence[ChatMessage]) -> set[int]:
-    """Calls and results of kinds whose results cannot be written by us, and that have lost the other."""
+    """Find unpaired calls and results of kinds whose results we cannot write."""
     calls: dict[Any, ChatPart] = {}
     lonely: dict[int, ChatPart] = {}
     for message in messages:
@@ -210,12 +208,10 @@ def _lonely_parts(messages: Sequence[ChatMessage]) -> set[int]:
     return set(lonely)
 
 
-#: Newer models do not go on with an answer that was begun for them; older ones do.
+#: Newer models refuse to continue an answer that was begun for them; older ones accept it.
 MODEL_DEPENDENT = frozenset({"ends_on_assistant"})
 
-#: (rule, where, sentence)
-Found = tuple[str, str, str]
-_RULES: dict[str, Callable[[Mapping[str, Any]], Iterable[Found]]] = {
+_RULES: dict[str, Callable[[Mapping[str, Any]], Iterable[BrokenRule]]] = {
     "anthropic_messages": anthropic_messages.broken_rules,
     "chat_completions": chat_completions.broken_rules,
     "responses": responses.broken_rules,
@@ -223,7 +219,7 @@ _RULES: dict[str, Callable[[Mapping[str, Any]], Iterable[Found]]] = {
 
 
 class Violation(Struct, frozen=True):
-    """One rule that a request breaks. Says nothing of what the request says."""
+    """A rule that a request breaks. Never quotes the request."""
 
     rule: str
     where: str  # such as messages.3 or input.7
@@ -231,11 +227,11 @@ class Violation(Struct, frozen=True):
 
 
 def validate_request(wire: str, body: Mapping[str, Any]) -> list[Violation]:
-    """Every rule of the wire format that the request breaks, in the order of the request. Nothing for other formats."""
-    rules = _RULES.get(wire)
-    return [Violation(*found) for found in rules(body)] if rules is not None else []
+    """Return every rule of the wire format that the request breaks, in order. Other formats have no rules."""
+    check = _RULES.get(wire)
+    return [Violation(*broken) for broken in check(body)] if check is not None else []
 
 
 def certain_violations(wire: str, body: Mapping[str, Any]) -> list[Violation]:
-    """The same without what only some models refuse."""
+    """Return the violations that every model refuses."""
     return [one for one in validate_request(wire, body) if one.rule not in MODEL_DEPENDENT]

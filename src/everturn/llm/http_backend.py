@@ -1,13 +1,10 @@
-"""Models behind HTTP: one request, its retries, and an answer that is read as it comes.
+"""Models over HTTP: one request, its retries, and an answer that is read as it arrives.
 
-Promises: encrypted, except to this machine itself; redirects are not followed; no proxy but the configured one; an answer
-has a size and a time it may take; what passes by itself (429, 529, 5xx, a lost connection) is asked again with growing,
-jittered pauses as long as nothing was given out, or whenever the caller wanted the whole reply; a stream that breaks off
-ends as `cut` with what came. The key is looked up when it is needed and is in no error, log or repr.
-
-Where a request may go: to https, or to this machine itself.
-
-An address with a name and password in it is refused, since addresses are shown and logged where keys must not be.
+Promises: requests are encrypted, except to this machine; redirects are not followed; only the configured proxy is used; an
+answer has a size and a time limit. Transient failures (429, 529, 5xx, a lost connection) are retried with growing, jittered
+pauses, as long as nothing was handed out or the caller asked for the whole reply. A stream that breaks off ends as `cut`
+with the part that arrived. The key is looked up when needed and is in no error, log or repr. An address with a user name
+or password is refused, since addresses are shown and logged.
 """
 
 from __future__ import annotations
@@ -30,8 +27,8 @@ from everturn.llm.http_answer import (
     RetryableFailure,
     ServerEventStream,
     check_answer,
-    pause_of,
-    refusal_of,
+    refusal_error,
+    retry_pause,
 )
 from everturn.llm.protocol import (
     Delta,
@@ -43,12 +40,12 @@ from everturn.llm.protocol import (
     StreamFailed,
     Wire,
     decode_json,
-    deltas,
+    reply_deltas,
 )
 
 
-def address(name: str, base: str, path: str) -> str:
-    """`path` behind a base address; a query of the base stays behind both. Raises `BadConfig`."""
+def model_url(name: str, base: str, path: str) -> str:
+    """Append `path` to a base address and keep its query. Raise `BadConfig`."""
     key = f"models.{name}.base_url"
     try:
         parts = urlsplit(base)
@@ -65,7 +62,7 @@ def address(name: str, base: str, path: str) -> str:
 
 
 def join_address(base: str, path: str) -> str:
-    """Both paths; a version that both name (`…/v1` and `/v1/…`) is named once."""
+    """Join two paths. A version in both (`…/v1` and `/v1/…`) appears once."""
     base = base.rstrip("/")
     first = "/" + path.split("/")[1]
     return base + (path.removeprefix(first) if base.endswith(first) and path.count("/") > 1 else path)
@@ -85,18 +82,18 @@ Key = Callable[[], str]
 
 
 class Patience(Struct, frozen=True):
-    """How long is waited, in seconds, and how often is asked."""
+    """Timeouts in seconds, and the number of attempts."""
 
     connect: float = 10.0
-    read: float = 120.0  # between two pieces of an answer
-    total: float = 600.0  # for everything, pauses and repetitions too
+    read: float = 120.0  # between two parts of an answer
+    total: float = 600.0  # pauses and retries included
     tries: int = 4
-    pause: float = 0.5  # before the first repetition; doubles each time
-    longest_pause: float = 60.0  # a server that wants more is not waited for
+    pause: float = 0.5  # before the first retry; doubles each time
+    longest_pause: float = 60.0  # a server that asks for more ends the retries
 
 
 class Endpoint(Struct, frozen=True):
-    """Where a model is and how it is spoken to."""
+    """The address of a model and the options of its requests."""
 
     base: str
     patience: Patience = Patience()
@@ -105,13 +102,13 @@ class Endpoint(Struct, frozen=True):
     proxy: str = ""
     window: int = 0
     max_tokens: int = 0
-    is_streamed: bool = True  # ask for streams; some servers cannot
-    bound: bool = False  # the provider refuses an answer of its own behind other words than those it was given to
+    is_streamed: bool = True  # some servers cannot stream
+    bound: bool = False  # the provider refuses its own answers after a changed history
     most_bytes: int = 64 << 20  # of one answer
 
 
 class HttpBackend:
-    """A `Backend` over HTTP. `key` gives the key or nothing."""
+    """A `Backend` over HTTP. `key` returns the key or ""."""
 
     takes_tools = True
 
@@ -128,30 +125,30 @@ class HttpBackend:
         self.window, self.max_tokens, self.wire = endpoint.window, endpoint.max_tokens, wire.WIRE
         self.bound = endpoint.bound
         self._wire, self._endpoint, self._key, self._sleep = wire, endpoint, key, sleep
-        self._url = address(name, endpoint.base, wire.PATH)
+        self._url = model_url(name, endpoint.base, wire.PATH)
 
     def stream(self, request: ModelRequest) -> Iterator[Delta]:
-        """See `Backend`. What was given out is not asked for again."""
+        """See `Backend`. Deltas that were handed out are not requested again."""
         yield from self._deltas(request, whole=False)
 
     def ask(self, request: ModelRequest) -> Reply:
-        """See `Backend`. A stream that broke off is asked for again; only the last try is given back cut."""
+        """See `Backend`. A stream that broke off is retried; only the last attempt returns a cut reply."""
         for delta in self._deltas(request, whole=True):
             if delta.reply is not None:
                 return delta.reply
         raise BadAnswer(self.name, "the answer has no end")
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
-        """What would be sent."""
-        return self._wire.body(self._fitted(request), self._endpoint.is_streamed)
+        """Return the request as it would be sent."""
+        return self._wire.body(self._fill_request(request), self._endpoint.is_streamed)
 
     def _deltas(self, request: ModelRequest, whole: bool) -> Iterator[Delta]:
         patience = self._endpoint.patience
         ends = time.monotonic() + patience.total
-        lost = ReplyTokens()  # what broken tries cost
+        lost = ReplyTokens()  # usage of broken attempts
         for number in range(1, patience.tries + 1):
             try:
-                for delta in self._once(request, ends):
+                for delta in self._try_once(request, ends):
                     if delta.reply is None:
                         yield delta
                         continue
@@ -161,41 +158,41 @@ class HttpBackend:
                         return
                     lost = reply.usage
                     raise RetryableFailure(ModelUnreachable(self.name, "the answer broke off"), cut=reply)
-            except RetryableFailure as passing:
-                wait = self._wait(passing, number, ends)
+            except RetryableFailure as failed_try:
+                wait = self._wait(failed_try, number, ends)
                 if wait is None:
-                    yield from _give_up(passing, number)
+                    yield from _give_up(failed_try, number)
                     return
                 self._sleep(wait)
             except ModelError as error:
                 error.tries = number
                 raise
 
-    def _wait(self, passing: RetryableFailure, number: int, ends: float) -> float | None:
-        """Seconds until the next try; None when there is none, no use or no time."""
+    def _wait(self, failed_try: RetryableFailure, number: int, ends: float) -> float | None:
+        """Return the seconds until the next attempt; None if there is none or no time for it."""
         patience = self._endpoint.patience
         if number == patience.tries:
             return None
         grown = patience.pause * 2 ** (number - 1) * random.uniform(0.5, 1.0)
-        wait = min(grown, patience.longest_pause) if passing.after is None else passing.after
+        wait = min(grown, patience.longest_pause) if failed_try.after is None else failed_try.after
         return wait if wait <= patience.longest_pause and time.monotonic() + wait < ends else None
 
-    def _once(self, request: ModelRequest, ends: float) -> Iterator[Delta]:
-        """One try. Raises `RetryableFailure` only when nothing was given out."""
+    def _try_once(self, request: ModelRequest, ends: float) -> Iterator[Delta]:
+        """Make one attempt. Raise `RetryableFailure` only if nothing was handed out."""
         given = False
         assembly = self._wire.assembly()
         try:
-            for delta in self._answer(request, assembly, ends):
+            for delta in self._send(request, assembly, ends):
                 given = True
                 yield delta
         except ConnectionLost as lost:
             if not given and not assembly.has_begun:
-                raise lost.passing(self.name) from None
-            yield Delta("end", reply=_cut_reply(assembly))
+                raise lost.as_error(self.name) from None
+            yield Delta("end", reply=structs.replace(assembly.reply(), stop="cut"))
         except StreamFailed as failed:
-            error = refusal_of(self.name, 0, failed.failure, self._key())
+            error = refusal_error(self.name, 0, failed.failure, self._key())
             if failed.failure.passes and given:
-                yield Delta("end", reply=_cut_reply(assembly))
+                yield Delta("end", reply=structs.replace(assembly.reply(), stop="cut"))
             elif failed.failure.passes:
                 raise RetryableFailure(ModelBusy(self.name, error.why)) from None
             else:
@@ -203,7 +200,7 @@ class HttpBackend:
         except GarbledAnswer as garbled:
             raise BadAnswer(self.name, f"the answer cannot be read: {garbled}") from None
 
-    def _answer(self, request: ModelRequest, assembly: ReplyAssembly, ends: float) -> Iterator[Delta]:
+    def _send(self, request: ModelRequest, assembly: ReplyAssembly, ends: float) -> Iterator[Delta]:
         http = _library(self.name)
         sent = self.body(request)
         for broken in certain_violations(self._wire.WIRE, sent):
@@ -216,22 +213,22 @@ class HttpBackend:
         ):
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if response.status_code != 200:
-                self._refused(response, ends)
+                self._raise_refusal(response, ends)
             check_answer(self.name, kind, response.headers.get("content-encoding", ""))
             if kind == "text/event-stream":
-                yield from self._events(self._pieces(response, ends), assembly)
+                yield from self._events(self._chunks(response, ends), assembly)
             else:
-                yield from deltas(self._wire.read(decode_json(b"".join(self._pieces(response, ends)))))
+                yield from reply_deltas(self._wire.read(decode_json(b"".join(self._chunks(response, ends)))))
 
-    def _fitted(self, request: ModelRequest) -> ModelRequest:
+    def _fill_request(self, request: ModelRequest) -> ModelRequest:
         most = min(request.max_tokens, self.max_tokens or request.max_tokens)
         extra = {**self._endpoint.extra, **request.extra}
         return structs.replace(request, model=request.model or self.model, max_tokens=most, extra=extra)
 
-    def _events(self, pieces: Iterator[bytes], assembly: ReplyAssembly) -> Iterator[Delta]:
+    def _events(self, chunks: Iterator[bytes], assembly: ReplyAssembly) -> Iterator[Delta]:
         events = ServerEventStream()
-        for piece in pieces:
-            for event in events.feed(piece):
+        for chunk in chunks:
+            for event in events.feed(chunk):
                 yield from assembly.feed(event.data)
             if assembly.is_done:
                 break
@@ -241,32 +238,32 @@ class HttpBackend:
                 raise ConnectionLost("the answer is empty", kind=BadAnswer)
         yield Delta("end", reply=assembly.reply())
 
-    def _pieces(self, response: Any, ends: float) -> Iterator[bytes]:
-        """The bytes of an answer, as long as they are not too many and do not take too long."""
+    def _chunks(self, response: Any, ends: float) -> Iterator[bytes]:
+        """Yield the bytes of an answer within its limits of size and time."""
         size = 0
-        for piece in response.iter_raw():
-            size += len(piece)
+        for chunk in response.iter_raw():
+            size += len(chunk)
             if size > self._endpoint.most_bytes:
                 raise GarbledAnswer(f"it is longer than {self._endpoint.most_bytes} bytes")
             if time.monotonic() > ends:
                 raise ConnectionLost(f"not done within {self._endpoint.patience.total:g} s", again=False)
-            yield piece
+            yield chunk
 
-    def _refused(self, response: Any, ends: float) -> None:
-        """Raise what a status other than 200 means."""
+    def _raise_refusal(self, response: Any, ends: float) -> None:
+        """Raise the error of a status other than 200."""
         try:
-            said = self._wire.failure(decode_json(b"".join(self._pieces(response, ends))))
+            failure = self._wire.failure(decode_json(b"".join(self._chunks(response, ends))))
         except (GarbledAnswer, ConnectionLost):
-            said = None
+            failure = None
         status = response.status_code
-        error = refusal_of(self.name, status, said, self._key())
+        error = refusal_error(self.name, status, failure, self._key())
         passes = status in (408, 429) or status >= 500
         if passes and not isinstance(error, ModelRefused):
-            raise RetryableFailure(error, pause_of(response.headers))
+            raise RetryableFailure(error, retry_pause(response.headers))
         raise error
 
     def _headers(self) -> dict[str, str]:
-        """A key with a line end in it, as files and keyrings like to give, is a key without."""
+        """Return the headers. A line end around the key, common in files and keyrings, is dropped."""
         key = self._key().strip()
         if not key.isascii() or not key.isprintable():
             raise ModelRefused(self.name, "its key has a character that cannot be sent")
@@ -283,14 +280,14 @@ class HttpBackend:
 
     @cached_property
     def _trusted_certificates(self) -> Any:
-        """The certificates this system trusts."""
+        """Return the certificates this system trusts."""
         import ssl
 
         return ssl.create_default_context() if self._url.startswith("https:") or self._endpoint.proxy else False
 
 
 class _LossTranslation:
-    """Turns what the library raises about connections into `ConnectionLost`, in our own words: its own may name the address."""
+    """Turns the library's connection errors into `ConnectionLost`: their own messages may name the address."""
 
     def __init__(self, http: Any) -> None:
         self._http = http
@@ -320,7 +317,7 @@ def _library(name: str) -> Any:
 
 
 def _last_deltas(events: ServerEventStream, assembly: ReplyAssembly) -> Iterator[Delta]:
-    """What stands at the end of a stream without its empty line: an event, or half of one."""
+    """Yield the deltas of an event without its empty line; it may be incomplete."""
     for event in events.last():
         try:
             yield from assembly.feed(event.data)
@@ -328,16 +325,12 @@ def _last_deltas(events: ServerEventStream, assembly: ReplyAssembly) -> Iterator
             return
 
 
-def _give_up(passing: RetryableFailure, tries: int) -> Iterator[Delta]:
-    """What is left after the last try: a part of an answer, or the reason why there is none."""
-    if passing.cut is None:
-        passing.error.tries = tries
-        raise passing.error from None
-    yield Delta("end", reply=passing.cut)
-
-
-def _cut_reply(assembly: ReplyAssembly) -> Reply:
-    return structs.replace(assembly.reply(), stop="cut")
+def _give_up(failed_try: RetryableFailure, tries: int) -> Iterator[Delta]:
+    """Yield the cut reply of the last attempt, or raise its error."""
+    if failed_try.cut is None:
+        failed_try.error.tries = tries
+        raise failed_try.error from None
+    yield Delta("end", reply=failed_try.cut)
 
 
 def _with_lost_usage(reply: Reply, tries: int, lost: ReplyTokens) -> Reply:

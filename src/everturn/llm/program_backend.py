@@ -1,9 +1,8 @@
-"""An installed program as a model: started once for each request, the prompt at its standard input, its answer read.
+"""An installed program as a model: started once per request, with the prompt at its standard input.
 
-What the program is told and how its answer is read comes from outside, as plain functions (`Program`). Promises: never
-through a shell; in a new, empty folder that is thrown away; marked by `EVERTURN_ASKING=1` in its environment and by the
-folder's name, so that nothing of it is captured; with a time limit and an output limit, after which it and all its children
-are ended.
+Plain functions from outside say how it is started and how its answer is read (`Program`). Promises: no shell; a new, empty
+folder that is deleted afterwards; `EVERTURN_ASKING=1` in its environment and a mark in the folder's name, so that none of
+it is captured; a time limit and an output limit, after which the program and all its children are ended.
 """
 
 from __future__ import annotations
@@ -30,22 +29,22 @@ from everturn.llm.protocol import (
     ModelRequest,
     Reply,
     ReplyTokens,
-    deltas,
     encode_json,
     part_as_text,
+    reply_deltas,
 )
 from everturn.model.vocabulary import ASKING
 from everturn.secrets.redaction import redact_text
 
-#: Set for every program that is asked; what captures sessions leaves those alone where it is set.
+#: Set for every program that runs as a model; capture ignores such sessions.
 MARK = "EVERTURN_ASKING"
 
-_GRACE = 2.0  # seconds between asking a program to end and ending it
-_TAIL = 64 << 10  # bytes of its complaints that are kept
+_GRACE = 2.0  # seconds between SIGTERM and SIGKILL
+_TAIL = 64 << 10  # bytes of its standard error that are kept
 
 
 class ProgramAnswer(Protocol):
-    """What a program answered."""
+    """The answer of a program."""
 
     @property
     def text(self) -> str: ...
@@ -64,7 +63,7 @@ class ProgramAnswer(Protocol):
 
 
 class Program(Protocol):
-    """How a program is run as a model."""
+    """How to run a program as a model."""
 
     @property
     def command(self) -> Callable[[str], list[str]]: ...
@@ -75,7 +74,7 @@ class Program(Protocol):
 
 
 class ProgramLimits(Struct, frozen=True):
-    """What a program may take."""
+    """Limits of a program."""
 
     seconds: float = 600.0
     most_bytes: int = 16 << 20
@@ -83,7 +82,7 @@ class ProgramLimits(Struct, frozen=True):
 
 
 class ProgramBackend:
-    """A `Backend` that runs a program. It takes no tools of ours: it answers in words."""
+    """A `Backend` that runs a program. It supports no tools and answers in text."""
 
     takes_tools = False
     max_tokens = 0
@@ -95,22 +94,22 @@ class ProgramBackend:
         self.name, self.model, self.window = name, model, self._limits.window
 
     def stream(self, request: ModelRequest) -> Iterator[Delta]:
-        """See `Backend`. It comes in one piece."""
-        yield from deltas(self.ask(request))
+        """See `Backend`. The answer comes as a whole."""
+        yield from reply_deltas(self.ask(request))
 
     def ask(self, request: ModelRequest) -> Reply:
         """See `Backend`."""
         if request.tools:
             raise ModelRefused(self.name, "a program takes no tools")
         model = request.model or self.model
-        words = self._program.command(model)
-        found = shutil.which(words[0], path=self._env.get("PATH", os.defpath))
-        if found is None:
-            raise ModelUnreachable(self.name, f"the program {words[0]} is not installed")
+        command = self._program.command(model)
+        path = shutil.which(command[0], path=self._env.get("PATH", os.defpath))
+        if path is None:
+            raise ModelUnreachable(self.name, f"the program {command[0]} is not installed")
         with tempfile.TemporaryDirectory(prefix=ASKING, ignore_cleanup_errors=True) as folder:
             env = self._environment(Path(folder))
             done = _run_program(
-                [found, *words[1:]], prompt(request).encode("utf-8", "replace"), folder, env, self._limits
+                [path, *command[1:]], prompt(request).encode("utf-8", "replace"), folder, env, self._limits
             )
         return self._reply(done, model)
 
@@ -121,32 +120,32 @@ class ProgramBackend:
     def _reply(self, done: _ProgramRun, model: str) -> Reply:
         if done.why:
             raise (BadAnswer if done.is_too_long else ModelUnreachable)(self.name, done.why)
-        said = self._program.read(done.printed)
-        if said.failure or done.status != 0:
-            raise self._failure(said, done)
-        if not said.text:
+        answer = self._program.read(done.printed)
+        if answer.failure or done.status != 0:
+            raise self._failure(answer, done)
+        if not answer.text:
             raise BadAnswer(self.name, "the program printed no answer")
-        usage = ReplyTokens(said.input, said.output, said.cache_read, said.cache_write)
-        if not (said.input or said.output):
+        usage = ReplyTokens(answer.input, answer.output, answer.cache_read, answer.cache_write)
+        if not (answer.input or answer.output):
             usage = ReplyTokens(source="estimate")
-        message = ChatMessage("assistant", (ChatPart("text", said.text),))
-        return Reply(message, "end", usage, said.model or model)
+        message = ChatMessage("assistant", (ChatPart("text", answer.text),))
+        return Reply(message, "end", usage, answer.model or model)
 
-    def _failure(self, said: ProgramAnswer, done: _ProgramRun) -> ModelError:
-        """Its own words: of the answer, else of what it complained about."""
-        words = said.failure or self._program.read(done.complaint).failure or _last_line(done.complaint)
-        words = " ".join(redact_text(words).split())[:200].rstrip(".")
+    def _failure(self, answer: ProgramAnswer, done: _ProgramRun) -> ModelError:
+        """Return the error with the program's own message, from its answer or else from its standard error."""
+        detail = answer.failure or self._program.read(done.complaint).failure or _last_line(done.complaint)
+        detail = " ".join(redact_text(detail).split())[:200].rstrip(".")
         ended = f"with status {done.status}" if done.status >= 0 else f"by signal {-done.status}"
-        return ModelRefused(self.name, f"the program ended {ended}" + (f": {words}" if words else ""))
+        return ModelRefused(self.name, f"the program ended {ended}" + (f": {detail}" if detail else ""))
 
 
 def prompt(request: ModelRequest) -> str:
-    """The whole request as one text; a single message stands there as it is."""
-    said = [(message.role, _message_text(message)) for message in request.messages]
-    told = [text for role, text in said if text]
-    if len(said) > 1:
-        told = [f"[{role}]\n{text}" for role, text in said if text]
-    return "\n\n".join([request.system, *told] if request.system else told)
+    """Return the whole request as one text. A single message has no role heading."""
+    messages = [(message.role, _message_text(message)) for message in request.messages]
+    texts = [text for role, text in messages if text]
+    if len(messages) > 1:
+        texts = [f"[{role}]\n{text}" for role, text in messages if text]
+    return "\n\n".join([request.system, *texts] if request.system else texts)
 
 
 def _message_text(message: ChatMessage) -> str:
@@ -154,21 +153,23 @@ def _message_text(message: ChatMessage) -> str:
     return "\n".join([*filter(None, map(part_as_text, message.parts)), *calls])
 
 
-# running ----------------------------------------------------------------------------------------------------------------
+# --- running ---
 
 
 class _ProgramRun(Struct):
     status: int
     printed: bytes
     complaint: bytes
-    why: str = ""  # it was ended
+    why: str = ""  # why it was ended
     is_too_long: bool = False
 
 
-def _run_program(words: list[str], text: bytes, folder: str, env: dict[str, str], limits: ProgramLimits) -> _ProgramRun:
+def _run_program(
+    command: list[str], text: bytes, folder: str, env: dict[str, str], limits: ProgramLimits
+) -> _ProgramRun:
     try:
         process = subprocess.Popen(
-            words,
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -187,29 +188,29 @@ def _run_program(words: list[str], text: bytes, folder: str, env: dict[str, str]
         ]
         for pump in pumps:
             pump.start()
-        why = _waited(process, limits.seconds)
-        _end_process(process)  # what it left running too
+        why = _wait_for_exit(process, limits.seconds)
+        _end_process(process)  # its children too
         until = time.monotonic() + _GRACE
-        for pump in pumps:  # a child that went away into a session of its own may hold the pipes for ever
+        for pump in pumps:  # a child in a session of its own may hold the pipes for ever
             pump.join(max(0.0, until - time.monotonic()))
         if printed.is_over:
             why = f"the program printed more than {limits.most_bytes} bytes"
         return _ProgramRun(process.returncode, bytes(printed.data), bytes(complaint.data), why, printed.is_over)
 
 
-def _waited(process: subprocess.Popen[bytes], seconds: float) -> str:
+def _wait_for_exit(process: subprocess.Popen[bytes], seconds: float) -> str:
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:
         return f"the program did not answer within {seconds:g} s"
-    except BaseException:  # interrupted: nothing of it may go on
+    except BaseException:  # interrupted: nothing may keep running
         _end_process(process)
         raise
     return ""
 
 
 class _PipeReader:
-    """Reads a pipe to its end and keeps so many bytes; a program that prints more is ended where one is given."""
+    """Reads a pipe to its end and keeps a limited number of bytes. With a process, more output ends it."""
 
     def __init__(self, most: int, process: subprocess.Popen[bytes] | None = None) -> None:
         self.data = bytearray()
@@ -217,13 +218,13 @@ class _PipeReader:
         self._most, self._process = most, process
 
     def fill(self, pipe: IO[bytes]) -> None:
-        """Until the pipe is closed."""
+        """Read until the pipe is closed."""
         with contextlib.suppress(OSError, ValueError):
-            while piece := os.read(pipe.fileno(), 1 << 16):
-                self._take(piece)
+            while chunk := os.read(pipe.fileno(), 1 << 16):
+                self._add(chunk)
 
-    def _take(self, piece: bytes) -> None:
-        self.data += piece
+    def _add(self, chunk: bytes) -> None:
+        self.data += chunk
         if len(self.data) <= self._most:
             return
         if self._process is None:
@@ -245,7 +246,7 @@ def _write_input(pipe: IO[bytes], text: bytes) -> None:
 
 
 def _end_process(process: subprocess.Popen[bytes]) -> None:
-    """The program and all it started: asked first when it still runs, then made to."""
+    """End the program and its children: ask first if it still runs, then kill."""
     if process.poll() is None:
         _signal_process(process, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -1,9 +1,11 @@
-"""Talking to models: one neutral form of a conversation, one protocol, one file for each wire format.
+"""The neutral form of a conversation with a model, the `Backend` protocol, and the contract of a wire format.
 
-A `ModelRequest` is what is asked, a `Reply` what came back, a `Receipt` what it cost. Everything a provider sent is kept
-verbatim in `Part.raw`, also what this version does not know: a history goes back to the provider that made it unchanged.
-Nothing here is called unless the user named a backend. Secrets are taken out by the caller's `clean` before anything is
-sent (`everturn.llm.asker`).
+A `ModelRequest` goes to a backend, a `Reply` comes back, and a `Receipt` records the cost. Everything a provider sent stays
+verbatim in `ChatPart.raw`, including members this version does not know, so a history goes back to its provider unchanged.
+Nothing here runs unless the user configured a backend. `everturn.llm.asker` removes secrets before anything is sent.
+
+A wire format is one module with the members of `Wire`. It performs no input or output; `http_backend` does. For every
+message `x` of a format, `history(message(x)) == [x]`.
 """
 
 from __future__ import annotations
@@ -18,15 +20,15 @@ from msgspec import Struct
 
 
 class ChatPart(Struct, frozen=True):
-    """One piece of a message."""
+    """One content block of a message."""
 
     kind: str  # text | thinking | call | result | image | opaque
-    text: str = ""  # of text and thinking; what a tool gave back
+    text: str = ""  # of text and thinking; the output of a result
     call_id: str = ""  # of call and result
     name: str = ""  # of the tool
-    arguments: Any = None  # of a call: the decoded object, or the text as it came when it is no JSON object
+    arguments: Any = None  # of a call: the decoded object, or the original text if it is no JSON object
     is_error: bool = False  # of a result
-    raw: Any = None  # the provider's own block, verbatim; None for what did not come from a provider
+    raw: Any = None  # the provider's block, verbatim; None for parts of our own
 
 
 class ChatMessage(Struct, frozen=True):
@@ -36,11 +38,11 @@ class ChatMessage(Struct, frozen=True):
     parts: tuple[ChatPart, ...]
     id: str = ""  # the provider's
     wire: str = ""  # which wire format `raw` of the parts is in
-    raw: Any = None  # members of the provider's message beside its parts, verbatim
+    raw: Any = None  # the other members of the provider's message, verbatim
 
 
 class ToolSpec(Struct, frozen=True):
-    """What a model may call."""
+    """A tool that a model may call."""
 
     name: str
     description: str
@@ -48,7 +50,7 @@ class ToolSpec(Struct, frozen=True):
 
 
 class ModelRequest(Struct, frozen=True):
-    """What is asked of a model."""
+    """A request to a model."""
 
     messages: tuple[ChatMessage, ...]
     system: str = ""
@@ -60,7 +62,7 @@ class ModelRequest(Struct, frozen=True):
 
 
 class ReplyTokens(Struct, frozen=True):
-    """Tokens of one response, as the provider counts them; `source` says whether it was the provider."""
+    """Token usage of one response. `source` says whether the provider counted it."""
 
     input: int = 0
     output: int = 0
@@ -70,7 +72,7 @@ class ReplyTokens(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
-    """What came back."""
+    """The reply of a model."""
 
     message: ChatMessage
     stop: str = "end"  # end | calls | length | refusal | cut (the stream broke off)
@@ -80,17 +82,17 @@ class Reply(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The words of the answer, without what the model thought."""
+        """Return the text of the answer, without the thoughts."""
         return "".join(part.text for part in self.message.parts if part.kind == "text")
 
     @property
     def calls(self) -> tuple[ChatPart, ...]:
-        """The tools it wants to call."""
+        """Return the tool calls of the answer."""
         return tuple(part for part in self.message.parts if part.kind == "call")
 
 
 class Delta(Struct, frozen=True):
-    """A piece of a streamed reply. The last one carries the whole `reply`."""
+    """One part of a streamed reply. The last one carries the whole `reply`."""
 
     kind: str  # text | thinking | call | end
     text: str = ""
@@ -100,23 +102,23 @@ class Delta(Struct, frozen=True):
 
 
 class Backend(Protocol):
-    """A model that can be asked."""
+    """A model that answers requests."""
 
     name: str  # as in the config
     model: str
-    window: int  # tokens that fit into one request, 0 where nobody said
-    max_tokens: int  # of one answer, 0 where nobody said
-    takes_tools: bool  # whether `Request.tools` mean something to it
+    window: int  # tokens that fit into one request; 0: unknown
+    max_tokens: int  # of one answer; 0: unknown
+    takes_tools: bool  # whether it can use `ModelRequest.tools`
 
     def stream(self, request: ModelRequest) -> Iterator[Delta]:
-        """The reply piece by piece. Raises `errors.ModelError` and its kinds; closing the iterator stops the request."""
+        """Stream the reply. Raise `errors.ModelError` or a subclass. Closing the iterator stops the request."""
 
     def ask(self, request: ModelRequest) -> Reply:
-        """The whole reply."""
+        """Return the whole reply."""
 
 
 class Receipt(Struct, frozen=True):
-    """What one request cost, kept with what was made from it."""
+    """The cost of one request, kept with its result."""
 
     backend: str
     model: str
@@ -125,19 +127,23 @@ class Receipt(Struct, frozen=True):
     tries: int
     at: int  # ms UTC
     ms: int
-    stop: str  # of the reply, or why there is none: unreachable | busy | refused | garbled | closed
+    stop: str  # of the reply, or the failure: unreachable | busy | refused | garbled | closed
+
+
+#: A rule that a request breaks: name, location such as messages.3, sentence.
+BrokenRule = tuple[str, str, str]
 
 
 class GarbledAnswer(ValueError):
-    """An answer that is not in the format; the text says what is wrong with it, never what it says."""
+    """An answer that is not in the format. The message names the mistake and never quotes the answer."""
 
 
 class WireFailure(Struct, frozen=True):
-    """What a server said instead of an answer."""
+    """An error that a server sent instead of an answer."""
 
-    kind: str  # its own word, such as overloaded_error
-    says: str  # its own sentence
-    passes: bool  # asking again later may help
+    kind: str  # the server's code, such as overloaded_error
+    says: str  # the server's message
+    passes: bool  # a retry may help
 
 
 class StreamFailed(Exception):
@@ -149,48 +155,48 @@ class StreamFailed(Exception):
 
 
 class ReplyAssembly(Protocol):
-    """Puts a streamed answer together."""
+    """Assembles a streamed answer."""
 
-    is_done: bool  # the format's own end has come
-    has_begun: bool  # something of the answer has come
+    is_done: bool  # the format's end marker has arrived
+    has_begun: bool  # part of the answer has arrived
 
     def feed(self, data: str) -> list[Delta]:
-        """The data of one event. Raises `GarbledAnswer` and `StreamFailed`."""
+        """Take the data of one event. Raise `GarbledAnswer` or `StreamFailed`."""
 
     def reply(self) -> Reply:
-        """The answer so far; its `stop` is `cut` when the end has not come."""
+        """Return the answer so far. Its `stop` is `cut` until the end has arrived."""
 
 
 class Wire(Protocol):
     """One wire format: a module with these members."""
 
     WIRE: str
-    PATH: str  # behind the base address
+    PATH: str  # appended to the base address
 
     def headers(self, key: str) -> dict[str, str]:
-        """What goes with every request; `key` may be empty."""
+        """Return the headers of every request. `key` may be empty."""
 
     def body(self, request: ModelRequest, stream: bool = False) -> dict[str, Any]:
-        """The request as it is sent."""
+        """Return the request as JSON."""
 
     def message(self, wire: Mapping[str, Any]) -> ChatMessage:
-        """A message of a history."""
+        """Read a message of a history."""
 
     def history(self, message: ChatMessage) -> list[dict[str, Any]]:
-        """The messages that one becomes: itself where it came from this format."""
+        """Return the wire messages of one message: itself if it came from this format."""
 
     def read(self, response: Any) -> Reply:
-        """A whole answer. Raises `GarbledAnswer`."""
+        """Read a whole answer. Raise `GarbledAnswer`."""
 
     def failure(self, response: Any) -> WireFailure | None:
-        """What the body of a failed request says, when it says something."""
+        """Return the error in the body of a failed request, or None."""
 
     def assembly(self) -> ReplyAssembly:
-        """For one streamed answer."""
+        """Return an assembly for one streamed answer."""
 
 
 def decode_json(data: str | bytes) -> dict[str, Any]:
-    """A JSON object, or `GarbledAnswer`."""
+    """Decode a JSON object. Raise `GarbledAnswer`."""
     try:
         value = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -200,8 +206,8 @@ def decode_json(data: str | bytes) -> dict[str, Any]:
     return value
 
 
-def arguments(text: str) -> Any:
-    """The arguments of a call: the object, or the text as it came when it is none. No text means no arguments."""
+def decode_arguments(text: str) -> Any:
+    """Decode the arguments of a call. Return text that is no JSON object as it came, and {} for no text."""
     if not text.strip():
         return {}
     try:
@@ -212,58 +218,63 @@ def arguments(text: str) -> Any:
 
 
 def encode_json(value: Any) -> str:
-    """The arguments of a call as text."""
-    given = {} if value is None else value
-    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, separators=(",", ":"))
+    """Encode the arguments of a call as text."""
+    value = {} if value is None else value
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def drop_lone_surrogates(value: Any) -> Any:
-    """A value without halves of surrogate pairs, which cannot be sent or stored."""
+    """Replace lone surrogates in a value: they can be neither sent nor stored."""
     if isinstance(value, str):
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, list):
         return [drop_lone_surrogates(one) for one in value]
-    return (
-        {drop_lone_surrogates(name): drop_lone_surrogates(one) for name, one in value.items()}
-        if isinstance(value, dict)
-        else value
-    )
+    if isinstance(value, dict):
+        return {drop_lone_surrogates(name): drop_lone_surrogates(one) for name, one in value.items()}
+    return value
 
 
-def number(value: Any) -> int:
-    """A count that a server gave, or 0."""
+def as_count(value: Any) -> int:
+    """Return a count from a server, or 0."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def word(value: Any) -> str:
-    """A text that a server gave, or nothing."""
+def as_text(value: Any) -> str:
+    """Return a text from a server, or ""."""
     return value if isinstance(value, str) else ""
 
 
 def fit_id(call_id: str) -> str:
-    """An id of another provider's call, in the characters that all take."""
+    """Return the id of another provider's call in characters that every provider accepts."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", call_id) or "call"
 
 
 def part_as_text(part: ChatPart) -> str:
-    """A part as text, for a format that cannot hold it; nothing for what only its own provider can read."""
+    """Return a part as text, for a format that cannot hold it; "" for content that only its own provider can read."""
     if part.kind in ("text", "result"):
         return part.text
     return "[image]" if part.kind == "image" else ""
 
 
-def deltas(reply: Reply) -> list[Delta]:
-    """A whole answer as if it had been streamed."""
-    pieces = [
+def content_text(content: Any) -> str:
+    """Return the text of a content that is a text or a list of blocks."""
+    if isinstance(content, list):
+        return "".join(as_text(block.get("text")) for block in content if isinstance(block, dict))
+    return as_text(content)
+
+
+def reply_deltas(reply: Reply) -> list[Delta]:
+    """Return a whole answer as if it had been streamed."""
+    parts = [
         Delta(part.kind, encode_json(part.arguments) if part.kind == "call" else part.text, part.call_id, part.name)
         for part in reply.message.parts
         if part.kind in ("text", "thinking", "call")
     ]
-    return [*pieces, Delta("end", reply=reply)]
+    return [*parts, Delta("end", reply=reply)]
 
 
 def _decode_forgivingly(data: str | bytes) -> Any:
-    """Some servers cut an emoji in two between events: half of it is no reason to lose the answer."""
+    """Decode JSON with lone surrogates: some servers split an emoji between two events."""
     try:
         return drop_lone_surrogates(json.loads(data))
     except (ValueError, RecursionError):

@@ -1,18 +1,14 @@
-"""The wire format `/responses`: a history of items, some of them messages.
+"""The wire format `/responses`, a history of items, and the rules it enforces on it.
 
-Each part keeps in `raw` the item it stands for; of a message, an item with only that piece of its content. Neighbours that
-are pieces of one item are put together again, so that what came goes back as it came, known or not. Requests are made
-not to be stored over there (`store`), unless `extra` says otherwise: the history is ours.
+Each part keeps its item in `raw`; a part of a message keeps the item with only its own content block. Adjacent parts of one
+item are joined again, so every item goes back as it came. Requests ask the provider not to store them (`store`), unless
+`extra` says otherwise: the history is ours.
 
-A streamed answer of the wire format `/responses`, put together from its events.
+The last event of a stream carries the whole answer, and each item arrives whole when it is done. The deltas are kept too:
+they are all there is of a stream that breaks off, and some servers leave the output out of the last event.
 
-The last event carries the whole answer, and each item comes whole when it is done. The pieces are kept as well: they are
-all there is of a stream that breaks off, and some servers leave the output out of the last event.
-
-What `/responses` refuses in a history.
-
-A request that goes on from one that is kept over there (`previous_response_id`, `conversation`) shows only what is new,
-so a result may have its call elsewhere.
+A request that continues a stored one (`previous_response_id`, `conversation`) shows only the new items, so a result may
+have its call elsewhere.
 """
 
 from __future__ import annotations
@@ -23,6 +19,7 @@ from typing import Any
 from msgspec import structs
 
 from everturn.llm.protocol import (
+    BrokenRule,
     ChatMessage,
     ChatPart,
     Delta,
@@ -33,17 +30,18 @@ from everturn.llm.protocol import (
     StreamFailed,
     ToolSpec,
     WireFailure,
-    arguments,
+    as_count,
+    as_text,
+    content_text,
+    decode_arguments,
     decode_json,
     encode_json,
     fit_id,
-    number,
     part_as_text,
-    word,
 )
 
-#: What a piece is added to: the member of the item, the member of the event with the place in it, the text's name there.
-_PIECES: dict[str, tuple[str, str, str, str]] = {
+#: By type of a text delta: the member of the item, the index in the event, the type of the block, the kind of our delta.
+_TEXT_DELTAS: dict[str, tuple[str, str, str, str]] = {
     "response.output_text.delta": ("content", "content_index", "output_text", "text"),
     "response.refusal.delta": ("content", "content_index", "refusal", "text"),
     "response.reasoning_text.delta": ("content", "content_index", "reasoning_text", "thinking"),
@@ -58,7 +56,7 @@ _SHOWN_ITEMS = ("function_call", "custom_tool_call")
 
 
 class ResponsesAssembly:
-    """See `wire.Assembly`."""
+    """Assembles the events of a streamed answer."""
 
     def __init__(self, read: Callable[[Any], Reply], failure: Callable[[Any], WireFailure | None]) -> None:
         self.is_done = self.has_begun = False
@@ -67,56 +65,56 @@ class ResponsesAssembly:
         self._items: dict[int, dict[str, Any]] = {}
 
     def feed(self, data: str) -> list[Delta]:
-        """See `wire.Assembly`."""
+        """See `ReplyAssembly`."""
         if data.strip() == "[DONE]":
             return []
         event = decode_json(data)
-        kind = word(event.get("type"))
+        kind = as_text(event.get("type"))
         if kind == "error":
             raise StreamFailed(self._failure({"error": event.get("error") or event}) or WireFailure("error", "", False))
         if kind in _ENDS:
-            return self._ended(event)
+            return self._end(event)
         if kind in ("response.created", "response.in_progress", "response.queued"):
             self._response = _event_object(event, "response")
         elif kind in ("response.output_item.added", "response.output_item.done"):
-            return self._item(event, kind.endswith("added"))
-        elif kind in _PIECES or kind in _ARGUMENTS:
-            return self._piece(event, kind)
+            return self._add_item(event, kind.endswith("added"))
+        elif kind in _TEXT_DELTAS or kind in _ARGUMENTS:
+            return self._add_delta(event, kind)
         return []
 
     def reply(self) -> Reply:
-        """See `wire.Assembly`."""
-        told = self._response.get("output")
-        pieces = [self._items[place] for place in sorted(self._items)]
-        output = told if isinstance(told, list) and told and self.is_done else pieces
+        """See `ReplyAssembly`."""
+        final = self._response.get("output")
+        items = [self._items[index] for index in sorted(self._items)]
+        output = final if isinstance(final, list) and final and self.is_done else items
         made = self._read({**self._response, "output": output})
         return made if self.is_done else structs.replace(made, stop="cut")
 
-    def _ended(self, event: dict[str, Any]) -> list[Delta]:
+    def _end(self, event: dict[str, Any]) -> list[Delta]:
         self._response = _event_object(event, "response")
         if event["type"] == "response.failed":
             raise StreamFailed(self._failure(self._response) or WireFailure("failed", "", False))
         self.is_done = True
         return []
 
-    def _item(self, event: dict[str, Any], is_new: bool) -> list[Delta]:
+    def _add_item(self, event: dict[str, Any], is_new: bool) -> list[Delta]:
         item = _event_object(event, "item")
         self._items[_event_index(event, "output_index")] = item
         self.has_begun = True
         if is_new and item.get("type") in _SHOWN_ITEMS:
-            return [Delta("call", "", word(item.get("call_id")), word(item.get("name")))]
+            return [Delta("call", "", as_text(item.get("call_id")), as_text(item.get("name")))]
         return []
 
-    def _piece(self, event: dict[str, Any], kind: str) -> list[Delta]:
-        text = word(event.get("delta"))
+    def _add_delta(self, event: dict[str, Any], kind: str) -> list[Delta]:
+        text = as_text(event.get("delta"))
         item = self._items.get(_event_index(event, "output_index"))
         if item is None:
             raise GarbledAnswer("a piece of an item that did not begin")
         if kind in _ARGUMENTS:
             member = _ARGUMENTS[kind]
-            item[member] = word(item.get(member)) + text
-            return [Delta("call", text, word(item.get("call_id")), word(item.get("name")))]
-        member, place, block, shown = _PIECES[kind]
+            item[member] = as_text(item.get(member)) + text
+            return [Delta("call", text, as_text(item.get("call_id")), as_text(item.get("name")))]
+        member, place, block, shown = _TEXT_DELTAS[kind]
         _add_text(item, member, _event_index(event, place), block, text)
         return [Delta(shown, text)]
 
@@ -129,7 +127,7 @@ def _add_text(item: dict[str, Any], member: str, place: int, kind: str, text: st
         blocks.append({"type": kind, name: ""} | ({"annotations": []} if kind == "output_text" else {}))
     last = blocks[min(place, len(blocks) - 1)]
     if isinstance(last, dict):
-        last[name] = word(last.get(name)) + text
+        last[name] = as_text(last.get(name)) + text
     item[member] = blocks
 
 
@@ -152,7 +150,7 @@ PATH = "/responses"
 
 _PASSING = {"rate_limit_exceeded", "server_error", "overloaded_error", "rate_limit_error", "api_error", "timeout"}
 _STOPS = {"max_output_tokens": "length", "max_tokens": "length", "content_filter": "refusal"}
-#: Calls that are answered by the client, and where their arguments are. Others are kept as they are.
+#: Calls that the client answers, and the member with their arguments. Others stay opaque.
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _RESULTS = {f"{kind}_output": kind for kind in _CALLS}
 _TEXTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
@@ -173,34 +171,34 @@ def body(request: ModelRequest, stream: bool = False) -> dict[str, Any]:
         made["instructions"] = request.system
     if request.tools:
         made["tools"] = [_tool_spec(tool) for tool in request.tools]
-    if "reasoning" in request.extra:  # models that do not reason refuse to be asked for it
+    if "reasoning" in request.extra:  # models without reasoning refuse this
         made["include"] = ["reasoning.encrypted_content"]
     made |= ({"stream": True} if stream else {}) | request.extra
     made["input"] = _input_items(request.messages, made["store"] is not False)
     return made
 
 
-# a history ------------------------------------------------------------------------------------------------------------
+# --- a history ---
 
 
 def message(wire: Mapping[str, Any]) -> ChatMessage:
-    """See `Wire`: a message is an item."""
+    """See `Wire`. A message is an item."""
     item = dict(wire)
-    return ChatMessage(_item_role(item), tuple(_read_parts(item)), word(item.get("id")), WIRE)
+    return ChatMessage(_item_role(item), tuple(_read_parts(item)), as_text(item.get("id")), WIRE)
 
 
 def history(message: ChatMessage, theirs: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-    """See `Wire`. `theirs` are the calls that go back as they came, with their type: results must fit to them."""
+    """See `Wire`. `theirs` maps the calls that go back unchanged to their type: results must match them."""
     items: list[dict[str, Any]] = []
-    is_open = False  # the last item is a message that takes more of its content
+    is_open = False  # the last item is a message that may take more content
     for part in message.parts:
         if message.wire == WIRE and isinstance(part.raw, dict):
-            piece = part.raw
-            if is_open and _is_same_shell(items[-1], piece):
-                items[-1] = {**piece, "content": [*items[-1]["content"], *piece["content"]]}
+            item = part.raw
+            if is_open and _is_same_shell(items[-1], item):
+                items[-1] = {**item, "content": [*items[-1]["content"], *item["content"]]}
             else:
-                items.append(piece)
-            is_open = isinstance(piece.get("content"), list) and _is_message(piece)
+                items.append(item)
+            is_open = isinstance(item.get("content"), list) and _is_message(item)
         else:
             items += _own_items(part, message, theirs or {})
             is_open = False
@@ -209,7 +207,7 @@ def history(message: ChatMessage, theirs: Mapping[str, str] | None = None) -> li
 
 def _input_items(messages: tuple[ChatMessage, ...], is_stored: bool) -> list[dict[str, Any]]:
     theirs = {
-        part.call_id: word(part.raw.get("type")) if isinstance(part.raw, dict) else "function_call"
+        part.call_id: as_text(part.raw.get("type")) if isinstance(part.raw, dict) else "function_call"
         for one in messages
         for part in one.parts
         if one.wire == WIRE and part.kind == "call"
@@ -219,9 +217,9 @@ def _input_items(messages: tuple[ChatMessage, ...], is_stored: bool) -> list[dic
 
 
 def _items_not_stored(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What is not kept over there cannot be found by its id: thoughts go back only with their content.
+    """Drop thoughts that the provider cannot find: without storage they need their encrypted content.
 
-    The items behind such a thought go without their ids, which would ask for it.
+    The items after such a thought lose their ids, which would refer to it.
     """
     lost = False
     for item in items:
@@ -234,55 +232,46 @@ def _items_not_stored(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _item_role(item: dict[str, Any]) -> str:
-    if role := word(item.get("role")):
+    if role := as_text(item.get("role")):
         return _ROLES.get(role, role)
-    return "tool" if word(item.get("type")).endswith("_output") else "assistant"
+    return "tool" if as_text(item.get("type")).endswith("_output") else "assistant"
 
 
 def _is_message(item: Mapping[str, Any]) -> bool:
     return item.get("type", "message") == "message" and "role" in item
 
 
-def _is_same_shell(item: dict[str, Any], piece: dict[str, Any]) -> bool:
-    shell = {**item, "content": None}
-    return isinstance(piece.get("content"), list) and shell == {**piece, "content": None}
+def _is_same_shell(item: dict[str, Any], other: dict[str, Any]) -> bool:
+    return isinstance(other.get("content"), list) and {**item, "content": None} == {**other, "content": None}
 
 
 def _read_parts(item: dict[str, Any]) -> list[ChatPart]:
-    kind, call_id = word(item.get("type")), word(item.get("call_id"))
+    kind, call_id = as_text(item.get("type")), as_text(item.get("call_id"))
     if kind in _CALLS:
         given = item.get(_CALLS[kind])
-        given = arguments(given) if kind == "function_call" and isinstance(given, str) else given
-        return [ChatPart("call", call_id=call_id, name=word(item.get("name")), arguments=given, raw=item)]
+        given = decode_arguments(given) if kind == "function_call" and isinstance(given, str) else given
+        return [ChatPart("call", call_id=call_id, name=as_text(item.get("name")), arguments=given, raw=item)]
     if kind in _RESULTS:
-        return [ChatPart("result", _content_text(item.get("output")), call_id, raw=item)]
+        return [ChatPart("result", content_text(item.get("output")), call_id, raw=item)]
     if kind == "reasoning":
-        return [
-            ChatPart("thinking", _content_text(item.get("summary")) or _content_text(item.get("content")), raw=item)
-        ]
+        return [ChatPart("thinking", content_text(item.get("summary")) or content_text(item.get("content")), raw=item)]
     if not _is_message(item):
         return [ChatPart("opaque", raw=item)]
     content = item.get("content")
     if isinstance(content, list) and content:
         return [_read_content(block, {**item, "content": [block]}) for block in content]
-    return [ChatPart("text", word(content), raw=item)]
+    return [ChatPart("text", as_text(content), raw=item)]
 
 
-def _read_content(block: Any, piece: dict[str, Any]) -> ChatPart:
-    kind = word(block.get("type")) if isinstance(block, dict) else ""
+def _read_content(block: Any, item: dict[str, Any]) -> ChatPart:
+    kind = as_text(block.get("type")) if isinstance(block, dict) else ""
     if kind in _TEXTS:
-        return ChatPart("text", word(block.get(_TEXTS[kind])), raw=piece)
-    return ChatPart("image" if kind == "input_image" else "opaque", raw=piece)
-
-
-def _content_text(content: Any) -> str:
-    if isinstance(content, list):
-        return "".join(word(block.get("text")) for block in content if isinstance(block, dict))
-    return word(content)
+        return ChatPart("text", as_text(block.get(_TEXTS[kind])), raw=item)
+    return ChatPart("image" if kind == "input_image" else "opaque", raw=item)
 
 
 def _own_items(part: ChatPart, message: ChatMessage, theirs: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Items of our own for a part that did not come from this format."""
+    """Return items for a part that did not come from this format."""
     call_id = part.call_id if part.call_id in theirs or message.wire == WIRE else fit_id(part.call_id)
     if part.kind == "call":
         given = encode_json(part.arguments)
@@ -303,7 +292,7 @@ def _tool_spec(tool: ToolSpec) -> dict[str, Any]:
     return {"type": "function", "name": tool.name, "description": tool.description, "parameters": tool.parameters}
 
 
-# an answer ------------------------------------------------------------------------------------------------------------
+# --- an answer ---
 
 
 def read(response: Any) -> Reply:
@@ -313,19 +302,19 @@ def read(response: Any) -> Reply:
         raise GarbledAnswer("it has no output")
     items = [item for item in output if isinstance(item, dict)]
     parts = tuple(part for item in items for part in _read_parts(item))
-    made = ChatMessage("assistant", parts, word(response.get("id")), WIRE, {**response, "output": []})
-    return Reply(made, _stop(response, parts), _usage(response.get("usage")), word(response.get("model")))
+    made = ChatMessage("assistant", parts, as_text(response.get("id")), WIRE, {**response, "output": []})
+    return Reply(made, _stop_reason(response, parts), _usage(response.get("usage")), as_text(response.get("model")))
 
 
 def failure(response: Any) -> WireFailure | None:
     """See `Wire`."""
-    said = response.get("error") if isinstance(response, dict) else None
-    if isinstance(said, str):
-        return WireFailure("", said, False)
-    if not isinstance(said, dict):
+    error = response.get("error") if isinstance(response, dict) else None
+    if isinstance(error, str):
+        return WireFailure("", error, False)
+    if not isinstance(error, dict):
         return None
-    kinds = (word(said.get("code")), word(said.get("type")))
-    return WireFailure(kinds[0] or kinds[1], word(said.get("message")), not _PASSING.isdisjoint(kinds))
+    kinds = (as_text(error.get("code")), as_text(error.get("type")))
+    return WireFailure(kinds[0] or kinds[1], as_text(error.get("message")), not _PASSING.isdisjoint(kinds))
 
 
 def assembly() -> ResponsesAssembly:
@@ -333,10 +322,10 @@ def assembly() -> ResponsesAssembly:
     return ResponsesAssembly(read, failure)
 
 
-def _stop(response: dict[str, Any], parts: tuple[ChatPart, ...]) -> str:
+def _stop_reason(response: dict[str, Any], parts: tuple[ChatPart, ...]) -> str:
     if response.get("status") == "incomplete":
         details = response.get("incomplete_details")
-        return _STOPS.get(word(details.get("reason")) if isinstance(details, dict) else "", "length")
+        return _STOPS.get(as_text(details.get("reason")) if isinstance(details, dict) else "", "length")
     if any(_is_refusal(part.raw) for part in parts):
         return "refusal"
     return "calls" if any(part.kind == "call" for part in parts) else "end"
@@ -348,28 +337,29 @@ def _is_refusal(raw: Any) -> bool:
 
 
 def _usage(used: Any) -> ReplyTokens:
-    """Cached tokens are counted within the input on this wire; ours are beside it."""
+    """Count cached tokens apart: this wire includes them in the input."""
     if not isinstance(used, dict):
         return ReplyTokens(source="estimate")
     details = used.get("input_tokens_details")
-    cached = number(details.get("cached_tokens")) if isinstance(details, dict) else 0
-    return ReplyTokens(max(0, number(used.get("input_tokens")) - cached), number(used.get("output_tokens")), cached)
+    cached = as_count(details.get("cached_tokens")) if isinstance(details, dict) else 0
+    return ReplyTokens(max(0, as_count(used.get("input_tokens")) - cached), as_count(used.get("output_tokens")), cached)
 
 
-#: Calls that the client must answer, by an item of the same type with `_output` behind it.
+# --- the rules ---
+
+#: Calls that the client must answer with an item whose type ends in `_output`.
 CALLS = ("function_call", "custom_tool_call", "computer_call", "apply_patch_call")
 _OUTPUT = "_output"
-Found = tuple[str, str, str]
 
 
-def broken_rules(body: Mapping[str, Any]) -> Iterator[Found]:
-    """Each rule that is broken: name, place, sentence."""
+def broken_rules(body: Mapping[str, Any]) -> Iterator[BrokenRule]:
+    """Yield each broken rule: name, location, sentence."""
     given = body.get("input")
-    goes_on = bool(body.get("previous_response_id") or body.get("conversation") or body.get("prompt"))
-    if not given and not goes_on:
+    is_continued = bool(body.get("previous_response_id") or body.get("conversation") or body.get("prompt"))
+    if not given and not is_continued:
         yield "no_messages", "input", "there must be an input"
     items = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
-    yield from _check_pairs(items, goes_on)
+    yield from _check_pairs(items, is_continued)
     yield from _check_item_ids(items)
     for place, item in enumerate(items):
         where = f"input.{place}"
@@ -379,25 +369,25 @@ def broken_rules(body: Mapping[str, Any]) -> Iterator[Found]:
 
 
 def is_from_model(item: Mapping[str, Any]) -> bool:
-    """Whether an item is something the model said or did."""
-    kind = word(item.get("type"))
+    """Whether an item is output of the model."""
+    kind = as_text(item.get("type"))
     if kind in ("", "message"):
         return item.get("role") == "assistant"
     return not (kind.endswith(_OUTPUT) or kind in ("item_reference", "mcp_approval_response"))
 
 
-def _check_pairs(items: list[dict[str, Any]], goes_on: bool) -> Iterator[Found]:
+def _check_pairs(items: list[dict[str, Any]], is_continued: bool) -> Iterator[BrokenRule]:
     calls: dict[tuple[str, str], int] = {}
     outputs: dict[tuple[str, str], int] = {}
     for place, item in enumerate(items):
-        kind, call_id = word(item.get("type")), word(item.get("call_id"))
+        kind, call_id = as_text(item.get("type")), as_text(item.get("call_id"))
         pair = (kind.removesuffix(_OUTPUT), call_id)
         if kind in CALLS:
             if pair in calls:
                 yield "repeated_id", f"input.{place}", f"two calls have the id {call_id}"
             calls.setdefault(pair, place)
         elif pair[0] in CALLS:
-            if pair not in calls and not goes_on:
+            if pair not in calls and not is_continued:
                 yield "no_call", f"input.{place}", f"result {call_id} has no call before it"
             if pair in outputs:
                 yield "two_results", f"input.{place}", f"call {call_id} has more than one result"
@@ -406,31 +396,31 @@ def _check_pairs(items: list[dict[str, Any]], goes_on: bool) -> Iterator[Found]:
         yield "no_result", f"input.{calls[pair]}", f"call {pair[1]} has no result"
 
 
-def _check_item_ids(items: list[dict[str, Any]]) -> Iterator[Found]:
+def _check_item_ids(items: list[dict[str, Any]]) -> Iterator[BrokenRule]:
     seen: set[str] = set()
     for place, item in enumerate(items):
-        item_id = word(item.get("id"))
+        item_id = as_text(item.get("id"))
         if item_id and item_id in seen:
             yield "repeated_item", f"input.{place}", f"the item {item_id} stands there twice"
         seen.add(item_id)
 
 
-def _check_shape(item: Mapping[str, Any], where: str) -> Iterator[Found]:
-    kind = word(item.get("type"))
+def _check_shape(item: Mapping[str, Any], where: str) -> Iterator[BrokenRule]:
+    kind = as_text(item.get("type"))
     if kind in ("", "message"):
         if item.get("role") not in ("user", "assistant", "system", "developer"):
             yield "role", where, "the role must be user, assistant, system or developer"
         if item.get("content") is None:
             yield "empty_message", where, "a message must have a content"
     elif kind == "function_call" and not (
-        word(item.get("name")) and word(item.get("call_id")) and isinstance(item.get("arguments"), str)
+        as_text(item.get("name")) and as_text(item.get("call_id")) and isinstance(item.get("arguments"), str)
     ):
         yield "bad_call", where, "a call must have a name, an id and a text as its arguments"
 
 
 def _check_thought(
     item: Mapping[str, Any], after: list[dict[str, Any]], where: str, body: Mapping[str, Any]
-) -> Iterator[Found]:
+) -> Iterator[BrokenRule]:
     if not after or not is_from_model(after[0]):
         yield "ends_on_thinking", where, "a thought must be followed by what came of it"
     if body.get("store") is False and not item.get("encrypted_content"):

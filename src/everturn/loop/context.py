@@ -37,7 +37,7 @@ class ExchangeTurn(Struct):
     exchanges: list[list[ChatMessage]]
 
 
-def turns_of(messages: Sequence[ChatMessage]) -> list[ExchangeTurn]:
+def split_turns(messages: Sequence[ChatMessage]) -> list[ExchangeTurn]:
     """The turns of a history. The first has no prompt where the history begins in the middle of one.
 
     A result that belongs to no call is in none of them.
@@ -231,7 +231,7 @@ def assemble_context(
         return _append_state(history, most - spent, system, _format_sections(state, recalled, 0), sizes)
     base = _join_system(system, _format_sections(state, "", 0))
     view = _ContextView(sizes, max(0, most - spent - sizes.text(base) - _NOTE_TOKENS))
-    view.take(turns_of(history))
+    view.take(split_turns(history))
     left_out = len(history) - len(view.messages)
     quoted = view.recalled(recalled)
     whole = _join_system(system, _format_sections(state, quoted, left_out))

@@ -18,8 +18,7 @@ import msgspec
 
 from everturn.clock import new_id, now
 from everturn.errors import SnapshotRestoreError, UsageError
-from everturn.llm.protocol import ChatMessage, ChatPart, Reply, encode_json
-from everturn.llm.protocol import arguments as decoded
+from everturn.llm.protocol import ChatMessage, ChatPart, Reply, decode_arguments, encode_json
 
 Role = Literal["system", "assistant", "user", "tool"]
 
@@ -138,7 +137,7 @@ def user_message(parts: tuple[ChatPart, ...], when: datetime) -> ConversationMes
 def response_message(reply: Reply, when: datetime) -> tuple[ConversationMessage, Mapping[str, JSONValue]]:
     """A response, and what else its provider said about it."""
     message = reply.message
-    calls = tuple(ToolCallRecord(part.call_id, part.name, arguments_of(part)) for part in reply.calls)
+    calls = tuple(ToolCallRecord(part.call_id, part.name, call_arguments_json(part)) for part in reply.calls)
     told = ConversationMessage("assistant", reply.text, calls, created_at=when)
     if model_message(told) != message:
         told = replace(told, provider=_message_json(message))
@@ -159,7 +158,7 @@ def model_message(message: ConversationMessage) -> ChatMessage:
         )
         return ChatMessage("tool", (part,))
     words = (ChatPart("text", message.content),) if message.content or not message.tool_calls else ()
-    calls = tuple(ChatPart("call", "", call.call_id, call.name, decoded(call.arguments)) for call in message.tool_calls)
+    calls = tuple(ChatPart("call", "", call.call_id, call.name, decode_arguments(call.arguments)) for call in message.tool_calls)
     return ChatMessage(message.role, words + calls)
 
 
@@ -179,7 +178,7 @@ def chat_messages(state: ConversationState) -> list[dict[str, Any]]:
     return found
 
 
-def arguments_of(part: ChatPart) -> str:
+def call_arguments_json(part: ChatPart) -> str:
     """The arguments of a call as the provider wrote them; where it sent an object, that object as JSON."""
     raw = part.raw if isinstance(part.raw, Mapping) else {}
     function = raw.get("function")

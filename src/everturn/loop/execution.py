@@ -44,7 +44,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from everturn.loop.journal_state import IN_DOUBT
-from everturn.loop.tools import NotDone, ReconciledResult, key_for
+from everturn.loop.tools import NotDone, ReconciledResult, make_idempotency_key
 
 IN_DOUBT_RESULT = (
     "in doubt: this call was started, the process then ended, and its outcome is unknown. It may or may not have taken "
@@ -61,7 +61,7 @@ INTERRUPTED_RESULT = (
 )
 
 
-def policy_for(tool: Tool | None, call: CallProgress, interactive: bool) -> str:
+def choose_policy(tool: Tool | None, call: CallProgress, interactive: bool) -> str:
     """What to do with a call in doubt."""
     last = "ask" if interactive else "fail"
     if tool is None:
@@ -406,7 +406,7 @@ class SettlementPlanner:
 
     def _plan_in_doubt(self, plan: SettlementPlan, call: CallProgress) -> str:
         tool = self._tools.get(call.part.name)
-        policy = policy_for(tool, call, self._interactive)
+        policy = choose_policy(tool, call, self._interactive)
         if policy == "reconcile" and tool is not None:
             return self._reconcile(plan, call, tool)
         if policy == "retry":
@@ -453,7 +453,7 @@ class SettlementPlanner:
 
     def _context(self, call: CallProgress) -> ToolContext:
         call_id, attempt = call.part.call_id, len(call.intents) + 1
-        return ToolContext(call_id, self._session, attempt > 1, key_for(self._session, call.of, call_id), attempt)
+        return ToolContext(call_id, self._session, attempt > 1, make_idempotency_key(self._session, call.of, call_id), attempt)
 
 
 def _add_ending(plan: SettlementPlan, call: CallProgress, text: str, outcome: str, is_error: bool = True) -> None:

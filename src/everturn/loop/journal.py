@@ -26,9 +26,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from everturn.capture.file_reader import FilePiece, ReaderStart, empty_result
-from everturn.capture.rebuild import derive_pending
 from everturn.capture.scan import FileCandidate
-from everturn.capture.writer import ArchiveWriter, write_piece
+from everturn.capture.writer import ArchiveWriter, derive_pending, write_piece
 from everturn.clock import Clock, new_id, now
 from everturn.errors import Busy, Conflict, EverturnError, NothingFound, UnknownSession, UsageError
 from everturn.llm.protocol import ChatPart, Reply, ToolSpec
@@ -179,11 +178,11 @@ class Journal:
     @staticmethod
     def exists(store: Store, session: str) -> bool:
         """Is there a journal of that name?"""
-        return place_of(store, session, "").file is not None
+        return find_journal(store, session, "").file is not None
 
     @classmethod
     def _look(cls, store: Store, session: str, about: JournalAbout, clock: Clock, ttl: int) -> Journal:
-        journal = cls(store, JournalState(session), place_of(store, session, about.machine), about, clock, ttl)
+        journal = cls(store, JournalState(session), find_journal(store, session, about.machine), about, clock, ttl)
         lines = journal._end.whole().splitlines()
         for raw in lines:
             if raw.strip():  # blank where something was forgotten
@@ -369,18 +368,18 @@ class JournalPlace:
     version: Version = field(default_factory=Version)
 
 
-def path_of(session: str) -> str:
+def journal_path(session: str) -> str:
     """The name of a journal among the files of the archive. No place on a disk has such a name."""
     return f"{AGENT}:{session}"
 
 
-def place_of(store: Store, session: str, machine: str) -> JournalPlace:
+def find_journal(store: Store, session: str, machine: str) -> JournalPlace:
     """Where the journal is, of whichever machine it was begun on."""
     for row in store.sessions_of(AGENT, session):
         file, version = store.file_by_id(store.version(row.version).source)
-        if file.path == path_of(session):
+        if file.path == journal_path(session):
             return JournalPlace(file, version)
-    found = store.file(machine, path_of(session))
+    found = store.file(machine, journal_path(session))
     return JournalPlace(*found) if found is not None else JournalPlace()
 
 
@@ -389,7 +388,7 @@ class JournalEnd:
 
     def __init__(self, store: Store, session: str, place: JournalPlace, whose: tuple[str, str], clock: Clock) -> None:
         self._store, self._session, self._clock, self._source = store, session, clock, all_sources()[AGENT]
-        self._found = SourceCandidate(Path(path_of(session)), "main", session)
+        self._found = SourceCandidate(Path(journal_path(session)), "main", session)
         file, version = place.file, place.version
         self._desk = ArchiveWriter(store, *((file.machine, file.owner) if file else whose), clock())
         if file is not None:

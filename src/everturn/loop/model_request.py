@@ -135,7 +135,7 @@ def _make_request(past: JournalState, backend: Backend, request: ModelRequest, s
     request = structs.replace(request, messages=mended.messages, system=seen.system)
     body, form = (shown(request), wire) if shown is not None else (_plain_body(request), "")
     last = past.sent if past.sent is not None and past.sent.wire == form else None  # another provider sealed for itself
-    sent = RequestRecord(prefix_of(body), form, tuple(changed_parts(last.prefix, body)) if last is not None else ())
+    sent = RequestRecord(request_prefix(body), form, tuple(changed_parts(last.prefix, body)) if last is not None else ())
     append = seen.append.parts[0].text if seen.append is not None else ""
     return PreparedRequest(request, sent, append, (*seen.said, *mended.mended))
 
@@ -239,7 +239,7 @@ _MARKS = "cache_control"
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
 
 
-def prefix_of(body: Mapping[str, Any]) -> Prefix:
+def request_prefix(body: Mapping[str, Any]) -> Prefix:
     """The prefix of an answer: what the request was that it answers, in any wire format."""
     messages, start = _messages_after_compaction(body)
     return Prefix(

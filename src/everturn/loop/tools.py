@@ -103,7 +103,7 @@ def tool(given: Callable[..., Any] | None = None, **hints: Any) -> Any:
     return _make_tool(given, hints)
 
 
-def key_for(session: str, response: int, call_id: str) -> str:
+def make_idempotency_key(session: str, response: int, call_id: str) -> str:
     """The same for every attempt at a call, after any number of crashes; another for every other call.
 
     The number of the response is part of it because some providers use the same ids again and again.

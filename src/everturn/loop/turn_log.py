@@ -26,11 +26,11 @@ from msgspec import Struct
 
 from everturn.clock import Clock, new_id, now
 from everturn.errors import Busy, Conflict, SessionNotFound, UsageError
-from everturn.llm.protocol import ChatMessage, ChatPart, Reply, arguments
+from everturn.llm.protocol import ChatMessage, ChatPart, Reply, decode_arguments
 from everturn.llm.protocol import ReplyTokens as Tokens
 from everturn.loop import leases, records
-from everturn.loop.conversation import arguments_of
-from everturn.loop.journal import AGENT, JournalEnd, place_of
+from everturn.loop.conversation import call_arguments_json
+from everturn.loop.journal import AGENT, JournalEnd, find_journal
 from everturn.loop.records import Record
 from everturn.model.archive import KeptRow, Session, SessionText
 from everturn.retrieval.query import parse_query
@@ -79,7 +79,7 @@ class _TokenCount(Struct):
     tokens: int = 0
 
 
-def record_of(turn: LoggedTurn) -> Record:
+def turn_record(turn: LoggedTurn) -> Record:
     """The record of a message, unless it is the result of an open call."""
     if turn.role not in ROLES:
         raise UsageError(f"there is no role {turn.role!r}; say {', '.join(ROLES)}")
@@ -91,7 +91,7 @@ def record_of(turn: LoggedTurn) -> Record:
     return _Note(kind=_NOTE, text=turn.content or "", data=data, tokens=turn.token_count)
 
 
-def result_of(turn: LoggedTurn, response: int, called: str) -> Record:
+def result_record(turn: LoggedTurn, response: int, called: str) -> Record:
     """The record of the result of a call that a certain response made."""
     name = turn.tool_name or called
     return _Result(
@@ -99,7 +99,7 @@ def result_of(turn: LoggedTurn, response: int, called: str) -> Record:
     )
 
 
-def rows_of(store: Store, session: Session, first: int, last: int) -> Iterator[dict[str, Any]]:
+def read_rows(store: Store, session: Session, first: int, last: int) -> Iterator[dict[str, Any]]:
     """The messages of a session as rows, both ends included, counted from 0."""
     read = Records(store, all_sources(), session, until=None if last > first else 0)
     for row in store.messages(session.id, first, last):
@@ -139,7 +139,7 @@ def _read_call(given: Mapping[str, Any]) -> ChatPart:
     held = inner.get("arguments", inner.get("input", {}))
     call_id, name = given.get("id") or given.get("call_id"), inner.get("name")
     return ChatPart(
-        "call", "", str(call_id or ""), str(name or ""), arguments(held) if isinstance(held, str) else held,
+        "call", "", str(call_id or ""), str(name or ""), decode_arguments(held) if isinstance(held, str) else held,
         raw=dict(given),
     )  # fmt: skip
 
@@ -181,7 +181,7 @@ def _call_json(part: ChatPart) -> dict[str, Any]:
     """A call as it was given, or in the usual form."""
     if isinstance(part.raw, dict):
         return part.raw
-    function = {"name": part.name, "arguments": arguments_of(part)}
+    function = {"name": part.name, "arguments": call_arguments_json(part)}
     return {"id": part.call_id, "type": "function", "function": function}
 
 
@@ -245,7 +245,7 @@ class TurnLog:
         if session is None or wanted <= 0:
             return []
         first = max(offset, 0)
-        return list(rows_of(self.store, session, first, first + wanted - 1))
+        return list(read_rows(self.store, session, first, first + wanted - 1))
 
     def search_turns(self, session_id: str, query: str, limit: int = 20) -> list[dict[str, Any]]:
         """The messages that fit a query as people type it, best first, at most 200."""
@@ -257,11 +257,11 @@ class TurnLog:
             return self._scan_messages(session, query.strip(), limit)
         found = search(self.store, all_sources(), query, SearchFilters(session=session), limit, now=self._clock())
         seqs = [one.row.seq for one in found.items if one.row is not None]
-        return [row for seq in seqs for row in rows_of(self.store, session, seq, seq)]
+        return [row for seq in seqs for row in read_rows(self.store, session, seq, seq)]
 
     def _scan_messages(self, session: Session, text: str, limit: int) -> list[dict[str, Any]]:
         """The newest messages that hold these characters: signs without a word in them are not in the index."""
-        rows = list(rows_of(self.store, session, max(0, session.n_messages - MOST), session.n_messages - 1))
+        rows = list(read_rows(self.store, session, max(0, session.n_messages - MOST), session.n_messages - 1))
         return [row for row in reversed(rows) if text in (row["content"] or "")][:limit]
 
     def get_turn_count(self, session_id: str) -> int:
@@ -290,10 +290,10 @@ class TurnLog:
         if session is None:
             raise SessionNotFound(session_id)
         first = max(0, session.n_messages - max(1, min(limit, MOST)))
-        rows = list(rows_of(self.store, session, first, session.n_messages - 1))
+        rows = list(read_rows(self.store, session, first, session.n_messages - 1))
         while rows and rows[0]["role"] == "tool" and first > 0 and len(rows) < 2 * MOST:
             first -= 1
-            rows[:0] = rows_of(self.store, session, first, first)
+            rows[:0] = read_rows(self.store, session, first, first)
         return rows
 
     # one session ------------------------------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ class TurnLog:
     def _end(self, session_id: str) -> JournalEnd:
         """Where the next line goes."""
         machine = self._holder.machine
-        return JournalEnd(self.store, session_id, place_of(self.store, session_id, machine), (machine, ""), self._clock)
+        return JournalEnd(self.store, session_id, find_journal(self.store, session_id, machine), (machine, ""), self._clock)
 
     def _append(self, end: JournalEnd, record: Record, number: int) -> None:
         record.n, record.at = number, self._clock()
@@ -351,10 +351,10 @@ class TurnLog:
         calls = self.store.tail(session.id).open_calls.get(turn.tool_call_id or "", ()) if turn.role == "tool" else ()
         call = next((one for one in reversed(calls) if one.status == "open"), None)
         if call is None:
-            return record_of(turn)
+            return turn_record(turn)
         row = next(self.store.messages(session.id, call.seq, call.seq))
         asked = records.parse_record(self.store.read_raw(session.version, row.start, row.size), session.native_id)
-        return result_of(turn, asked.n, call.name)
+        return result_record(turn, asked.n, call.name)
 
     def _keep_value(self, session: str, key: str, value: Any) -> None:
         self.store.keep(KeptRow(KIND, AGENT, session, key, _json(key, value), self._clock()))
