@@ -1,4 +1,4 @@
-"""Bytes to model and back, one package per format. `contract` is the whole interface; `toolkit` is what readers share."""
+"""Bytes to model and back, one package per format. `contract` is the interface; `toolkit` holds what readers share."""
 
 from everturn.sources.contract import Source, all_sources
 

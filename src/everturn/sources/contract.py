@@ -1,9 +1,9 @@
-"""A source is one object that holds everything the rest may know about one foreign format.
+"""The contract of a format: a `Source` object that holds everything the rest of everturn may know about it.
 
-Adding a format is adding one module (or package) here with a `SOURCE` in it: `all_sources` finds it by folder. No module
+To add a format, add a package (or module) with a `SOURCE` in it to this folder: `all_sources` finds it there. No module
 outside `sources/` names a format. A missing ability is a missing field.
 
-Reading never raises on content. A reader gets bytes and says what it made of them; it does no input or output itself.
+Reading never raises on content. A reader gets bytes and returns messages and problems; it does no input or output itself.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import importlib
 import os
 import pkgutil
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -22,18 +22,30 @@ from msgspec import Struct
 
 from everturn.model.conversation import Message, ReadResult, SessionPart
 
-#: How much of a file is looked at to know what it is.
+#: Number of bytes from the start of a file that `Source.sniff` gets.
 HEAD = 64 << 10
 
 
 @dataclass(frozen=True)
 class SearchPlaces:
-    """Where to look: passed in by the surfaces, so that nothing below them reads the home or the environment."""
+    """Where to search. The surfaces pass it in, so that nothing below them reads the home folder or the environment."""
 
     home: Path
     env: Mapping[str, str]
     platform: str  # linux | darwin | win32
-    extra: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)  # source name → folders given by the user
+    extra: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)  # source name → folders named by the user
+
+    def expand(self, path: str) -> Path:
+        """Return the path with a leading `~/` replaced by the home folder."""
+        return self.home / path[2:] if path.startswith(("~/", "~\\")) else Path(path)
+
+    def config_folder(self) -> Path:
+        """Return the folder in which programs keep their settings on this platform."""
+        if self.platform == "darwin":
+            return self.home / "Library" / "Application Support"
+        if self.platform == "win32":
+            return Path(self.env.get("APPDATA", "") or self.home / "AppData" / "Roaming")
+        return Path(self.env.get("XDG_CONFIG_HOME", "") or self.home / ".config")
 
 
 @dataclass(frozen=True)
@@ -41,18 +53,18 @@ class SourceCandidate:
     """A file that belongs to a source."""
 
     path: Path
-    kind: str = "main"  # of SESSION_KINDS; `container` and `bundle` are taken apart by `Source.unpack`
+    kind: str = "main"  # one of SESSION_KINDS; `Source.unpack` unpacks a `container` or `bundle`
     native_id: str = ""
-    parent: str = ""  # native id of the session it hangs on
-    stamp: int = 0  # newest change of the files it is made of, in nanoseconds, where its own does not tell
+    parent: str = ""  # native id of the parent session
+    stamp: int = 0  # latest modification of all files it consists of, in nanoseconds; 0: use the file's own
 
 
 @dataclass(frozen=True)
 class Member:
-    """A conversation inside a container, written out as lines that `reader` and `view` understand.
+    """A conversation inside a container, converted to lines that `Source.reader` and `Source.view` read.
 
-    The archive keeps it as a file of its own at `CONTAINER#NAME`, beside the bytes of the container. The lines must be the
-    same each time for the same content, and grow at the end where the conversation does.
+    The archive keeps it as a separate file at `CONTAINER#NAME`, beside the bytes of the container. The lines must be
+    deterministic, and a conversation that grows must only append lines.
     """
 
     name: str
@@ -64,80 +76,80 @@ class Member:
 
 @dataclass(frozen=True)
 class Retention:
-    """When the agent deletes its own files."""
+    """The number of days after which the agent deletes its own files."""
 
     days: int
-    said_by: str  # the file and key that say so, or "default"
+    said_by: str  # the file and key of the setting, or "default"
 
 
 @dataclass(frozen=True)
 class ProgramReply:
-    """What an agent's program printed, when it was asked as a model."""
+    """The output of an agent's program that was run as a model."""
 
     text: str = ""
     model: str = ""
-    input: int = 0  # tokens; 0 where it does not say
+    input: int = 0  # tokens; 0 where the program does not report them
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
-    failure: str = ""  # its own words, when it could not answer
+    failure: str = ""  # the program's own error message
 
 
 @dataclass(frozen=True)
 class AskProgram:
-    """How an agent's program is run as a model: once, without tools, with the prompt at its standard input."""
+    """How to run an agent's program as a model: once, without tools, with the prompt on standard input."""
 
-    command: Callable[[str], list[str]]  # given the model's name, or ""; the first word is the program
-    read: Callable[[bytes], ProgramReply]  # of what it printed; never raises
+    command: Callable[[str], list[str]]  # from the model's name, or ""; the first word is the program
+    read: Callable[[bytes], ProgramReply]  # parses the output; never raises
     around: Callable[[Path, Mapping[str, str]], dict[str, str | None]]
-    """Given its working folder, new and empty, and the environment: variables to set, or to take away."""
-    leaves: str  # what it leaves in the user's own history, in words
+    """Return variables to set, or to remove (None), for a new, empty working folder and an environment."""
+    leaves: str  # what the run leaves in the user's own history, in words
 
 
 @dataclass(frozen=True)
 class NewSession:
-    """A session that is about to be written in an agent's own form."""
+    """The facts of a session that is about to be written in an agent's own format."""
 
-    id: str  # in the agent's own form, see `Native.name`
+    id: str  # in the agent's own format, see `NativeWriter.name`
     workspace: str
     at: int  # now, in milliseconds UTC
     title: str = ""
-    model: str = ""  # of the conversation it is made from
-    forked_from: str = ""  # the session of the same agent that it is made from
+    model: str = ""  # of the original session
+    forked_from: str = ""  # the original session, if it is one of the same agent
 
 
 @dataclass(frozen=True)
 class NativeWriter:
-    """How a new session is written so that the agent's own program opens it.
+    """How to write a new session that the agent's own program opens.
 
-    The messages given to `write` are in order: `user` (text, image), `assistant` (text, call; thinking only of the agent
-    itself), and right behind it one `tool` message with the result of each of its calls. Ids of calls are unique.
+    `write` gets the messages in order: `user` (text, image), `assistant` (text, call; thinking only of the same agent), and
+    directly after it one `tool` message with the results of all its calls. Call ids are unique.
     """
 
     name: Callable[[str, int], str]  # the id of a new session, from 32 random hexadecimal digits and the time
-    place: Callable[[SearchPlaces, NewSession], Path]  # where its file goes; never a file that is there
+    place: Callable[[SearchPlaces, NewSession], Path]  # the path of its file; never an existing file
     write: Callable[[SearchPlaces, NewSession, Sequence[Message]], bytes]
-    marks: Callable[[SearchPlaces, NewSession], Mapping[Path, bytes]] | None = None  # further files, made where missing
+    marks: Callable[[SearchPlaces, NewSession], Mapping[Path, bytes]] | None = None  # other files, created if missing
     take_in: Callable[[Path], list[str]] | None = None
-    """The command that takes the file in, run in the workspace, where the agent keeps its sessions in a database."""
+    """The command that imports the file, run in the workspace, for an agent that keeps its sessions in a database."""
     begin: Callable[[str], list[str]] | None = None  # the command that begins a session with this prompt
 
 
 @dataclass(frozen=True)
 class InstallPrograms:
-    """What an agent is told to run, each as words that begin with a full path, and what the user wants of it."""
+    """The commands an agent runs, each beginning with a full path, and the features the user chose."""
 
     hook: tuple[str, ...]  # `everturn-hook`
     everturn: tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=dict)  # what both need to find the archive
+    env: Mapping[str, str] = field(default_factory=dict)  # variables with which both find the archive
     where: bool = False  # tell a new session where the last one stopped
-    hints: bool = False  # tell the model when a prompt points to what it no longer sees
+    hints: bool = False  # give the model a hint when a prompt refers to something outside its context
     statusline: bool = False
 
 
 @dataclass(frozen=True)
 class OwnFile:
-    """A file that is ours alone."""
+    """A file that belongs to everturn alone."""
 
     path: Path
     text: str
@@ -145,18 +157,18 @@ class OwnFile:
 
 @dataclass(frozen=True)
 class JsonSetting:
-    """An entry in a JSON file of the agent, comments allowed; with `item` one more item of the list that stands there."""
+    """An entry in a JSON file of the agent, which may have comments; with `item`, one more item of the list at `at`."""
 
     path: Path
     at: tuple[str, ...]
     value: Any
     item: bool = False
-    only_new: bool = False  # only into a file that is not there yet
+    only_new: bool = False  # only if the file does not exist yet
 
 
 @dataclass(frozen=True)
 class TomlSection:
-    """Lines at the end of a TOML file of the agent, that begin with the header of a table it does not have yet."""
+    """Lines to append to a TOML file of the agent, beginning with the header of a table it does not have yet."""
 
     path: Path
     text: str
@@ -167,32 +179,32 @@ Edit = OwnFile | JsonSetting | TomlSection
 
 @dataclass(frozen=True)
 class Install:
-    """How everturn is put into an agent's hands: hooks, MCP entry, commands, skill, as data."""
+    """How to install everturn into an agent, as data: hooks, MCP entry, commands, skill."""
 
     edits: Callable[[SearchPlaces, Path | None, InstallPrograms], Sequence[Edit]]  # for one project folder, or for all
-    remark: str = ""  # what is left for the user to do
+    remark: str = ""  # steps left to the user
 
 
 class SourceReader(Protocol):
     """Reads one version of one file, piece by piece."""
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """Read `data`, which starts at stored offset `base`.
+        """Read `data`, which starts at stored offset `base`, and return what was read.
 
-        Complete records are dealt with; `Reading.consumed` says how far. With `last` there is nothing more for now: a
-        complete record without its line end is read too, and an incomplete one becomes a provisional problem that is
-        not counted as consumed.
+        Only complete records are consumed; `ReadResult.consumed` counts their bytes. `last` means that the file ends here
+        for now: a complete record without its line end is read too, and an incomplete one becomes a provisional problem
+        that is not consumed.
         """
 
     def state(self) -> bytes:
-        """What a later reader needs to go on after the bytes consumed so far."""
+        """Return the state from which a later reader continues after the bytes consumed so far."""
 
 
 class CheckedRecord(Struct, frozen=True):
     """One record of one copy of a file."""
 
     value: dict[str, Any]
-    raw: bytes  # what it is written as; without a line end
+    raw: bytes  # its bytes in the file, without the line end
     start: int
     size: int
     copy: int = 0
@@ -200,9 +212,9 @@ class CheckedRecord(Struct, frozen=True):
 
 
 class Flaw(Struct, frozen=True):
-    """Something wrong, and where. What is not `lost` can be mended without losing a word."""
+    """A defect of a file, and its byte range. One that is not `lost` can be repaired without losing content."""
 
-    kind: str  # of `toolkit.record_check.KINDS`
+    kind: str  # one of `toolkit.record_check.KINDS`
     note: str
     start: int
     size: int
@@ -211,7 +223,7 @@ class Flaw(Struct, frozen=True):
 
 
 class FileCheck(Struct, frozen=True):
-    """The records that make up the conversation, in order, and what was wrong."""
+    """The records of a conversation in order, and the flaws of its file."""
 
     pieces: list[CheckedRecord]
     flaws: list[Flaw]
@@ -219,36 +231,34 @@ class FileCheck(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Source:
-    """All there is to know about one format."""
+    """Everything the rest of everturn may know about one format."""
 
-    name: str
+    name: str  # also the name of its package
     title: str
-    parser: int  # raised when reading changes: derived rows of older ones are rebuilt
+    parser: int  # raised when reading changes: rows derived with a lower number are rebuilt
     roots: Callable[[SearchPlaces], list[Path]]  # existing folders to search
-    find: Callable[[Path], Iterator[SourceCandidate]]  # below one root
-    sniff: Callable[[Path, bytes], SourceCandidate | None]  # is this file ours? given its first 64 kB
+    find: Callable[[Path], Iterator[SourceCandidate]]  # the source files below one root
+    sniff: Callable[[Path, bytes], SourceCandidate | None]  # recognises a file by its first 64 kB
     reader: Callable[[SourceCandidate, bytes], SourceReader]  # with the state of an earlier one, or b""
     view: Callable[[bytes], Message | None]  # one record's bytes → its message, with blocks
-    workspace: Callable[[bytes], str]  # working folder, from the first bytes of a file; "" when they do not say
-    unpack: Callable[[SourceCandidate, Path], Iterator[Member]] | None = None  # given a file that nobody is writing to
-    private: tuple[str, ...] = ()  # SQL that takes credentials of the agent itself out of the copy of its database
+    workspace: Callable[[bytes], str]  # working folder named in the first bytes of a file; "" when they name none
+    unpack: Callable[[SourceCandidate, Path], Iterator[Member]] | None = None  # of a file that no process is writing to
+    private: tuple[str, ...] = ()  # SQL that deletes the agent's own credentials from a copy of its database
     is_database: bool = False  # a container that must be copied by its database engine while it is in use
-    option: str = ""  # name of the command-line option that gives more folders, such as "x-dir" for --x-dir
+    option: str = ""  # name of the command-line option that adds folders, such as "x-dir" for --x-dir
     retention: Callable[[Path], Retention | None] | None = None
     resume_command: Callable[[str], list[str]] | None = None
-    native: NativeWriter | None = None  # write a new session that the agent's own program opens
-    check: Callable[[SourceCandidate, Sequence[CheckedRecord]], FileCheck] | None = (
-        None  # of lines: what is wrong with their records
-    )
+    native: NativeWriter | None = None  # writes a new session that the agent's own program opens
+    check: Callable[[SourceCandidate, Sequence[CheckedRecord]], FileCheck] | None = None  # finds flaws of records
     write: Callable[[SessionPart], str] | None = None  # a session → the text of a file that reads as that session
-    ask: AskProgram | None = None  # run the agent as a model
-    install: Install | None = None  # put hooks and tools into its settings
-    saves_chats: bool = False  # `everturn chat` saves its conversations in this form, by `write`
-    rank: int = 0  # where several sources claim a file, only those of the highest rank count
+    ask: AskProgram | None = None  # runs the agent as a model
+    install: Install | None = None  # adds hooks and tools to the agent's settings
+    saves_chats: bool = False  # `everturn chat` saves its conversations in this format, with `write`
+    rank: int = 0  # of several sources that claim a file, only those of the highest rank count
 
 
 def read_beginning(path: str | Path, size: int = HEAD) -> bytes:
-    """The first bytes of an ordinary file; nothing of what cannot be read, or of a pipe, which would be waited for."""
+    """Return the first bytes of a regular file; b"" for an unreadable one, and for a pipe, which would block."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except OSError:
@@ -262,7 +272,7 @@ def read_beginning(path: str | Path, size: int = HEAD) -> bytes:
 
 
 def abilities(source: Source) -> list[str]:
-    """What a source can do, in words, seen from the fields it has."""
+    """Return the abilities of a source in words, derived from the fields it has."""
     can = {
         "read": True,
         "take apart": source.unpack is not None,
@@ -278,45 +288,96 @@ def abilities(source: Source) -> list[str]:
 
 
 def lazy_import(target: str) -> Callable[..., Any]:
-    """A function or class that is imported when it is first called: `lazy("everturn.sources.foo.reader:FooReader")`.
+    """Return a callable that imports its target when called: `lazy_import("everturn.sources.foo.reader:FooReader")`.
 
-    What `SOURCE` is made of is imported by every command that lists the formats; what reads a format only when asked for.
+    Every command that lists the formats imports all `SOURCE` objects; a reader is imported only when it is used.
     """
     module, _, name = target.partition(":")
 
-    def call(*given: Any) -> Any:
-        return getattr(importlib.import_module(module), name)(*given)
+    def call(*arguments: Any) -> Any:
+        return getattr(importlib.import_module(module), name)(*arguments)
 
     return call
 
 
 def named_folders(name: str) -> Callable[[SearchPlaces], list[Path]]:
-    """`Source.roots` of a format that has no place of its own: the existing folders the user named for it."""
+    """Return a `Source.roots` for a format without a folder of its own: the existing folders the user named for it."""
     return lambda places: [folder.absolute() for folder in places.extra.get(name, ()) if folder.is_dir()]
 
 
-def existing_folders(places: Iterable[Path], *, files: bool = False) -> list[Path]:
-    """Those of the folders that exist (with `files` also files), each once even where links lead to it twice."""
-    found: dict[str, Path] = {}
-    for place in places:
-        if place.exists() if files else place.is_dir():
-            found.setdefault(os.path.realpath(place), place.absolute())
-    return list(found.values())
+def existing_folders(folders: Iterable[Path], *, files: bool = False) -> list[Path]:
+    """Return the folders that exist (with `files` also files), each once even if links lead to it twice."""
+    existing: dict[str, Path] = {}
+    for folder in folders:
+        if folder.exists() if files else folder.is_dir():
+            existing.setdefault(os.path.realpath(folder), folder.absolute())
+    return list(existing.values())
+
+
+def find_files(
+    root: Path,
+    pick: Callable[[os.DirEntry[str]], SourceCandidate | None],
+    *,
+    skipped: Collection[str] = (),
+    deepest: int = 8,
+    closed_by: str = "",
+) -> Iterator[SourceCandidate]:
+    """Yield what `pick` makes of the files below a root, in order of their names, those of a folder before its folders'.
+
+    Links to folders and folders named in `skipped` are not entered, nor are the folders beside a picked file named
+    `closed_by`. An unreadable folder does not stop the search: the first error is raised at the end.
+    """
+    failures: list[OSError] = []
+
+    def walk(folder: str, depth: int) -> Iterator[SourceCandidate]:
+        folders: list[str] = []
+        is_closed = depth >= deepest
+        try:
+            with os.scandir(folder) as entries:
+                for entry in sorted(entries, key=lambda entry: entry.name):
+                    if entry.is_dir(follow_symlinks=False):
+                        folders += [] if entry.name in skipped else [entry.path]
+                    elif (candidate := pick(entry)) is not None:
+                        is_closed = is_closed or entry.name == closed_by
+                        yield candidate
+        except OSError as failure:
+            failures.append(failure)
+        for inner in () if is_closed else folders:
+            yield from walk(inner, depth + 1)
+
+    yield from walk(str(root), 0)
+    if failures:
+        raise failures[0]
+
+
+def sniff_files(
+    root: Path,
+    sniff: Callable[[Path, bytes], SourceCandidate | None],
+    *suffixes: str,
+    onerror: Callable[[OSError], object] | None = None,
+) -> Iterator[SourceCandidate]:
+    """Yield the files below a root that have one of the suffixes and are recognised; hidden folders are not entered."""
+    for folder, folders, names in os.walk(root, onerror=onerror):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for path in (Path(folder, name) for name in sorted(names) if name.endswith(suffixes)):
+            if (candidate := sniff(path, read_beginning(path))) is not None:
+                yield candidate
 
 
 def no_workspace(head: bytes) -> str:
-    """`Source.workspace` of a format that does not say where its conversations were held."""
+    """Return "": the `Source.workspace` of a format that does not record working folders."""
     return ""
 
 
 @cache
 def all_sources() -> Mapping[str, Source]:
-    """Every source by name. One that is asked for by its name is imported alone; going through them imports all."""
-    return _Sources({module.name for module in pkgutil.iter_modules([os.path.dirname(__file__)])})
+    """Return every source by name. A lookup by name imports one format; iteration imports all."""
+    package = importlib.import_module("everturn.sources")
+    return _Sources({module.name for module in pkgutil.iter_modules(package.__path__)})
 
 
 class _Sources(Mapping[str, Source]):
-    """The modules of this folder that are formats. A format has the name of its module."""
+    """The formats of this folder by name, which is the name of their package."""
 
     def __init__(self, modules: set[str]) -> None:
         self._modules = modules

@@ -13,7 +13,7 @@ from everturn.derive.turns import grow_session
 from everturn.model.archive import JournalTail
 from everturn.model.conversation import Block, CallStart, Link, Message, SessionFacts, SessionPart, TokenUsage
 from everturn.sources.chat_markdown import SOURCE
-from everturn.sources.chat_markdown.message import guard_words, unguard_words
+from everturn.sources.chat_markdown.message import guard_text, unguard_text
 from everturn.sources.chat_markdown.reader import summary_of
 from everturn.sources.contract import SearchPlaces, SourceCandidate, abilities
 from everturn.text.times import iso
@@ -166,7 +166,7 @@ def test_whatever_is_said_is_read_again_from_what_is_written(
 @given(text=WORDS)
 @settings(max_examples=100)
 def test_a_guard_can_always_be_taken_off(text: str) -> None:
-    assert unguard_words(guard_words(text, "Bot")) == text
+    assert unguard_text(guard_text(text, "Bot")) == text
 
 
 def test_the_session_of_another_agent_is_written_with_its_calls_as_lines() -> None:

@@ -1,9 +1,8 @@
-"""Reads a history file piece by piece: which session each passage belongs to, and what passages say together.
+"""Find history files and read them: which session each passage belongs to, and which edit each result reports.
 
-Finds history files, and knows them by their content wherever else they lie.
-
-aider writes into the root of each repository, so there is no folder to look in by itself: the home folder's own file,
-the one named by AIDER_CHAT_HISTORY_FILE, and every repository below the folders that the user names.
+aider writes into the root of each repository, so it has no folder of its own. Searched are the file in the home folder, the
+one named by AIDER_CHAT_HISTORY_FILE, and every repository below the folders that the user names. A history file elsewhere is
+recognised by its content.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Message, ReadResult, fingerprint
 from everturn.sources.aider.message import HEAD, AiderLineState, build, call_id, opens, speaker_of
-from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders
+from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, find_files
 from everturn.sources.toolkit.line_reader import Passages, ReadTally, SessionTally, text_of
+from everturn.sources.toolkit.message_parts import message_digest
 from everturn.sources.toolkit.values import digest, plain, state_of
 
 NAME = "aider"
 HISTORY = ".aider.chat.history.md"
 
-_DEEPEST = 8
 _SKIPPED = frozenset((".git", "node_modules", ".venv", "venv", "__pycache__", ".cache", "site-packages"))
 _HEAD = re.compile(rb"\s*(?:\xef\xbb\xbf)?# aider chat started at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*(?:\n|\Z)")
 _ANY_HEAD = re.compile(rb"^# aider chat started at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*$", re.MULTILINE)
@@ -34,47 +33,27 @@ _PROMPT = re.compile(rb"^#### \S", re.MULTILINE)
 
 
 def roots(places: SearchPlaces) -> list[Path]:
-    """Existing folders named by the user; and single files: the one the environment names, the one in the home folder."""
-    wanted = list(places.extra.get(NAME, ()))
+    """Return the existing folders named by the user, and the single files of the environment and the home folder."""
     named = places.env.get("AIDER_CHAT_HISTORY_FILE", "").strip()
-    if named:
-        wanted.append(places.home / named[2:] if named.startswith("~/") else Path(named))
-    wanted.append(places.home / HISTORY)
-    return existing_folders(wanted, files=True)
+    files = [*([places.expand(named)] if named else []), places.home / HISTORY]
+    return existing_folders([*places.extra.get(NAME, ()), *files], files=True)
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
-    """The history files below a root, or the root itself where it is a file."""
+    """Yield the history files below a root, or the root itself where it is a file."""
     if root.is_file():
-        yield SourceCandidate(root)
-        return
-    failures: list[OSError] = []
-    yield from _walk(str(root), failures, 0)
-    if failures:
-        raise failures[0]
+        return iter((SourceCandidate(root),))
+    return find_files(root, _pick_history, skipped=_SKIPPED)
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """What a file is, given its first bytes; None when it is not ours."""
+    """Return the candidate for a file that begins like this; None when it is not a history file."""
     usual = path.name == HISTORY and (_ANY_HEAD.search(head) or _PROMPT.search(head))
     return SourceCandidate(path) if usual or _HEAD.match(head) else None
 
 
-def _walk(folder: str, failures: list[OSError], depth: int) -> Iterator[SourceCandidate]:
-    folders = []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in _SKIPPED:
-                        folders.append(entry.path)
-                elif entry.name == HISTORY and entry.is_file():
-                    yield SourceCandidate(Path(entry.path))
-    except OSError as failure:
-        failures.append(failure)
-    if depth < _DEEPEST:
-        for path in folders:
-            yield from _walk(path, failures, depth + 1)
+def _pick_history(entry: os.DirEntry[str]) -> SourceCandidate | None:
+    return SourceCandidate(Path(entry.path)) if entry.name == HISTORY and entry.is_file() else None
 
 
 _CLIENT = re.compile(r"^> Aider v(\S+)", re.MULTILINE | re.IGNORECASE)
@@ -83,7 +62,7 @@ _MOST_OPEN = 200
 
 
 class AiderReaderState(Struct):
-    """What a later reader needs to go on."""
+    """The state a later reader continues from."""
 
     known: AiderLineState = msgspec.field(default_factory=AiderLineState)
     native_id: str = ""
@@ -93,57 +72,56 @@ class AiderReaderState(Struct):
     answers: int = 0
     client: str = ""
     model: str = ""
-    waiting: dict[str, int] = {}  # file → edits asked for and not yet applied
+    waiting: dict[str, int] = {}  # file → edits requested and not yet applied
 
 
 class AiderReader:
-    """One history file: many sessions."""
+    """Reads one history file, which holds many sessions."""
 
-    def __init__(self, found: SourceCandidate, state: bytes) -> None:
+    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
         self._state = state_of(state, AiderReaderState)
         self._passages = Passages(opens, self._state.known)
-        usual = found.path.name == HISTORY
-        self._workspace = str(found.path.parent) if usual and found.path.is_absolute() else ""
+        path = candidate.path
+        self._workspace = str(path.parent) if path.name == HISTORY and path.is_absolute() else ""
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `sources.Reader`."""
-        gathering, passages = ReadTally(), self._passages
+        """See `SourceReader.feed`."""
+        tally, passages = ReadTally(), self._passages
         before = passages.state.speaker
         for start, raw in passages.split(data, base, last, whole_lines=True):
-            goes_on = passages.continues and before not in ("", "gap")
-            self._passage(gathering, start, raw, before if goes_on else speaker_of(raw))
+            continues = passages.continues and before not in ("", "gap")
+            self._read_passage(tally, start, raw, before if continues else speaker_of(raw))
         self._state.known = passages.state
         if passages.tail is not None:
-            gathering.trouble("torn_tail", *passages.tail, is_record=False, provisional=True)
-        return gathering.reading(passages.consumed)
+            tally.trouble("torn_tail", *passages.tail, is_record=False, provisional=True)
+        return tally.reading(passages.consumed)
 
     def state(self) -> bytes:
-        """See `sources.Reader`."""
+        """See `SourceReader.state`."""
         return msgspec.msgpack.encode(self._state)
 
-    def _passage(self, gathering: ReadTally, start: int, raw: bytes, speaker: str) -> None:
+    def _read_passage(self, tally: ReadTally, start: int, raw: bytes, speaker: str) -> None:
         state = self._state
         if speaker == "gap" or not raw.strip():
             return
-        text, is_fine = text_of(raw)
-        if not is_fine:
-            gathering.trouble("invalid_utf8", start, len(raw), is_record=False)
-        if speaker == "head" and HEAD.match(text.lstrip("\ufeff\r\n ")):
-            self._begin(text)
+        text, is_utf8 = text_of(raw)
+        if not is_utf8:
+            tally.trouble("invalid_utf8", start, len(raw), is_record=False)
+        head = HEAD.match(text.lstrip("\ufeff\r\n ")) if speaker == "head" else None
+        if head:
+            self._begin_session(f"{head[1]}_{head[2].replace(':', '-')}")
         elif not state.native_id:
             state.native_id = f"undated-{digest(text)}"
-        talk = gathering.session(state.native_id)
-        self._learn(talk, speaker, text)
-        message = self._placed(build(speaker, text), speaker)
-        talk.messages.append(
-            replace(message, start=start, size=len(raw), fingerprint=self._fingerprint_message(message))
-        )
+        session = tally.session(state.native_id)
+        self._learn(session, speaker, text)
+        message = self._add_context(build(speaker, text), speaker)
+        identity = fingerprint(f"{state.native_id}/{state.index}", message_digest(message))
+        session.messages.append(replace(message, start=start, size=len(raw), fingerprint=identity))
         state.index += 1
-        gathering.count(speaker, "message", state.client)
+        tally.count(speaker, "message", state.client)
 
-    def _begin(self, text: str) -> None:
-        state, found = self._state, HEAD.match(text.lstrip("\ufeff\r\n "))
-        started = f"{found[1]}_{found[2].replace(':', '-')}" if found else ""
+    def _begin_session(self, started: str) -> None:
+        state = self._state
         state.same = state.same + 1 if started == state.started else 0
         state.started = started
         state.native_id = f"{started}-{state.same + 1}" if state.same else started
@@ -151,27 +129,27 @@ class AiderReader:
         state.client = state.model = ""
         state.waiting = {}
 
-    def _learn(self, talk: SessionTally, speaker: str, text: str) -> None:
+    def _learn(self, session: SessionTally, speaker: str, text: str) -> None:
         if speaker in ("head", "notice"):
             client, model = _CLIENT.search(text), _MODEL.search(text)
             self._state.client = plain(client[1]) if client else self._state.client
             self._state.model = model[1][:200].replace("\0", "\ufffd") if model else self._state.model
-        talk.learn(client=self._state.client, workspace=self._workspace)
+        session.learn(client=self._state.client, workspace=self._workspace)
 
-    def _placed(self, message: Message, speaker: str) -> Message:
-        """The message with what only its place tells: which response it is, and which edit a result is of."""
+    def _add_context(self, message: Message, speaker: str) -> Message:
+        """Return the message with the response it is part of, and its results with the call they answer."""
         state = self._state
         if speaker == "model":
             state.answers += 1
-            message = replace(message, blocks=tuple(map(self._asked, message.blocks)))
+            message = replace(message, blocks=tuple(map(self._number_call, message.blocks)))
         if message.origin == "model":
             return replace(message, provider_id=f"{state.native_id}/{state.answers}", model=state.model)
         if speaker == "result":
-            return replace(message, blocks=tuple(map(self._answered, message.blocks)))
+            return replace(message, blocks=tuple(map(self._match_result, message.blocks)))
         return message
 
-    def _asked(self, block: Block) -> Block:
-        """An edit of a file whose last one was never applied gets a name of its own."""
+    def _number_call(self, block: Block) -> Block:
+        """Number an edit of a file whose previous edit was never applied, so that its call id is unique."""
         if block.call is None:
             return block
         path, waiting = block.call.path, self._state.waiting
@@ -180,20 +158,16 @@ class AiderReader:
             del waiting[next(iter(waiting))]
         return block if n == 1 else replace(block, call=replace(block.call, call_id=f"{call_id(path)} {n}"))
 
-    def _answered(self, block: Block) -> Block:
-        """The result of the last edit of that file; aider may give its path from another folder."""
+    def _match_result(self, block: Block) -> Block:
+        """Give a result the id of the last edit of that file, whose path may be relative to another folder."""
         if block.result is None:
             return block
         waiting, path = self._state.waiting, block.result.path
-        name = path if path in waiting else next((other for other in waiting if _same_file(path, other)), "")
+        name = path if path in waiting else next((other for other in waiting if _is_same_file(path, other)), "")
         n = waiting.pop(name, 1)
-        asked = call_id(name or path)
-        return replace(block, result=replace(block.result, call_id=asked if n == 1 else f"{asked} {n}"))
-
-    def _fingerprint_message(self, message: Message) -> int:
-        words = digest(message.role, *(block.text for block in message.blocks))
-        return fingerprint(f"{self._state.native_id}/{self._state.index}", words)
+        call = call_id(name or path)
+        return replace(block, result=replace(block.result, call_id=call if n == 1 else f"{call} {n}"))
 
 
-def _same_file(one: str, other: str) -> bool:
+def _is_same_file(one: str, other: str) -> bool:
     return one.endswith("/" + other) or other.endswith("/" + one)

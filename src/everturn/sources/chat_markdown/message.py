@@ -1,9 +1,7 @@
-"""One passage → one message, without knowing the passages around it: used by the reader and by `view` alike.
-
-What the lines of a saved conversation are.
+"""The layout of a saved conversation, and the conversion of one passage into a message, independently of the others.
 
     # <Agent> Conversation               then **Session ID:**, **Date:**, **Agent:**, … up to a rule
-    ## Session Restored (HH:MM:SS)       then **Context:**, **Previous Session:** and what the agent said to it
+    ## Session Restored (HH:MM:SS)       then **Context:**, **Previous Session:** and the agent's reply to them
     ## Query 1 (HH:MM:SS)
     **You:** …
     **<Agent>:** …
@@ -11,9 +9,10 @@ What the lines of a saved conversation are.
     ---
     <!-- SESSION_SUMMARY_START -->       … <!-- SESSION_SUMMARY_END -->
 
-What is said may look like any of these. A heading counts only after a rule and with a higher number than the last one, a
-summary only after a rule, the time or another summary, and each speaker once per section. `guard_words` puts a backslash before
-a line that would still be taken for the layout, and `unguard_words` takes it off: that is what our own files have.
+Messages may contain lines that look like any of these. A heading counts only after a rule and with a higher number than the
+last one, a summary only after a rule, the metrics line or another summary, and each speaker once per section. Where our own
+writer meets a line that would still be mistaken for the layout, `guard_text` escapes it with a backslash and `unguard_text`
+removes that again.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from msgspec import Struct
 
 from everturn.model.conversation import Block, Message, TokenUsage
 from everturn.sources.toolkit.line_reader import text_of
+from everturn.sources.toolkit.message_parts import text_blocks
 from everturn.sources.toolkit.values import milliseconds, word
 
 RULE = "---"
@@ -45,17 +45,17 @@ _GUARDED = re.compile(
 
 
 class ChatLineState(Struct):
-    """What is known of the lines before."""
+    """The state that `opens` carries from line to line."""
 
     begun: bool = False
     part: str = ""  # header restored query prompt answer summary after
     agent: str = ""
     query: int = 0
-    mark: str = ""  # what the last line with words was: rule metrics end, or nothing of these
+    mark: str = ""  # the kind of the last line that was not blank: rule metrics end, or none of these
 
 
 def opens(known: ChatLineState, line: str) -> bool:
-    """Does a passage begin with this line? (`Passages` asks for every line in order.)"""
+    """Return whether a passage begins with this line. `Passages` calls it for every line in order."""
     mark = known.mark
     if line.strip():
         bare = line.strip()
@@ -108,8 +108,8 @@ def _begins_answer(known: ChatLineState, line: str) -> bool:
     return False
 
 
-def guard_words(text: str, agent: str = "") -> str:
-    """Words that nothing in the layout can be mistaken for: neither a heading nor the agent's name nor what ends a section."""
+def guard_text(text: str, agent: str = "") -> str:
+    """Escape the lines that would be mistaken for a heading, the agent's name or the end of a section."""
     lines = text.split("\n")
     last = max((number for number, line in enumerate(lines) if line.strip()), default=-1)
     return "\n".join(
@@ -117,16 +117,16 @@ def guard_words(text: str, agent: str = "") -> str:
     )
 
 
-def unguard_words(text: str) -> str:
-    """The words again."""
+def unguard_text(text: str) -> str:
+    """Undo `guard_text`."""
     return "\n".join(line[1:] if line[:1] == "\\" and _GUARDED.match(line) else line for line in text.split("\n"))
 
 
 def _is_layout_line(line: str, agent: str, is_last: bool) -> bool:
-    found = _GUARDED.match(line)
-    if found is None:
+    match = _GUARDED.match(line)
+    if match is None:
         return False
-    backslashes, heading, ending, before, name = found.groups()
+    backslashes, heading, ending, before, name = match.groups()
     return bool(backslashes or before or heading or (ending and is_last) or (agent and name == agent))
 
 
@@ -137,19 +137,19 @@ _FACTOR = {"K": 1000, "k": 1000, "M": 1_000_000}
 
 
 class ChatHeader(NamedTuple):
-    """What the beginning of a file says."""
+    """The facts at the beginning of a file."""
 
     session: str = ""
     agent: str = ""
     date: str = ""
     agent_path: str = ""
     resumed_from: str = ""
-    previous: str = ""  # the file of the session before
+    previous: str = ""  # the file of the previous session
     queries: str = ""
 
     @property
     def workspace(self) -> str:
-        """The folder of the agent."""
+        """Return the folder of the agent."""
         path = self.agent_path
         if not path:
             return ""
@@ -160,13 +160,13 @@ class ChatHeader(NamedTuple):
 
 
 def view(record: bytes) -> Message | None:
-    """The message of a passage, judged by itself."""
+    """Return the message of a passage."""
     text, _ = text_of(record)
     return build(part_of(text), text)
 
 
 def part_of(text: str) -> str:
-    """What a passage is, judged by its first line."""
+    """Return the part of the layout that a passage is, judged by its first line."""
     first = text.lstrip("\ufeff\r\n ").partition("\n")[0].rstrip("\r")
     if QUERY.fullmatch(first):
         return "prompt"
@@ -180,86 +180,86 @@ def part_of(text: str) -> str:
 
 
 def build(part: str, text: str) -> Message:
-    """The message of a passage; `rest` is what came later of a prompt."""
+    """Return the message of a passage; `rest` is a prompt's text that was appended after the prompt was read."""
     if part == "header":
-        at, precision = milliseconds(header(text).date)
-        return Message("system", "system", "notice", at, precision, blocks=_words(text, "meta"), fidelity="rendered")
+        at, precision = milliseconds(parse_header(text).date)
+        return Message("system", "system", "notice", at, precision, blocks=_meta_blocks(text), fidelity="rendered")
     if part == "restored":
-        return Message("user", "injected", "context", blocks=_words(text, "meta"), fidelity="rendered")
+        return Message("user", "injected", "context", blocks=_meta_blocks(text), fidelity="rendered")
     if part == "summary":
-        return _summary(text)
+        return _build_summary(text)
     if part in ("prompt", "rest"):
         typed = text.strip().partition("\n")[2] if part == "prompt" else text
-        said = unguard_words(_without_rule(typed).removeprefix("**You:**").strip())
-        blocks = (Block("text", said, "prompt"),) if said else ()
+        blocks = text_blocks(unguard_text(_strip_rule(typed).removeprefix("**You:**").strip()), "prompt")
         return Message("user", "human", "text", blocks=blocks, starts_turn=True, fidelity="rendered")
-    return _answer(text)
+    return _build_answer(text)
 
 
-def header(text: str) -> ChatHeader:
-    """The facts in the beginning of a file."""
+def parse_header(text: str) -> ChatHeader:
+    """Return the facts at the beginning of a file."""
     start = text.partition("\n---")[0]
     title = _TITLE.match(start.lstrip("\ufeff"))
-    found = {name: word(value) for name, value in reversed(_FIELD.findall(start))}
+    fields = _parse_fields(start)
     return ChatHeader(
-        found.get("Session ID", ""),
-        found.get("Agent", "") or (word(title[1]) if title else ""),
-        found.get("Date", ""),
-        found.get("Agent Path", ""),
-        found.get("Resumed From", ""),
-        found.get("Previous Session", ""),
-        found.get("Total Queries", ""),
+        fields.get("Session ID", ""),
+        fields.get("Agent", "") or (word(title[1]) if title else ""),
+        fields.get("Date", ""),
+        fields.get("Agent Path", ""),
+        fields.get("Resumed From", ""),
+        fields.get("Previous Session", ""),
+        fields.get("Total Queries", ""),
     )
 
 
 def resumed_from(text: str) -> tuple[str, str]:
-    """The session a restored one goes on from, and its file."""
-    found = {name: word(value) for name, value in reversed(_FIELD.findall(text))}
-    named = _RESUMED.search(found.get("Context", ""))
-    return named[1] if named else "", found.get("Previous Session", "")
+    """Return the session that a restored one continues, and its file."""
+    fields = _parse_fields(text)
+    named = _RESUMED.search(fields.get("Context", ""))
+    return named[1] if named else "", fields.get("Previous Session", "")
+
+
+def _parse_fields(text: str) -> dict[str, str]:
+    return {name: word(value) for name, value in reversed(_FIELD.findall(text))}
 
 
 def summary_text(text: str) -> str | None:
-    """The words between the marks; None where they do not pair."""
+    """Return the text between the summary marks; None when they do not pair."""
     inside = text.strip().removeprefix(START)
     end = inside.find("\n" + END)
     return inside[:end].strip() if end >= 0 else None
 
 
-def _summary(text: str) -> Message:
+def _build_summary(text: str) -> Message:
     inside = summary_text(text)
     if inside is None:
-        return Message("system", "system", "notice", blocks=_words(text, "meta"), fidelity="rendered")
-    blocks = (Block("text", unguard_words(inside), "summary"),) if inside else ()
+        return Message("system", "system", "notice", blocks=_meta_blocks(text), fidelity="rendered")
+    blocks = text_blocks(unguard_text(inside), "summary")
     return Message("system", "system", "summary", blocks=blocks, fidelity="rendered")
 
 
-def _answer(text: str) -> Message:
-    body = _without_rule(text)
+def _build_answer(text: str) -> Message:
+    body = _strip_rule(text)
     *lines, last = body.split("\n") if body else [""]
     metrics = METRICS.fullmatch(last)
     if metrics is not None:
         body = "\n".join(lines)
     spoken = SPOKEN.match(body)
-    said = unguard_words(body[spoken.end() if spoken else 0 :].strip("\r\n").strip())
+    answer = unguard_text(body[spoken.end() if spoken else 0 :].strip())
+    usage = None
+    if metrics and metrics[3]:
+        usage = TokenUsage(round(_parse_number(metrics[3])), round(_parse_number(metrics[4])))
     return Message(
         "assistant",
         "model",
         "text",
-        blocks=(Block("text", said, "answer"),) if said else (),
-        usage=_usage(metrics) if metrics else None,
-        reported_ms=round(_number(metrics[1]) * 1000) if metrics else None,
+        blocks=text_blocks(answer, "answer"),
+        usage=usage,
+        reported_ms=round(_parse_number(metrics[1]) * 1000) if metrics else None,
         fidelity="rendered",
     )
 
 
-def _usage(metrics: re.Match[str]) -> TokenUsage | None:
-    if not metrics[3]:
-        return None
-    return TokenUsage(round(_number(metrics[3])), round(_number(metrics[4])))
-
-
-def _number(text: str) -> float:
+def _parse_number(text: str) -> float:
     factor = _FACTOR.get(text[-1:], 1)
     try:
         return min(float(text.rstrip("KkM").replace(",", "")) * factor, float(1 << 50))
@@ -267,13 +267,12 @@ def _number(text: str) -> float:
         return 0.0
 
 
-def _without_rule(text: str) -> str:
+def _strip_rule(text: str) -> str:
     lines = text.strip().split("\n")
     while lines and lines[-1].strip() in ("", RULE):
         lines.pop()
     return "\n".join(lines).rstrip()
 
 
-def _words(text: str, field: str) -> tuple[Block, ...]:
-    bare = _without_rule(text.lstrip("\ufeff"))
-    return (Block("text", bare, field),) if bare else ()
+def _meta_blocks(text: str) -> tuple[Block, ...]:
+    return text_blocks(_strip_rule(text.lstrip("\ufeff")), "meta")

@@ -1,16 +1,15 @@
-"""Reads a saved conversation: passages together, with the day that headings only give the time of.
+"""Find, read and write saved conversations.
 
-Finds saved conversations (`~/agent-conversations` unless the user names other folders), and knows them by content.
+They are in `~/agent-conversations` and in folders named by the user, and are recognised by their content. Headings give only
+a time of day: the reader adds the day.
 
-A session written out as a saved conversation: what was asked and answered, and the summary.
-
-What the format has no place for is left out (thinking, what tools printed, what a client put in); a tool call is one line of
-the answer. Read again, the file gives the same prompts, answers, times, tokens, summary and links.
+`write` renders a session as a saved conversation: prompts, answers and the summary. The format cannot hold thinking, tool
+results and injected context, so these are left out; a tool call becomes one line of the answer. Reading the file gives the
+same prompts, answers, times, tokens, summary and links.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -29,17 +28,18 @@ from everturn.sources.chat_markdown.message import (
     ChatHeader,
     ChatLineState,
     build,
-    guard_words,
-    header,
+    guard_text,
     opens,
+    parse_header,
     part_of,
     resumed_from,
     summary_text,
-    unguard_words,
+    unguard_text,
 )
-from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, read_beginning
-from everturn.sources.toolkit.line_reader import Passages, ReadTally, text_of
-from everturn.sources.toolkit.values import digest, milliseconds, state_of
+from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, sniff_files
+from everturn.sources.toolkit.line_reader import Passages, ReadTally, SessionTally, text_of
+from everturn.sources.toolkit.message_parts import message_digest
+from everturn.sources.toolkit.values import milliseconds, state_of
 from everturn.text.times import iso
 
 _DAY = 86_400_000
@@ -49,7 +49,7 @@ _UNPAIRED = "a session summary whose marks do not pair: taken as missing"
 
 
 class ChatReaderState(Struct):
-    """What a later reader needs to go on."""
+    """The state a later reader continues from."""
 
     known: ChatLineState = msgspec.field(default_factory=ChatLineState)
     native_id: str = ""
@@ -57,81 +57,84 @@ class ChatReaderState(Struct):
     headed: bool = False  # a heading gave a time
     index: int = 0
     answers: int = 0
-    summary: str = ""  # the last one so far that may be the file's
-    continues: list[str] = []  # sessions it was said to go on from
+    summary: str = ""  # the latest one that may be the file's
+    continues: list[str] = []  # sessions that this one continues
 
 
 class ChatReader:
-    """One file."""
+    """Reads one saved conversation."""
 
-    def __init__(self, found: SourceCandidate, state: bytes) -> None:
+    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
         self._state = state_of(state, ChatReaderState)
-        self._state.native_id = self._state.native_id or found.native_id or found.path.stem
+        self._state.native_id = self._state.native_id or candidate.native_id or candidate.path.stem
         self._passages = Passages(opens, self._state.known)
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `sources.Reader`."""
-        gathering, passages, state = ReadTally(), self._passages, self._state
+        """See `SourceReader.feed`."""
+        tally, passages, state = ReadTally(), self._passages, self._state
         before = passages.state.part
         for start, raw in passages.split(data, base, last):
-            text, is_fine = text_of(raw)
-            if not is_fine:
-                gathering.trouble("invalid_utf8", start, len(raw), is_record=False)
-            if not text.strip():
-                continue
-            part = "rest" if passages.continues and before == "prompt" else part_of(text)
-            if part == "summary":
-                found = summary_text(text)
-                state.summary = unguard_words(found) if found else ""
-                if found is None:
-                    gathering.problems.append(Problem("unpaired", _UNPAIRED, start, len(raw)))
-            elif part == "prompt":
-                state.summary = ""  # what stood before it was quoted, or is out of date
-            message = self._placed(gathering, part, text)
-            prints = fingerprint(f"{state.native_id}/{state.index}", _digest(message))
-            talk = gathering.session(state.native_id)
-            talk.messages.append(replace(message, start=start, size=len(raw), fingerprint=prints))
-            state.index += 1
-            gathering.count(part, "message")
+            text, is_utf8 = text_of(raw)
+            if not is_utf8:
+                tally.trouble("invalid_utf8", start, len(raw), is_record=False)
+            if text.strip():
+                part = "rest" if passages.continues and before == "prompt" else part_of(text)
+                self._read_passage(tally, part, text, start, len(raw))
         state.known = passages.state
         if last and state.summary:
-            gathering.session(state.native_id).learn(summary=state.summary)
-        return gathering.reading(passages.consumed)
+            tally.session(state.native_id).learn(summary=state.summary)
+        return tally.reading(passages.consumed)
 
     def state(self) -> bytes:
-        """See `sources.Reader`."""
+        """See `SourceReader.state`."""
         return msgspec.msgpack.encode(self._state)
 
-    def _placed(self, gathering: ReadTally, part: str, text: str) -> Message:
-        """The message with what only its place tells: the day, the response, the session before."""
+    def _read_passage(self, tally: ReadTally, part: str, text: str, start: int, size: int) -> None:
+        state = self._state
+        if part == "summary":
+            summary = summary_text(text)
+            state.summary = unguard_text(summary) if summary else ""
+            if summary is None:
+                tally.problems.append(Problem("unpaired", _UNPAIRED, start, size))
+        elif part == "prompt":
+            state.summary = ""  # an earlier one was quoted, or is out of date
+        message = self._add_context(tally, part, text)
+        identity = fingerprint(f"{state.native_id}/{state.index}", message_digest(message))
+        message = replace(message, start=start, size=size, fingerprint=identity)
+        tally.session(state.native_id).messages.append(message)
+        state.index += 1
+        tally.count(part, "message")
+
+    def _add_context(self, tally: ReadTally, part: str, text: str) -> Message:
+        """Return the message with its day and response; record the previous session."""
         state, message = self._state, build(part, text)
-        talk = gathering.session(state.native_id)
+        session = tally.session(state.native_id)
         if part == "header":
-            found = header(text)
-            talk.learn(agent_name=found.agent, workspace=found.workspace)
+            head = parse_header(text)
+            session.learn(agent_name=head.agent, workspace=head.workspace)
             state.at = message.at
-            self._link_previous(gathering, found.resumed_from, found.previous)
+            self._link_previous(session, head.resumed_from, head.previous)
         elif part == "restored":
-            self._link_previous(gathering, *resumed_from(text))
+            self._link_previous(session, *resumed_from(text))
         if part in ("prompt", "restored"):
-            self._tell_time(text)
+            self._update_time(text)
             state.answers += 1
         if part == "answer":
             return replace(message, provider_id=f"{state.native_id}/{state.answers}")
         timed = state.headed and part in ("prompt", "restored")
         return replace(message, at=state.at, precision="s" if state.at is not None else "") if timed else message
 
-    def _link_previous(self, gathering: ReadTally, session: str, path: str) -> None:
-        name = session or _stem(path)
+    def _link_previous(self, session: SessionTally, previous: str, path: str) -> None:
+        name = previous or _stem(path)
         if name and name not in self._state.continues:
             self._state.continues = [*self._state.continues[-_MOST_LINKS:], name]
-            gathering.session(self._state.native_id).links.append(Link("continues", name))
+            session.links.append(Link("continues", name))
 
-    def _tell_time(self, text: str) -> None:
-        """The moment of a heading: of the same day as the one before, or of the next one after midnight."""
+    def _update_time(self, text: str) -> None:
+        """Set the time to that of a heading: on the day of the previous heading, or on the next one after midnight."""
         state, first = self._state, text.lstrip().partition("\n")[0].rstrip("\r")
-        found = QUERY.fullmatch(first) or RESTORED.fullmatch(first)
-        since, _ = milliseconds(f"1970-01-01 {found[found.re.groups]}") if found else (None, "")
+        heading = QUERY.fullmatch(first) or RESTORED.fullmatch(first)
+        since, _ = milliseconds(f"1970-01-01 {heading[heading.re.groups]}") if heading else (None, "")
         if since is None or state.at is None:
             return
         at = state.at - state.at % _DAY + since
@@ -141,10 +144,9 @@ class ChatReader:
 
 
 def summary_of(text: str) -> str | None:
-    """The summary a saved conversation ends with: the last one that is well-formed; None when there is none."""
-    parts = (
-        ChatReader(SourceCandidate(Path("x"), native_id="x"), b"").feed(text.encode("utf-8", "replace"), 0, True).parts
-    )
+    """Return the last well-formed summary of a saved conversation; None when there is none."""
+    reader = ChatReader(SourceCandidate(Path("x"), native_id="x"), b"")
+    parts = reader.feed(text.encode("utf-8", "replace"), 0, True).parts
     return next((part.facts.summary for part in parts if part.facts.summary), None)
 
 
@@ -154,10 +156,7 @@ def _stem(path: str) -> str:
     return (PureWindowsPath if re.match(r"[A-Za-z]:\\|.*\\", path) else PurePosixPath)(path).stem
 
 
-def _digest(message: Message) -> str:
-    return digest(message.role, *(block.text for block in message.blocks))
-
-
+# --- files ---
 NAME = "chat_markdown"
 
 _USUAL = "agent-conversations"
@@ -167,24 +166,17 @@ _OTHER = re.compile(rb"^\*\*(?:Total Queries|Agent|Agent Path):\*\*", re.MULTILI
 
 
 def roots(places: SearchPlaces) -> list[Path]:
-    """Existing folders: named by the user, and the usual one; each once."""
+    """Return the existing folders named by the user, and the default one; each once."""
     return existing_folders([*places.extra.get(NAME, ()), places.home / _USUAL])
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
-    """All conversations in a folder and its folders."""
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            if name.endswith(".md"):
-                path = Path(folder, name)
-                found = sniff(path, read_beginning(path))
-                if found is not None:
-                    yield found
+    """Yield the saved conversations below a root."""
+    return sniff_files(root, sniff, ".md")
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """What a file is, given its first bytes; None when it is not ours."""
+    """Return the candidate for a file that begins like this; None when it is no saved conversation."""
     start = head[:4096].partition(b"\n## ")[0]
     session = _SESSION.search(start)
     if session is None or not _HEAD.match(start) or not _OTHER.search(start):
@@ -192,25 +184,28 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     return SourceCandidate(path, "main", session[1].decode("utf-8", "replace").replace("\0", "\ufffd"))
 
 
-_DAY_MILLISECONDS = 86_400_000
+def workspace(head: bytes) -> str:
+    """Return the folder of the agent that the header names; "" when it names none."""
+    return parse_header(head.decode("utf-8", "replace")).workspace
 
 
+# --- writing ---
 def write(part: SessionPart) -> str:
-    """The text of a file. Turns are told by `Message.starts_turn`."""
-    before, turns = _turns(part.messages)
-    head = _header(part, before, len(turns))
-    sections = [_head_text(head)]
-    restored = _restored_section(head, before)
+    """Return the text of a file with the session. `Message.starts_turn` separates the turns."""
+    before, turns = _split_turns(part.messages)
+    head = _build_header(part, before, len(turns))
+    sections = [_render_header(head)]
+    restored = _render_restored(head, before)
     sections += [restored] if restored else []
-    sections += [_query(number, head.agent, turn) for number, turn in enumerate(turns, 1)]
+    sections += [_render_query(number, head.agent, turn) for number, turn in enumerate(turns, 1)]
     text = f"\n\n{RULE}\n\n".join(sections) + f"\n\n{RULE}\n"
     if part.facts.summary:
-        text += f"\n{START}\n{guard_words(part.facts.summary)}\n{END}\n"
+        text += f"\n{START}\n{guard_text(part.facts.summary)}\n{END}\n"
     return text
 
 
-def _turns(messages: list[Message]) -> tuple[list[Message], list[list[Message]]]:
-    """What stands before the first prompt, and the turns: prompts in a row are one."""
+def _split_turns(messages: list[Message]) -> tuple[list[Message], list[list[Message]]]:
+    """Return the messages before the first prompt, and the turns. Consecutive prompts are one turn."""
     before: list[Message] = []
     turns: list[list[Message]] = []
     answered = True
@@ -223,24 +218,24 @@ def _turns(messages: list[Message]) -> tuple[list[Message], list[list[Message]]]
     return before, turns
 
 
-def _header(part: SessionPart, before: list[Message], queries: int) -> ChatHeader:
+def _build_header(part: SessionPart, before: list[Message], queries: int) -> ChatHeader:
     facts = part.facts
-    own = next((header(block.text) for m in before for block in m.blocks if m.kind == "notice" and block.text[:2] == "# "), ChatHeader())  # fmt: skip
+    own = next((parse_header(block.text) for m in before for block in m.blocks if m.kind == "notice" and block.text[:2] == "# "), ChatHeader())  # fmt: skip
     started = next((message.at for message in part.messages if message.at is not None), None)
-    said = any(resumed_from(_text(message, "meta"))[0] for message in before if message.kind == "context")
-    continued = "" if said else next((link.native_id for link in part.links if link.relation == "continues"), "")
+    is_restored = any(resumed_from(_text(message, "meta"))[0] for message in before if message.kind == "context")
+    links = (link.native_id for link in part.links if link.relation == "continues" and not is_restored)
     return ChatHeader(
         part.native_id,
-        _line(own.agent or facts.agent_name).replace("*", "") or "Agent",
+        _join_lines(own.agent or facts.agent_name).replace("*", "") or "Agent",
         own.date or iso(started).removesuffix("Z"),
         own.agent_path or (facts.workspace.rstrip("/\\") + "/" if facts.workspace else ""),
-        own.resumed_from or continued,
+        own.resumed_from or next(links, ""),
         own.previous,
         str(queries),
     )
 
 
-def _head_text(head: ChatHeader) -> str:
+def _render_header(head: ChatHeader) -> str:
     fields = (
         ("Session ID", head.session),
         ("Date", head.date),
@@ -250,61 +245,62 @@ def _head_text(head: ChatHeader) -> str:
         ("Resumed From", head.resumed_from),
         ("Previous Session", head.previous),
     )
-    lines = [f"**{name}:** {_line(value)}" for name, value in fields if value]
+    lines = [f"**{name}:** {_join_lines(value)}" for name, value in fields if value]
     return "\n".join([f"# {head.agent} Conversation", "", *lines])
 
 
-def _restored_section(head: ChatHeader, before: list[Message]) -> str:
-    """What was said before the first prompt: the agent has read the summary of the session before."""
+def _render_restored(head: ChatHeader, before: list[Message]) -> str:
+    """Render the messages before the first prompt, when the agent has read the summary of the previous session."""
     context = next((text for m in before if (text := _text(m, "meta")).startswith("## Session Restored")), "")
-    answer = _answer(head.agent, before)
+    answer = _render_answer(head.agent, before)
     if not context and not answer:
         return ""
-    resumed_from = f"\n**Context:** Resumed from {head.resumed_from}" if head.resumed_from else ""
-    return f"{context or f'## Session Restored ({_clock(before)}){resumed_from}'}{answer}"
+    origin = f"\n**Context:** Resumed from {head.resumed_from}" if head.resumed_from else ""
+    return f"{context or f'## Session Restored ({_time_of_day(before)}){origin}'}{answer}"
 
 
-def _query(number: int, agent: str, turn: list[Message]) -> str:
-    asked = "\n\n".join(filter(None, (_text(message, "prompt") for message in turn if message.starts_turn)))
-    return f"## Query {number} ({_clock(turn)})\n**You:** {guard_words(asked, agent)}{_answer(agent, turn)}"
+def _render_query(number: int, agent: str, turn: list[Message]) -> str:
+    prompt = "\n\n".join(filter(None, (_text(message, "prompt") for message in turn if message.starts_turn)))
+    heading = f"## Query {number} ({_time_of_day(turn)})"
+    return f"{heading}\n**You:** {guard_text(prompt, agent)}{_render_answer(agent, turn)}"
 
 
-def _answer(agent: str, messages: list[Message]) -> str:
+def _render_answer(agent: str, messages: list[Message]) -> str:
     answers = [message for message in messages if message.role == "assistant"]
     if not answers:
         return ""
-    words = guard_words("\n\n".join(text for message in answers for text in _answer_texts(message)), agent)
-    return f"\n\n**{agent}:** {words}{_metrics(answers)}"
+    text = guard_text("\n\n".join(text for message in answers for text in _answer_texts(message)), agent)
+    return f"\n\n**{agent}:** {text}{_render_metrics(answers)}"
 
 
 def _answer_texts(message: Message) -> Iterator[str]:
     for block in message.blocks:
         if block.call is not None:
-            about = block.call.path or block.call.command
-            yield f"[tool: {block.call.name}{' ' + about if about else ''}]"
+            subject = block.call.path or block.call.command
+            yield f"[tool: {block.call.name}{' ' + subject if subject else ''}]"
         elif block.field == "answer" and block.text:
             yield block.text
 
 
-def _metrics(messages: list[Message]) -> str:
-    took = sum(message.reported_ms or 0 for message in messages)
-    used = [message.usage for message in messages if message.usage is not None]
-    if not took and not used and not any(message.reported_ms is not None for message in messages):
+def _render_metrics(messages: list[Message]) -> str:
+    durations = [message.reported_ms for message in messages if message.reported_ms is not None]
+    usages = [message.usage for message in messages if message.usage is not None]
+    if not durations and not usages:
         return ""
-    given, said = sum(usage.input for usage in used), sum(usage.output for usage in used)
-    tokens = f" | Tokens: {given + said} (in: {given}, out: {said})" if used else ""
-    return f"\n\n*Time: {took / 1000:g}s{tokens}*"
+    tokens_in, tokens_out = sum(usage.input for usage in usages), sum(usage.output for usage in usages)
+    tokens = f" | Tokens: {tokens_in + tokens_out} (in: {tokens_in}, out: {tokens_out})" if usages else ""
+    return f"\n\n*Time: {sum(durations) / 1000:g}s{tokens}*"
 
 
 def _text(message: Message, field: str) -> str:
     return "\n".join(block.text for block in message.blocks if block.field == field)
 
 
-def _clock(messages: list[Message]) -> str:
+def _time_of_day(messages: list[Message]) -> str:
     at = next((message.at for message in messages if message.at is not None and message.kind != "notice"), 0)
-    seconds = at % _DAY_MILLISECONDS // 1000
+    seconds = at % _DAY // 1000
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
-def _line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(text.split())

@@ -1,16 +1,16 @@
-"""Reads the lines of one conversation, or of one of its branches.
+"""Recognise, unpack and read ChatGPT exports.
 
-One line → one message, without knowing the lines around it: used by the reader and by `view` alike.
+`unpack` writes each conversation as lines: `{"conversation": …}` first, then `{"node": …}` for each message of the live path.
+`view` converts one line into a message, independently of the lines around it.
 
-Conversations as lines: `{"conversation": …}` first, then `{"node": …}` for each message of the live path.
-
-A conversation is a tree: an edit or a retry starts a branch, and `current_node` is the end of the path that is live. The
-others are kept as sessions of their own, `<id>/branch-1` and so on. What changes whenever a conversation grows (`children`,
-`current_node`, `update_time`) is left out of the lines, so that they only grow too; the export itself is kept beside them.
+A conversation is a tree: an edit or a retry starts a branch, and `current_node` is the end of the live path. Other branches
+become sessions of their own, `<id>/branch-1` and so on. Fields that change whenever a conversation grows (`children`,
+`current_node`, `update_time`) are left out, so that lines are only appended; the archive keeps the export beside them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,23 +20,56 @@ from msgspec.structs import replace
 from everturn.model.conversation import Block, Message, fingerprint
 from everturn.sources.contract import Member, SourceCandidate
 from everturn.sources.toolkit.blocks import call_block, result_block, unknown_block
-from everturn.sources.toolkit.chat_export import Dialect, ExportReader, ExportReaderState, line, members, threads
+from everturn.sources.toolkit.chat_export import (
+    Dialect,
+    ExportReader,
+    ExportReaderState,
+    find_exports,
+    line,
+    members,
+    read_export_head,
+    threads,
+)
 from everturn.sources.toolkit.line_reader import Rec, SessionTally, listing, mapping, single_record
+from everturn.sources.toolkit.message_parts import text_blocks, unknown_message
 from everturn.sources.toolkit.values import digest, milliseconds, strings, word
 
+_MAPPING = re.compile(rb'"mapping"\s*:\s*\{\s*"[^"]{1,200}"\s*:\s*\{')
+_NODE = re.compile(rb'"(?:children|parent)"\s*:')
 _CONTEXTS = frozenset(("user_editable_context", "model_editable_context"))
 _THOUGHTS = frozenset(("thoughts", "reasoning_recap"))
-_RAISED = "Traceback (most recent call last)"
+_TRACEBACK = "Traceback (most recent call last)"
+_CHANGING = ("mapping", "current_node", "update_time")
+
+
+def find(root: Path) -> Iterator[SourceCandidate]:
+    """Yield the exports below a root."""
+    return find_exports(root, sniff)
+
+
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
+    """Return the candidate for a file that begins like this; None when it is no export."""
+    try:
+        start = read_export_head(path, head)
+    except OSError:
+        return None
+    match = _MAPPING.search(start)
+    return SourceCandidate(path, "container") if match and _NODE.search(start, match.start()) else None
+
+
+def reader(candidate: SourceCandidate, state: bytes) -> ExportReader:
+    """Return a reader of one conversation."""
+    return ExportReader(Dialect(_build, _record_type, _learn_conversation, _join_response), candidate, state)
 
 
 def view(record: bytes) -> Message | None:
-    """The message of a line, judged by itself; None when it holds none."""
-    found = single_record(record)
-    return build(found) if found is not None else None
+    """Return the message of a line; None when it holds none."""
+    value = single_record(record)
+    return _build(value) if value is not None else None
 
 
-def build(record: Rec) -> Message | None:
-    """The message of a line; None when it is known to hold none."""
+# --- messages ---
+def _build(record: Rec) -> Message | None:
     if isinstance(record.get("conversation"), dict):
         return _conversation_message(record["conversation"])
     node = record.get("node")
@@ -50,29 +83,26 @@ def build(record: Rec) -> Message | None:
     return _node_message(node, message, word(record.get("call")))
 
 
-def role_of(message: Any) -> str:
-    """The role of a message."""
+def _role(message: Any) -> str:
     return word(mapping(mapping(message).get("author")).get("role"))
 
 
-def is_call(message: Any) -> bool:
-    """Whether a message of the model is for a tool."""
-    return role_of(message) == "assistant" and word(mapping(message).get("recipient")) not in ("", "all")
+def _is_call(message: Any) -> bool:
+    return _role(message) == "assistant" and word(mapping(message).get("recipient")) not in ("", "all")
 
 
 def _node_message(node: Rec, message: Rec, call: str) -> Message | None:
-    role, content = role_of(message), mapping(message.get("content"))
+    role, content = _role(message), mapping(message.get("content"))
     kind = word(content.get("content_type"))
-    if is_call(message):
-        given = "\n".join(_texts(content))
-        blocks = [call_block(word(node.get("id")), word(message.get("recipient")), given, content)]
+    if _is_call(message):
+        arguments = "\n".join(_texts(content))
+        blocks = [call_block(word(node.get("id")), word(message.get("recipient")), arguments, content)]
         return _message(node, message, "assistant", "model", "text", blocks)
     if role == "assistant":
         return _message(node, message, role, "model", "text", _blocks(content, "answer"))
     if role == "tool":
-        return _message(
-            node, message, role, "tool", "result" if call else "output", _result_blocks(message, content, call)
-        )
+        blocks = _result_blocks(message, content, call)
+        return _message(node, message, role, "tool", "result" if call else "output", blocks)
     if role == "user" and not (_is_hidden(message) or kind in _CONTEXTS):
         return _message(node, message, role, "human", "text", _blocks(content, "prompt"))
     if role in ("user", "system"):
@@ -86,7 +116,7 @@ def _result_blocks(message: Rec, content: Rec, call: str) -> list[Block]:
         return _blocks(content, "tool_output")
     text = "\n".join(_texts(content))
     status = word(mapping(mapping(message.get("metadata")).get("aggregate_result")).get("status"))
-    failed = content.get("content_type") == "system_error" or status.startswith("fail") or _RAISED in text
+    failed = content.get("content_type") == "system_error" or status.startswith("fail") or _TRACEBACK in text
     pictures = [block for block in _blocks(content, "") if block.kind in ("image", "document")]
     return [result_block(call, text, failed or None, content), *pictures]
 
@@ -98,16 +128,14 @@ def _is_hidden(message: Rec) -> bool:
 
 def _conversation_message(conversation: Rec) -> Message:
     at, precision = milliseconds(conversation.get("create_time"))
-    text = "\n".join(strings(conversation, "id", "conversation_id"))
-    blocks = (Block("text", text, "meta"),) if text else ()
+    blocks = text_blocks("\n".join(strings(conversation, "id", "conversation_id")), "meta")
     name = word(conversation.get("conversation_id")) or word(conversation.get("id"))
-    prints = fingerprint(f"about {name}", str(conversation.get("create_time")))
-    return Message("system", "system", "notice", at, precision, blocks=blocks, fingerprint=prints)
+    identity = fingerprint(f"about {name}", str(conversation.get("create_time")))
+    return Message("system", "system", "notice", at, precision, blocks=blocks, fingerprint=identity)
 
 
 def _unknown(record: Rec) -> Message:
-    text = "\n".join(strings(record, "id", "parent"))
-    return Message("system", "system", "unknown", blocks=(Block("unknown", text, "meta"),) if text else ())
+    return unknown_message(record, "id", "parent")
 
 
 def _message(node: Rec, message: Rec, role: str, origin: str, kind: str, blocks: list[Block]) -> Message:
@@ -121,7 +149,6 @@ def _message(node: Rec, message: Rec, role: str, origin: str, kind: str, blocks:
     )  # fmt: skip
 
 
-# content ------------------------------------------------------------------------------------------------------------
 def _blocks(content: Rec, field: str) -> list[Block]:
     kind = word(content.get("content_type"))
     if kind in ("text", "multimodal_text"):
@@ -147,8 +174,8 @@ def _part(part: Any, field: str) -> Block | None:
 
 
 def _texts(content: Rec) -> list[str]:
-    found = _TEXTS.get(word(content.get("content_type")))
-    return found(content) if found else strings(content, "content_type")
+    extract = _TEXTS.get(word(content.get("content_type")))
+    return extract(content) if extract else strings(content, "content_type")
 
 
 def _texts_under(*keys: str) -> Callable[[Rec], list[str]]:
@@ -172,62 +199,50 @@ _TEXTS: dict[str, Callable[[Rec], list[str]]] = {
 }
 
 
-def reader(found: SourceCandidate, state: bytes) -> ExportReader:
-    """A reader of one conversation."""
-    return ExportReader(Dialect(build, _type, _learn_conversation, _join_response), found, state)
-
-
-def _learn_conversation(about: Rec, talk: SessionTally, state: ExportReaderState) -> None:
-    talk.learn(title=word(about.get("title")), title_rank=2 if about.get("title") else 0)
+def _learn_conversation(head: Rec, session: SessionTally, state: ExportReaderState) -> None:
+    session.learn(title=word(head.get("title")), title_rank=2 if head.get("title") else 0)
 
 
 def _join_response(message: Message, state: ExportReaderState) -> Message:
-    """Nodes of the model in a row are one response: what it thought, what it called, what it said."""
+    """Join consecutive nodes of the model into one response: its thinking, its calls and its answer."""
     state.note = (state.note or message.provider_id) if message.origin == "model" else ""
     return replace(message, provider_id=state.note) if state.note else message
 
 
-def _type(record: Rec) -> str:
+def _record_type(record: Rec) -> str:
     if isinstance(record.get("conversation"), dict):
         return "conversation"
     message = mapping(mapping(record.get("node")).get("message"))
     kind = word(mapping(message.get("content")).get("content_type"))
-    role = word(mapping(message.get("author")).get("role"))
-    return "node" if not message else f"node/{_plain(role)}/{_plain(kind)}"
+    return "node" if not message else f"node/{_countable(_role(message))}/{_countable(kind)}"
 
 
-def _plain(text: str) -> str:
+def _countable(text: str) -> str:
     return text if len(text) <= 40 and text.replace("_", "").isalnum() and text.isascii() else "?"
 
 
-_CHANGING = ("mapping", "current_node", "update_time")
+# --- unpacking ---
+def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
+    """Yield every conversation of an export, and each of its branches."""
+    return members(path, "mapping", dict, _split_conversation)
 
 
-def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
-    """Every conversation of an export."""
-    return members(path, "mapping", dict, _members)
-
-
-def _members(conversation: Rec) -> Iterator[Member]:
+def _split_conversation(conversation: Rec) -> Iterator[Member]:
     nodes = {key: mapping(node) for key, node in conversation["mapping"].items()}
-    name = _name(conversation, nodes)
+    name = word(conversation.get("conversation_id")) or word(conversation.get("id"))
+    name = name or digest(str(conversation.get("create_time")), next(iter(nodes), ""))
     parents = {key: node.get("parent") if isinstance(node.get("parent"), str) else None for key, node in nodes.items()}
-    path, branches = threads(parents, _leaf(conversation, nodes))
-    about = {key: value for key, value in conversation.items() if key not in _CHANGING}
-    yield Member(name, _lines(about, path, nodes), native_id=name)
+    path, branches = threads(parents, _find_leaf(conversation, nodes))
+    head = {key: value for key, value in conversation.items() if key not in _CHANGING}
+    yield Member(name, _lines(head, path, nodes), native_id=name)
     for number, branch in enumerate(branches, 1):
         if any(nodes[key].get("message") for key in branch):
-            titled = {"title": conversation.get("title"), "branch": number}
+            head = {"title": conversation.get("title"), "branch": number}
             child = f"{name}/branch-{number}"
-            yield Member(child, _lines(titled, branch, nodes), "sidechain", child, name)
+            yield Member(child, _lines(head, branch, nodes), "sidechain", child, name)
 
 
-def _name(conversation: Rec, nodes: dict[str, Rec]) -> str:
-    told = word(conversation.get("conversation_id")) or word(conversation.get("id"))
-    return told or digest(str(conversation.get("create_time")), next(iter(nodes), ""))
-
-
-def _leaf(conversation: Rec, nodes: dict[str, Rec]) -> str | None:
+def _find_leaf(conversation: Rec, nodes: dict[str, Rec]) -> str | None:
     current = conversation.get("current_node")
     if isinstance(current, str) and current in nodes:
         return current
@@ -235,14 +250,14 @@ def _leaf(conversation: Rec, nodes: dict[str, Rec]) -> str | None:
     return next((key for key in reversed(nodes) if key not in above), None)
 
 
-def _lines(about: Rec, path: list[str], nodes: dict[str, Rec]) -> Iterator[bytes]:
-    yield line({"conversation": about})
-    asked = ""  # the call that waits for its result: there are no call ids
+def _lines(head: Rec, path: list[str], nodes: dict[str, Rec]) -> Iterator[bytes]:
+    yield line({"conversation": head})
+    open_call = ""  # the call that waits for its result: there are no call ids
     for key in path:
         message = nodes[key].get("message")
         record: Rec = {"node": {"id": key, "parent": nodes[key].get("parent"), "message": message}}
-        if is_call(message):
-            asked = key
-        elif role_of(message) == "tool" and asked:
-            record["call"], asked = asked, ""
+        if _is_call(message):
+            open_call = key
+        elif _role(message) == "tool" and open_call:
+            record["call"], open_call = open_call, ""
         yield line(record)

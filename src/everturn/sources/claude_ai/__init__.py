@@ -1,49 +1,16 @@
-"""claude.ai: the data export, `conversations.json` by itself or in the zip file that is sent.
-
-Read first: `unpack` (conversations as lines), `message` (a line by itself), `reader` (lines together).
-"""
+"""claude.ai: the data export, `conversations.json` by itself or inside the zip file that the service sends."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from pathlib import Path
-
-from everturn.sources.contract import Source, SourceCandidate, lazy_import, named_folders, no_workspace
-
-NAME = "claude_ai"
-_MESSAGES = re.compile(rb'"chat_messages"\s*:\s*\[')
-_SENDER = re.compile(rb'"sender"\s*:\s*"(?:human|assistant)"')
-_EMPTY = re.compile(rb'"chat_messages"\s*:\s*\[\s*\]')
-
-
-def _find(root: Path) -> Iterator[SourceCandidate]:
-    """Exports in a folder and its folders."""
-    from everturn.sources.toolkit.chat_export import find_exports
-
-    return find_exports(root, _sniff)
-
-
-def _sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """What a file is, given its first bytes; None when it is not ours."""
-    from everturn.sources.toolkit.chat_export import read_export_head
-
-    try:
-        start = read_export_head(path, head)
-    except OSError:
-        return None
-    found = _MESSAGES.search(start)
-    ours = found and (_SENDER.search(start, found.start()) or _EMPTY.match(start, found.start()))
-    return SourceCandidate(path, "container") if ours else None
-
+from everturn.sources.contract import Source, lazy_import, named_folders, no_workspace
 
 SOURCE = Source(
-    name=NAME,
+    name="claude_ai",
     title="claude.ai export",
     parser=1,
-    roots=named_folders(NAME),
-    find=_find,
-    sniff=_sniff,
+    roots=named_folders("claude_ai"),
+    find=lazy_import("everturn.sources.claude_ai.reader:find"),
+    sniff=lazy_import("everturn.sources.claude_ai.reader:sniff"),
     reader=lazy_import("everturn.sources.claude_ai.reader:reader"),
     view=lazy_import("everturn.sources.claude_ai.reader:view"),
     workspace=no_workspace,

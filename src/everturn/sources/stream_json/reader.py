@@ -1,24 +1,26 @@
-"""Reads a capture line by line: which session each record belongs to, and what records say together.
-
-One record → one message, without knowing the records around it: used by the reader and by `view` alike.
+"""Recognise captures of stream-json output and read them record by record.
 
     {"type":"system","subtype":"init","cwd","session_id","model","tools",…}
     {"type":"user"|"assistant","message":{…},"parent_tool_use_id":null|ID,"session_id","uuid"}
     {"type":"result","subtype","duration_ms","result","is_error","session_id",…}
-    {"type":"stream_event","event":{…}}     parts of what comes whole in a record of its own
+    {"type":"stream_event","event":{…}}     a part of a message that follows whole in its own record
 
-Records with `ts` and `event` are what a server of tools noted of the same client: they tell who called, not what was said.
+Records with `ts` and `event` are log records of a tool server that the same client called: they name the client, and hold no
+messages. `view` converts one record into a message, independently of the others; `StreamReader` adds the session.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Link, Message, fingerprint
-from everturn.sources.contract import SourceCandidate
+from everturn.sources.contract import SourceCandidate, sniff_files
 from everturn.sources.toolkit.blocks import blocks_of, has_results, texts_in, usage_of
 from everturn.sources.toolkit.line_reader import (
     Counted,
@@ -31,10 +33,14 @@ from everturn.sources.toolkit.line_reader import (
     records,
     single_record,
 )
+from everturn.sources.toolkit.message_parts import text_blocks
 from everturn.sources.toolkit.values import count, digest, milliseconds, plain, state_of, strings, word
 
-#: Records about the run, not of the conversation.
-KNOWN = frozenset(
+_TYPES = re.compile(rb'"type"\s*:\s*"(system|assistant|user|result|stream_event)"')
+_SESSION = re.compile(rb'"session_id"\s*:\s*"([\w-]{1,100})"')
+
+#: Records about the run that hold no messages.
+_SILENT = frozenset(
     "stream_event tool_progress keep_alive control_request control_response control_cancel_request rate_limit_event "
     "auth_status prompt_suggestion tool_use_summary".split()
 )
@@ -43,7 +49,7 @@ _ENVELOPE = ("type", "subtype", "uuid", "session_id", "parent_tool_use_id", "too
 
 
 class StreamSpeaker(NamedTuple):
-    """What a record of a user really is."""
+    """The true writer of a user record, and the kind of its message."""
 
     origin: str
     kind: str
@@ -51,7 +57,7 @@ class StreamSpeaker(NamedTuple):
     field: str
 
 
-PROMPT = StreamSpeaker("human", "text", True, "prompt")
+_PROMPT = StreamSpeaker("human", "text", True, "prompt")
 _CONTEXT = StreamSpeaker("injected", "context", False, "meta")
 _BEGINNINGS = (
     ("<command-name>", StreamSpeaker("human", "command", True, "prompt")),
@@ -65,50 +71,44 @@ _BEGINNINGS = (
 )
 
 
-def view(record: bytes) -> Message | None:
-    """The message of a record, judged by itself; None when it holds none."""
-    found = single_record(record)
-    return build(found) if found is not None else None
+def find(root: Path) -> Iterator[SourceCandidate]:
+    """Yield the captures below a root."""
+    return sniff_files(root, sniff, ".jsonl", ".ndjson", ".json", ".log")
 
 
-def build(record: Rec) -> Message | None:
-    """The message of a record; None when it is known to hold none."""
-    kind = word(record.get("type"))
-    if kind in KNOWN:
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
+    """Return the candidate for a file that begins like this; None when it is no capture."""
+    if not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return None
-    if kind in _SPOKEN and isinstance(record.get("message"), dict):
-        return _answer(record) if kind == "assistant" else _user_message(record)
-    if kind == "result":
-        return _result(record)
-    if kind == "system":
-        return _system(record)
-    if is_note(record):
-        return _note(record)
-    return _message(record, "system", "system", "unknown", _words("unknown", record))
+    if not (_TYPES.search(head) and _SESSION.search(head)) and b'"clientVersion"' not in head:
+        return None
+    session = _find_session(head)
+    return SourceCandidate(path, "main", session or path.stem) if session is not None else None
 
 
-def is_note(record: Rec) -> bool:
-    """A record of a server that the client called."""
-    return isinstance(record.get("event"), str) and isinstance(record.get("ts"), str) and "type" not in record
-
-
-def session_in(head: bytes) -> str | None:
-    """The session of a capture that begins like this; "" when it names none, None when it is no capture."""
-    found = [record for record in records(head) if _is_ours(record)]
-    if not found:
-        notes = [record for record in records(head) if is_note(record)]
-        named = (mapping(record.get("clientVersion")).get("name") for record in notes)
-        return "" if "claude-code" in named else None
-    return word(found[0].get("session_id"))
-
-
-def folder_in(head: bytes) -> str:
-    """The working folder that a capture names first."""
+def workspace(head: bytes) -> str:
+    """Return the first working folder that a capture names."""
     return next((word(record["cwd"]) for record in records(head) if isinstance(record.get("cwd"), str)), "")
 
 
-def _is_ours(record: Rec) -> bool:
-    """The session has another name in transcripts, which have the same types."""
+def view(record: bytes) -> Message | None:
+    """Return the message of a record; None when it holds none."""
+    value = single_record(record)
+    return _build(value) if value is not None else None
+
+
+def _find_session(head: bytes) -> str | None:
+    """Return the session of a capture that begins like this; "" when it names none, None when it is no capture."""
+    first = next((record for record in records(head) if _is_capture_record(record)), None)
+    if first is None:
+        logs = [record for record in records(head) if _is_server_log(record)]
+        clients = (mapping(record.get("clientVersion")).get("name") for record in logs)
+        return "" if "claude-code" in clients else None
+    return word(first.get("session_id"))
+
+
+def _is_capture_record(record: Rec) -> bool:
+    """Return whether a record is of a capture: transcripts have the same types, but name the session `sessionId`."""
     if not isinstance(record.get("session_id"), str) or "sessionId" in record or "timestamp_ms" in record:
         return False
     kind = word(record.get("type"))
@@ -119,8 +119,28 @@ def _is_ours(record: Rec) -> bool:
     return kind == "result" and isinstance(record.get("subtype"), str) and "duration_ms" in record
 
 
-# what each type becomes ---------------------------------------------------------------------------------------------
-def _answer(record: Rec) -> Message:
+def _is_server_log(record: Rec) -> bool:
+    return isinstance(record.get("event"), str) and isinstance(record.get("ts"), str) and "type" not in record
+
+
+# --- messages ---
+def _build(record: Rec) -> Message | None:
+    kind = word(record.get("type"))
+    if kind in _SILENT:
+        return None
+    if kind in _SPOKEN and isinstance(record.get("message"), dict):
+        return _answer_message(record) if kind == "assistant" else _user_message(record)
+    if kind == "result":
+        return _result_message(record)
+    if kind == "system":
+        kind = "compaction" if record.get("subtype") == "compact_boundary" else "notice"
+        return _message(record, "system", "system", kind, _meta_blocks("text", record))
+    if _is_server_log(record):
+        return _log_message(record)
+    return _message(record, "system", "system", "unknown", _meta_blocks("unknown", record))
+
+
+def _answer_message(record: Rec) -> Message:
     message = mapping(record["message"])
     blocks = tuple(blocks_of(message.get("content"), "answer"))
     if message.get("model") == "<synthetic>" or record.get("error"):
@@ -133,51 +153,43 @@ def _user_message(record: Rec) -> Message:
     if has_results(content):
         return _message(record, "tool", "tool", "result", tuple(blocks_of(content, "meta")))
     texts = texts_in(content)
-    found = next((one for begin, one in _BEGINNINGS if texts and texts[0].startswith(begin)), PROMPT)
-    if record.get("isSynthetic") is True and found is PROMPT:
-        found = _CONTEXT
-    if record.get("parent_tool_use_id") and found.origin == "human":
-        found = found._replace(origin="agent")
-    blocks = tuple(blocks_of(content, found.field))
-    return _message(record, "user", found.origin, found.kind, blocks, found.starts_turn and bool(blocks))
+    speaker = next((one for begin, one in _BEGINNINGS if texts and texts[0].startswith(begin)), _PROMPT)
+    if record.get("isSynthetic") is True and speaker is _PROMPT:
+        speaker = _CONTEXT
+    if record.get("parent_tool_use_id") and speaker.origin == "human":
+        speaker = speaker._replace(origin="agent")
+    blocks = tuple(blocks_of(content, speaker.field))
+    return _message(record, "user", speaker.origin, speaker.kind, blocks, speaker.starts_turn and bool(blocks))
 
 
-def _result(record: Rec) -> Message:
-    """How a run ended. What it printed last was mostly said before: then it is shown, but not found twice."""
+def _result_message(record: Rec) -> Message:
+    """Return how a run ended. Its text mostly repeats the last answer: the reader then takes it out of the index."""
     text = "\n".join(filter(None, [word(record.get("result")), *strings(record.get("errors"))]))
-    field = "meta" if record.get("is_error") else "answer"
-    blocks = (Block("text", text, field),) if text else ()
-    return _message(record, "system", "system", "notice", blocks, took=count(record.get("duration_ms")))
+    blocks = text_blocks(text, "meta" if record.get("is_error") else "answer")
+    return _message(record, "system", "system", "notice", blocks, reported_ms=count(record.get("duration_ms")))
 
 
-def _system(record: Rec) -> Message:
-    subtype = record.get("subtype")
-    if subtype == "compact_boundary":
-        return _message(record, "system", "system", "compaction", _words("text", record))
-    return _message(record, "system", "system", "notice", _words("text", record))
-
-
-def _note(record: Rec) -> Message:
+def _log_message(record: Rec) -> Message:
     at, precision = milliseconds(record.get("ts"))
-    blocks = _words("text", {key: value for key, value in record.items() if key not in ("ts", "runtime")})
+    blocks = _meta_blocks("text", {key: value for key, value in record.items() if key not in ("ts", "runtime")})
     return Message("system", "system", "notice", at, precision, blocks=blocks)
 
 
-def _words(kind: str, record: Rec) -> tuple[Block, ...]:
-    text = "\n".join(strings(record, *_ENVELOPE))
-    return (Block(kind, text, "meta"),) if text else ()
+def _meta_blocks(kind: str, record: Rec) -> tuple[Block, ...]:
+    return text_blocks("\n".join(strings(record, *_ENVELOPE)), "meta", kind)
 
 
 def _message(
     record: Rec, role: str, origin: str, kind: str, blocks: tuple[Block, ...], starts_turn: bool = False,
-    took: int | None = None,
+    reported_ms: int | None = None,
 ) -> Message:  # fmt: skip
     message: dict[str, Any] = mapping(record.get("message")) if origin == "model" else {}
     uuid = word(record.get("uuid"))
     at, precision = milliseconds(record.get("timestamp"))
     return Message(
         role, origin, kind, at, precision, uuid, word(message.get("id")), word(message.get("model")), blocks,
-        usage_of(message.get("usage")), starts_turn, fingerprint=fingerprint(uuid, "") if uuid else None, reported_ms=took,
+        usage_of(message.get("usage")), starts_turn, fingerprint=fingerprint(uuid, "") if uuid else None,
+        reported_ms=reported_ms,
     )  # fmt: skip
 
 
@@ -185,71 +197,72 @@ _MOST_LINKED = 1000
 
 
 class StreamReaderState(Struct):
-    """What a later reader needs to go on."""
+    """The state a later reader continues from."""
 
     session: str = ""
     client: str = ""
-    said: str = ""  # what the model said last, in short
+    said: str = ""  # digest of the last answer
     index: int = 0
-    linked: list[str] = []  # calls whose subagents are known
+    linked: list[str] = []  # subagent sessions that are linked
     open_line: bool = False
 
 
 class StreamReader(LineReader[StreamReaderState]):
-    """One capture: mostly one session, its subagents in between."""
+    """Reads one capture: mostly one session, interleaved with its subagents."""
 
-    def __init__(self, found: SourceCandidate, state: bytes) -> None:
+    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
         super().__init__(state_of(state, StreamReaderState))
-        self._state.session = self._state.session or found.native_id or found.path.stem
+        self._state.session = self._state.session or candidate.native_id or candidate.path.stem
 
     def _take(self, record: Rec, place: RecordPlace) -> Counted:
         state = self._state
         state.session = word(record.get("session_id")) or state.session
         kind = word(record.get("type"))
-        talk = self._talk(record)
-        self._learn(talk, record, kind)
-        message = build(record)
+        session = self._session(record)
+        self._learn(session, record, kind)
+        message = _build(record)
         if message is None:
             return plain(kind), "known", state.client
-        message = self._placed(message, talk, kind)
-        add(self._gathering, talk, replace(message, start=place.start, size=place.size))
+        message = self._add_context(message, session, kind)
+        add(self._gathering, session, replace(message, start=place.start, size=place.size))
         state.index += 1
         disposition = "unknown" if message.kind == "unknown" else "message"
-        counted = plain(f"event/{record['event']}") if is_note(record) else plain(kind)
-        return counted, disposition, state.client
+        record_type = f"event/{record['event']}" if _is_server_log(record) else kind
+        return plain(record_type), disposition, state.client
 
-    def _talk(self, record: Rec) -> SessionTally:
-        """The session of a record: that of the call whose subagent it is of, or the main one."""
+    def _session(self, record: Rec) -> SessionTally:
+        """Return the session of a record: the main one, or that of the subagent which a call started."""
         state, call = self._state, word(record.get("parent_tool_use_id"))
-        if not call or word(record.get("type")) in KNOWN:
+        if not call or word(record.get("type")) in _SILENT:
             return self._gathering.session(state.session)
         name = f"{state.session}/{call}"
-        talk = self._gathering.session(name, "subagent", state.session)
+        session = self._gathering.session(name, "subagent", state.session)
         if name not in state.linked:
             state.linked = [*state.linked[-_MOST_LINKED:], name]
-            talk.links.append(Link("subagent_of", state.session))
+            session.links.append(Link("subagent_of", state.session))
             self._gathering.session(state.session).links.append(Link("spawned", name, call))
-        return talk
+        return session
 
-    def _learn(self, talk: SessionTally, record: Rec, kind: str) -> None:
+    def _learn(self, session: SessionTally, record: Rec, kind: str) -> None:
         state = self._state
         if kind == "system" and record.get("subtype") == "init":
             version = word(record.get("claude_code_version"))
-            state.client = plain(version) if version else state.client
-            talk.learn(workspace=word(record.get("cwd")), client=state.client)
-        elif is_note(record) and isinstance(record.get("clientVersion"), dict):
+            session.learn(workspace=word(record.get("cwd")))
+        elif _is_server_log(record) and isinstance(record.get("clientVersion"), dict):
             version = word(record["clientVersion"].get("version"))
-            state.client = plain(version) if version else state.client
-            talk.learn(client=state.client)
+        else:
+            return
+        state.client = plain(version) if version else state.client
+        session.learn(client=state.client)
 
-    def _placed(self, message: Message, talk: SessionTally, kind: str) -> Message:
-        """The message with what only its place tells: its number, and whether its words were said before."""
-        words = digest(*(block.text for block in message.blocks))
+    def _add_context(self, message: Message, session: SessionTally, kind: str) -> Message:
+        """Return the message with a fingerprint; a result that repeats the last answer leaves the index."""
+        text_digest = digest(*(block.text for block in message.blocks))
         if message.origin == "model" and any(block.field == "answer" for block in message.blocks):
-            self._state.said = words
-        elif kind == "result" and words == self._state.said:
+            self._state.said = text_digest
+        elif kind == "result" and text_digest == self._state.said:
             message = replace(message, blocks=tuple(replace(block, field="") for block in message.blocks))
         if message.fingerprint is None:
-            prints = fingerprint(f"{talk.native_id}/{self._state.index}", f"{message.role}{words}")
-            message = replace(message, fingerprint=prints)
+            identity = fingerprint(f"{session.native_id}/{self._state.index}", f"{message.role}{text_digest}")
+            message = replace(message, fingerprint=identity)
         return message
