@@ -14,10 +14,10 @@ import pytest
 from msgspec.structs import replace
 
 from everturn.errors import Conflict, NotAnArchive, NothingFound, UsageError
-from everturn.model.archive import CensusRow, KeptRow, ProblemRow, Session, SourceFile, Tombstone, Version
+from everturn.model.archive import CensusRow, HookEvent, KeptRow, ProblemRow, Session, SourceFile, Tombstone, Version
 from everturn.store.contract import Store, open_store
 from everturn.store.raw import CHUNK, SEALED
-from tests.store.building import new_session, new_version, prompt, tell
+from tests.store.building import answer, new_session, new_version, prompt, tell
 
 SOME = random.Random(7).randbytes(3 * CHUNK)  # does not pack
 
@@ -49,6 +49,17 @@ def test_an_error_inside_a_write_leaves_nothing_of_it(store: Store) -> None:
     with store.write():
         store.append_raw(version, 0, b"whole")
     assert store.read_raw(version, 0, 5) == b"whole"
+
+
+def test_a_reading_block_sees_one_view_while_others_write(store_url: str, store: Store) -> None:
+    with store.write():
+        store.set_setting("colour", "green")
+    with closing(open_store(store_url)) as other, store.reading():
+        assert store.setting("colour") == "green"
+        with other.write():
+            other.set_setting("colour", "red")
+        assert store.setting("colour") == "green"
+    assert store.setting("colour") == ("green" if store_url == "memory:" else "red")
 
 
 def test_a_write_inside_a_write_joins_it(store: Store) -> None:
@@ -363,6 +374,61 @@ def test_tombstones_are_kept_once(store: Store) -> None:
         store.bury(rows)
         store.bury([replace(rows[0], at=9)])
     assert store.tombstones() == [rows[1], replace(rows[0], at=9)]
+
+
+def test_what_is_kept_about_a_session_can_be_dropped_by_kind_or_as_a_whole(store: Store) -> None:
+    rows = [KeptRow(kind, agent, "s1", "", "{}", 5) for kind in ("note", "title") for agent in ("", "a", "b")]
+    other = KeptRow("note", "a", "s2", "", "{}", 5)
+    with store.write():
+        for row in (*rows, other):
+            store.keep(row)
+        store.drop_kept("a", "s1", ["note"])
+    assert [(row.kind, row.agent) for row in store.kept(subject="s1")] == [
+        ("note", "b"), ("title", ""), ("title", "a"), ("title", "b"),
+    ]  # fmt: skip
+    with store.write():
+        store.drop_kept("a", "s1")
+    assert [(row.kind, row.agent) for row in store.kept(subject="s1")] == [("note", "b"), ("title", "b")]
+    assert store.kept(subject="s2") == [other]
+
+
+def test_a_hook_event_is_added_once_and_comes_back_in_order_of_time(store: Store) -> None:
+    rows = [
+        HookEvent("s1", "c2", "Post", "ended", "c2", "Bash", at=7),
+        HookEvent("s1", "c1", "Post", "ended", "c1", at=5),
+    ]
+    other = HookEvent("s2", "@1-1", "Start", "session", at=6)
+    with store.write():
+        assert store.add_hooked([*rows, other]) == 3
+        assert store.add_hooked([replace(rows[0], at=99), HookEvent("s1", "c2", "Pre", "begun", "c2", at=4)]) == 1
+    assert [(row.ref, row.event, row.at) for row in store.hooked("s1")] == [
+        ("c2", "Pre", 4),
+        ("c1", "Post", 5),
+        ("c2", "Post", 7),
+    ]
+    assert len(store.hooked()) == 4
+    with store.write():
+        store.drop_hooked(["s1", "nobody"])
+    assert store.hooked() == [other]
+
+
+def test_hook_events_alone_are_the_calls_that_the_archive_does_not_have(store: Store) -> None:
+    session = new_session(store, "s1")
+    tell(store, session, prompt("hello"), answer("", None, "c1"))
+    events = [
+        HookEvent("s1", "c1", "Post", "ended", "c1", at=5),
+        HookEvent("s1", "c2", "Post", "ended", "c2", at=6),
+        HookEvent("s2", "c3", "Post", "ended", "c3", at=7),
+        HookEvent("s2", "@1-1", "Start", "session", at=7),
+    ]
+    with store.write():
+        store.add_hooked(events)
+    assert store.hooked_alone() == {"s1": 2, "s2": 1}
+    assert store.hooked_alone(since=6) == {"s1": 1, "s2": 1}
+    with store.write():
+        store.find_hooked(["s1", "s2"])
+    assert store.hooked_alone() == {"s1": 1, "s2": 1}
+    assert [row.own for row in store.hooked("s1")] == [session, None]
 
 
 def test_a_rebuild_does_not_touch_what_is_kept(store: Store) -> None:

@@ -187,3 +187,40 @@ def test_a_beginning_is_not_taken_for_a_word_that_has_a_stem(store: Store) -> No
     tell(store, new_session(store), prompt("parsing"), prompt("parsnip"), prompt("parsingtables"), prompt("party"))
     assert {seq for _, seq in places(look_for(store, "parsing*"))} == {0, 2}
     assert {seq for _, seq in places(look_for(store, "pars*"))} == {0, 1, 2}
+
+
+def test_candidates_hold_the_entries_of_a_query_and_how_much_of_each_phrase(store: Store) -> None:
+    session = new_session(store)
+    for text in ("red apple", "green apple", "red door"):
+        enter(store, session, prompt=text)
+    query = IndexQuery(((("apple",),),), optional=(("red",),), weights=(0.5,))
+    candidates = store.candidates(query)
+    assert candidates.phrases == (("apple",), ("red",)) and candidates.weights == (1.0, 0.5)
+    assert candidates.counts[0] == 2 and candidates.complete
+    shares = {(entry.session, entry.seq): dict(entry.held) for entry in candidates.entries}
+    assert {place: set(share) for place, share in shares.items()} == {(session, 0): {0, 1}, (session, 1): {0}}
+    assert all(0 < share <= 1 for held in shares.values() for share in held.values())
+    some = store.candidates(query, most=1_000)
+    assert {(entry.session, entry.seq) for entry in some.entries} == set(shares) and some.complete
+    for _ in range(9):
+        enter(store, session, prompt="an apple a day")
+    assert 0 < len(store.candidates(query, most=4).entries) <= 4
+
+
+def test_words_that_the_archive_knows_come_with_their_counts(store: Store) -> None:
+    session = new_session(store)
+    for text in ("walrus fish", "walrus", "parsing"):
+        enter(store, session, prompt=text)
+    assert store.known(["walrus", "fish", "unicorn"]) == {"walrus": 2, "fish": 1}
+    assert set(store.vocabulary("wal", 5)) <= {"walru", "walrus"}
+    assert store.vocabulary("zzz", 5) == []
+
+
+def test_the_times_of_sessions_can_be_asked_together(store: Store) -> None:
+    first, second, empty = (new_session(store, name) for name in ("first", "second", "empty"))
+    tell(store, first, prompt("a"), answer("b", at=NOON + 5))
+    tell(store, second, prompt("c", at=NOON + 9))
+    assert store.times([first, second, empty, 999_999]) == {
+        first: (NOON, NOON + 5), second: (NOON + 9, NOON + 9), empty: (None, None),
+    }  # fmt: skip
+    assert store.times([]) == {}

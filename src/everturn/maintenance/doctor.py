@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from everturn.model.archive import IndexRow, MessageRow, Session, SessionGrowth, SourceFile, Turn, Version
+from everturn.retrieval.search import search
 from everturn.sources.contract import SearchPlaces, Source, SourceCandidate
-from everturn.store.contract import IndexQuery, Store
+from everturn.store.contract import Store
 
 _DAY = 86_400_000
 _SOON = 7 * _DAY
@@ -88,7 +89,7 @@ def examine_archive(
         )
     else:
         doctor.note("database", "ok", f"{health.engine}, schema {health.schema}, whole")
-    _prove_round_trip(doctor, store, machine, clock)
+    _prove_round_trip(doctor, store, sources, machine, clock())
     if folder is not None:
         risk = risky_folder(folder)
         if risk:
@@ -126,9 +127,10 @@ def _file_system(folder: Path) -> str:
     return kind
 
 
-def _prove_round_trip(doctor: HealthReport, store: Store, machine: str, clock: Callable[[], int]) -> None:
-    """Write a tiny session, read it back, find it, and take it away again."""
-    now = clock()
+def _prove_round_trip(
+    doctor: HealthReport, store: Store, sources: Mapping[str, Source], machine: str, now: int
+) -> None:
+    """Write a tiny session, read it back, find it as `everturn search` does, and delete it again."""
     word = f"probe{now:x}"
     data = f"{word}\n".encode()
     with store.write():
@@ -141,8 +143,8 @@ def _prove_round_trip(doctor: HealthReport, store: Store, machine: str, clock: C
         store.append(session, SessionGrowth([row], [Turn(n_messages=1)], [], [], [], [], [index], []))
     try:
         read = store.read_raw(version, 0, len(data)) == data
-        hits = store.search(IndexQuery((((word,),),)))
-        found = any(hit.session == session for hit in hits)
+        hits = search(store, sources, word, now=now).items
+        found = any(hit.session.id == session and word in hit.snippet for hit in hits)
     finally:
         with store.write():
             store.delete_file(file)

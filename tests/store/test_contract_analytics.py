@@ -118,6 +118,19 @@ def test_rows_can_be_had_for_a_choice_of_sessions(store: Store) -> None:
     assert [row.calls for row in store.activity()] == [1] * 6
 
 
+def test_counts_made_by_other_rules_are_dropped_and_made_anew(store: Store) -> None:
+    session = new_session(store)
+    tell(store, session, prompt("a"), answer("", None, "c1"))
+    assert not store.check_rules()  # nobody has counted by these rules yet
+    count(store)
+    assert store.check_rules() and store.totals("tool_total")
+    with store.write():
+        store.set_setting("plane rules", "of another version")
+    assert not store.check_rules()
+    assert store.totals("tool_total") == {} and store.stale_sessions() == [(session, 1)]
+    assert store.check_rules()
+
+
 def test_totals_leave_out_what_is_rare_in_both_kinds_of_session_together(store: Store) -> None:
     for n in range(3):
         session = new_session(store, f"s{n}", kind="main" if n else "subagent")
