@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from everturn.sources.claude_code import SOURCE, reader
-from everturn.sources.claude_code.blocks import error_class, guess_speaker, speaker, unwrap
+from everturn.sources.claude_code import SOURCE
+from everturn.sources.claude_code.blocks import error_class, find_speaker, guess_speaker, unwrap
 from everturn.sources.claude_code.reader_state import Queue, item_of
-from everturn.sources.claude_code.records import ClaudeRecord, milliseconds
+from everturn.sources.claude_code.records import ClaudeRecord
 from everturn.sources.contract import SourceCandidate
+from everturn.sources.toolkit import line_reader
+from everturn.sources.toolkit.values import milliseconds
 from tests.sources.claude_code.reading import read
 
 MAIN = SourceCandidate(Path("s.jsonl"), "main", "s")
@@ -37,7 +39,7 @@ def prompt(text: Any, **more: Any) -> dict[str, Any]:
         ("2026-03-01", (1772323200000, "day")),
         (1772355601, (1772355601000, "s")),
         (1772355601500, (1772355601500, "ms")),
-        (1772355601.25, (1772355601250, "s")),
+        (1772355601.25, (1772355601250, "ms")),
         ("2026-03-01T09:00:61.500Z", (None, "")),
         ("2026-13-01T09:00:01.500Z", (None, "")),
         ("2026-03-01T09:00:x1.500Z", (None, "")),
@@ -139,8 +141,8 @@ def test_facts_are_the_first_folder_and_the_last_branch_and_client() -> None:
 
 
 def test_of_a_very_long_line_the_beginning_is_indexed_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "LONG_LINE", 300)
-    monkeypatch.setattr(reader, "LONG_TEXT", 20)
+    monkeypatch.setattr(line_reader, "LONG_LINE", 300)
+    monkeypatch.setattr(line_reader, "LONG_TEXT", 20)
     blocks = [
         {"type": "text", "text": "w" * 400},
         {"type": "tool_use", "id": "t", "name": "Write", "input": {"file_path": "/a", "content": "c" * 400}},
@@ -201,4 +203,4 @@ def test_wrappers_are_told_from_the_words_behind_them() -> None:
     assert unwrap("<ide_a>x</ide_a> <ide_b>y</ide_b>\n\nfix") == ("<ide_a>x</ide_a> <ide_b>y</ide_b>", "fix")
     assert unwrap("plain") == ("", "plain")
     assert guess_speaker("<ide_a>x</ide_a>").kind == "context"
-    assert speaker(ClaudeRecord(), [], False).starts_turn
+    assert find_speaker(ClaudeRecord(), [], False).starts_turn

@@ -1,33 +1,14 @@
 """Claude Code: transcripts in `~/.claude/projects`, one JSON record per line.
 
-Read first: `find` (where files are), `events` (what a record is), `speaker` (who speaks), `message` (a record by itself),
-`reader` (records together).
+Read first: `files` (where they are), `records` (the structs), `blocks` (blocks, calls and speakers), `message` (a record by
+itself), `reader` (records together).
 """
 
 from __future__ import annotations
 
 from everturn.sources.claude_code.files import NAME, find, roots, sniff, workspace
 from everturn.sources.claude_code.program import resume_command, retention
-from everturn.sources.contract import (
-    AskProgram,
-    Install,
-    NativeWriter,
-    Source,
-    SourceCandidate,
-    SourceReader,
-    lazy_import,
-)
-
-
-def _reader(found: SourceCandidate, state: bytes) -> SourceReader:
-    if found.kind in ("output", "meta"):
-        from everturn.sources.claude_code.whole_files import ClaudeWholeFileReader
-
-        return ClaudeWholeFileReader(found, state)
-    from everturn.sources.claude_code.reader import ClaudeReader
-
-    return ClaudeReader(found, state)
-
+from everturn.sources.contract import AskProgram, Install, NativeWriter, Source, lazy_import
 
 SOURCE = Source(
     name=NAME,
@@ -36,7 +17,7 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=_reader,
+    reader=lazy_import("everturn.sources.claude_code.reader:open_reader"),
     view=lazy_import("everturn.sources.claude_code.whole_files:view"),
     workspace=workspace,
     option="claude-dir",

@@ -1,12 +1,12 @@
-"""Content blocks: what each holds to be shown and indexed, with the block itself kept as found.
+"""Content blocks, tool calls and speakers of a transcript.
 
-Tool calls and their results: the neutral kind, path and command of a call; error class, exit status, time and file of
-a result.
-
-Who is speaking: what a record of type `user` or `system` really is.
-
-The API knows two roles; a transcript has many speakers. What a human typed, what the client put in, what a command printed
-and what another agent says all arrive as `user` records, told apart by a few marks and by how the text begins.
+- Blocks: the text of each for display and index, with the block itself kept as found.
+- Calls: the neutral kind, path and command of a call; error class, exit status, duration and file of a result. Tool names
+  and error texts are matched exactly as the client writes them, unlike in `toolkit.blocks`, which guesses for any agent:
+  an MCP tool named `search` is not the client's own.
+- Speakers: the API knows two roles, a transcript many speakers. What a human typed, what the client inserted, what a
+  command printed and what another agent wrote are all `user` records; a few marks and the beginning of the text tell them
+  apart.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from everturn.model.conversation import Block, CallEnd, CallStart
-from everturn.sources.claude_code.records import NOTHING, ClaudeRecord, ClaudeToolResult, count, word
-from everturn.sources.toolkit.values import strings
+from everturn.sources.claude_code.records import NOTHING, ClaudeRecord, ClaudeToolResult
+from everturn.sources.toolkit.blocks import CALLS, call_text, is_result, match_error, result_texts, unknown_block
+from everturn.sources.toolkit.values import count, strings, word
 
 _KINDS = {
     "read": ("Read", "NotebookRead", "LS"),
@@ -33,7 +34,7 @@ _KINDS = {
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names}
 _PATHS = ("file_path", "notebook_path", "path")
 
-#: How the text of a failed call begins, or what is in its beginning; the first that fits decides.
+#: Error classes by a pattern in the first characters of the result; the first match decides.
 _ERRORS = tuple(
     (name, re.compile(pattern))
     for name, pattern in (
@@ -52,13 +53,12 @@ _ERRORS = tuple(
         ("timeout", r"(?i)timed out|timeout"),
     )
 )
-_RESULT_HEAD = 400
 _EXIT = re.compile(r"\s*(?:Error: )?Exit code (-?\d{1,9})\b")
 _ACTIONS = {"create": "created", "update": "edited"}
 
 
 def call_start(block: dict[str, Any]) -> CallStart:
-    """The call in a tool_use block."""
+    """Return the call in a tool_use block."""
     name, given = word(block.get("name")), block.get("input")
     kind = _KIND_OF.get(name) or ("recall" if "conversation_recall" in name else "other")
     arguments = given if isinstance(given, dict) else {}
@@ -73,15 +73,10 @@ def call_start(block: dict[str, Any]) -> CallStart:
     )
 
 
-def call_text(start: CallStart) -> str:
-    """What is indexed and shown of a call: its name and every string it was given."""
-    return "\n".join([start.name, *strings(start.input)])
-
-
-def call_end(block: dict[str, Any], text: str, outcome: Any, session: str) -> CallEnd:
-    """The result in a tool_result block. `outcome` is what the client noted beside it."""
+def call_end(block: dict[str, Any], text: str, note: Any, session: str) -> CallEnd:
+    """Return the result in a tool_result block. `note` is the client's own record of the result."""
     failed = block.get("is_error") is True
-    noted = outcome if isinstance(outcome, ClaudeToolResult) else _NO_OUTCOME
+    noted = note if isinstance(note, ClaudeToolResult) else _NO_NOTE
     action, path = _find_artifact(noted)
     return CallEnd(
         word(block.get("tool_use_id")),
@@ -95,31 +90,18 @@ def call_end(block: dict[str, Any], text: str, outcome: Any, session: str) -> Ca
     )
 
 
-def result_text(content: Any, outcome: Any) -> str:
-    """The words of a result: its own, and answers of the human that only the client's note has."""
-    text = content if isinstance(content, str) else "\n".join(_part_texts(content))
-    if isinstance(outcome, ClaudeToolResult) and outcome.answers:
-        missing = [answer for answer in strings(outcome.answers) if answer not in text]
+def result_text(content: Any, note: Any) -> str:
+    """Return the text of a result, with answers of the human that only the client's note has."""
+    text = content if isinstance(content, str) else "\n".join(result_texts(content))
+    if isinstance(note, ClaudeToolResult) and note.answers:
+        missing = [answer for answer in strings(note.answers) if answer not in text]
         text = "\n".join([text, *missing]) if missing else text
     return text
 
 
 def error_class(text: str) -> str:
-    """Why a call failed."""
-    head = text[:_RESULT_HEAD]
-    return next((name for name, pattern in _ERRORS if pattern.search(head)), "other")
-
-
-def _part_texts(content: Any) -> list[str]:
-    parts = content if isinstance(content, list) else [content]
-    found: list[str] = []
-    for part in parts:
-        kind = part.get("type") if isinstance(part, dict) else ""
-        if kind in ("image", "document"):
-            found.append(f"[{kind}]")
-        else:
-            found += strings(part, "type")
-    return found
+    """Return why a call failed."""
+    return match_error(text, _ERRORS)
 
 
 def _exit_status(text: str, noted: ClaudeToolResult, failed: bool) -> int | None:
@@ -145,11 +127,11 @@ def _find_artifact(noted: ClaudeToolResult) -> tuple[str, str]:
     return _ACTIONS.get(noted.type or "", "edited" if edited else ""), path
 
 
-_NO_OUTCOME = ClaudeToolResult()
+_NO_NOTE = ClaudeToolResult()
 
 
 class ClaudeSpeaker(NamedTuple):
-    """What a message is, and the index field its text goes to."""
+    """Origin and kind of a message, and the index field of its text."""
 
     origin: str
     kind: str
@@ -194,13 +176,13 @@ _BEGINNINGS: tuple[tuple[str, ClaudeSpeaker], ...] = (
 _MARKS = frozenset(beginning[0] for beginning, _ in _BEGINNINGS)
 _SPEAKER_HEAD = 200
 
-#: What programs put in front of a prompt. Words after it are the human's.
+#: Text that programs insert before a prompt. What follows is the human's.
 _WRAPPED = re.compile(r"(?:\s*<(ide_\w+|system-reminder|system_instruction)>.*?</\1>\s*)+", re.DOTALL)
 _WRAPPERS = ("<ide_", "<system-reminder>", "<system_instruction>")
 
 
 def guess_speaker(text: str) -> ClaudeSpeaker:
-    """Who says this, judged by how it begins."""
+    """Guess the speaker by how a text begins."""
     head = text[:_SPEAKER_HEAD].lstrip()
     if head[:1] not in _MARKS:
         return PROMPT
@@ -211,7 +193,7 @@ def guess_speaker(text: str) -> ClaudeSpeaker:
 
 
 def unwrap(text: str) -> tuple[str, str]:
-    """What a program put in front of a prompt, and the prompt."""
+    """Split a text into what a program inserted before a prompt, and the prompt."""
     if not text[:_SPEAKER_HEAD].lstrip().startswith(_WRAPPERS):
         return "", text
     found = _WRAPPED.match(text)
@@ -220,38 +202,38 @@ def unwrap(text: str) -> tuple[str, str]:
     return text[: found.end()].rstrip(), text[found.end() :]
 
 
-def is_helper(event: ClaudeRecord) -> bool:
-    """The record is of an agent that takes its orders from another one."""
-    return bool(event.is_sidechain) or bool(event.agent_name and event.team_name)
+def is_helper(record: ClaudeRecord) -> bool:
+    """Return whether a record is of an agent that works for another one."""
+    return bool(record.is_sidechain) or bool(record.agent_name and record.team_name)
 
 
-def speaker(event: ClaudeRecord, texts: list[str], helper: bool) -> ClaudeSpeaker:
-    """Who says what a `user` record holds, given its texts."""
-    if event.is_compact_summary:
+def find_speaker(record: ClaudeRecord, texts: list[str], helper: bool) -> ClaudeSpeaker:
+    """Return the speaker of a `user` record with these texts."""
+    if record.is_compact_summary:
         return SUMMARY
-    kind = origin_kind(event.origin)
+    kind = origin_kind(record.origin)
     if kind == "task-notification" or (kind not in ("", "human") and not helper):
         return NOTIFICATION
-    if event.is_meta:
+    if record.is_meta:
         return CONTEXT
     found = _main_speaker(texts)
     if kind == "human" and found.origin != "human":
         return PROMPT
-    if found is PROMPT and event.prompt_source == "system":
+    if found is PROMPT and record.prompt_source == "system":
         return CONTEXT
     return _helper_speaker(found) if helper and kind != "human" else found
 
 
 def origin_kind(origin: Any) -> str:
-    """The kind in an `origin` field, where newer clients say who speaks."""
+    """Return the kind in an `origin` field, in which newer clients name the speaker."""
     kind = origin.get("kind") if isinstance(origin, dict) else None
     return kind if isinstance(kind, str) else ""
 
 
 def _main_speaker(texts: list[str]) -> ClaudeSpeaker:
-    """A human's words count, also among what a program put around them."""
-    found = [guess_speaker(text) for text in texts]
-    return next((one for one in found if one.origin == "human"), found[0] if found else PROMPT)
+    """Return the human if any text is a human's, whatever programs put around it."""
+    speakers = [guess_speaker(text) for text in texts]
+    return next((one for one in speakers if one.origin == "human"), speakers[0] if speakers else PROMPT)
 
 
 def _helper_speaker(found: ClaudeSpeaker) -> ClaudeSpeaker:
@@ -260,22 +242,21 @@ def _helper_speaker(found: ClaudeSpeaker) -> ClaudeSpeaker:
     return found._replace(origin="agent") if found.origin == "human" else found
 
 
-#: Blocks without words, and what kind they are.
+#: Kinds of blocks without text.
 _WORDLESS = {"image": "image", "document": "document", "redacted_thinking": "thinking"}
-_CALLS = frozenset(("tool_use", "server_tool_use", "mcp_tool_use"))
 
 
 class ClaudeBlockPlace(NamedTuple):
-    """What blocks need to know of the record they stand in."""
+    """The context a block gets from its record."""
 
     field: str  # the index field of plain text
     mixed: bool = False  # several texts, perhaps of several speakers
-    outcome: Any = None  # the client's note on a result
-    session: str = ""  # that subagents hang on
+    note: Any = None  # the client's note on a result
+    session: str = ""  # that subagents belong to
 
 
 def text_blocks(text: str, field: str) -> tuple[Block, ...]:
-    """The blocks of a text; what a program put in front of a prompt is a block of its own."""
+    """Return the blocks of a text; what a program inserted before a prompt is a block of its own."""
     if field == "prompt":
         around, prompt = unwrap(text)
         if around:
@@ -284,16 +265,8 @@ def text_blocks(text: str, field: str) -> tuple[Block, ...]:
     return (Block("text", text, field),) if text else ()
 
 
-def is_result(block: Any) -> bool:
-    """A tool_result, or one of its relatives."""
-    if not isinstance(block, dict):
-        return False
-    kind = block.get("type")
-    return kind == "tool_result" or (isinstance(kind, str) and kind.endswith("_tool_result"))
-
-
 def texts_of(content: list[Any]) -> list[str]:
-    """The texts of a list of blocks."""
+    """Return the plain texts of a list of blocks."""
     found = []
     for block in content:
         text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else block
@@ -303,7 +276,7 @@ def texts_of(content: list[Any]) -> list[str]:
 
 
 def blocks_of(content: list[Any], where: ClaudeBlockPlace) -> tuple[Block, ...]:
-    """The blocks of a list."""
+    """Convert a list of provider blocks."""
     found: list[Block] = []
     for block in content:
         if isinstance(block, dict):
@@ -311,27 +284,27 @@ def blocks_of(content: list[Any], where: ClaudeBlockPlace) -> tuple[Block, ...]:
         elif isinstance(block, str):
             found += text_blocks(block, _field(block, where))
         else:
-            found.append(_unknown_block(block))
+            found.append(unknown_block(block))
     return tuple(found)
 
 
 def _block(block: dict[str, Any], where: ClaudeBlockPlace) -> tuple[Block, ...]:
     kind = word(block.get("type"))
-    if kind in _CALLS:
+    if kind in CALLS:
         start = call_start(block)
         return (Block("call", call_text(start), "tool_input", call=start, data=block),)
-    if kind == "tool_result" or is_result(block):
-        text = result_text(block.get("content"), where.outcome)
-        end = call_end(block, text, where.outcome, where.session)
+    if is_result(block):
+        text = result_text(block.get("content"), where.note)
+        end = call_end(block, text, where.note, where.session)
         return (Block("result", text, "tool_output", result=end, data=block),)
     made = _WORDS.get(kind)
-    return made(block, where) if made else (_unknown_block(block),)
+    return made(block, where) if made else (unknown_block(block),)
 
 
 def _text(block: dict[str, Any], where: ClaudeBlockPlace) -> tuple[Block, ...]:
     text = block.get("text")
     if not isinstance(text, str):
-        return (_unknown_block(block),)
+        return (unknown_block(block),)
     field = _field(text, where)
     if field == "prompt" and unwrap(text)[0]:
         return text_blocks(text, field)
@@ -347,12 +320,8 @@ def _wordless_block(block: dict[str, Any], where: ClaudeBlockPlace) -> tuple[Blo
     return (Block(_WORDLESS[block["type"]], data=block),)
 
 
-def _unknown_block(block: Any) -> Block:
-    return Block("unknown", "\n".join(strings(block, "type")), "meta", data=block)
-
-
 def _field(text: str, where: ClaudeBlockPlace) -> str:
-    """Among several texts only what is the human's is the prompt."""
+    """Return the index field of a text; of several texts only the human's are the prompt."""
     return guess_speaker(text).field if where.mixed else where.field
 
 

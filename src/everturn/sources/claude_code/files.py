@@ -21,10 +21,11 @@ from pathlib import Path
 
 import msgspec
 
-from everturn.sources.claude_code.records import KNOWN, ClaudeRecord, decode, revive, word
+from everturn.sources.claude_code.records import KNOWN, ClaudeRecord, decode, revive
 from everturn.sources.claude_code.whole_files import events_in, form_of
 from everturn.sources.contract import SearchPlaces, SourceCandidate, read_beginning
 from everturn.sources.toolkit.json_lines import JsonLines
+from everturn.sources.toolkit.values import word
 
 #: In a line that is cut off: what the envelope of a record begins with.
 _ENVELOPE = re.compile(rb'\s*\{"(?:parentUuid|isSidechain|logicalParentUuid)":')
@@ -43,15 +44,15 @@ def is_transcript(head: bytes) -> bool:
 
 def session_ids(head: bytes) -> list[str]:
     """The session id of each record, as far as they have one."""
-    found = [word(event.session_id) for event in _events(head) if event.session_id]
+    found = [word(record.session_id) for record in _events(head) if record.session_id]
     return found or [match.decode("utf-8", "replace") for match in _SESSION_FIELD.findall(head)]
 
 
 def workspace(head: bytes) -> str:
     """The working folder that a file names first; "" when its beginning names none."""
-    for event in _events(head):
-        if event.cwd:
-            return word(event.cwd)
+    for record in _events(head):
+        if record.cwd:
+            return word(record.cwd)
     found = _FOLDER.search(head)
     if found is None:
         return ""
@@ -65,27 +66,29 @@ def _events(head: bytes) -> Iterator[ClaudeRecord]:
     if form_of(head, last=True) == "document":
         yield from events_in(head)
         return
-    for _, _, event, _ in JsonLines(decode, revive).split(head, 0, last=True):
-        if event is not None:
-            yield event
+    for _, _, record, _ in JsonLines(decode, revive).split(head, 0, last=True):
+        if record is not None:
+            yield record
 
 
-def _is_message_record(event: ClaudeRecord) -> bool:
+def _is_message_record(record: ClaudeRecord) -> bool:
     """In a document records may have lost all of their envelope but the time."""
-    return event.type in ("user", "assistant") and event.message is not None and bool(event.timestamp)
+    return record.type in ("user", "assistant") and record.message is not None and bool(record.timestamp)
 
 
-def _is_ours(event: ClaudeRecord) -> bool:
+def _is_ours(record: ClaudeRecord) -> bool:
     """A record of another format may share the type, but not the envelope."""
-    if event.type in ("user", "assistant"):
-        return event.message is not None and bool(event.session_id or (event.uuid and event.parent_uuid is not None))
-    if event.type == "summary":
-        return bool(event.leaf_uuid)
-    if event.type in ("file-history-snapshot", "file-history-delta"):
+    if record.type in ("user", "assistant"):
+        return record.message is not None and bool(
+            record.session_id or (record.uuid and record.parent_uuid is not None)
+        )
+    if record.type == "summary":
+        return bool(record.leaf_uuid)
+    if record.type in ("file-history-snapshot", "file-history-delta"):
         return True
-    if event.type in ("system", "progress", "attachment"):
-        return bool(event.session_id and event.uuid)
-    return event.type in KNOWN and bool(event.session_id)
+    if record.type in ("system", "progress", "attachment"):
+        return bool(record.session_id and record.uuid)
+    return record.type in KNOWN and bool(record.session_id)
 
 
 NAME = "claude_code"

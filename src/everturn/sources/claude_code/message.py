@@ -1,4 +1,4 @@
-"""One record → one message, without knowing the records around it: used by the reader and by `view` alike."""
+"""Builds the message of one record without the records around it, for the reader and for `view`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from everturn.model.conversation import Block, Message, TokenUsage, fingerprint
-from everturn.sources.claude_code import blocks as who
 from everturn.sources.claude_code.blocks import (
+    CONTEXT,
+    NOTICE,
+    NOTIFICATION,
+    PROMPT,
+    QUEUED,
+    UNKNOWN,
     ClaudeBlockPlace,
     ClaudeSpeaker,
     blocks_of,
-    is_result,
+    find_speaker,
+    guess_speaker,
+    is_helper,
+    origin_kind,
     text_blocks,
     texts_of,
 )
@@ -24,22 +32,20 @@ from everturn.sources.claude_code.records import (
     all_fields,
     attachment_kind,
     body,
-    count,
-    milliseconds,
     nested_record,
-    own_words,
-    word,
+    text_without_envelope,
 )
-from everturn.sources.toolkit.values import strings
+from everturn.sources.toolkit.blocks import has_results
+from everturn.sources.toolkit.values import count, milliseconds, strings, word
 
 
 class ClaudeRecordPlace(NamedTuple):
-    """Where a record stands."""
+    """The bytes of a record, their offset, and what the file tells about it."""
 
     raw: bytes | memoryview
     start: int = 0
-    session: str = ""  # that subagents hang on
-    helper: bool = False  # the record is of an agent that takes its orders from another one
+    session: str = ""  # that subagents belong to
+    helper: bool = False  # the record is of an agent that works for another one
 
 
 _SYSTEM = {
@@ -51,109 +57,107 @@ _RESULT = ClaudeSpeaker("tool", "result", False, "tool_output")
 _TITLE = ClaudeSpeaker("system", "summary", False, "meta")
 
 
-def build(event: ClaudeRecord, place: ClaudeRecordPlace) -> Message | None:
-    """The message of a record; None when it is known to hold none."""
-    kind = event.type or ""
+def build(record: ClaudeRecord, place: ClaudeRecordPlace) -> Message | None:
+    """Return the message of a record; None when its type is known to hold none."""
+    kind = record.type or ""
     if kind in KNOWN:
         return None
     made = _BUILDERS.get(kind)
-    return made(event, place) if made else unknown(event, place)
+    return made(record, place) if made else unknown(record, place)
 
 
-def unknown(event: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
-    """A message of a kind this version does not know: its words are kept, shown and indexed."""
-    text = own_words(all_fields(event, place.raw))
-    return _message(event, place, "system", who.UNKNOWN, (Block("unknown", text, "meta"),) if text else ())
+def unknown(record: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
+    """Return the message of a record of unknown type: its text is kept, shown and indexed."""
+    text = text_without_envelope(all_fields(record, place.raw))
+    return _message(record, place, "system", UNKNOWN, (Block("unknown", text, "meta"),) if text else ())
 
 
-def queued_message(event: ClaudeRecord, place: ClaudeRecordPlace) -> Message | None:
-    """The message of a queue record whose words were put into the running turn."""
-    content = event.content
+def queued_message(record: ClaudeRecord, place: ClaudeRecordPlace) -> Message | None:
+    """Return the message of a queued prompt that was put into the running turn; None without text."""
+    content = record.content
     texts = texts_in(content)
     if not any(texts):
         return None
-    found = _queued_speaker(event, texts, None)
-    return _message(event, place, "user", found, _content_blocks(content, ClaudeBlockPlace(found.field)))
+    speaker = _queued_speaker(texts, None)
+    return _message(record, place, "user", speaker, _content_blocks(content, ClaudeBlockPlace(speaker.field)))
 
 
 def queued_texts(attachment: Any) -> list[str]:
-    """The words of a `queued_command` attachment."""
+    """Return the texts of a `queued_command` attachment."""
     return texts_in(attachment.get("prompt")) if isinstance(attachment, dict) else []
 
 
 def texts_in(content: Any) -> list[str]:
-    """The texts of a content, which is a string or a list of blocks."""
+    """Return the texts of a content: a string or a list of blocks."""
     return [content] if isinstance(content, str) else texts_of(content) if isinstance(content, list) else []
 
 
-# what each type becomes ---------------------------------------------------------------------------------------------
-def _assistant(event: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
-    message = body(event)
+# --- one builder per record type ---
+def _assistant(record: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
+    message = body(record)
     content = message.content
     if not isinstance(content, (str, list)):
-        return unknown(event, place)
-    speaker = who.NOTICE if message.model == "<synthetic>" or event.is_api_error_message else _ANSWER
-    found = _content_blocks(content, ClaudeBlockPlace(speaker.field))
-    return _message(event, place, "assistant", speaker, found, message)
+        return unknown(record, place)
+    speaker = NOTICE if message.model == "<synthetic>" or record.is_api_error_message else _ANSWER
+    blocks = _content_blocks(content, ClaudeBlockPlace(speaker.field))
+    return _message(record, place, "assistant", speaker, blocks, message)
 
 
-def _user(event: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
-    content = body(event).content
-    helper = place.helper or who.is_helper(event)
+def _user(record: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
+    content = body(record).content
+    helper = place.helper or is_helper(record)
     if isinstance(content, str):
-        found = who.speaker(event, [content], helper) if content else who.CONTEXT
-        return _message(event, place, "user", found, text_blocks(content, found.field))
+        speaker = find_speaker(record, [content], helper) if content else CONTEXT
+        return _message(record, place, "user", speaker, text_blocks(content, speaker.field))
     if not isinstance(content, list):
-        return unknown(event, place)
-    if any(map(is_result, content)):
-        where = ClaudeBlockPlace("meta", True, event.tool_use_result, place.session)
-        return _message(event, place, "tool", _RESULT, blocks_of(content, where))
+        return unknown(record, place)
+    if has_results(content):
+        where = ClaudeBlockPlace("meta", True, record.tool_use_result, place.session)
+        return _message(record, place, "tool", _RESULT, blocks_of(content, where))
     texts = texts_of(content)
-    found = who.speaker(event, texts, helper) if content else who.CONTEXT
-    mixed = len(texts) > 1 and found.field == "prompt"
-    return _message(event, place, "user", found, blocks_of(content, ClaudeBlockPlace(found.field, mixed)))
+    speaker = find_speaker(record, texts, helper) if content else CONTEXT
+    mixed = len(texts) > 1 and speaker.field == "prompt"
+    return _message(record, place, "user", speaker, blocks_of(content, ClaudeBlockPlace(speaker.field, mixed)))
 
 
-def _system(event: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
-    speaker = _SYSTEM.get(event.subtype or "", who.NOTICE)
-    text = event.content if isinstance(event.content, str) else own_words(all_fields(event, place.raw))
-    if event.subtype == "local_command":
-        found = who.guess_speaker(text)
-        speaker = found if found is not who.PROMPT else speaker
-    return _message(event, place, "system", speaker, text_blocks(text, speaker.field))
+def _system(record: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
+    speaker = _SYSTEM.get(record.subtype or "", NOTICE)
+    text = record.content if isinstance(record.content, str) else text_without_envelope(all_fields(record, place.raw))
+    if record.subtype == "local_command":
+        guess = guess_speaker(text)
+        speaker = guess if guess is not PROMPT else speaker
+    return _message(record, place, "system", speaker, text_blocks(text, speaker.field))
 
 
-def _attachment(event: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
-    kind = attachment_kind(event)
+def _attachment(record: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
+    kind = attachment_kind(record)
     if kind == "queued_command":
-        texts = queued_texts(event.attachment)
-        found = _queued_speaker(event, texts, event.attachment)
-        if place.helper or who.is_helper(event):
-            found = found._replace(origin="agent" if found.origin == "human" else found.origin)
-        return _message(
-            event, place, "user", found, _content_blocks(event.attachment.get("prompt"), ClaudeBlockPlace(found.field))
-        )
+        texts = queued_texts(record.attachment)
+        speaker = _queued_speaker(texts, record.attachment)
+        if speaker.origin == "human" and (place.helper or is_helper(record)):
+            speaker = speaker._replace(origin="agent")
+        blocks = _content_blocks(record.attachment.get("prompt"), ClaudeBlockPlace(speaker.field))
+        return _message(record, place, "user", speaker, blocks)
     reports = "hook" in kind and kind != "hook_additional_context"
-    text = "\n".join(strings(event.attachment, "type", "toolUseID"))
-    return _message(
-        event, place, "system" if reports else "user", who.NOTICE if reports else who.CONTEXT, text_blocks(text, "meta")
-    )
+    text = "\n".join(strings(record.attachment, "type", "toolUseID"))
+    role, speaker = ("system", NOTICE) if reports else ("user", CONTEXT)
+    return _message(record, place, role, speaker, text_blocks(text, "meta"))
 
 
-def _summary(event: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
-    return _message(event, place, "system", _TITLE, text_blocks(event.summary or "", "meta"))
+def _summary(record: ClaudeRecord, place: ClaudeRecordPlace) -> Message:
+    return _message(record, place, "system", _TITLE, text_blocks(record.summary or "", "meta"))
 
 
-def _progress(event: ClaudeRecord, place: ClaudeRecordPlace) -> Message | None:
-    progress = event.data
+def _progress(record: ClaudeRecord, place: ClaudeRecordPlace) -> Message | None:
+    progress = record.data
     if progress is None or progress.type not in PROGRESS:
-        return unknown(event, place)
+        return unknown(record, place)
     if progress.type != "agent_progress":
         return None
-    said_there = nested_record(progress)
-    if said_there is None or said_there.type not in ("user", "assistant"):
+    nested = nested_record(progress)
+    if nested is None or nested.type not in ("user", "assistant"):
         return None
-    return build(said_there, place._replace(helper=True))
+    return build(nested, place._replace(helper=True))
 
 
 _BUILDERS: dict[str, Callable[[ClaudeRecord, ClaudeRecordPlace], Message | None]] = {
@@ -166,13 +170,13 @@ _BUILDERS: dict[str, Callable[[ClaudeRecord, ClaudeRecordPlace], Message | None]
 }
 
 
-def _queued_speaker(event: ClaudeRecord, texts: list[str], attachment: Any) -> ClaudeSpeaker:
+def _queued_speaker(texts: list[str], attachment: Any) -> ClaudeSpeaker:
     mode = attachment.get("commandMode") if isinstance(attachment, dict) else None
-    kind = who.origin_kind(attachment.get("origin")) if isinstance(attachment, dict) else ""
-    found = who.guess_speaker(texts[0]) if texts else who.PROMPT
+    kind = origin_kind(attachment.get("origin")) if isinstance(attachment, dict) else ""
+    speaker = guess_speaker(texts[0]) if texts else PROMPT
     if mode == "task-notification" or kind not in ("", "human"):
-        return who.NOTIFICATION
-    return who.QUEUED if found.origin == "human" or kind == "human" else found
+        return NOTIFICATION
+    return QUEUED if speaker.origin == "human" or kind == "human" else speaker
 
 
 def _content_blocks(content: Any, where: ClaudeBlockPlace) -> tuple[Block, ...]:
@@ -182,15 +186,15 @@ def _content_blocks(content: Any, where: ClaudeBlockPlace) -> tuple[Block, ...]:
 
 
 def _message(
-    event: ClaudeRecord,
+    record: ClaudeRecord,
     place: ClaudeRecordPlace,
     role: str,
     speaker: ClaudeSpeaker,
     blocks: tuple[Block, ...],
     answer: ClaudeBody | None = None,
 ) -> Message:
-    at, precision = milliseconds(event.timestamp)
-    uuid = event.uuid or ""
+    at, precision = milliseconds(record.timestamp)
+    uuid = record.uuid or ""
     return Message(
         role,
         speaker.origin,
@@ -206,20 +210,20 @@ def _message(
         place.start,
         len(place.raw),
         "exact",
-        fingerprint(uuid, str(event.timestamp or "")) if uuid else None,
-        count(event.duration_ms) if event.subtype == "turn_duration" else None,
-        (event.parent_uuid or "") if speaker.starts_turn else "",
+        fingerprint(uuid, str(record.timestamp or "")) if uuid else None,
+        count(record.duration_ms) if record.subtype == "turn_duration" else None,
+        (record.parent_uuid or "") if speaker.starts_turn else "",
     )
 
 
 def _usage(tokens: ClaudeTokens | None) -> TokenUsage | None:
     if tokens is None:
         return None
-    kept = tokens.cache_creation
+    writes = tokens.cache_creation
     return TokenUsage(
         count(tokens.input_tokens) or 0,
         count(tokens.output_tokens) or 0,
         count(tokens.cache_read_input_tokens) or 0,
         count(tokens.cache_creation_input_tokens) or 0,
-        count(kept.ephemeral_1h_input_tokens) or 0 if kept is not None else 0,
+        count(writes.ephemeral_1h_input_tokens) or 0 if writes is not None else 0,
     )

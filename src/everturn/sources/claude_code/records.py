@@ -1,31 +1,26 @@
-"""The records of a transcript as structs: only the fields that are used, decoded in one pass.
+"""The records of a transcript as structs, the record types this version knows, and how records are counted by type.
 
-`decode` is fast and strict. A record whose fields have other types than expected goes through `revive`, which takes every
-field that fits and leaves out the rest: any JSON object comes out as an `ClaudeRecord`.
-
-The types of records this version knows, and how records are counted by type.
-
-Times as they stand in records: nearly always `2026-01-31T12:34:56.789Z`, sometimes anything else.
+The structs have only the fields that are used and are decoded in one pass. `decode` is fast and strict. A record whose
+fields have unexpected types goes through `revive`, which keeps every field that fits: any JSON object becomes a
+`ClaudeRecord`.
 """
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, ValidationError
 
-from everturn.sources.toolkit.values import strings
+from everturn.sources.toolkit.values import plain, strings
 
-#: Stands for a field that is not there; fields of type Raw are not decoded, only known to be there.
+#: An absent field of type Raw. Such fields are not decoded; only their presence matters.
 NOTHING = Raw()
 
 
 class CacheWrites(Struct, gc=False):
-    """`message.usage.cache_creation`: how long what was written stays."""
+    """`message.usage.cache_creation`: cache writes by lifetime."""
 
     ephemeral_1h_input_tokens: int | None = 0
 
@@ -57,7 +52,7 @@ class FileRef(Struct, gc=False):
 
 
 class ClaudeToolResult(Struct, gc=False, rename="camel"):
-    """`toolUseResult`, of all tools together."""
+    """`toolUseResult`: the fields of all tools."""
 
     agent_id: str | None = None
     type: str | None = None
@@ -131,26 +126,23 @@ _NESTED: dict[tuple[type[Struct], str], type[Struct]] = {
     (ClaudeToolResult, "file"): FileRef,
 }
 
-#: What nearly every record has, and what says nothing to a reader: not part of the text of a record.
+#: Fields of nearly every record that mean nothing to a reader: not part of the text of a record.
 _ENVELOPE = frozenset(
     "type subtype uuid parentUuid logicalParentUuid sessionId session_id timestamp cwd gitBranch version isSidechain isMeta "
     "userType slug entrypoint level toolUseID parentToolUseID requestId teamName agentName agentId sessionKind "
     "leafUuid messageId promptId".split()
 )
 
-_PLAIN = re.compile(r"[A-Za-z0-9_./-]{1,64}")
-_MOST = 1 << 53
 
-
-def revive(found: dict[str, Any]) -> ClaudeRecord:
-    """The event in a decoded object of any shape."""
-    event = _fit(ClaudeRecord, found)
-    event.loose = found
-    return event
+def revive(value: dict[str, Any]) -> ClaudeRecord:
+    """Convert a decoded object of any shape to a record."""
+    record = _fit(ClaudeRecord, value)
+    record.loose = value
+    return record
 
 
 def nested_record(progress: ClaudeProgress) -> ClaudeRecord | None:
-    """The record of a subagent that a progress record carries."""
+    """Return the record of a subagent inside a progress record; None when there is none."""
     try:
         return decode(progress.message)
     except ValidationError:
@@ -160,9 +152,9 @@ def nested_record(progress: ClaudeProgress) -> ClaudeRecord | None:
         return None
 
 
-def body(event: ClaudeRecord) -> ClaudeBody:
-    """The message of an event. It may be a JSON string; a string that is no JSON is what was said."""
-    message = event.message
+def body(record: ClaudeRecord) -> ClaudeBody:
+    """Return the message of a record. It may be a JSON string; a string that is no JSON is the content itself."""
+    message = record.message
     if isinstance(message, ClaudeBody):
         return message
     if message is None:
@@ -173,10 +165,10 @@ def body(event: ClaudeRecord) -> ClaudeBody:
         return _loose_body(message)
 
 
-def all_fields(event: ClaudeRecord, raw: bytes | memoryview) -> dict[str, Any]:
-    """All fields of an event."""
-    if event.loose is not None:
-        return event.loose
+def all_fields(record: ClaudeRecord, raw: bytes | memoryview) -> dict[str, Any]:
+    """Return all fields of a record, decoded from its bytes."""
+    if record.loose is not None:
+        return record.loose
     try:
         found = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -184,24 +176,9 @@ def all_fields(event: ClaudeRecord, raw: bytes | memoryview) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def own_words(record: dict[str, Any]) -> str:
-    """The strings of a record without its envelope."""
-    return "\n".join(strings({key: item for key, item in record.items() if key not in _ENVELOPE}, "headers"))
-
-
-def plain(text: str) -> str:
-    """A type or a version fit to be counted: never a piece of content."""
-    return text if _PLAIN.fullmatch(text) else "?"
-
-
-def word(value: Any) -> str:
-    """A string as it may be kept in any database: without NUL."""
-    return value.replace("\0", "\ufffd") if isinstance(value, str) else ""
-
-
-def count(value: int | float | None) -> int | None:
-    """A number as it may be kept in any database; None when it is none."""
-    return int(value) if value is not None and 0 <= value < _MOST else None
+def text_without_envelope(fields: dict[str, Any]) -> str:
+    """Return the strings of a record except those of its envelope."""
+    return "\n".join(strings({key: item for key, item in fields.items() if key not in _ENVELOPE}, "headers"))
 
 
 def _loose_body(message: str) -> ClaudeBody:
@@ -235,7 +212,7 @@ def _convert_field(value: Any, kind: Any, nested: type[Struct] | None) -> Any:
     return msgspec.convert(value, kind)
 
 
-#: Records about the session, not of it.
+#: Records about the session that hold no message.
 KNOWN = frozenset(
     "file-history-snapshot file-history-delta mode permission-mode last-prompt ai-title custom-title pr-link "
     "bridge-session agent-name frame-link queue-operation".split()
@@ -264,76 +241,29 @@ _SUBTYPES = {
 }
 
 
-def type_text(event: ClaudeRecord) -> tuple[str, bool]:
-    """The type of a record, with its subtype where it has one, fit to be counted; and whether we know it."""
-    kind = event.type
+def type_text(record: ClaudeRecord) -> tuple[str, bool]:
+    """Return the type of a record with its subtype, if any, fit to be counted; and whether it is known."""
+    kind = record.type
     if kind in _SUBTYPES:
-        return _name_type(kind, _subtype(event))
+        return _name_type(kind, _subtype(record))
     return _name_type(kind or "", "")
 
 
-def attachment_kind(event: ClaudeRecord) -> str:
-    """The type of an attachment."""
-    kind = event.attachment.get("type") if isinstance(event.attachment, dict) else None
+def attachment_kind(record: ClaudeRecord) -> str:
+    """Return the type of an attachment."""
+    kind = record.attachment.get("type") if isinstance(record.attachment, dict) else None
     return kind if isinstance(kind, str) else ""
 
 
-def _subtype(event: ClaudeRecord) -> str:
-    if event.type == "system":
-        return event.subtype or ""
-    if event.type == "progress":
-        return (event.data.type or "") if event.data else ""
-    return attachment_kind(event) if event.type == "attachment" else event.operation or ""
+def _subtype(record: ClaudeRecord) -> str:
+    if record.type == "system":
+        return record.subtype or ""
+    if record.type == "progress":
+        return (record.data.type or "") if record.data else ""
+    return attachment_kind(record) if record.type == "attachment" else record.operation or ""
 
 
 @lru_cache(maxsize=1024)
 def _name_type(kind: str, subtype: str) -> tuple[str, bool]:
     known = subtype in _SUBTYPES[kind] if kind in _SUBTYPES else kind in _PLAIN_TYPES
     return plain(f"{kind}/{subtype}" if subtype else kind), known
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
-_USUAL_LENGTH = 24
-
-#: Numbers above this are milliseconds, not seconds: as seconds it would be the year 5138.
-_SECONDS_END = 100_000_000_000
-_MILLISECONDS_END = 253_402_300_800_000  # the year 10000
-
-
-def milliseconds(at: str | int | float | None) -> tuple[int | None, str]:
-    """Milliseconds UTC and the precision; (None, "") when it is no time."""
-    if isinstance(at, str):
-        if len(at) == _USUAL_LENGTH and at[19] == "." and at[23] == "Z":
-            minute, rest = _minute(at[:17]), at[17:19] + at[20:23]
-            if minute is not None and rest.isdecimal() and rest < "60":
-                return minute + int(rest), "ms"
-        return _parse_unusual(at)
-    return (None, "") if at is None else _number(at)
-
-
-@lru_cache(maxsize=4096)
-def _minute(start: str) -> int | None:
-    """Milliseconds at the start of a minute: records come in runs, so most have been asked for before."""
-    try:
-        moment = datetime.fromisoformat(f"{start}00+00:00")
-    except ValueError:
-        return None
-    return (moment - _EPOCH) // _MILLISECOND
-
-
-def _parse_unusual(at: str) -> tuple[int | None, str]:
-    try:
-        moment = datetime.fromisoformat(at)
-    except ValueError:
-        return None, ""
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    precision = "day" if len(at) <= len("2026-01-31") else "ms" if "." in at or "," in at else "s"
-    return (moment - _EPOCH) // _MILLISECOND, precision
-
-
-def _number(at: int | float) -> tuple[int | None, str]:
-    if not -_MILLISECONDS_END < at < _MILLISECONDS_END:  # also what is not a number
-        return None, ""
-    return (int(at * 1000), "s") if abs(at) < _SECONDS_END else (int(at), "ms")

@@ -12,7 +12,7 @@ that are in wide use are known here, all others are `other`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from everturn.model.conversation import Block, CallEnd, CallStart, TokenUsage
@@ -121,9 +121,14 @@ def call_text(start: CallStart) -> str:
 
 
 def error_class(text: str) -> str:
-    """Why a call failed."""
+    """Return why a call failed."""
+    return match_error(text, _ERRORS)
+
+
+def match_error(text: str, patterns: Iterable[tuple[str, re.Pattern[str]]]) -> str:
+    """Return the name of the first pattern that matches in the first characters of a result; "other" without one."""
     head = text[:_HEAD]
-    return next((name for name, pattern in _ERRORS if pattern.search(head)), "other")
+    return next((name for name, pattern in patterns if pattern.search(head)), "other")
 
 
 def exit_status(text: str) -> int | None:
@@ -142,7 +147,7 @@ def _command(arguments: dict[str, Any]) -> str:
     return ""
 
 
-_CALLS = frozenset(("tool_use", "server_tool_use", "mcp_tool_use"))
+CALLS = frozenset(("tool_use", "server_tool_use", "mcp_tool_use"))
 _PICTURES = frozenset(("image", "image_url", "input_image"))
 _PAPERS = frozenset(("document", "file", "input_file", "input_audio", "audio"))
 
@@ -158,7 +163,7 @@ def blocks_of(content: Any, field: str) -> list[Block]:
 
 def has_results(content: Any) -> bool:
     """Whether a content answers tool calls."""
-    return isinstance(content, list) and any(map(_is_result, content))
+    return isinstance(content, list) and any(map(is_result, content))
 
 
 def texts_in(content: Any) -> list[str]:
@@ -186,7 +191,7 @@ def function_calls(calls: Any) -> list[Block]:
 
 def result_block(call_id: str, content: Any, failed: bool | None = None, data: Any = None) -> Block:
     """What a tool gave back. Where nothing says whether it failed, a stated exit status does."""
-    text = content if isinstance(content, str) else "\n".join(_result_texts(content))
+    text = content if isinstance(content, str) else "\n".join(result_texts(content))
     status = exit_status(text)
     failed = bool(status) if failed is None else failed
     end = CallEnd(call_id, failed, error_class(text) if failed else "", status)
@@ -223,9 +228,9 @@ def _block(block: Any, field: str) -> Block:
     if not isinstance(block, dict):
         return unknown_block(block)
     kind = word(block.get("type"))
-    if kind in _CALLS:
+    if kind in CALLS:
         return call_block(word(block.get("id")), word(block.get("name")), block.get("input"), block)
-    if _is_result(block):
+    if is_result(block):
         failed = block.get("is_error")
         return result_block(
             word(block.get("tool_use_id")), block.get("content"), failed if isinstance(failed, bool) else None, block
@@ -234,12 +239,12 @@ def _block(block: Any, field: str) -> Block:
     return made(block, field) if made else unknown_block(block)
 
 
-def _is_result(block: Any) -> bool:
+def is_result(block: Any) -> bool:
     kind = block.get("type") if isinstance(block, dict) else None
     return kind == "tool_result" or (isinstance(kind, str) and kind.endswith("_tool_result"))
 
 
-def _result_texts(content: Any) -> list[str]:
+def result_texts(content: Any) -> list[str]:
     found: list[str] = []
     for part in content if isinstance(content, list) else [content]:
         kind = part.get("type") if isinstance(part, dict) else ""

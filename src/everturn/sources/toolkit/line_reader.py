@@ -1,21 +1,16 @@
-"""A file of JSON records, one per line, whose records are taken as plain dicts.
+"""Readers of growing files: JSON records as plain dicts, passages of text, and the tally of one read.
 
-`read` walks a piece and hands each record to the format; damage of any kind, torn tails and very long lines are dealt with
-here, the same for all. `single_record` and `records` give the records of some bytes to those who show a message or want to know
-what a file is. Nothing here raises on content.
+- `read_walk` passes every record of a piece to the format and handles damage, torn tails and very long lines the same way
+  for all formats; `read` and `LineReader` do so with records as dicts. `single_record` and `records` decode records for
+  `view` and for sniffing.
+- `ReadTally` collects one read: messages and facts by session, problems, and a census of all records. A reader opens the
+  sessions it adds to and counts every record exactly once.
+- `Passages` splits a text that only grows, or is rewritten, into passages. A format says at which line a passage begins.
+  Passages follow each other without a gap and begin at a line. A passage is yielded when the next one begins or the file
+  ends; later text without a beginning of its own continues the last passage. Reading in pieces gives the same passages as
+  reading at once.
 
-What one reading has found so far: messages and facts by session, problems, and a count of everything.
-
-Shared by the formats. A reader opens the sessions it adds to, counts every record once, and hands all over as a `ReadResult`.
-
-Splits a text that only grows (or is written anew) into passages, whatever happened to it.
-
-Shared by the formats that are Markdown. A format says at which line a passage begins; `Passages.split` promises:
-
-- Passages follow each other without a gap: every byte is in one of them. Each begins at a line.
-- A passage is given once the next one begins, or at the end of the file. What comes later without a beginning of its own
-  continues the last one. Reading in pieces that do not end the file gives the same passages as reading at once.
-- Nothing here raises on content.
+Nothing here raises on content.
 """
 
 from __future__ import annotations
@@ -30,12 +25,22 @@ import msgspec
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, Census, Link, Message, Problem, ReadResult, SessionFacts, SessionPart
-from everturn.sources.toolkit.json_lines import BLANK, REASONS, JsonLines
+from everturn.sources.toolkit.json_lines import BLANK, REASONS, JsonLines, Record
 from everturn.sources.toolkit.values import word
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+Rec = dict[str, Any]
+
+#: Of longer lines only the beginning of each block is indexed.
+LONG_LINE = 16 << 20
+LONG_TEXT = 1 << 20
+
+_decode = msgspec.json.Decoder(Rec).decode
 
 
 class SessionTally:
-    """One session, as far as this reading adds to it."""
+    """The messages, links and facts that one read adds to a session."""
 
     __slots__ = ("_facts", "kind", "links", "messages", "native_id", "parent")
 
@@ -45,12 +50,14 @@ class SessionTally:
         self.links: list[Link] = []
         self._facts: dict[str, Any] = {}
 
-    def learn(self, **facts: str | int) -> None:
-        """Take facts (fields of `SessionFacts`); empty ones say nothing."""
-        self._facts.update({name: value for name, value in facts.items() if value})
+    def learn(self, **facts: str | int | None) -> None:
+        """Set facts (fields of `SessionFacts`); empty values are ignored."""
+        for name, value in facts.items():
+            if value:
+                self._facts[name] = value
 
     def part(self) -> SessionPart | None:
-        """What to hand on; None when there is nothing."""
+        """Return the session's part of the result; None when the read adds nothing to it."""
         if not (self.messages or self.links or self._facts):
             return None
         facts: dict[str, Any] = {
@@ -60,19 +67,19 @@ class SessionTally:
 
 
 class ReadTally:
-    """The whole of it."""
+    """Everything one read yields: sessions, problems and a census of records."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
-        self._talks: dict[str, SessionTally] = {}
+        self._sessions: dict[str, SessionTally] = {}
         self._census: dict[tuple[str, str, str], int] = {}
 
     def session(self, native_id: str, kind: str = "main", parent: str = "") -> SessionTally:
-        """The session of that id, opened when this reading adds to it for the first time."""
-        talk = self._talks.get(native_id)
-        if talk is None:
-            talk = self._talks[native_id] = SessionTally(native_id, kind, parent)
-        return talk
+        """Return the session with this id; the first call opens it."""
+        session = self._sessions.get(native_id)
+        if session is None:
+            session = self._sessions[native_id] = SessionTally(native_id, kind, parent)
+        return session
 
     def count(self, kind: str, disposition: str, client: str = "") -> None:
         """Count one record."""
@@ -80,7 +87,7 @@ class ReadTally:
         self._census[key] = self._census.get(key, 0) + 1
 
     def trouble(self, trouble: str, start: int, size: int, is_record: bool = True, provisional: bool = False) -> None:
-        """Note a trouble (one of `jsonl.REASONS`, or a blank line); one that is all there is of a record is counted."""
+        """Note a problem (a key of `json_lines.REASONS`) or a blank line; count it if it makes up a whole record."""
         if trouble == BLANK:
             self.count(f"({BLANK})", "known")
             return
@@ -89,36 +96,29 @@ class ReadTally:
             self.count(f"({trouble})", "problem")
 
     def reading(self, consumed: int, lines: int | None = None, glued: int = 0) -> ReadResult:
-        """Everything; where there are no lines, what was counted are the elements."""
-        parts = [part for talk in self._talks.values() if (part := talk.part()) is not None]
+        """Return the result of the read. Without a number of lines, the counted records are the lines."""
+        parts = [part for session in self._sessions.values() if (part := session.part()) is not None]
         census = [Census(*key, n) for key, n in self._census.items()]
-        return ReadResult(
-            consumed, parts, self.problems, census, sum(self._census.values()) if lines is None else lines, glued
-        )
+        lines = sum(self._census.values()) if lines is None else lines
+        return ReadResult(consumed, parts, self.problems, census, lines, glued)
 
 
-Rec = dict[str, Any]
-
-#: Of longer lines only the beginning of each block is indexed.
-LONG_LINE = 16 << 20
-LONG_TEXT = 1 << 20
+# --- records ---
 
 
 class RecordPlace(NamedTuple):
-    """Where a record stands."""
+    """The byte range of a record."""
 
     start: int = 0
     size: int = 0
 
 
-#: What became of a record: its type fit to be counted, one of `words.DISPOSITIONS`, and the client that wrote it.
+#: How a record is counted: its type fit to be counted, one of `vocabulary.DISPOSITIONS`, and the client that wrote it.
 Counted = tuple[str, str, str]
-
-_decode = msgspec.json.Decoder(Rec).decode
 
 
 class ReaderState(Protocol):
-    """What a reader of lines packs for the next one holds at least this."""
+    """The least that the state of a line reader holds."""
 
     open_line: bool
 
@@ -127,7 +127,7 @@ ReaderStateT = TypeVar("ReaderStateT", bound=ReaderState)
 
 
 class LineReader(ABC, Generic[ReaderStateT]):
-    """`sources.Reader` for lines: a format says in `_take` what becomes of a record, and what it remembers."""
+    """A `SourceReader` of lines: a format implements `_take`, and adds to the state what it has to remember."""
 
     def __init__(self, remembered: ReaderStateT) -> None:
         self._state = remembered
@@ -135,12 +135,12 @@ class LineReader(ABC, Generic[ReaderStateT]):
         self._gathering = ReadTally()
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `sources.Reader`."""
+        """See `SourceReader`."""
         self._gathering = ReadTally()
         return read(self._gathering, self._walk, data, base, last, self._take)
 
     def state(self) -> bytes:
-        """See `sources.Reader`."""
+        """See `SourceReader`."""
         self._state.open_line = self._walk.open_line
         return msgspec.msgpack.encode(self._state)
 
@@ -148,41 +148,68 @@ class LineReader(ABC, Generic[ReaderStateT]):
     def _take(self, record: Rec, place: RecordPlace) -> Counted: ...
 
 
+class RecordWalk(Protocol[T_co]):
+    """A walk over the records of one file: `JsonLines`, or anything that yields records the same way."""
+
+    consumed: int
+    lines: int
+    glued: int
+    tail: tuple[int, int, str] | None
+
+    def split(self, data: bytes, base: int, last: bool) -> Iterator[Record[T_co]]:
+        """See `JsonLines.split`."""
+        ...
+
+
 def walker(open_line: bool = False) -> JsonLines[Rec]:
-    """Walks over the lines of one file."""
+    """Return a walk over the lines of one file with records as dicts."""
     return JsonLines(_decode, lambda found: found, open_line)
 
 
 def read(
-    gathering: ReadTally,
+    tally: ReadTally,
     walk: JsonLines[Rec],
     data: bytes,
     base: int,
     last: bool,
     take: Callable[[Rec, RecordPlace], Counted],
 ) -> ReadResult:
-    """Walk a piece; `take` gets each record and says what became of it."""
+    """Walk a piece; `take` gets each record and returns how to count it."""
+    return read_walk(
+        tally, walk, data, base, last, lambda record, start, raw: take(record, RecordPlace(start, len(raw)))
+    )
+
+
+def read_walk(
+    tally: ReadTally,
+    walk: RecordWalk[T],
+    data: bytes,
+    base: int,
+    last: bool,
+    take: Callable[[T, int, bytes | memoryview], Counted],
+) -> ReadResult:
+    """Walk a piece; `take` gets each record with its offset and bytes, and returns how to count it."""
     for start, raw, record, trouble in walk.split(data, base, last):
         if trouble:
-            gathering.trouble(trouble, start, len(raw), is_record=record is None)
+            tally.trouble(trouble, start, len(raw), is_record=record is None)
         if record is not None:
-            gathering.count(*take(record, RecordPlace(start, len(raw))))
+            tally.count(*take(record, start, raw))
     if walk.tail is not None:
         start, size, trouble = walk.tail
-        gathering.trouble(trouble, start, size, is_record=False, provisional=True)
-    return gathering.reading(walk.consumed, walk.lines, walk.glued)
+        tally.trouble(trouble, start, size, is_record=False, provisional=True)
+    return tally.reading(walk.consumed, walk.lines, walk.glued)
 
 
-def add(gathering: ReadTally, talk: SessionTally, message: Message) -> None:
-    """Add a message to a session."""
+def add(tally: ReadTally, session: SessionTally, message: Message) -> None:
+    """Add a message to a session; of a very long one only the beginning of each block is kept for the index."""
     if message.size > LONG_LINE:
         message = replace(message, blocks=tuple(map(_shorten_block, message.blocks)))
-        gathering.trouble("indexed_in_part", message.start, message.size, is_record=False)
-    talk.messages.append(message)
+        tally.trouble("indexed_in_part", message.start, message.size, is_record=False)
+    session.messages.append(message)
 
 
 def single_record(raw: bytes) -> Rec | None:
-    """The one record in these bytes, also a damaged one that the reader could read; None when there is none."""
+    """Decode the single record in these bytes, as forgivingly as the reader does; None when there is none."""
     try:
         return _decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -192,17 +219,17 @@ def single_record(raw: bytes) -> Rec | None:
 
 
 def records(head: bytes) -> list[Rec]:
-    """Every record that can be read in the first bytes of a file."""
+    """Return every readable record in the first bytes of a file."""
     return [value for _, _, value, _ in walker().split(head, 0, last=True) if value is not None]
 
 
 def mapping(value: Any) -> Rec:
-    """The value if it is an object; an empty one otherwise."""
+    """Return the value if it is an object, an empty object otherwise."""
     return value if isinstance(value, dict) else {}
 
 
 def listing(value: Any) -> list[Any]:
-    """The value if it is an array; an empty one otherwise."""
+    """Return the value if it is an array, an empty array otherwise."""
     return value if isinstance(value, list) else []
 
 
@@ -211,34 +238,37 @@ def _shorten_block(block: Block) -> Block:
     return replace(block, text=block.text[:LONG_TEXT], call=call, data=None)
 
 
-class PassageState(Protocol):
-    """What a format knows of the lines before: flat, and its own but for one field."""
+# --- passages ---
 
-    begun: bool  # the first line to come has been told already
+
+class PassageState(Protocol):
+    """The least that a format remembers of earlier lines; the state must be flat, for it is copied."""
+
+    begun: bool  # `opens` has seen the first line to come already
 
 
 PassageStateT = TypeVar("PassageStateT", bound=PassageState)
 
-#: Is told every line, without its end, in order; may change the state; says whether a passage begins with the line.
+#: Gets every line in order, without its end; may change the state; returns whether a passage begins with the line.
 Opens = Callable[[PassageStateT, str], bool]
 
 
 class Passages(Generic[PassageStateT]):
-    """Walks one text, piece by piece; `state` is all that a later one needs."""
+    """Splits one text, piece by piece; `state` is all that a later reader needs."""
 
     def __init__(
         self, opens: Opens[PassageStateT], state: PassageStateT, alike: re.Pattern[bytes] | None = None
     ) -> None:
-        """`alike` matches stretches of whole lines of which it is enough to tell the first."""
+        """`alike` matches runs of whole lines of which `opens` needs to see only the first."""
         self._opens = opens
         self._alike = alike
         self.state = state
         self.consumed = 0
-        self.continues = False  # the passage last given has no beginning of its own: it is the rest of the one before
+        self.continues = False  # the last passage has no beginning of its own: it continues the one before
         self.tail: tuple[int, int] | None = None  # start and size of an incomplete last line that was left
 
     def split(self, data: bytes, base: int, last: bool, whole_lines: bool = False) -> Iterator[tuple[int, bytes]]:
-        """The passages of a piece that starts at `base`; with `whole_lines` a line without its end is left for later."""
+        """Yield the passages of a piece that starts at `base`; `whole_lines` leaves an unfinished line for later."""
         self.consumed, self.tail = 0, None
         begin, before = 0, copy(self.state)
         end = data.rfind(b"\n") + 1 if whole_lines else len(data)
@@ -257,7 +287,7 @@ class Passages(Generic[PassageStateT]):
             self.tail = base + end, len(data) - end
 
     def _openings(self, data: bytes, unended: bool) -> Iterator[int]:
-        """Where passages begin, beyond the first."""
+        """Yield the offsets at which passages begin, except the first."""
         start, find, opens, state, alike = 0, data.find, self._opens, self.state, self._alike
         self.continues = False
         if state.begun:
@@ -274,7 +304,7 @@ class Passages(Generic[PassageStateT]):
 
 
 def text_of(raw: bytes) -> tuple[str, bool]:
-    """The text of a passage, and whether it was what it should be."""
+    """Return the text of a passage, and whether it was valid UTF-8."""
     try:
         return raw.decode(), True
     except UnicodeDecodeError:

@@ -1,12 +1,13 @@
-"""What values in foreign records say: times, words, numbers, and JSON that is not quite JSON.
+"""Values of foreign records: times, strings, numbers, and JSON that is not quite JSON.
 
-Shared by the formats. Nothing here raises on content; what comes out may be kept in any database.
+Nothing here raises on content. Every result can be stored in any database.
 """
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ S = TypeVar("S")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_USUAL_LENGTH = len("2026-01-31T12:34:56.789Z")
 
 #: Numbers above this are milliseconds, not seconds: as seconds it would be the year 5138.
 _SECONDS_END = 100_000_000_000
@@ -28,17 +30,23 @@ _MOST = 1 << 53
 
 
 def milliseconds(at: Any) -> tuple[int | None, str]:
-    """Milliseconds UTC and the precision of a number or an ISO text; (None, "") when it is no time.
+    """Return milliseconds UTC and the precision of a number or an ISO text; (None, "") when it is no time.
 
-    A text without a zone is taken as UTC: nothing says where it was written.
+    A text without a zone counts as UTC, because nothing says where it was written.
     """
-    if isinstance(at, bool) or not isinstance(at, str | int | float):
+    if isinstance(at, str):
+        if len(at) == _USUAL_LENGTH and at[19] == "." and at[23] == "Z":
+            minute, rest = _parse_minute(at[:17]), at[17:19] + at[20:23]
+            if minute is not None and rest.isdecimal() and rest < "60":
+                return minute + int(rest), "ms"
+        return _parse_time(at)
+    if isinstance(at, bool) or not isinstance(at, int | float):
         return None, ""
-    return _text(at) if isinstance(at, str) else _number(at)
+    return _convert_number(at)
 
 
 def decode_value(raw: bytes) -> Any:
-    """The value of a piece of JSON, also where it has lone surrogates or control characters; None when it is none."""
+    """Decode JSON, even with lone surrogates or control characters; None when it is not JSON."""
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -50,7 +58,7 @@ def decode_value(raw: bytes) -> Any:
 
 
 def state_of(packed: bytes, kind: type[S]) -> S:
-    """What a reader packed for the next one; the beginning for nothing, and for what is not a state of ours."""
+    """Decode a packed reader state; a new one for no bytes, and for bytes that are no such state."""
     try:
         return msgspec.msgpack.decode(packed, type=kind) if packed else kind()
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -58,7 +66,7 @@ def state_of(packed: bytes, kind: type[S]) -> S:
 
 
 def strings(value: Any, *without: str) -> list[str]:
-    """Every string in a value, in order; keys are left out, and what stands under the keys named."""
+    """Return every string in a value, in order, without keys and without the values of the keys in `without`."""
     found: list[str] = []
     stack = [value]
     while stack:
@@ -74,28 +82,38 @@ def strings(value: Any, *without: str) -> list[str]:
 
 
 def word(value: Any) -> str:
-    """A string without NUL, which no database takes; "" for what is no string."""
+    """Return a string without NUL, which no database takes; "" for anything else."""
     return value.replace("\0", "\ufffd") if isinstance(value, str) else ""
 
 
 def count(value: Any) -> int | None:
-    """A number that is not negative and not too large to be kept; None for all else."""
+    """Return a number as an int; None if it is negative, too large to be stored, or no number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if 0 <= value < _MOST else None
 
 
 def plain(text: Any) -> str:
-    """A type or a version fit to be counted: never a piece of content."""
+    """Return a type or version fit to be counted; "?" for anything that could be content."""
     return text if isinstance(text, str) and _PLAIN.fullmatch(text) else "?"
 
 
 def digest(*texts: str) -> str:
-    """A short name for some words: the same for the same words, always."""
+    """Return a short stable id for some texts."""
     return blake2b("\0".join(texts).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def _text(at: str) -> tuple[int | None, str]:
+@lru_cache(maxsize=4096)
+def _parse_minute(start: str) -> int | None:
+    """Return milliseconds at the start of a minute. Records come in runs, so most are cached."""
+    try:
+        moment = datetime.fromisoformat(f"{start}00+00:00")
+    except ValueError:
+        return None
+    return (moment - _EPOCH) // _MILLISECOND
+
+
+def _parse_time(at: str) -> tuple[int | None, str]:
     try:
         moment = datetime.fromisoformat(at)
     except ValueError:
@@ -108,8 +126,8 @@ def _text(at: str) -> tuple[int | None, str]:
         return None, ""
 
 
-def _number(at: int | float) -> tuple[int | None, str]:
-    if not -_MILLISECONDS_END < at < _MILLISECONDS_END:  # also what is not a number
+def _convert_number(at: int | float) -> tuple[int | None, str]:
+    if not -_MILLISECONDS_END < at < _MILLISECONDS_END:  # also false for NaN
         return None, ""
     if abs(at) >= _SECONDS_END:
         return int(at), "ms"
