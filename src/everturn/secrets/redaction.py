@@ -1,17 +1,13 @@
-"""Secrets found in text and taken out of it.
+"""Find secrets in text and mask them.
 
-`find_secrets` says where they are, `redact_text` and `redact_bytes` put `[REDACTED:kind]` in their place, or with a key
-`[REDACTED:kind:hmac8]`, so that equal secrets stay equal without being told. A `Cleaner` is both with the key of one
-archive: what surfaces hand to everything that gives words out. `redact_bytes` works on raw JSON lines and promises that
-valid JSON stays valid. Doing it twice changes nothing more. Time is linear in the text, whatever is in it.
+`find_secrets` returns their positions. `redact_text` and `redact_bytes` replace each by `[REDACTED:kind]`, or with a key by
+`[REDACTED:kind:hmac8]`, so that equal secrets can be recognised without being shown. A `Cleaner` holds the key of one
+archive; surfaces pass it to everything that emits text. `redact_bytes` works on raw JSON lines, and valid JSON stays
+valid. Redaction is idempotent, and linear in the text.
 
-The rules are in `derive.secretrules` and `derive.secretwords`. Everything runs on UTF-8: one scan for text and for raw lines, lower-casing that
-keeps positions, and searches that run at memory speed.
-
-Where secrets stand in UTF-8 data: the rules run, their findings put in order.
-
-Colours and invisible characters are looked through: a token whose head was coloured by a search is still one, and would be
-whole again on a screen. What stands in for a secret is never taken for one.
+Everything runs on UTF-8: one scan serves text and raw lines, lower-casing keeps positions, and searches run at memory
+speed. Colours and invisible characters are ignored: a token with a highlighted prefix is still a token, and would be whole
+again on a screen. A placeholder is never taken for a secret.
 """
 
 from __future__ import annotations
@@ -25,16 +21,15 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
-from everturn.secrets.assignments import word_spans
-from everturn.secrets.rules import CutBytes, Span, token_spans
+from everturn.secrets.rules import CutBytes, Span, token_spans, word_spans
 from everturn.text.lazy_pattern import lazy_pattern
 
-#: How a stand-in begins.
+#: The beginning of a placeholder.
 PLACEHOLDER = b"[REDACTED:"
-_STAND_IN = lazy_pattern(rb"\[REDACTED:[a-z0-9_]{1,40}(?::[0-9a-f]{8})?\]")
+_PLACEHOLDER_PATTERN = lazy_pattern(rb"\[REDACTED:[a-z0-9_]{1,40}(?::[0-9a-f]{8})?\]")
 
-#: What `derive.printable` drops: colours, raw or as JSON writes them, and characters that cannot be seen. One pattern
-#: for each beginning, because only literal text is found fast.
+#: What `text.printable` removes: colours, raw or as JSON writes them, and invisible characters. One pattern for each
+#: first byte, because only literal text is found fast.
 _COLOUR = lazy_pattern(rb"\x1b\[[0-9;:]{0,64}[mK]")
 _ESCAPED = lazy_pattern(
     rb"\\u(?:001[bB]\\?\[[0-9;:]{0,64}[mK]|00[aA][dD]|115[fF]|1160|17[bB][45]|180[eE]|200[b-dB-D]|206[0-4]|3164|[fF][eE][fF][fF]"
@@ -53,17 +48,17 @@ _INVISIBLE = tuple(
     )
 )
 _BACKSLASH = ord("\\")
-_AROUND = 600  # bytes on both sides of what is hidden that are looked at once more
+_AROUND = 600  # bytes on both sides of hidden characters that are searched again
 
 
 def find_spans(data: bytes, raw: bool = False) -> list[Span]:
-    """The secrets in UTF-8 text, in order, joined where they overlap. `raw` is JSON: a secret ends with its string."""
+    """Return the secrets in UTF-8 text, in order, merged where they overlap. `raw` is JSON: a secret ends with its string."""
     found = _plain_spans(data, raw)
     hidden = _hidden_ranges(data)
     if hidden:
         found += _spans_through_hidden(data, hidden, raw)
     if found and PLACEHOLDER in data:
-        found = _outside_placeholders(found, [match.span() for match in _STAND_IN.finditer(data)])
+        found = _outside_placeholders(found, [match.span() for match in _PLACEHOLDER_PATTERN.finditer(data)])
     return _join_spans(found) if found else found
 
 
@@ -72,7 +67,7 @@ def _plain_spans(data: bytes, raw: bool) -> list[Span]:
 
 
 def _hidden_ranges(data: bytes) -> list[tuple[int, int]]:
-    """What is not to be seen on a screen, in order."""
+    """Return the ranges of colours and invisible characters, in order."""
     found = [match.span() for match in _COLOUR.finditer(data)] if b"\x1b" in data else []
     if b"\\" in data:
         # Escaped twice and more, they have further backslashes before them.
@@ -91,7 +86,7 @@ def _first_backslash(data: bytes, at: int) -> int:
 
 
 def _spans_through_hidden(data: bytes, hidden: list[tuple[int, int]], raw: bool) -> Iterator[Span]:
-    """What is found once colours and invisible characters are left out, in its place."""
+    """Yield the secrets found once colours and invisible characters are left out, at their original positions."""
     group: list[tuple[int, int]] = []
     for span in hidden:
         if group and span[0] - group[-1][1] > 2 * _AROUND:
@@ -103,26 +98,26 @@ def _spans_through_hidden(data: bytes, hidden: list[tuple[int, int]], raw: bool)
 
 def _spans_around_hidden(data: bytes, hidden: list[tuple[int, int]], raw: bool) -> Iterator[Span]:
     first = max(0, hidden[0][0] - _AROUND)
-    first = max(0, data.find(b" ", first, hidden[0][0])) if first else 0  # not within a word, if that can be
+    first = max(0, data.find(b" ", first, hidden[0][0])) if first else 0  # not within a word, if possible
     edges = [first, *(edge for span in hidden for edge in span), min(len(data), hidden[-1][1] + _AROUND)]
     plain = CutBytes(data, list(zip(edges[::2], edges[1::2], strict=True)))
     for kind, start, end in _plain_spans(plain.data, raw):
-        yield kind, *plain.place(start, end)
+        yield kind, *plain.original_range(start, end)
 
 
-def _outside_placeholders(found: list[Span], stand_ins: list[tuple[int, int]]) -> list[Span]:
-    """A stand-in names its kind, which is a telling name itself."""
-    starts = [start for start, _ in stand_ins]
+def _outside_placeholders(found: list[Span], placeholders: list[tuple[int, int]]) -> list[Span]:
+    """Drop the spans within placeholders: the kind named there is a telling name itself."""
+    starts = [start for start, _ in placeholders]
     kept = []
     for span in found:
         before = bisect_left(starts, span[2]) - 1
-        if before < 0 or stand_ins[before][1] <= span[1]:
+        if before < 0 or placeholders[before][1] <= span[1]:
             kept.append(span)
     return kept
 
 
 def _join_spans(found: list[Span]) -> list[Span]:
-    """In order; overlapping ones become one, named by the first rule that saw its beginning."""
+    """Sort the spans and merge overlapping ones, named by the one that begins first."""
     spans: list[Span] = []
     for kind, start, end in sorted(found, key=lambda span: span[1]):
         if spans and start < spans[-1][2]:
@@ -138,7 +133,7 @@ _QUOTE_OR_ESCAPE = re.compile(rb"\\(?:u[0-9a-fA-F]{4}|.)|\"")
 
 
 class Secret(Struct, frozen=True):
-    """Where a secret stands in a text, and what it is."""
+    """The kind and position of a secret in a text."""
 
     kind: str
     start: int
@@ -146,21 +141,21 @@ class Secret(Struct, frozen=True):
 
 
 class Cleaner(Struct, frozen=True):
-    """Takes secrets out of words, and out of lines of JSON, under one key."""
+    """Masks secrets in text and in lines of JSON, with one key."""
 
     key: bytes = _KEY_FREE
 
     def __call__(self, text: str) -> str:
-        """The text without its secrets."""
+        """Return the text with its secrets masked."""
         return redact_text(text, self.key)
 
     def line(self, line: bytes) -> bytes:
-        """A line of JSON without its secrets, still JSON."""
+        """Return a line of JSON with its secrets masked, still JSON."""
         return redact_bytes(line, self.key)
 
 
 def find_secrets(text: str) -> list[Secret]:
-    """The secrets of a text, in order, without overlaps."""
+    """Return the secrets of a text, in order, without overlaps."""
     data = _encode_text(text)
     found, at, chars = [], 0, 0
     for kind, start, end in find_spans(data):
@@ -172,14 +167,14 @@ def find_secrets(text: str) -> list[Secret]:
 
 
 def redact_text(text: str, key: bytes = _KEY_FREE) -> str:
-    """The text without its secrets; a text without any comes back as it is."""
+    """Return the text with its secrets masked; a text without any is returned as it is."""
     data = _encode_text(text)
     spans = find_spans(data)
     return _replace_spans(data, spans, key).decode("utf-8", "surrogatepass") if spans else text
 
 
 def redact_bytes(line: bytes, key: bytes = _KEY_FREE) -> bytes:
-    """One raw JSON line, or several whole ones, without their secrets."""
+    """Return one or several raw JSON lines with their secrets masked."""
     spans = find_spans(line, raw=True)
     if not spans:
         return line
@@ -192,7 +187,7 @@ def redact_bytes(line: bytes, key: bytes = _KEY_FREE) -> bytes:
 
 
 def digest(secret: bytes, key: bytes) -> str:
-    """Eight digits that are equal for equal secrets, and tell nothing to who has not the key."""
+    """Return eight hex digits that are equal for equal secrets, and useless without the key."""
     # Escapes and line ends differ between a raw line and its text; the secret is the same.
     plain = secret.replace(b"\\r", b"").replace(b"\\n", b"").replace(b"\\", b"")
     return hmac.new(key, b"".join(plain.split()), "sha256").hexdigest()[:8]
@@ -222,7 +217,7 @@ def _placeholder_for(kind: str, secret: bytes, key: bytes) -> bytes:
 
 
 def _is_json(line: bytes) -> bool:
-    """By either of two readers: the fast one does not take halves of surrogate pairs, which transcripts do hold."""
+    """Whether either of two readers accepts it: the fast one rejects halves of surrogate pairs, which transcripts contain."""
     for decode in (msgspec.json.decode, json.loads):
         try:
             decode(line)
@@ -233,9 +228,9 @@ def _is_json(line: bytes) -> bool:
 
 
 def _spans_within_strings(line: bytes, spans: list[Span]) -> list[Span]:
-    """The spans that can be replaced in valid JSON: within one string, and no escape cut in two.
+    """Return the spans that can be replaced in valid JSON: within one string, and no escape cut in two.
 
-    Others are numbers behind a telling name, or begin with the letter of an escape: `\\npm_` is a line end and `pm_`.
+    Others are numbers after a telling name, or begin with the letter of an escape: `\\npm_` is a line end and `pm_`.
     """
     quotes: list[int] = []
     escapes: list[tuple[int, int]] = []

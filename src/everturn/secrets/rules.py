@@ -1,16 +1,16 @@
-"""What secrets look like by themselves: keys, tokens and private keys that are known by their shape.
+"""Recognise secrets in UTF-8 data: by their own shape, and by the words around them.
 
-Most families begin with a mark of their own. A rule is that literal text, which is looked for first (that costs next to
-nothing where it is missing), and a pattern that begins with it; a condition on what stands before comes after that text,
-as a look-behind that reaches over it, because a look-behind in front would turn the fast search off. Families of one
-build, a head like `ghp_` and then letters and digits only, are found together: by one search for such a body, and by the
-head before it. Quantifiers are bounded unless they end their pattern, so that hostile text costs linear time.
+`token_spans` finds keys, tokens and private keys. Most families begin with a mark of their own. A rule is that literal
+text, which is searched for first (next to no cost where it is missing), and a pattern that begins with it. A condition on
+the text before comes after the mark, as a look-behind that reaches over it: in front it would turn the fast search off.
+Families with a prefix like `ghp_` and then letters and digits only are found together, by one search for such a body.
 
-What is said about a secret (`password = …`) is the business of `derive.secretwords`.
+`word_spans` finds passwords in addresses, headers and cookies, and `name = value` in code, settings and JSON. A password has
+no shape, so the name decides, and the value is judged: placeholders, types, code and paths are not secrets. Names are
+searched for in lower-cased data. Quotes may be escaped several times (JSON within JSON) or written as entities, and the
+signs between a name and its value percent-encoded.
 
-Data with parts left out, and where each byte of the rest stood.
-
-For patterns that are to look at some of the data only, or through what stands in between.
+Quantifiers are bounded unless they end their pattern, so hostile text costs linear time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 import string
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import accumulate
 
@@ -26,7 +26,7 @@ from everturn.text.lazy_pattern import lazy_pattern
 
 
 class CutBytes:
-    """The given parts of some data, in order, with `between` between them."""
+    """Selected parts of some data, joined with `between`, for patterns that must not see the rest."""
 
     def __init__(self, data: bytes, parts: list[tuple[int, int]], between: bytes = b"") -> None:
         self.data = between.join(data[start:end] for start, end in parts)
@@ -34,8 +34,8 @@ class CutBytes:
         sizes = (end - start + len(between) for start, end in parts)
         self._starts = list(accumulate(sizes, initial=0))[:-1]
 
-    def place(self, start: int, end: int) -> tuple[int, int]:
-        """Where a stretch of the cutting stood; what was left out within it belongs to it."""
+    def original_range(self, start: int, end: int) -> tuple[int, int]:
+        """Map a range to the original data. Bytes left out within it belong to it."""
         first = bisect_right(self._starts, start) - 1
         last = max(first, bisect_left(self._starts, end) - 1)
         return self._at(first, start), min(self._at(last, end), self._parts[last][1])
@@ -46,23 +46,23 @@ class CutBytes:
 
 Span = tuple[str, int, int]
 
-#: In longer data a pattern finds its own literal text as fast as anything else would.
-LONG = 1024
+#: In longer data a pattern finds its own mark as fast as a separate search would.
+_LONG = 1024
 
 
 def _not_within_word(prefix: bytes) -> bytes:
-    """A condition behind a prefix: no word goes on into it. In a raw line or in colours a letter may stand before it."""
+    """Return the condition that no word runs into the prefix. Escapes of a raw line and colours may end in a letter."""
     return rb"(?:(?<![A-Za-z0-9_-]%b)|(?<=\\[nrt]%b)|(?<=[0-9;\[][mK]%b))" % (prefix, prefix, prefix)
 
 
-#: A line end and what a narrow screen puts before the next line: blanks, or the edge of a box.
+#: A line end and the indent of the next line on a narrow screen: blanks, or the edge of a box.
 _BREAK = rb"(?:\\r)?(?:\r?\n|\\n)[ \t]{0,8}(?:(?:\xe2\x94[\x82\x83]|\|)[ \t]{0,4})?"
-#: The rest of a token that was broken there: more of the kind, with letters and digits, and nothing else.
+#: The rest of a token that was wrapped there: letters and digits, and nothing else on the line.
 _REST = _BREAK + rb"(?=[A-Za-z_-]{0,200}[0-9])(?=[0-9_-]{0,200}[A-Za-z])[A-Za-z0-9_-]{6,}(?![A-Za-z0-9_.:/=(-])"
 _REST_OF_JWT = _BREAK + rb"(?=[A-Za-z_.-]{0,200}[0-9])[A-Za-z0-9_.-]{6,}(?![A-Za-z0-9_.:/=(-])"
 _MOST_RESTS = 12
 
-#: The literal text a pattern begins with, and the pattern. The name of a group is the kind.
+#: The mark a pattern begins with, and the pattern. The group name is the kind.
 _MARKED = (
     (b"A", rb"A(?:(?P<aws_access_key>(?:KIA|SIA|BIA|CCA)[A-Z2-7]{16}(?![A-Za-z0-9]))|(?P<google_key>Iza[A-Za-z0-9_-]{35})"
      rb"|(?P<age_key>GE-SECRET-KEY-1[A-Z0-9]{50,})|(?P<atlassian_token>TATT3[A-Za-z0-9_=-]{100,}))"),
@@ -72,7 +72,7 @@ _MARKED = (
      rb"|(?P<openai_key>(?:proj|svcacct|admin|None)-(?:[A-Za-z0-9_-]{20,}|[A-Za-z0-9_-]{4,19}(?=" + _REST + rb"))|" + _not_within_word(rb"sk-") + rb"(?:or-v1-)?(?=[A-Za-z]{0,40}[0-9])[A-Za-z0-9]{32,}(?![A-Za-z0-9_-])))"),
     (b"x", rb"x(?P<slack_token>ox[a-z]-[A-Za-z0-9-]{10,}|oxe\.xox[a-z]-[A-Za-z0-9-]{10,}"
      rb"|app-[0-9]-[A-Z0-9]{5,20}-[0-9]{5,20}-[a-z0-9]{20,})"),
-    # The middle and the end of a token; what stands before them is the number of the account.
+    # The middle and the end of a token; before them comes the account number.
     (b".", rb"\.(?P<discord_token>[A-Za-z0-9_-]{6}\.(?:(?<=[MNO][A-Za-z0-9]{23}\.[A-Za-z0-9_-]{6}\.)|"
      rb"(?<=[MNO][A-Za-z0-9]{25}\.[A-Za-z0-9_-]{6}\.))[A-Za-z0-9_-]{27,38}(?![A-Za-z0-9_-]))"),
     (b":AA", rb":AA(?P<telegram_token>(?<=[0-9]{8}:AA)[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-]))"),
@@ -86,14 +86,13 @@ _MARKED = (
     (b"hv", rb"hv(?P<vault_token>[sb]\.[A-Za-z0-9_-]{24,})"),
     (b".atlasv1.", rb"\.atlasv1\.(?P<terraform_token>[A-Za-z0-9_-]{60,})"),
     (b"dapi", rb"dapi(?P<databricks_token>" + _not_within_word(rb"dapi") + rb"[0-9a-f]{32}(?:-[0-9])?(?![A-Za-z0-9]))"),
-    # Alone, or a long run of `eyJ` would be looked at again from each of them.
+    # Not merged with others: a long run of `eyJ` would be searched again from each of them.
     (b"eyJ", rb"eyJ(?P<jwt>" + _not_within_word(rb"eyJ") + rb"[A-Za-z0-9_-]{10,8000}\.eyJ"
      rb"(?:[A-Za-z0-9_-]{40,32000}(?:\.[A-Za-z0-9_-]*)?|[A-Za-z0-9_-]{4,39}(?:\.[A-Za-z0-9_-]{10,}|(?=" + _REST_OF_JWT + rb"))))"),
 )  # fmt: skip
 _MARKED_RULES = [(mark, lazy_pattern(pattern)) for mark, pattern in _MARKED]
 
-#: Those that have other signs in them, so that there may be no long run, or none near; and a character of theirs, which
-#: is found faster than anything.
+#: Tokens with other signs in them, so that there may be no long run nearby; and one character of them to search for first.
 _BROKEN = (
     (b"h", rb"hooks(?:(?P<slack_webhook>\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9_/]{20,})"
      rb"|(?P<discord_webhook>/[0-9]{16,20}/[A-Za-z0-9_-]{50,}))"),
@@ -103,7 +102,7 @@ _BROKEN = (
 )  # fmt: skip
 _BROKEN_RULES = [(mark, lazy_pattern(pattern)) for mark, pattern in _BROKEN]
 
-#: Heads that end in `_` or `-` and are followed by letters and digits alone, twenty or more; how many by family.
+#: Prefixes that end in `_` or `-`, followed by twenty or more letters and digits; the exact body by family.
 _PREFIXED = {
     "github_token": (rb"[A-Za-z0-9]{36,}", "ghp_ gho_ ghu_ ghs_ ghr_"),
     "github_pat": (rb"[A-Za-z0-9]{22}_[A-Za-z0-9]{40,}", "github_pat_"),
@@ -132,22 +131,22 @@ _PREFIXED = {
     "sourcegraph_token": (rb"[a-f0-9]{40,}", "sgp_"),
     "fly_token": (rb"[A-Za-z0-9+/=_-]{60,}", "fm2_"),
 }
-#: Or less, where the text or its string ends (a title cuts where it must) or the rest is on the next line.
+#: Or a shorter body where the text or its string ends (titles are cut), or the rest is on the next line.
 _OR_CUT = rb"|[A-Za-z0-9]{20,}(?=\\{0,7}\"|\xe2\x80\xa6|\.\.\.|\Z|" + _REST + rb")"
 _BODY = lazy_pattern(b"_" + b"a" * 20)
-#: All others are, or end with, a run of so many letters, digits, `_` and `-`. Ordinary words have hardly any: the rules
-#: look at what is near them.
+#: All other tokens are, or end with, such a run of letters, digits, `_` and `-`. Ordinary text has hardly any, so the
+#: rules search only the text near one.
 _RUN = lazy_pattern(b"a" * 20 + b"a*")
 _RUNS = bytes(ord("a" if chr(code) in string.ascii_letters + string.digits + "_-" else " ") for code in range(256))
 _NEAR = 24
-#: Letters and digits become `a`, the two signs heads end in become `_`.
+#: Letters and digits become `a`; `_` and `-`, in which prefixes end, become `_`.
 _CLASSES = bytes(
     ord("a" if chr(code) in string.ascii_letters + string.digits else "_" if code in b"_-" else " ")
     for code in range(256)
 )
 
 
-_SHORT = 3  # a head of this length stands in any long run now and then
+_SHORT = 3  # a prefix of this length occurs in long runs by chance
 _WITHIN = lazy_pattern(rb"[A-Za-z0-9_-](?<!\\[nrt])(?<![0-9;\[][mK])")
 
 
@@ -160,19 +159,14 @@ def _rules_by_ending() -> dict[bytes, list[tuple[bytes, str, bytes]]]:
     return found
 
 
-@cache
-def _compile_rule(pattern: bytes) -> re.Pattern[bytes]:
-    """One of many that hardly any text needs."""
-    return lazy_pattern(pattern)
-
-
+_compile_rule = cache(re.compile)  # one of many that hardly any text needs
 _BY_END = _rules_by_ending()
 
-#: What stands in documentation in a token's place; looked for at its beginning.
+#: Example tokens of documentation say so near their beginning.
 _EXAMPLE = lazy_pattern(rb"EXAMPLE|example|[xX]{6}|0{8}|your|YOUR|placeholder")
 _BEGINNING = 64
 
-#: Of these only the end has a mark; what belongs to the token before it.
+#: Families with the mark at the end: length and pattern of the part before it.
 _BEFORE = {
     "discord_token": (26, lazy_pattern(rb"[MNO](?:[A-Za-z0-9]{25}|[A-Za-z0-9]{23})\Z")),
     "discord_webhook": (9, lazy_pattern(rb"/api/web\Z")),
@@ -180,17 +174,17 @@ _BEFORE = {
     "azure_secret": (4, lazy_pattern(rb"[A-Za-z0-9_~.-]{3}[0-9]\Z")),
     "terraform_token": (14, lazy_pattern(rb"[A-Za-z0-9]{14}\Z")),
 }
-#: Of these the mark is a name, and stays.
+#: Families whose mark is a name and not part of the secret.
 _NAMED = {"azure_signature"}
 
-#: A token that was cut off, as titles are: there is less of it than there should be, and then the text ends.
+#: A token that was cut off with its text, as in titles.
 _CUT = lazy_pattern(
     rb"(?:(?P<github_token>gh[pousr]_|github_pat_)|(?P<anthropic_key>sk-ant-[a-z]{3}[0-9]{2}-)|(?P<openai_key>sk-(?:proj|svcacct|admin)-)"
     rb"|(?P<gitlab_token>glpat-)|(?P<slack_token>xox[a-z]-)|(?P<stripe_key>[sr]k_(?:live|test)_)|(?P<aws_access_key>A[KS]IA)"
     rb"|(?P<google_key>AIza)|(?P<npm_token>npm_)|(?P<huggingface_token>hf_)|(?P<pypi_token>pypi-AgE))"
     rb"(?=[A-Za-z_-]{0,40}[0-9])[A-Za-z0-9_-]{4,}\Z"
 )  # fmt: skip
-_LAST = 100  # bytes at the end of a text that are looked at for one
+_LAST = 100  # bytes at the end of a text searched for one
 _SHORTEST_CUT = 7
 
 _PEM_BEGIN = lazy_pattern(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
@@ -202,7 +196,7 @@ _ESCAPE_OR_QUOTE = lazy_pattern(rb'\\.|"')
 
 
 def token_spans(data: bytes, raw: bool) -> list[Span]:
-    """What is known by its shape, in no order. `raw` is JSON: a secret ends with its string."""
+    """Return the secrets known by their shape, in no order. `raw` is JSON: a secret ends with its string."""
     found = [_token_span(data, match) for mark, rule in _BROKEN_RULES if mark in data for match in rule.finditer(data)]
     near = _parts_near_runs(data)
     if near:
@@ -211,7 +205,7 @@ def token_spans(data: bytes, raw: bool) -> list[Span]:
             *(_token_span(part.data, match) for match in _rule_matches(part.data, _MARKED_RULES)),
             *_prefixed_tokens(part.data),
         ]
-        found += [(kind, *part.place(start, end)) for kind, start, end in spans]
+        found += [(kind, *part.original_range(start, end)) for kind, start, end in spans]
     found += _token_cut_off(data)
     found = [
         (kind, start, _token_end(data, end, kind))
@@ -224,14 +218,14 @@ def token_spans(data: bytes, raw: bool) -> list[Span]:
 
 
 def _rule_matches(data: bytes, rules: list[tuple[bytes, re.Pattern[bytes]]]) -> Iterator[re.Match[bytes]]:
-    is_long = len(data) > LONG
+    is_long = len(data) > _LONG
     for mark, rule in rules:
         if is_long or mark in data:
             yield from rule.finditer(data)
 
 
 def _parts_near_runs(data: bytes) -> list[tuple[int, int]]:
-    """The parts of the data around its long runs."""
+    """Return the parts of the data around its long runs."""
     parts: list[tuple[int, int]] = []
     begin = end = -1
     for run in _RUN.finditer(data.translate(_RUNS)):
@@ -284,7 +278,7 @@ _RESTS_OF_JWT = lazy_pattern(b"(?:" + _REST_OF_JWT + b"){1,%d}" % _MOST_RESTS)
 
 
 def _token_end(data: bytes, end: int, kind: str) -> int:
-    """Where a token really ends that reaches the end of its line."""
+    """Return the end of a token, including its rest on the next lines."""
     if data[end : end + 1] not in (b"\r", b"\n", b"\\"):
         return end
     more = (_RESTS_OF_JWT if kind == "jwt" else _RESTS).match(data, end)
@@ -292,7 +286,7 @@ def _token_end(data: bytes, end: int, kind: str) -> int:
 
 
 def _private_keys(data: bytes, raw: bool) -> Iterator[Span]:
-    """Keys with their frame; also one that was cut off. Each pattern runs once over the data, however many frames."""
+    """Yield private keys with their frame, also truncated ones. Each pattern runs over the data once."""
     first = data.find(b"-----BEGIN ")
     ends = [match.end() for match in _PEM_END.finditer(data, first)]
     quotes = [match.start() for match in _ESCAPE_OR_QUOTE.finditer(data, first) if match[0] == b'"'] if raw else []
@@ -313,3 +307,189 @@ def _private_keys(data: bytes, raw: bool) -> Iterator[Span]:
 def _first_position_from(positions: list[int], at: int, otherwise: int) -> int:
     index = bisect_left(positions, at)
     return positions[index] if index < len(positions) else otherwise
+
+
+# --- secrets known by the words around them ---
+
+_QUOTE = rb"""(?:\\{0,7}["'`]|&quot;|&\#3[49];)"""
+_IS = rb"(?::=|=>|:|=|%3[ad](?:%20|\+)?)"
+#: A backslash is part of a value only where it cannot begin an escape of a raw line.
+_VALUE = rb"""((?:[^\s"'`\\,;<>(){}|&]|&(?!quot;|\#3[49];)|\\\\|\\[^\snrtbfu"'`/]){4,4000})"""
+_ASSIGNED = (
+    rb"(?:[_-]?(?:access[_-]?key|key|value|base64))?(" + _QUOTE + rb")?[ \t]{0,8}" + _IS + rb"[ \t]{0,4}"
+    rb"((?:[bru]{1,2}(?=[\"']))?" + _QUOTE + rb")?" + _VALUE + rb"(" + _QUOTE + rb"|[(])?"
+)  # fmt: skip
+#: `--token VALUE`, where the word ends a flag. A look-ahead: the value may itself be a name.
+_FLAGGED = rb"(?= " + _QUOTE + rb"?" + _VALUE + rb")"
+#: Behind `authorization`.
+_CREDENTIAL = (
+    _QUOTE + rb"?[ \t]{0,4}(?:[:=,]|%3[ad])(?:[ \t]|%20|\+){0,4}" + _QUOTE + rb"?"
+    rb"(?:(?:bearer|basic|token|apikey|negotiate)(?:[ \t]|%20|\+){1,4})?([a-z0-9_.+/~=:-]{8,})"
+)  # fmt: skip
+#: Kind and pattern. Groups: quote after the name, quote before the value, the value, the character after it, and the
+#: value of a flag, of `login ME password VALUE`, or of a header.
+_WORDS = (
+    ("password", rb"pass(?:(?:w(?:or)?d|phrase|(?=\\{0,7}[\"'][ \t]{0,4}:))" + _ASSIGNED + rb"|(?:word|phrase)" + _FLAGGED + rb")"),
+    ("password", rb"pwd(?:(?<=_pwd)|(?<=[;&?]pwd)|(?<=; pwd)|(?<=[\"']pwd))(?=\\{0,7}[\"'=])" + _ASSIGNED + rb"()"),
+    ("secret", rb"secret(?:(?:[_ -]?access[_ -]?key(?: ?\[[^\]\n]{0,40}\])?)?" + _ASSIGNED + rb"|(?<=-secret)" + _FLAGGED + rb")"),
+    ("api_key", rb"key(?:(?<=(?:api|ess|ate)[_-]key)|(?<=(?:api|ess|ate|unt)key))(?:(?<=api.key)|(?<=apikey)|(?<=access.key)"
+     rb"|(?<=accesskey)|(?<=private.key)|(?<=privatekey)|(?<=accountkey))(?:" + _ASSIGNED + rb"|" + _FLAGGED + rb")"),
+    ("token", rb"token(?:" + _ASSIGNED + rb"|(?<=-token)" + _FLAGGED + rb")"),
+    ("token", rb"auth(?:(?=[\\\"'=])" + _ASSIGNED + rb"|orization" + _CREDENTIAL + rb")"),
+)  # fmt: skip
+_WORD_RULES = [(kind, word[:3], lazy_pattern(word)) for kind, word in _WORDS]
+_LOOKBACK = 130  # bytes searched before a word
+_LONG_FLAG = lazy_pattern(rb" --[a-z-]{0,30}\Z")
+_LOGIN = lazy_pattern(rb"login[ \t]{1,8}[^\s\\]{1,80}(?:\s|\\[nrt]){1,8}\Z")
+_AWS = lazy_pattern(rb"secret[_ -]?access[_ -]?key")
+_SHORTEST = {"password": 6, "secret": 8, "api_key": 8, "token": 12}
+_SHORTEST_PRIVATE = 32
+
+#: The password of scheme://user:password@host, which may contain an `@`, or be cut off with the text.
+_URL = lazy_pattern(
+    rb"""://[^\s/?#:@"'`<>\\\[\]{}()$]{0,120}:([^\s/?\#"'`<>\\@]{1,200}(?:@[^\s/?\#"'`<>\\@]{1,60}(?=@))?)"""
+    rb"(?:@(?=[\w\[-])|(?=(?:\xe2\x80\xa6|\.\.\.)?\Z))"
+)
+_ENCODED_URL = lazy_pattern(rb"%3a%2f%2f[\w.%~-]{0,120}%3a((?:[\w.!~*+-]|%(?!40)[0-9a-f]{2}){1,200})%40")
+_BEARER = lazy_pattern(rb"bearer[ \t]{1,4}([a-z0-9_.+/~=-]{16,})")
+_USER = lazy_pattern(rb" -u " + _QUOTE + rb"?[^\s:\"'\\]{1,60}:" + _VALUE)
+_PAIR = rb"[\w.!%~-]{1,64}=[^\s;\"'\\,]{0,4096}"
+_COOKIE = lazy_pattern(
+    rb"cookie" + _QUOTE + rb"?[ \t]{0,4}[:=][ \t]{0,4}" + _QUOTE + rb"?(" + _PAIR + rb"(?:; ?" + _PAIR + rb"){0,60})"
+)
+_COOKIE_VALUE = lazy_pattern(rb"=([^\s;=]{16,4096})")
+
+#: Values that say there is no secret here, or where to find it.
+_PLACEHOLDERS = lazy_pattern(
+    rb"\[?redacted|[{<\[]|%[a-z(]|\$(?:[{(]|[a-z0-9_:]+\\*$)|file:|https?:/|[~.]{0,2}(?:/[a-z_.-]{1,60}[0-9]{0,4}){1,20}/?$|([*x.#_-])\1*$|"
+    rb"(?:your|my|some|the|an?|new|old|current|enter|insert|change|fake|dummy|example|sample|placeholder|todo|test|mock|"
+    rb"invalid|wrong|none|null|nil|undefined|true|false|str|string|bool|int|number|bytes|optional|required)(?:[^a-z0-9][a-z._-]*|)$|"
+    rb"[a-z0-9]{0,12}[_-]?(?:your|example)[_-]|change-?me|(?=[a-z_.-]*(?:passw|secret|token|key|auth|cred|user|field|input|label|value))[a-z_.-]+$"
+)
+#: Words and names, perhaps with a number at the end: `my-app-tls-v2`, `accessToken1`, `self.settings.token`.
+_WORDY = lazy_pattern(rb"[a-z$]+(?:(?:[_./:-]|->|::)[a-z$]+)*[_.-]?v?[0-9]{0,4}[.?!:]*$")
+_DOTTED_NAME = lazy_pattern(rb"[a-z_$][\w$]*(?:(?:\.|->|::)[a-z_$][\w$]*)+[.?!:]*$")
+_DIGIT, _LETTER, _SIGN = lazy_pattern(rb"[0-9]"), lazy_pattern(rb"[a-z]"), lazy_pattern(rb"[!@#%^&*+?=~$]")
+_HUMP = lazy_pattern(rb"[a-z](?=[A-Z])|[A-Z](?=[A-Z][a-z])")
+
+
+def word_spans(data: bytes) -> list[Span]:
+    """Return the secrets known by the words around them, in no order."""
+    lower = data.lower()
+    is_long = len(data) > _LONG
+    found: list[Span] = []
+    for kind, mark, rule, is_secret in _RULES:
+        if (is_long and mark != b"%") or mark in lower:
+            found += [(kind, *match.span(1)) for match in rule.finditer(lower) if is_secret(data, match)]
+    for kind, mark, rule in _WORD_RULES:
+        if is_long or mark in lower:
+            for match in rule.finditer(lower):
+                found += _assigned_spans(data, kind, match)
+    return found
+
+
+def _assigned_spans(data: bytes, kind: str, match: re.Match[bytes]) -> list[Span]:
+    """Return the value that follows a telling name, if it is a secret."""
+    if match[3]:
+        return [(_secret_kind(kind, match), match.start(3), _value_end(match))] if _is_assigned(kind, match) else []
+    if not match[5]:
+        return []
+    if match[0].startswith(b"authorization"):
+        return [("authorization", *match.span(5))] if _is_credential(data, *match.span(5)) else []
+    before = match.string[max(0, match.start() - _LOOKBACK) : match.start()]
+    is_flag = _LONG_FLAG.search(before) and _is_argument(match[5])
+    is_login = not is_flag and kind == "password" and b"login" in before and _LOGIN.search(before)
+    return [(kind, *match.span(5))] if is_flag or (is_login and _is_secret(kind, match[5], quoted=False)) else []
+
+
+def _secret_kind(kind: str, match: re.Match[bytes]) -> str:
+    """Return a more exact kind for secrets of a known service."""
+    if kind == "secret" and len(match[3]) == 40 and _AWS.match(match[0]):
+        return "aws_secret_key"
+    is_account = (
+        kind == "api_key" and match[3].endswith(b"==") and match.string.startswith(b"account", match.start() - 7)
+    )
+    return "azure_key" if is_account else kind
+
+
+def _value_end(match: re.Match[bytes]) -> int:
+    """Return the end of the value: its closing quote has as many backslashes as the opening one."""
+    quote, value, behind = match[2] or b"", match[3], match[4] or b""
+    missing = quote.count(b"\\") - behind.count(b"\\")
+    return match.end(3) - max(0, min(missing, len(value) - len(value.rstrip(b"\\"))))
+
+
+def _is_assigned(kind: str, match: re.Match[bytes]) -> bool:
+    name_quote, quote, value, behind = match[1], match[2], match[3], match[4]
+    if behind == b"(" or value.endswith(b"["):
+        return False  # a call or a lookup
+    if (name_quote and not quote) or (quote and not behind):
+        return False  # a number or code after a quoted name; several words in quotes
+    if len(value) < _SHORTEST_PRIVATE and b"private" in match.string[max(0, match.start() - 8) : match.start()]:
+        return False  # the type of a field
+    return _is_secret(kind, value, quote is not None)
+
+
+def _is_secret(kind: str, value: bytes, quoted: bool) -> bool:
+    """Whether a value, in lower case, is a secret."""
+    if len(value) < _SHORTEST[kind] or _PLACEHOLDERS.match(value):
+        return False
+    has_digit, in_code = _DIGIT.search(value), _DOTTED_NAME.match(value)
+    if kind == "password":
+        return quoted or bool((has_digit or _SIGN.search(value)) and not in_code)
+    return bool(has_digit and _LETTER.search(value) and not in_code and not _WORDY.match(value))
+
+
+def _is_user(data: bytes, match: re.Match[bytes]) -> bool:
+    return _is_argument(match[1])
+
+
+def _is_argument(value: bytes) -> bool:
+    """Whether it is more than `--token X` of a help text, the numbers of `-u 1000:1000` or a path with a drive."""
+    if value[:1] in b"/\\" or not _LETTER.search(value):
+        return False
+    return _is_secret("password", value, quoted=False)
+
+
+def _is_bearer(data: bytes, match: re.Match[bytes]) -> bool:
+    return _is_credential(data, *match.span(1))
+
+
+def _is_credential(data: bytes, start: int, end: int) -> bool:
+    """Whether the text after `Authorization:` is more than a word of a sentence or a name in code."""
+    value = data[start:end]
+    lower = value.lower()
+    if _PLACEHOLDERS.match(lower):
+        return False
+    if _DIGIT.search(lower):
+        return not _WORDY.match(lower)
+    return value.endswith(b"=") or len(_HUMP.findall(value)) >= 3
+
+
+def _is_password(data: bytes, match: re.Match[bytes]) -> bool:
+    """Whether the text between a user and a host is a password. Without a host it may be a port."""
+    if _PLACEHOLDERS.match(match[1]):
+        return False
+    return match[0].endswith(b"@") or bool(_DIGIT.search(match[1]) and _LETTER.search(match[1]))
+
+
+def _is_session(data: bytes, match: re.Match[bytes]) -> bool:
+    """Whether the value of one of the cookies is not a word."""
+    return any(map(_is_opaque, _COOKIE_VALUE.findall(match[1])))
+
+
+def _is_opaque(value: bytes) -> bool:
+    if _PLACEHOLDERS.match(value) or _WORDY.match(value):
+        return False
+    return bool(_DIGIT.search(value) and _LETTER.search(value))
+
+
+_Check = Callable[[bytes, re.Match[bytes]], bool]
+#: Kind, the mark, the pattern with the secret as its first group, and the check of a match.
+_RULES: tuple[tuple[str, bytes, re.Pattern[bytes], _Check], ...] = (
+    ("url_password", b"://", _URL, _is_password),
+    ("url_password", b"%", _ENCODED_URL, _is_password),
+    ("authorization", b"bearer", _BEARER, _is_bearer),
+    ("password", b" -u ", _USER, _is_user),
+    ("cookie", b"cookie", _COOKIE, _is_session),
+)
