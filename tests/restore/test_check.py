@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from everturn.model.archive import Session
 from everturn.restore.check import check_sentence
 from everturn.restore.document import Evidence, Statement
-from everturn.restore.evidence import check_document, check_statement, has_quote
+from everturn.restore.evidence import check_document, has_quote
 from everturn.restore.grounds import Citation, Ground, find_named_things, read_citations, same_file
 from everturn.restore.mechanical import build_document
 from everturn.secrets.redaction import redact_text
@@ -49,7 +49,7 @@ def test_every_statement_of_a_mechanical_document_holds(store: Store, session: S
 
 def test_evidence_that_holds_makes_a_statement_verified(store: Store, session: Session) -> None:
     proof = evidence(store, session, 0, quote="Never   push\nto main")
-    checked = check_statement(store, SOURCES, Statement("no pushing", (proof,)))
+    (checked,) = check_document(store, SOURCES, [Statement("no pushing", (proof,))])
     assert checked.holds and checked.statement.verified is True and checked.statement.reason == ""
 
 
@@ -63,23 +63,23 @@ def test_evidence_that_holds_makes_a_statement_verified(store: Store, session: S
     (1, {"quote": "TIMEOUT = 30"}, "does not stand in message 2"),
 ])  # fmt: skip
 def test_evidence_that_does_not_hold_is_told(store: Store, session: Session, seq: int, more: dict[str, object], reason: str) -> None:  # fmt: skip
-    checked = check_statement(store, SOURCES, Statement("x", (evidence(store, session, seq, **more),)))
+    (checked,) = check_document(store, SOURCES, [Statement("x", (evidence(store, session, seq, **more),))])
     assert not checked.holds and checked.statement.verified is False
     assert reason in checked.statement.reason
 
 
 def test_what_a_call_gave_back_belongs_to_the_call(store: Store, session: Session) -> None:
     proof = evidence(store, session, 1, call=0, quote="TIMEOUT = 30")
-    assert check_statement(store, SOURCES, Statement("x", (proof,))).holds
+    assert check_document(store, SOURCES, [Statement("x", (proof,))])[0].holds
 
 
 def test_one_wrong_place_among_right_ones_is_enough(store: Store, session: Session) -> None:
     right, wrong = evidence(store, session, 0), evidence(store, session, 1, turn=2)
-    assert not check_statement(store, SOURCES, Statement("x", (right, wrong))).holds
+    assert not check_document(store, SOURCES, [Statement("x", (right, wrong))])[0].holds
 
 
 def test_a_statement_without_evidence_is_not_verified(store: Store) -> None:
-    assert check_statement(store, SOURCES, Statement("x")).statement.verified is False
+    assert check_document(store, SOURCES, [Statement("x")])[0].statement.verified is False
 
 
 # sentences of a model -------------------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ def test_a_true_sentence_is_verified_with_its_evidence(ground: Ground, store: St
     checked = check_sentence(ground, key, sentence)
     assert checked.reasons == ()
     assert checked.statement.verified is True and checked.statement.label == "model"
-    assert checked.statement.evidence and check_statement(store, SOURCES, checked.statement).holds
+    assert checked.statement.evidence and check_document(store, SOURCES, [checked.statement])[0].holds
     assert "[t" not in checked.statement.text and "(turn" not in checked.statement.text
 
 

@@ -12,7 +12,7 @@ from everturn.llm.asker import AskBudget
 from everturn.model.archive import Session
 from everturn.restore.prompts import TurnSummary
 from everturn.restore.summaries import (
-    KIND,
+    TURN_SUMMARY_KIND,
     SummaryTotals,
     TurnSummaries,
     accumulate_summaries,
@@ -95,7 +95,7 @@ def test_an_interrupted_run_goes_on_where_it_was(store: Store, session: Session)
 
     with ModelServer(stops) as server, pytest.raises(KeyboardInterrupt):
         summarise_turns(store, SOURCES, session, asker(server), options(), _interrupt_at(2))
-    assert len(store.kept(KIND, session.native_id)) == 2
+    assert len(store.kept(TURN_SUMMARY_KIND, session.native_id)) == 2
     with ModelServer(good) as server:
         made = run(store, session, server)
     assert [turn_number(one) for one in server.asked] == [3]
@@ -153,7 +153,7 @@ def test_only_the_first_turns_are_looked_at_when_that_is_asked(store: Store, ses
 def test_what_another_version_kept_and_nobody_can_read_is_asked_for_again(store: Store, session: Session) -> None:
     with ModelServer(good) as server:
         run(store, session, server)
-        for row in store.kept(KIND, session.native_id)[:1]:
+        for row in store.kept(TURN_SUMMARY_KIND, session.native_id)[:1]:
             row.value = '{"summary": 7}'
             with store.write():
                 store.keep(row)
@@ -172,7 +172,7 @@ def test_a_turn_that_fails_is_skipped_with_the_state_kept_and_the_rest_goes_on(s
     assert list(made.skipped) == [1] and "scripted" in made.skipped[1]
     third = prompt_of(server.asked[-1])
     assert "Goal: Add refresh tokens to the login" in third and "Turn number: 1" in third
-    assert len(store.kept(KIND, session.native_id)) == 2
+    assert len(store.kept(TURN_SUMMARY_KIND, session.native_id)) == 2
 
 
 def test_after_three_turns_in_a_row_nothing_more_is_asked(store: Store, tmp_path: Path) -> None:
@@ -294,6 +294,6 @@ def test_an_archive_that_cannot_be_written_to_loses_nothing_of_this_run(tmp_path
     session = shop(store, tmp_path / "agent")
     with ModelServer(good) as server, other.write():
         made = run(store, session, server, max_turns=1)
-    assert [one.turn for one in made.turns] == [0] and store.kept(KIND) == []
+    assert [one.turn for one in made.turns] == [0] and store.kept(TURN_SUMMARY_KIND) == []
     store.close()
     other.close()

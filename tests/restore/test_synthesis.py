@@ -17,7 +17,7 @@ from everturn.restore.markdown import document_json, document_markdown
 from everturn.restore.mechanical import build_document
 from everturn.restore.prompts import PLACEHOLDERS, RestorePrompt, fill_prompt, load_prompts, own_prompts
 from everturn.restore.summaries import TurnSummaries
-from everturn.restore.synthesis import KIND, report_turns_with_model, restore_with_model, skipped_notes
+from everturn.restore.synthesis import SYNTHESIS_KIND, report_turns_with_model, restore_with_model, skipped_notes
 from everturn.restore.turns import as_text
 from everturn.secrets.redaction import redact_text
 from everturn.store.contract import Store
@@ -137,14 +137,14 @@ def test_a_second_run_sends_nothing_and_gives_the_same_document(store: Store, se
     second, server = run(store, session)
     assert server.asked == [] and second == first
     assert len(second.receipts) == 5
-    assert len(store.kept(KIND, session.native_id)) == 1
+    assert len(store.kept(SYNTHESIS_KIND, session.native_id)) == 1
     _, server = run(store, session, skip_evidence=True)
     assert [purpose_of(one) for one in server.asked] == ["synthesis"]  # another question, the same turns
 
 
 def test_what_was_kept_is_checked_again(store: Store, session: Session) -> None:
     run(store, session)
-    (row,) = store.kept(KIND, session.native_id)
+    (row,) = store.kept(SYNTHESIS_KIND, session.native_id)
     row.value = row.value.replace("Never push to main", "Always push to main")
     with store.write():
         store.keep(row)
@@ -273,7 +273,7 @@ def test_turns_that_were_skipped_for_one_reason_are_told_together(store: Store, 
 
 def test_a_kept_answer_that_nobody_can_read_is_asked_for_again(store: Store, session: Session) -> None:
     run(store, session)
-    (row,) = store.kept(KIND, session.native_id)
+    (row,) = store.kept(SYNTHESIS_KIND, session.native_id)
     row.value = "[]"
     with store.write():
         store.keep(row)

@@ -1,13 +1,12 @@
-"""Holds every statement against the records: what does not hold is never shown as verified.
+"""Check the sentences of a model against the records of a session.
 
-`check_statement` resolves the evidence a statement carries: the message is there, belongs to the turn, lies where it is said to lie,
-and the quote stands in its words. `check_sentence` does it for a sentence of a model: each place it cites must be there, each
-quotation must stand in a cited message, and the files, commands, commits and numbers it names must occur in the turns it
-cites; its telling words must mostly come from them. A sentence without a place is given one when a mechanical fact says
-the same. A sentence that rests on a client's summary alone, or a rule that only a tool uttered, is not a fact.
+Each turn and message that a sentence cites must exist, each quotation must occur in a cited message, and the files,
+commands, commits and numbers it names must occur in the cited turns. Most of its significant words must come from them. A
+sentence without a citation gets that of a mechanical fact that says the same. A sentence that rests only on a client's
+summary, or a rule that only a tool printed, is not a fact.
 
-That a statement holds means that its places, quotations and names are real; nobody can check by code that a sentence
-draws the right conclusion. All of it happens on the words as captured, before anything is masked.
+A sentence that holds has real citations, quotations and names. Code cannot check that it draws the right conclusion. All
+checks use the text as captured, before secrets are masked.
 """
 
 from __future__ import annotations
@@ -33,31 +32,31 @@ from everturn.restore.grounds import (
 )
 from everturn.text.printable import one_line
 
-_LEAST_SUPPORT = 0.5  # of the telling words must come from the turns cited
-_LEAST_LIKENESS = 0.7  # of them must stand in a fact that is to say the same
+_LEAST_SUPPORT = 0.5  # share of the significant words that must come from the cited turns
+_LEAST_LIKENESS = 0.7  # share of them that a fact must contain to say the same
 _LONGEST = 600
 
-#: Sections in which a statement must rest on what somebody said, not on what a tool printed.
+#: Sections in which a statement must rest on a message of a person or model, not on the output of a tool.
 _SPOKEN_SECTIONS = ("high_level_goal", "key_decisions", "constraints", "next_steps")
 
 
 def check_sentence(ground: Ground, key: str, sentence: str) -> CheckedStatement:
     """Check a sentence that a model wrote into a section."""
-    taken = read_citations(one_line(sentence, _LONGEST))
-    citations = taken.citations or tuple(_match_fact(ground, taken))
+    parsed = read_citations(one_line(sentence, _LONGEST))
+    citations = parsed.citations or tuple(_match_fact(ground, parsed))
     if not citations:
         return mark_checked(
-            Statement(taken.text, label="model"), ["it cites no turn or message, and no recorded fact says it"]
+            Statement(parsed.text, label="model"), ["it cites no turn or message, and no recorded fact says it"]
         )
-    trial = _StatementTrial(ground, key, taken, citations)
-    return mark_checked(Statement(taken.text, tuple(trial.evidence()), label=trial.label), trial.reasons)
+    trial = _StatementTrial(ground, key, parsed, citations)
+    return mark_checked(Statement(parsed.text, tuple(trial.evidence()), label=trial.label), trial.reasons)
 
 
 class _StatementTrial:
-    """One sentence of a model held against the session."""
+    """Checks one sentence of a model against the session."""
 
-    def __init__(self, ground: Ground, key: str, taken: StatementCitations, citations: tuple[Citation, ...]) -> None:
-        self.ground, self.key, self.taken = ground, key, taken
+    def __init__(self, ground: Ground, key: str, parsed: StatementCitations, citations: tuple[Citation, ...]) -> None:
+        self.ground, self.key, self.parsed = ground, key, parsed
         self.reasons: list[str] = []
         self.label = "model"
         self.cited: list[MessageRow] = []
@@ -65,12 +64,12 @@ class _StatementTrial:
         self.proofs: dict[int, tuple[MessageRow, str]] = {}
         for citation in citations:
             self._add_citation(citation)
-        self.reasons += [f"there is no turn {one + 1}" for one in turns_named(taken.text) if not ground.has_turn(one)]
+        self.reasons += [f"there is no turn {one + 1}" for one in turns_named(parsed.text) if not ground.has_turn(one)]
         if not self.reasons:
             self._check_words()
 
     def evidence(self) -> Iterator[Evidence]:
-        """The messages it rests on; those that hold its quotations first."""
+        """Yield the messages it rests on, those that contain its quotations first."""
         session = self.ground.session
         rows = list(self.proofs.values()) + [(row, "") for row in self.cited if row.seq not in self.proofs]
         if not rows and self.turns:
@@ -89,27 +88,27 @@ class _StatementTrial:
         if row is None:
             self.reasons.append(f"there is no message {citation.message + 1}")
         elif citation.turn is not None and row.turn != citation.turn:
-            told = f"message {citation.message + 1} belongs to turn {row.turn + 1}"
-            self.reasons.append(f"{told}, not to turn {citation.turn + 1}")
+            actual = f"message {citation.message + 1} belongs to turn {row.turn + 1}"
+            self.reasons.append(f"{actual}, not to turn {citation.turn + 1}")
         else:
             self.cited.append(row)
             self.turns.append(row.turn)
 
     def _check_words(self) -> None:
         self.turns = list(dict.fromkeys(self.turns))
-        self._quotations()
-        things = find_named_things(self.taken.text)
+        self._check_quotations()
+        things = find_named_things(self.parsed.text)
         texts = [self.ground.words(turn).text for turn in self.turns]
         self.reasons += _missing_files(self.ground, self.turns, texts, things)
         self.reasons += _missing_things(self.ground, self.turns, texts, things)
-        self.reasons += _contradictions(self.ground, self.turns, self.taken.text, things)
+        self.reasons += _contradictions(self.ground, self.turns, self.parsed.text, things)
         if not self.reasons:
             self._check_support(things)
         if not self.reasons:
             self._check_origin()
 
-    def _quotations(self) -> None:
-        for quote in self.taken.quotes:
+    def _check_quotations(self) -> None:
+        for quote in self.parsed.quotes:
             row = next((row for row in self._candidates() if self.ground.quotes(row, quote)), None)
             if row is None:
                 where = f"turn {self.turns[0] + 1}" if not self.cited else f"message {self.cited[0].seq + 1}"
@@ -120,7 +119,7 @@ class _StatementTrial:
                 self.proofs[row.seq] = row, quote
 
     def _candidates(self) -> Iterator[MessageRow]:
-        """Where a quotation may stand: in cited messages and what their calls gave back; in turns cited as a whole."""
+        """Yield messages that may contain a quotation: cited ones, their results, and turns cited as a whole."""
         for row in self.cited:
             yield from self.ground.with_results(row)
         by_message = {row.turn for row in self.cited}
@@ -129,19 +128,19 @@ class _StatementTrial:
                 yield from self.ground.rows(turn)
 
     def _check_support(self, things: NamedThings) -> None:
-        telling = stems(_PLACEHOLDER.sub(" ", self.taken.text))
-        if not telling:
-            if not (self.taken.quotes or things.files or things.code or things.commits):
+        significant = stems(_PLACEHOLDER.sub(" ", self.parsed.text))
+        if not significant:
+            if not (self.parsed.quotes or things.files or things.code or things.commits):
                 self.reasons.append("it says nothing that could be looked up")
             return
         known = frozenset[str]().union(*(self.ground.words(turn).stems for turn in self.turns))
-        weights = {one: self.ground.weight(one) for one in telling}
-        if sum(weights[one] for one in telling & known) < _LEAST_SUPPORT * sum(weights.values()):
+        weights = {one: self.ground.weight(one) for one in significant}
+        if sum(weights[one] for one in significant & known) < _LEAST_SUPPORT * sum(weights.values()):
             turns = ", ".join(str(turn + 1) for turn in self.turns[:5])
             self.reasons.append(f"most of its words do not occur in turn {turns}")
 
     def _check_origin(self) -> None:
-        """Who says it: a summary by the client is hearsay, and what a tool printed binds nobody."""
+        """Check who says it. A client's summary is hearsay, and the output of a tool binds nobody."""
         rows = [row for row, _ in self.proofs.values()] or self.cited
         if rows and all(row.kind in ("summary", "compaction") for row in rows):
             self.label = "compaction summary"
@@ -150,17 +149,17 @@ class _StatementTrial:
             self.reasons.append("only the output of a tool says so, nobody in the session")
 
     def _best_row(self, turn: int) -> MessageRow:
-        """The message of a turn that touched the file the sentence names, else has most in common with it."""
+        """Return the message of a turn that touched the file the sentence names, else the most similar one."""
         touches = [
-            seq for path in find_named_things(self.taken.text).files for _, seq in self.ground.touched(turn, path)
+            seq for path in find_named_things(self.parsed.text).files for _, seq in self.ground.touched(turn, path)
         ]
         if touches and (row := self.ground.row(touches[-1])) is not None:
             return row
-        telling, rows = stems(self.taken.text), self.ground.rows(turn)
-        return max(rows[:400], key=lambda row: (len(telling & stems(self.ground.text(row))), -row.seq))
+        significant, rows = stems(self.parsed.text), self.ground.rows(turn)
+        return max(rows[:400], key=lambda row: (len(significant & stems(self.ground.text(row))), -row.seq))
 
 
-# what is named --------------------------------------------------------------------------------------------------------
+# --- named things ---
 def _missing_files(ground: Ground, turns: list[int], texts: list[str], things: NamedThings) -> Iterator[str]:
     for path in things.files:
         if any(ground.touched(turn, path) for turn in turns) or any(_has_path(path, text) for text in texts):
@@ -186,7 +185,7 @@ def _missing_things(ground: Ground, turns: list[int], texts: list[str], things: 
 
 
 def _contradictions(ground: Ground, turns: list[int], text: str, things: NamedThings) -> Iterator[str]:
-    """What the records say otherwise: a success that was never seen, a change to a file that was made elsewhere."""
+    """Yield contradictions to the records: a success that was never seen, a change made in another turn."""
     prose = _CODE.sub(" ", text)
     if _SUCCESS.search(prose) and not _FAILURE.search(prose):
         for one in still_failing(ground.state):
@@ -197,7 +196,7 @@ def _contradictions(ground: Ground, turns: list[int], text: str, things: NamedTh
 
 
 def _find_unchanged(ground: Ground, turns: list[int], path: str) -> Iterator[str]:
-    """A change that is recorded in other turns, or not at all where the file was read. Others may be a shell's doing."""
+    """Report a change recorded only in other turns, or a file that was only read. A shell may change files unseen."""
     if _changing_turns(ground, turns, path):
         return
     elsewhere = _changing_turns(ground, ground.turns_of(path), path)
@@ -221,24 +220,24 @@ def _has_path(path: str, text: str) -> bool:
     return bool(re.search(rf"(?<![\w-]){re.escape(path)}(?![\w-])", text))
 
 
-def _match_fact(ground: Ground, taken: StatementCitations) -> Iterator[Citation]:
-    """The place of a mechanical fact that says the same as a sentence without a place."""
-    telling, things = stems(taken.text), find_named_things(taken.text)
+def _match_fact(ground: Ground, parsed: StatementCitations) -> Iterator[Citation]:
+    """Yield the citation of a mechanical fact that says the same as a sentence without one."""
+    significant, things = stems(parsed.text), find_named_things(parsed.text)
     best, score = None, 0.0
     for fact in ground.facts:
-        share = _fact_likeness(fact, telling, things, taken)
-        if share >= score and share > 0:  # of equal ones the last, which still holds
+        share = _fact_likeness(fact, significant, things, parsed)
+        if share >= score and share > 0:  # of equal ones the last, which holds now
             best, score = fact, share
     if best is not None and score >= _LEAST_LIKENESS:
         yield Citation(best.turn, best.seq)
 
 
-def _fact_likeness(fact: Fact, telling: frozenset[str], things: NamedThings, taken: StatementCitations) -> float:
+def _fact_likeness(fact: Fact, significant: frozenset[str], things: NamedThings, parsed: StatementCitations) -> float:
     if fact.path:
         return 0.9 if len(things.files) == 1 and same_file(things.files[0], fact.path) else 0.0
-    if taken.quotes and all(has_quote(quote, normalise_quotes(fact.text)) for quote in taken.quotes):
+    if parsed.quotes and all(has_quote(quote, normalise_quotes(fact.text)) for quote in parsed.quotes):
         return 1.0
-    return len(telling & stems(fact.text)) / len(telling) if len(telling) > 1 else 0.0
+    return len(significant & stems(fact.text)) / len(significant) if len(significant) > 1 else 0.0
 
 
 _CODE = re.compile(r"`[^`\n]{1,400}`")

@@ -1,13 +1,8 @@
-"""Bring a lost session back, with proof: from an archived session or a recording to a document a fresh agent can work from.
+"""The restored document: statements about a session under fixed headings, each with its evidence.
 
-A `Document` is made of `Statement`s, and every statement names its `Evidence`: message and byte range in the raw layer.
-Code checks it (`restore.checking`); what does not hold is never shown as a fact. Numbers of turns, messages and calls are
-0-based here and shown 1-based. Without a model the document is made of mechanical facts alone (`restore.document`).
-
-What of a document fits into a budget of tokens: the weightiest statements, and how many were left out where.
-
-The caller says what a statement costs in the form it will be written in, and what the rest costs. Statements go in by
-weight; one that is too long for what is left lets shorter ones behind it in. Nothing is cut in the middle.
+Every `Statement` names its `Evidence`: a message and its byte range in the raw layer. Code checks it
+(`restore.evidence`, `restore.check`), and a statement that does not hold is never shown as a fact. Turns, messages and
+calls are counted from 0 here and shown from 1.
 """
 
 from __future__ import annotations
@@ -28,7 +23,7 @@ SECTIONS = {
     "next_steps": "Next concrete steps",
 }
 
-#: What mechanical facts stand under, behind the eight.
+#: The sections of mechanical facts, which follow the eight.
 FACTS = {
     "still_failing": "Still failing",
     "errors_fixed": "Errors and what fixed them",
@@ -42,12 +37,12 @@ FACTS = {
     "summaries": "Summaries the client wrote (a source, not facts)",
 }
 
-#: What stands where a session says nothing.
+#: Shown in a section about which the session says nothing.
 NOT_STATED = "Not explicitly stated"
 
 
 class Evidence(Struct, frozen=True):
-    """What a statement rests on: a message of a session, the bytes of its record, and words that stand in it."""
+    """A message that a statement rests on, the byte range of its record, and a quote from it."""
 
     session: int  # row id in the archive it was made from
     turn: int  # 0-based
@@ -55,23 +50,23 @@ class Evidence(Struct, frozen=True):
     call: int | None = None  # block of that message which holds the call
     start: int = 0  # of the record, in the stored bytes of the session's version
     size: int = 0
-    quote: str = ""  # stands in the message's text, blanks aside; "" when the place itself is the proof
-    native_id: str = ""  # of the session, to be shown
+    quote: str = ""  # occurs in the message, whitespace aside; "" if the message itself is the evidence
+    native_id: str = ""  # of the session, for display
 
 
 class Statement(Struct, frozen=True):
-    """One thing that is said about a session."""
+    """One sentence about a session."""
 
     text: str
     evidence: tuple[Evidence, ...] = ()
-    verified: bool | None = None  # None: nobody has looked yet
+    verified: bool | None = None  # None: not checked yet
     label: str = ""  # where it comes from when that matters: "compaction summary", "subagent", "model", "pin"
     reason: str = ""  # why it could not be verified
-    weight: float = 0.0  # how useful it is; what is cut goes from the lowest up
+    weight: float = 0.0  # how useful it is; the lightest are cut first
 
 
 class DocumentSection(Struct, frozen=True):
-    """Statements under one heading. `cut` are those that there was no room for."""
+    """Statements under one heading, and how many were `cut` for lack of room."""
 
     key: str  # of SECTIONS or FACTS
     statements: tuple[Statement, ...] = ()
@@ -89,19 +84,19 @@ class Document(Struct, frozen=True):
     last_seq: int = -1  # the last message it covers
     sections: tuple[DocumentSection, ...] = ()  # the eight, in order; an empty one is "Not explicitly stated"
     facts: tuple[DocumentSection, ...] = ()  # mechanical ones, of FACTS
-    unverified: tuple[Statement, ...] = ()  # what a model said and code could not confirm
-    notes: tuple[str, ...] = ()  # what a reader must know: what was cut, why no model was used
-    model: str = ""  # "" when no model was asked
+    unverified: tuple[Statement, ...] = ()  # sentences of a model that code could not confirm
+    notes: tuple[str, ...] = ()  # for the reader: what was cut, why no model was used
+    model: str = ""  # "" if no model was asked
     prompt_version: str = ""
     receipts: tuple[Any, ...] = ()  # of llm.Receipt
-    missing: bool = False  # a model was to write something that is not there; the notes say what and why
+    missing: bool = False  # a model failed to write some of it; the notes say what and why
 
 
 def section(document: Document, key: str) -> DocumentSection:
-    """The section of that key, empty when there is none."""
+    """Return the section with that key, an empty one if there is none."""
     return next((one for one in (*document.sections, *document.facts) if one.key == key), DocumentSection(key))
 
 
-#: Tokens of a document when nothing else is asked for, and the fewest that its headings need.
+#: The default budget of a document in tokens, and the fewest that its headings need.
 BUDGET = 4_000
 LEAST = 400

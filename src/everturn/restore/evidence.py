@@ -1,14 +1,13 @@
-"""Makes evidence for mechanical facts: finds the words in the message they are said to come from.
+"""Evidence of statements: made for mechanical facts, and checked for any statement.
 
-A fact of a state is an excerpt and the number of a message. Here it gets the byte range of the record and a quote that
-really stands there, blanks aside. An excerpt may have been made printable or cut: then the quote is the longest beginning
-of it that stands there, and where not even that does the place itself is the evidence. An excerpt that was cut within a
-secret is cut before it, since half of a secret is no longer recognised by those who mask them.
+A fact of a session state is an excerpt and a message number. `Proofs` adds the byte range of the record and a quote that
+occurs in it, whitespace aside. If the excerpt was cut or made printable, the quote is its longest beginning that occurs
+there; if there is none, the message itself is the evidence. An excerpt that was cut within a secret is cut before it,
+because redaction does not recognise half a secret.
 
-How a fact becomes a statement: its words, its citations, its weight.
+A `DraftStatement` becomes a statement when its messages are read. Only drafts that may fit into a document are proven.
 
-A `DraftStatement` is a statement that has not been proven yet: proving reads the messages it rests on, so only those that may have
-room in a document are proven.
+`check_document` resolves evidence: the message exists, belongs to the turn, has the byte range, and contains the quote.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ from everturn.text.printable import one_line
 
 _TEXT_SEPARATOR = " \0 "
 _CACHED_TEXTS = 64  # messages
-_LONGEST = 400_000  # characters of a message that are looked at
+_LONGEST = 400_000  # characters of a message that are searched
 _SHORTEST = 12  # characters of a quote that still says something
 _WIDTH = 80
 _QUOTE_TABLE = str.maketrans('"‘’‚‛“”„‟«»`´\u2010\u2011', "'" * 13 + "--")
 _CUT = re.compile(r"\s*(?:\[\s*(?:…|\.\.\.)\s*\]|…|\.\.\.)\s*")
-_SECRET_MARGIN = 4_000  # characters around a cut in which a secret is looked for
+_SECRET_MARGIN = 4_000  # characters around a cut that are searched for a secret
 
 
 class Proofs:
-    """The evidence of one session."""
+    """Finds evidence in one session."""
 
     def __init__(self, store: Store, sources: Sources, session: Session) -> None:
         self._store, self._session = store, session
@@ -49,7 +48,7 @@ class Proofs:
         self._texts: OrderedDict[int, tuple[MessageRow | None, str]] = OrderedDict()
 
     def evidence(self, seq: int, quote: str = "", call: int | None = None) -> Evidence | None:
-        """The evidence that message `seq` gives, with as much of the quote as stands in it; None without a message."""
+        """Return the evidence in message `seq`, with as much of the quote as occurs in it; None without a message."""
         row, text = self._read_message(seq)
         if row is None:
             return None
@@ -65,13 +64,13 @@ class Proofs:
         )
 
     def whole(self, seq: int, excerpt: str) -> str:
-        """An excerpt of a message; where it was cut within a secret, only what stands before that."""
+        """Return an excerpt of a message. If it was cut within a secret, return the text before the secret."""
         if not excerpt.endswith("…"):
             return excerpt
         return _cut_before_secret(excerpt, self._read_message(seq)[1])
 
     def excerpt(self, seq: int, field: str, width: int) -> str:
-        """The beginning of what a message says in one field of the index."""
+        """Return the beginning of a message's text in one field of the index."""
         row = next(self._store.messages(self._session.id, seq, seq), None)
         if row is None:
             return ""
@@ -92,16 +91,16 @@ class Proofs:
 
 
 def words_of(message: Message) -> str:
-    """All the words of a message on one line: what a quote must stand in. No quote can reach from one piece into the next."""
-    return _TEXT_SEPARATOR.join(" ".join(piece.split()) for piece in _message_texts(message) if piece)
+    """Return all text of a message on one line, for quotes to be searched in. No quote can span two texts."""
+    return _TEXT_SEPARATOR.join(" ".join(text.split()) for text in _message_texts(message) if text)
 
 
 def _message_texts(message: Message) -> Iterator[str]:
     room = _LONGEST
     for block in message.blocks:
-        for piece in _block_texts(block):
-            yield piece[:room]
-            room -= len(piece)
+        for text in _block_texts(block):
+            yield text[:room]
+            room -= len(text)
             if room <= 0:
                 return
 
@@ -125,7 +124,7 @@ def _find_strings(value: Any, deep: int) -> Iterator[str]:
 
 
 def _matching_beginning(quote: str, text: str) -> str:
-    """As much of the beginning of a quote as stands in the text."""
+    """Return the longest beginning of a quote that occurs in the text."""
     words = " ".join(quote.removesuffix("…").split())
     if not words or words in text:
         return words
@@ -141,7 +140,7 @@ def _cut_before_secret(excerpt: str, text: str) -> str:
 
     words = excerpt.removesuffix("…").rstrip()
     at = text.find(words)
-    if at < 0:  # it was made printable; few secrets have blanks in them
+    if at < 0:  # it was made printable; few secrets contain spaces
         return f"{words.rpartition(' ')[0]}…"
     end, first = at + len(words), max(0, at - _SECRET_MARGIN)
     for found in find_secrets(text[first : end + _SECRET_MARGIN]):
@@ -152,7 +151,7 @@ def _cut_before_secret(excerpt: str, text: str) -> str:
 
 T = TypeVar("T")
 
-#: Words and the message they stand in.
+#: A message number and text of that message.
 Words = tuple[int, str]
 
 
@@ -164,7 +163,7 @@ class DraftStatement(Struct, frozen=True):
 
 
 class StatementMaterial(Struct, frozen=True):
-    """What the sections of a document are made from."""
+    """The material for the sections of a document."""
 
     state: SessionState
     proofs: Proofs
@@ -174,7 +173,7 @@ class StatementMaterial(Struct, frozen=True):
 
 
 def proven_statement(draft: DraftStatement) -> Statement:
-    """The statement of a draft."""
+    """Return the statement of a draft, with its evidence."""
     made = draft.make()
     return Statement(made.text, made.evidence, made.verified, made.label, made.reason, draft.weight)
 
@@ -188,7 +187,7 @@ def saying_statement(
     label: str = "",
     width: int = 400,
 ) -> DraftStatement:
-    """Words that somebody said, as they were said, between words of ours."""
+    """Draft a quotation of a message between words of ours."""
 
     def make() -> Statement:
         seq, text = words
@@ -201,18 +200,18 @@ def saying_statement(
 def fact_statement(
     material: StatementMaterial, weight: float, text: Callable[[], str], refs: Sequence[Words], label: str = ""
 ) -> DraftStatement:
-    """Words of ours about what happened in some messages."""
+    """Draft a statement of ours about some messages."""
     return DraftStatement(weight, lambda: _make_statement(text(), find_evidence(material, refs), label))
 
 
 def safe_excerpt(material: StatementMaterial, words: Words, width: int) -> str:
-    """The beginning of some words; never half of a secret."""
+    """Return the beginning of a text, never with half a secret."""
     seq, text = words
     return material.proofs.whole(seq, one_line(text, width))
 
 
 def find_evidence(material: StatementMaterial, refs: Iterable[Words]) -> tuple[Evidence, ...]:
-    """The evidence of each message that is there."""
+    """Return the evidence in each message that exists."""
     found = (material.proofs.evidence(seq, quote) for seq, quote in refs if seq >= 0)
     return tuple(one for one in found if one is not None)
 
@@ -221,19 +220,19 @@ def _make_statement(text: str, evidence: tuple[Evidence, ...], label: str) -> St
     return Statement(text, evidence, True if evidence else None, label)
 
 
-# weights --------------------------------------------------------------------------------------------------------------
+# --- weights ---
 def weight_by_rank(top: float, rank: int, floor: float, by: float = 0.94) -> float:
-    """The weight of the one at `rank`: the first has the top, the last ones the floor."""
+    """Return the weight at `rank`: `top` for the first, falling towards `floor`."""
     return float(floor + (top - floor) * by**rank)
 
 
 def rank_latest(items: Sequence[T]) -> Iterator[tuple[int, T]]:
-    """Items with their rank, the last first."""
+    """Yield items with their rank, the last first."""
     return enumerate(reversed(items))
 
 
 def weigh_by_use(files: Sequence[FileState]) -> Iterator[tuple[float, FileState]]:
-    """Files, given in the order in which they were last touched, with a number from 0 to 1: the late and much used first."""
+    """Yield files, given by last use, with a weight from 0 to 1: late and often used files first."""
     weighed = []
     for rank, one in rank_latest(files):
         use = min(1.0, log2(1 + 2 * one.count + one.reads) / 5)
@@ -242,37 +241,32 @@ def weigh_by_use(files: Sequence[FileState]) -> Iterator[tuple[float, FileState]
 
 
 def weigh_by_mention(named: Sequence[FileMention]) -> list[tuple[float, FileMention]]:
-    """Files that were only named, given in the order in which they last were, with a number from 0 to 1."""
+    """Return files that were only named, given by last mention, with a weight from 0 to 1."""
     weighed = [(0.5 * 0.98**rank + 0.5 * min(1.0, log2(1 + one.count) / 5), one) for rank, one in rank_latest(named)]
     return sorted(weighed, key=lambda pair: -pair[0])
 
 
-# checking ---
+# --- checks ---
 class CheckedStatement(Struct, frozen=True):
-    """A statement with what became of it."""
+    """A checked statement, and why it does not hold."""
 
     statement: Statement  # with `verified` and `reason` set
     reasons: tuple[str, ...] = ()  # empty when it holds
 
     @property
     def holds(self) -> bool:
-        """Whether all of it is as it says."""
+        """Whether the check found nothing wrong."""
         return not self.reasons
 
 
-def check_statement(store: Store, sources: Sources, statement: Statement) -> CheckedStatement:
-    """Resolve the evidence of one statement."""
-    return check_document(store, sources, [statement])[0]
-
-
 def check_document(store: Store, sources: Sources, statements: Iterable[Statement]) -> list[CheckedStatement]:
-    """Resolve the evidence of statements; the records of each session are opened once."""
-    places = _EvidenceResolver(store, sources)
-    return [mark_checked(one, list(places.wrong(one))) for one in statements]
+    """Check the evidence of statements. The records of each session are opened once."""
+    resolver = _EvidenceResolver(store, sources)
+    return [mark_checked(one, list(resolver.find_faults(one))) for one in statements]
 
 
 def mark_checked(statement: Statement, reasons: list[str]) -> CheckedStatement:
-    """What is not confirmed is not shown as confirmed; labels of sources that are no facts stay as they are."""
+    """Set `verified` and `reason`. A client's summary is a source, not a fact, and is never marked verified."""
     verified = not reasons and statement.label != "compaction summary"
     return CheckedStatement(replace(statement, verified=verified, reason="; ".join(reasons)), tuple(reasons))
 
@@ -284,8 +278,8 @@ class _EvidenceResolver:
         self._store, self._sources = store, sources
         self._open: dict[int, tuple[Session, Records]] = {}
 
-    def wrong(self, statement: Statement) -> Iterator[str]:
-        """What is wrong with the evidence of a statement."""
+    def find_faults(self, statement: Statement) -> Iterator[str]:
+        """Yield what is wrong with the evidence of a statement."""
         if not statement.evidence:
             yield "it names no message"
         for one in statement.evidence:
@@ -314,26 +308,25 @@ class _EvidenceResolver:
 
 
 def normalise_quotes(text: str) -> str:
-    """The text with single blanks and plain quotes."""
+    """Return the text with single spaces and plain quotes."""
     return " ".join(text.translate(_QUOTE_TABLE).split())
 
 
 def has_quote(quote: str, text: str) -> bool:
-    """Whether a quote stands in a text that was made alike. `…` in it stands for what was left out."""
-    wanted = normalise_quotes(quote)
-    for one in (wanted, wanted.rstrip(".,;:!?")):
-        if one and one in text:
-            return True
-    at = 0
-    pieces = [piece for piece in _CUT.split(wanted) if piece]
-    if len(pieces) == 1 and pieces[0] == wanted:
+    """Whether a quote occurs in a normalised text. `…` in it stands for omitted text."""
+    words = normalise_quotes(quote)
+    if any(one and one in text for one in (words, words.rstrip(".,;:!?"))):
+        return True
+    parts = [part for part in _CUT.split(words) if part]
+    if parts == [words]:
         return False
-    for piece in pieces:
-        found = text.find(piece, at)
-        if found < 0:
+    at = 0
+    for part in parts:
+        start = text.find(part, at)
+        if start < 0:
             return False
-        at = found + len(piece)
-    return bool(pieces)
+        at = start + len(part)
+    return bool(parts)
 
 
 def quote_short(text: str) -> str:

@@ -1,9 +1,9 @@
-"""The evidence loop: a model looks things up in the log of a session before its summary is written.
+"""The evidence search: a model looks things up in the log of a session before it writes the summary.
 
-It asks by calling tools, or in brackets where it cannot call any; both ways run the same tools and keep the same findings,
-in the order asked. It ends when the model says so, asks for nothing, asks only for what it was told already, when its
-rounds or the room for evidence are used up, or when the model cannot be asked any more: then what was gathered so far is
-what there is, and `notes` say why. A tool that fails is a finding like any other; nothing here raises.
+It calls tools, or writes requests in brackets if it cannot. Both run the same tools and collect the same findings, in the
+order requested. The search ends when the model completes it, requests nothing, repeats its requests, when its rounds or
+the room for evidence are used up, or when the model fails. The findings so far remain, and `notes` say why it ended. A
+tool that fails is a finding like any other; nothing here raises.
 """
 
 from __future__ import annotations
@@ -37,33 +37,33 @@ _ARGUMENTS = {
 
 
 class EvidenceFinding(Struct, frozen=True):
-    """One thing that was asked for and what came back."""
+    """One request and its result."""
 
     request: str
     result: str
 
 
 class EvidenceFindings(Struct, frozen=True):
-    """All that was found, in the order asked."""
+    """All findings, in the order requested."""
 
     findings: tuple[EvidenceFinding, ...] = ()
     rounds: int = 0
-    is_complete: bool = False  # the model said so itself
+    is_complete: bool = False  # the model completed the search itself
     notes: tuple[str, ...] = ()
 
 
 class EvidenceWish(Struct, frozen=True):
-    """One request of a model, whichever way it was made."""
+    """One request of a model, as a tool call or in brackets."""
 
     name: str
     arguments: dict[str, Any] | str
     written: str
-    wrong: str = ""  # what to say when it cannot be run
+    wrong: str = ""  # the answer if it cannot be run
     call_id: str = ""
 
 
 class Brief(Struct, frozen=True):
-    """What the model is told: the prompt, and what stands in it beside the evidence."""
+    """The prompt, and the values it is filled with besides the evidence."""
 
     prompt: RestorePrompt
     values: dict[str, str]
@@ -73,69 +73,71 @@ class Brief(Struct, frozen=True):
 def search_evidence(asker: Asker, tools: EvidenceSearchTools, brief: Brief, native: bool) -> EvidenceFindings:
     """Let the model look things up."""
     loop = _EvidenceLoop(tools, brief)
-    talk: list[ChatMessage] = []
+    messages: list[ChatMessage] = []
     while not loop.over:
-        reply = loop.asked(asker, _native_request(brief, talk, loop.left) if native else _bracket_request(brief, loop))
+        reply = loop.ask(
+            asker, _native_request(brief, messages, loop.left) if native else _bracket_request(brief, loop)
+        )
         if reply is None:
             break
-        wanted = _read_calls(reply) if native else []
-        results = loop.round(wanted or _read_bracketed(reply.text))
-        if native and wanted:
-            given = tuple(ChatPart("result", text, one.call_id, one.name) for one, text in results)
-            talk += [reply.message, ChatMessage("tool", given)]
+        calls = [_read_call(part) for part in reply.calls] if native else []
+        results = loop.run_round(calls or _read_bracketed(reply.text))
+        if native and calls:
+            parts = tuple(ChatPart("result", text, one.call_id, one.name) for one, text in results)
+            messages += [reply.message, ChatMessage("tool", parts)]
         elif native:
-            talk += [reply.message, _user_message("\n\n".join(f"{one.written}\n{text}" for one, text in results))]
-    return loop.gathered()
+            messages += [reply.message, _user_message("\n\n".join(f"{one.written}\n{text}" for one, text in results))]
+    return loop.collect()
 
 
-def findings_text(gathered: EvidenceFindings, tokens: int) -> str:
-    """The findings for the next prompt, all of them if there is room, else the latest; what was cut is said."""
-    pieces: list[str] = []
+def findings_text(found: EvidenceFindings, tokens: int) -> str:
+    """Return the findings for the next prompt. If there is no room for all, the latest, and how many were left out."""
+    texts: list[str] = []
     room = tokens
-    for number, finding in enumerate(reversed(gathered.findings)):
-        piece = f"{finding.request}\n{finding.result}"
-        if cost(piece) > room:
-            left = len(gathered.findings) - number
-            pieces.append(f"[{left} earlier finding{'' if left == 1 else 's'} left out: there was no room]")
+    for number, finding in enumerate(reversed(found.findings)):
+        text = f"{finding.request}\n{finding.result}"
+        if cost(text) > room:
+            left = len(found.findings) - number
+            texts.append(f"[{left} earlier finding{'' if left == 1 else 's'} left out: there was no room]")
             break
-        pieces.append(piece)
-        room -= cost(piece) + 2
-    return "\n\n".join(reversed(pieces)) or "(none)"
+        texts.append(text)
+        room -= cost(text) + 2
+    return "\n\n".join(reversed(texts)) or "(none)"
 
 
 class _EvidenceLoop:
-    """What was asked and found so far."""
+    """The requests and findings so far."""
 
     def __init__(self, tools: EvidenceSearchTools, brief: Brief) -> None:
         self.tools, self.room = tools, brief.tokens
         self.findings: list[EvidenceFinding] = []
-        self.known: set[str] = set()
+        self.requested: set[str] = set()
         self.notes: list[str] = []
         self.idle = 0
         self.over = not tools.should_continue_search()
 
     @property
     def left(self) -> int:
-        """How many rounds there are."""
+        """The number of rounds left."""
         return self.tools.max_searches - self.tools.rounds
 
-    def asked(self, asker: Asker, request: ModelRequest) -> Reply | None:
-        """The reply; None, and a note, when there is none."""
+    def ask(self, asker: Asker, request: ModelRequest) -> Reply | None:
+        """Return the reply; None, and a note, if there is none."""
         try:
             return asker.ask(request, f"evidence {self.tools.rounds + 1}")
         except ModelError as error:
             self._end_search(f"the search for evidence ended early: {error.why}")
             return None
 
-    def round(self, wanted: list[EvidenceWish]) -> list[tuple[EvidenceWish, str]]:
-        """Run what is wanted, in order, and see whether it goes on."""
+    def run_round(self, wishes: list[EvidenceWish]) -> list[tuple[EvidenceWish, str]]:
+        """Run requests in order and decide whether the search goes on."""
         self.tools.rounds += 1
-        results = [(one, self._run_wish(one, number)) for number, one in enumerate(wanted)]
+        results = [(one, self._run_wish(one, number)) for number, one in enumerate(wishes)]
         fresh = [one for one, text in results if text is not _ASKED_BEFORE and one.name != _COMPLETE_TOOL]
         self.idle = 0 if fresh else self.idle + 1
         if self.tools.is_complete:
             self.over = True
-        elif not wanted:
+        elif not wishes:
             self._end_search("the model ended the search for evidence without saying so")
         elif self.idle == 2:
             self._end_search("the search for evidence was stopped: the model kept asking for what it had been told")
@@ -147,8 +149,8 @@ class _EvidenceLoop:
             )
         return results
 
-    def gathered(self) -> EvidenceFindings:
-        """What came of it."""
+    def collect(self) -> EvidenceFindings:
+        """Return the findings."""
         return EvidenceFindings(tuple(self.findings), self.tools.rounds, self.tools.is_complete, tuple(self.notes))
 
     def _run_wish(self, one: EvidenceWish, number: int) -> str:
@@ -160,11 +162,11 @@ class _EvidenceLoop:
             self.tools.is_complete = True
             return "The search is complete."
         key = one.written if one.wrong else f"{one.name} {_arguments_text(one.arguments)}"
-        if key in self.known:
+        if key in self.requested:
             return _ASKED_BEFORE
         if self.room <= 0:
             return _NO_ROOM
-        self.known.add(key)
+        self.requested.add(key)
         text = one.wrong or _run_safely(lambda: call_evidence_tool(self.tools, one.name, one.arguments))
         self.room -= cost(text) + cost(one.written)
         self.findings.append(EvidenceFinding(one.written, text))
@@ -176,34 +178,30 @@ class _EvidenceLoop:
 
 
 def _run_safely(work: Callable[[], str]) -> str:
-    """A tool that breaks is told to the model like any other result."""
+    """Run a tool. If it breaks, the model gets that as the result."""
     try:
         return work()
     except Exception as error:
         return f"The tool failed ({type(error).__name__}); try another way."
 
 
-# asking ---------------------------------------------------------------------------------------------------------------
-def _native_request(brief: Brief, talk: list[ChatMessage], left: int) -> ModelRequest:
-    """The whole conversation so far: the model that answers has no memory of its own."""
+# --- requests ---
+def _native_request(brief: Brief, messages: list[ChatMessage], left: int) -> ModelRequest:
+    """Build a request with all messages so far: the model has no memory of its own."""
     values = {**brief.values, "tools": _TOOLS_HINT, "evidence": "(see the results of your calls)", "rounds": str(left)}
     tools = tuple(ToolSpec(one.name, one.description, one.parameters) for one in evidence_tools())
-    return ModelRequest((_user_message(fill_prompt(brief.prompt, values)), *talk), tools=tools, max_tokens=_ANSWER)
+    return ModelRequest((_user_message(fill_prompt(brief.prompt, values)), *messages), tools=tools, max_tokens=_ANSWER)
 
 
 def _bracket_request(brief: Brief, loop: _EvidenceLoop) -> ModelRequest:
     forms = "\n".join(("Write one or more of these, each on a line of its own:", *FORMS.values()))
-    evidence = findings_text(loop.gathered(), brief.tokens)
+    evidence = findings_text(loop.collect(), brief.tokens)
     values = {**brief.values, "tools": forms, "evidence": evidence, "rounds": str(loop.left)}
     return ModelRequest((_user_message(fill_prompt(brief.prompt, values)),), max_tokens=_ANSWER)
 
 
 def _user_message(text: str) -> ChatMessage:
     return ChatMessage("user", (ChatPart("text", text),))
-
-
-def _read_calls(reply: Reply) -> list[EvidenceWish]:
-    return [_read_call(part) for part in reply.calls]
 
 
 def _read_call(part: ChatPart) -> EvidenceWish:
@@ -217,7 +215,7 @@ def _arguments_text(arguments: dict[str, Any] | str) -> str:
 
 
 def _read_bracketed(text: str) -> list[EvidenceWish]:
-    """The requests written in brackets, also by a model that was given tools and wrote instead."""
+    """Read requests in brackets, also from a model that has tools but wrote instead."""
     found = []
     for request in parse_requests(without_thoughts_text(text)):
         name, given = request.name.lower(), request.arguments

@@ -1,15 +1,12 @@
-"""What statements about a session are held against: the words of its messages, and the facts of its state.
+"""The ground of a check: the text and facts of a session, and the citations, quotations and names in a statement.
 
-Words are cut from the raw layer and compared with blanks and typographic quotes made alike, nothing else. What a call gave
-back belongs to the call: a model that reads the two together may cite either. Only so much is held as a few turns need.
-
-What a statement of a model rests on, by its own words: places it cites, words it quotes, things it names.
+`Ground` reads text from the raw layer and compares it with whitespace and typographic quotes normalised, nothing else.
+The result of a call belongs to the call: a model that reads both may cite either. Only a few turns are held in memory.
 
     The user forbade pushing: "never push to main" [t3 #12]      (turn 3)      [turn 3, message 12]      [t3 #12, #15; t4]
 
-`read_citations` takes the citations out of a statement and tells them apart from what is said. Numbers are 1-based as written and
-0-based in a `Citation`. `find_named_things` finds what can be looked up: files, commands and other code, commits, numbers. Nothing is
-looked up here.
+`read_citations` separates a statement from its citations. Numbers are 1-based in text and 0-based in a `Citation`.
+`find_named_things` finds what can be looked up: files, commands and other code, commits, numbers. It looks nothing up.
 """
 
 from __future__ import annotations
@@ -32,12 +29,12 @@ from everturn.text.terms import index_text, terms
 
 _CACHED_MESSAGES = 256  # messages
 _CACHED_TURNS = 4
-_LONGEST = 4_000_000  # characters of a turn that are looked at
+_LONGEST = 4_000_000  # characters of a turn that are compared
 _ENDING = re.compile(r"(?<=...)(?:ations?|ings?|ions?|ers?|ed|es|ly|s|e)$")
 
 
 class Fact(Struct, frozen=True):
-    """Something the state knows, and the message it rests on."""
+    """A fact of the session state, and the message it rests on."""
 
     text: str
     turn: int
@@ -46,7 +43,7 @@ class Fact(Struct, frozen=True):
 
 
 class TurnWords(Struct, frozen=True):
-    """The words of a turn."""
+    """The text of a turn."""
 
     text: str
     stems: frozenset[str]
@@ -71,27 +68,27 @@ class Ground:
         self.facts = list(_state_facts(state))
 
     def has_turn(self, turn: int) -> bool:
-        """Whether there is such a turn among those that are covered."""
+        """Whether the turn exists and is covered."""
         return 0 <= turn < self.state.turn_count and turn in self._bounds
 
     def row(self, seq: int) -> MessageRow | None:
-        """The message, when it is covered."""
+        """Return the message if it is covered."""
         if not 0 <= seq <= self.state.covers:
             return None
         return next(self._store.messages(self.session.id, seq, seq), None)
 
     def rows(self, turn: int) -> list[MessageRow]:
-        """The messages of a turn."""
+        """Return the messages of a turn."""
         first, last = self._bounds[turn]
         return list(self._store.messages(self.session.id, first, last))
 
     def with_results(self, row: MessageRow) -> list[MessageRow]:
-        """A message, and those that hold the results of its calls."""
+        """Return a message and those with the results of its calls."""
         results = {call.result_seq for call in self._calls.get(row.seq, ())} - {None, row.seq}
         return [row, *filter(None, (self.row(seq) for seq in sorted(filter(None, results))))]
 
     def text(self, row: MessageRow) -> str:
-        """The words of a message, made alike."""
+        """Return the normalised text of a message."""
         if row.seq not in self._texts:
             self._texts[row.seq] = normalise_quotes(words_of(self._records.message(row)))
             if len(self._texts) > _CACHED_MESSAGES:
@@ -99,7 +96,7 @@ class Ground:
         return self._texts[row.seq]
 
     def words(self, turn: int) -> TurnWords:
-        """The words of a turn."""
+        """Return the text of a turn."""
         if turn not in self._turns:
             text = "\n".join(self.text(row) for row in self.rows(turn))[:_LONGEST]
             self._turns[turn] = TurnWords(text, stems(text))
@@ -108,45 +105,45 @@ class Ground:
         return self._turns[turn]
 
     def weight(self, stem: str) -> float:
-        """How much a word tells: one that stands in many turns tells little about any of them."""
+        """Return how significant a word is. One that occurs in many turns says little about any of them."""
         turns = self._turn_counts.get(stem, 0)
         return log((len(self._bounds) + 1) / (max(turns, 1) + 0.5)) + 0.05
 
     @cached_property
     def _turn_counts(self) -> Counter[str]:
-        """In how many turns each word stands. Reads the session once."""
+        """The number of turns in which each word occurs. Reads the session once."""
         found: Counter[str] = Counter()
         for turn in self._bounds:
             found.update(self.words(turn).stems)
         return found
 
     def quotes(self, row: MessageRow, quote: str) -> bool:
-        """Whether the quote stands in the message; one that shows where a secret was is held against what was shown."""
+        """Whether a message contains a quote. A quote with a redaction mark is compared with the masked text."""
         text = self.text(row)
         return has_quote(quote, text) or (
             "[REDACTED" in quote and has_quote(quote, normalise_quotes(self._clean(text)))
         )
 
     def touched(self, turn: int, path: str) -> list[tuple[str, int]]:
-        """What was done to a file in a turn: (action, message), in order."""
+        """Return what was done to a file in a turn: (action, message), in order."""
         found = [(one.action, one.seq) for one in self._artifacts.get(turn, ()) if same_file(path, one.path)]
-        helped = (one for one in self.state.files.values() if one.by and one.turn == turn)
-        return found + [(one.action, one.seq) for one in helped if same_file(path, one.path)]
+        by_subagents = (one for one in self.state.files.values() if one.by and one.turn == turn)
+        return found + [(one.action, one.seq) for one in by_subagents if same_file(path, one.path)]
 
     def turns_of(self, path: str) -> list[int]:
-        """The turns in which a file was touched."""
+        """Return the turns in which a file was touched."""
         return sorted(turn for turn in self._bounds if self.touched(turn, path))
 
 
 def same_file(name: str, path: str) -> bool:
-    """Whether a name, perhaps without its folders, is that of a path."""
+    """Whether a name, perhaps without its folders, means a path."""
     name, path = name.replace("\\", "/").removeprefix("./"), path.replace("\\", "/")
     return name == path or path.endswith(f"/{name.lstrip('/')}") or (path.count("/") > 0 and name.endswith(f"/{path}"))
 
 
 def stems(text: str) -> frozenset[str]:
-    """The telling words of a text without their endings; names with digits in them as they are."""
-    return frozenset(_stem(one) for one in terms(index_text(text)) if _is_telling(one))
+    """Return the significant words of a text without their endings. Names with digits stay as they are."""
+    return frozenset(_stem(one) for one in terms(index_text(text)) if _is_significant(one))
 
 
 @lru_cache(65_536)
@@ -154,14 +151,14 @@ def _stem(term: str) -> str:
     return term if any(map(str.isdigit, term)) else _ENDING.sub("", term)[:8]
 
 
-def _is_telling(term: str) -> bool:
+def _is_significant(term: str) -> bool:
     if not term.isascii():
         return term not in _IDLE_WORDS
     return (len(term) >= 4 or (len(term) >= 2 and any(map(str.isdigit, term)))) and term not in _IDLE_WORDS
 
 
 def _state_facts(state: SessionState) -> Iterator[Fact]:
-    said: Iterable[tuple[str, int, int]] = (
+    texts: Iterable[tuple[str, int, int]] = (
         *((one.text, one.turn, one.seq) for one in state.requests),
         *((one.text, one.turn, one.seq) for one in (*state.decisions, *state.constraints)),
         *((one.text, one.turn, one.seq) for one in state.plan),
@@ -171,11 +168,11 @@ def _state_facts(state: SessionState) -> Iterator[Fact]:
         *((f"{one.hash} {one.subject}", one.turn, one.seq) for one in state.commits),
         *((f"{one.what} {one.text}", one.last_turn, one.last_seq) for one in state.errors),
     )
-    yield from (Fact(*one) for one in said if one[2] >= 0)
+    yield from (Fact(*one) for one in texts if one[2] >= 0)
     yield from (Fact(one.path, one.turn, one.seq, one.path) for one in state.files.values())
 
 
-#: Words of a report about a session, which say nothing about what happened in it.
+#: Words of any report, which say nothing about what happened in a session.
 _IDLE_WORDS = frozenset(
     "about above added adding adds after again agent agents already also another answer answered appear appears asked "
     "asking assistant because been before being below both called change changed changes changing could create "
@@ -190,19 +187,19 @@ _IDLE_WORDS = frozenset(
 )
 
 
-_MOST_CITATIONS = 40  # places of one statement that are looked at
+_MOST_CITATIONS = 40  # citations of one statement that are checked
 _WIDEST_RANGE = 20  # turns of a range
 
 
 class Citation(Struct, frozen=True):
-    """A place: a turn, a message, or both. 0-based; -1 for what counts from 1 and was called 0."""
+    """A cited turn, message, or both. 0-based; -1 for a number written as 0."""
 
     turn: int | None = None
     message: int | None = None
 
 
 class StatementCitations(Struct, frozen=True):
-    """A statement taken apart."""
+    """A statement, parsed."""
 
     text: str  # without its citations
     citations: tuple[Citation, ...] = ()
@@ -210,39 +207,39 @@ class StatementCitations(Struct, frozen=True):
 
 
 class NamedThings(Struct, frozen=True):
-    """What a statement names that can be looked up."""
+    """Things in a statement that can be looked up."""
 
     files: tuple[str, ...] = ()
-    code: tuple[str, ...] = ()  # in backticks, and no file
+    code: tuple[str, ...] = ()  # in backticks, not a file
     commits: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
 
 
 def read_citations(statement: str) -> StatementCitations:
-    """The statement without its citations, and those. A turn named in the sentence is a citation where there is no other."""
+    """Separate a statement from its citations. A turn named in the sentence counts if there is no other citation."""
     found: list[Citation] = []
 
-    def taken(match: re.Match[str]) -> str:
-        places = list(_parse_citations(match[1]))
-        found.extend(places)
-        return "" if places else match[0]
+    def take_citations(match: re.Match[str]) -> str:
+        citations = list(_parse_citations(match[1]))
+        found.extend(citations)
+        return "" if citations else match[0]
 
-    text = " ".join(_BRACKETS.sub(taken, statement).split())
-    places = found or [Citation(int(number) - 1) for number in _IN_PROSE.findall(text)]
-    return StatementCitations(text, tuple(dict.fromkeys(places))[:_MOST_CITATIONS], tuple(_find_quotes(statement)))
+    text = " ".join(_BRACKETS.sub(take_citations, statement).split())
+    citations = found or map(Citation, turns_named(text))
+    return StatementCitations(text, tuple(dict.fromkeys(citations))[:_MOST_CITATIONS], tuple(_find_quotes(statement)))
 
 
 def turns_named(text: str) -> list[int]:
-    """The turns that the sentence itself speaks of, 0-based."""
+    """Return the turns that a sentence names, 0-based."""
     return [int(number) - 1 for number in _IN_PROSE.findall(text)]
 
 
 def find_named_things(text: str) -> NamedThings:
-    """The files, code, commits and numbers of a statement without its citations."""
+    """Return the files, code, commits and numbers of a statement without its citations."""
     spans = [span.strip() for span in _CODE.findall(text) if span.strip()]
     prose = _CODE.sub(" ", text)
     for pattern in _QUOTES:
-        prose = pattern.sub(" ", prose)  # they are looked up as a whole
+        prose = pattern.sub(" ", prose)  # quotations are looked up as a whole
     files = [span for span in spans if _is_path(span)]
     words = (found[0].rstrip(".") for found in _PATH.finditer(prose) if prose[found.end() : found.end() + 1] != "…")
     files += [word for word in words if _is_path(word)]
@@ -256,7 +253,7 @@ def find_named_things(text: str) -> NamedThings:
     )
 
 
-# places ---------------------------------------------------------------------------------------------------------------
+# --- citations ---
 _BRACKETS = re.compile(r"\s*[\[(（【⟦]([^\[\]()（）【】⟦⟧]{1,200})[\])）】⟧]")
 _IN_PROSE = re.compile(r"\bturns?\s+(?:number\s+|no\.?\s*)?#?(\d{1,9})\b", re.IGNORECASE)
 _CITATION_TOKEN = re.compile(
@@ -268,7 +265,7 @@ _CITATION_TOKEN = re.compile(
 
 
 def _parse_citations(inside: str) -> Iterator[Citation]:
-    """The places in a pair of brackets; none when they hold anything else. A message belongs to the turn before it."""
+    """Yield the citations in brackets that hold nothing else. A message belongs to the turn before it."""
     numbers = list(_expand_ranges(inside))
     turn: int | None = None
     for at, (kind, number) in enumerate(numbers, 1):
@@ -281,7 +278,7 @@ def _parse_citations(inside: str) -> Iterator[Citation]:
 
 
 def _expand_ranges(inside: str) -> Iterator[tuple[str, int]]:
-    """(turn or message, number) with what lies between the ends of a range."""
+    """Yield (turn or message, number), with ranges expanded."""
     kind, last, is_range = "", 0, False
     for what, number in _tokenise_citation(inside):
         if what in ("turn", "message"):
@@ -296,7 +293,7 @@ def _expand_ranges(inside: str) -> Iterator[tuple[str, int]]:
 
 
 def _tokenise_citation(inside: str) -> list[tuple[str, int]]:
-    """The marks in order, numbers 0-based; empty when there is something else among them, or no number with a mark."""
+    """Return the tokens, numbers 0-based; empty if there is other text, or no number with a mark."""
     found: list[tuple[str, int]] = []
     at = 0
     while at < len(inside):
@@ -310,7 +307,7 @@ def _tokenise_citation(inside: str) -> list[tuple[str, int]]:
     return [] if first == "number" or not any(name == "number" for name, _ in found) else found
 
 
-# words ----------------------------------------------------------------------------------------------------------------
+# --- named things ---
 _CODE = re.compile(r"`([^`\n]{1,400})`")
 _QUOTES = (
     re.compile(r'(?<![\w\\])"([^"\n]{2,600})"(?!\w)'),

@@ -1,8 +1,8 @@
-"""Labelled text as models write it, read whatever way they wrote it: `Key outcomes: …`, headings, bold, tables, JSON.
+"""Read labelled text as models write it: `Key outcomes: …`, headings, bold, tables, JSON.
 
-`read_labels` gives the lines behind each label, `list_entries` the entries of a list. Models leave out the header, bold the labels,
-put colons into values, use dashes, dots, numbers or commas for lists, fence everything or answer in JSON: all of it is
-read, nothing raises. What is missing is not there; what says "none" is an empty list.
+`read_labels` returns the lines of each label, `list_entries` the entries of a list. Models leave out the header, bold the
+labels, put colons into values, use dashes, dots, numbers or commas for lists, fence everything or answer in JSON. All of
+this is read, and nothing raises. A missing label is missing from the result; "none" is an empty list.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-#: Labels by key: the first is the one asked for; those behind it are taken too, short ones only where no better stands.
+#: Labels by key. The first is the requested one; the others count too, short ones only if there is no better match.
 Labels = Mapping[str, tuple[str, ...]]
 
-_LONGEST = 400_000  # characters of an answer that are looked at
+_LONGEST = 400_000  # characters of an answer that are read
 _MOST_ITEMS = 200
 
 
 def read_labels(text: str, labels: Labels) -> dict[str, list[str]]:
-    """The lines behind each label, by key. A label without a word behind it has an empty list."""
+    """Return the lines of each label, by key. A label without text has an empty list."""
     text = text[:_LONGEST]
     found = _read_json(text, labels)
     if found:
@@ -34,13 +34,13 @@ def read_labels(text: str, labels: Labels) -> dict[str, list[str]]:
 
 
 def join_lines(lines: Iterable[str]) -> str:
-    """The lines as one text; "" when they say that there is nothing."""
+    """Join the lines; "" if they say that there is nothing."""
     text = " ".join(_strip_bullet(line) for line in lines if line.strip()).strip()
     return "" if is_nothing(text) else text
 
 
 def list_entries(lines: Iterable[str], commas: bool = True) -> tuple[str, ...]:
-    """The entries of a list written in any of the usual ways; empty when they say that there is nothing."""
+    """Return the entries of a list in any of the usual notations; empty if they say that there is nothing."""
     given = [line for line in lines if line.strip()]
     if len(given) == 1 and len(numbered := _NUMBERED.split(given[0])) > 2:
         entries = numbered
@@ -55,11 +55,11 @@ def list_entries(lines: Iterable[str], commas: bool = True) -> tuple[str, ...]:
 
 
 def is_nothing(text: str) -> bool:
-    """Whether the words say that there is nothing to say."""
+    """Whether the text says that there is nothing to say."""
     return bool(_NOTHING.fullmatch(text.strip(" \t.*_`'\"“”()[]<>-–—。:：")))
 
 
-# lines ----------------------------------------------------------------------------------------------------------------
+# --- lines ---
 _BULLET = re.compile(
     r"\s*(?:[-*+–—―](?=\s)|[•‣⁃◦●○■□▪▫▸►➤→·・✓✔✗☐☑※◆◇∙⦁]|[(（]?[0-9０-９]{1,3}(?:[.)）](?=[\s\W])|[、．])|[(（]?[a-zA-Z][)）](?=\s)"
     r"|[ivx]{1,5}[.)](?=\s)|[①-⑳]|[一二三四五六七八九十]{1,3}、)\s*(?:\[[ xX✓]?\]\s+)?"
@@ -85,8 +85,8 @@ def _read_lines(lines: list[str], labels: Labels) -> dict[str, list[str]]:
     current: list[str] | None = None
     for line, hit in zip(lines, hits, strict=True):
         if hit and (hit[1] or hit[0] not in sure):
-            if hit[1] and hit[0] in found and _is_first_label(hit[0], labels):
-                found = {}  # the form was repeated before it was filled in: the last one counts
+            if hit[1] and hit[0] in found and hit[0] == next(iter(labels)):
+                found = {}  # the form was repeated before it was filled in; the last one counts
             current = found.setdefault(hit[0], [])
             if hit[2].strip():
                 current.append(hit[2])
@@ -95,12 +95,8 @@ def _read_lines(lines: list[str], labels: Labels) -> dict[str, list[str]]:
     return found
 
 
-def _is_first_label(key: str, labels: Labels) -> bool:
-    return key == next(iter(labels))
-
-
 def _match_label(line: str, labels: Labels) -> tuple[str, bool, str] | None:
-    """(key, whether the label is unmistakable, what stands behind it)."""
+    """Return (key, whether the label is certain, the text after it)."""
     match = _LABEL.match(_unpack_row(line))
     if match is None:
         return None
@@ -122,7 +118,7 @@ def _normalise_label(label: str) -> str:
 
 
 def _unpack_row(line: str) -> str:
-    """A row of a table as a label with its value."""
+    """Return a row of a table as a label with its value."""
     if not line.lstrip().startswith("|"):
         return line
     cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
@@ -130,7 +126,7 @@ def _unpack_row(line: str) -> str:
 
 
 def _is_frame(line: str) -> bool:
-    """A rule, a fence, the header of the form itself."""
+    """Whether a line is a rule, a fence or the header of the form."""
     return bool(re.fullmatch(r"\s*(?:[-=*_]{3,}|[|\s:-]+|`{3,}\w*|~{3,}\w*)\s*", line)) or bool(
         re.fullmatch(r"[\s#*_=]*(?:end of )?(?:turn|session) summary[\s#*_=:：]*", line, re.IGNORECASE)
     )
@@ -147,13 +143,13 @@ def _break_at_labels(text: str, labels: Labels) -> str:
     return re.sub(rf"(?<=\S)\s+(?=(?:\*\*|__)?(?:{choice})(?:\*\*|__)?\s*[:：])", "\n", text, flags=re.IGNORECASE)
 
 
-# lists ----------------------------------------------------------------------------------------------------------------
+# --- lists ---
 def _strip_bullet(line: str) -> str:
     return _BULLET.sub("", line, count=1).strip() if _BULLET.match(line) else line.strip()
 
 
 def _split_bullets(lines: list[str]) -> list[str]:
-    """An entry for each bullet; what is not one goes on with the entry before it."""
+    """Return an entry for each bullet. Other lines continue the entry before them."""
     entries: list[str] = []
     for line in lines:
         if _BULLET.match(line) or not entries:
@@ -165,7 +161,7 @@ def _split_bullets(lines: list[str]) -> list[str]:
 
 
 def _join_wrapped(lines: list[str]) -> list[str]:
-    """Lines without bullets are entries, unless a sentence plainly goes on."""
+    """Return lines without bullets as entries, joined where a sentence clearly continues."""
     entries: list[str] = []
     for line in map(str.strip, lines):
         goes_on = re.match(r"[a-zà-ÿ]+(?:\s|$)", line) and not (
@@ -188,7 +184,7 @@ def _split_inline(line: str, commas: bool) -> list[str]:
 
 
 def _split_commas(line: str) -> list[str]:
-    """Commas part short things, not clauses, and not what stands in quotes or brackets."""
+    """Split at commas between short items, not between clauses or within quotes and brackets."""
     if re.search(r"[\"“”«»「（(\[]", line):
         return [line]
     parts = [part.strip() for part in re.split(r"\s*[,，]\s+(?:and |und |et |y )?|，", line.rstrip("."))]
@@ -203,9 +199,9 @@ _CLAUSE = re.compile(
 )
 
 
-# JSON -----------------------------------------------------------------------------------------------------------------
+# --- JSON ---
 def _read_json(text: str, labels: Labels) -> dict[str, list[str]]:
-    """The last object of the text that has at least two of the labels as its keys."""
+    """Return the last object in the text that has at least two labels as keys."""
     decoder = json.JSONDecoder(strict=False)
     best: dict[str, list[str]] = {}
     at = text.find("{")
@@ -251,23 +247,23 @@ def _value_lines(content: Any) -> Iterable[str]:
 
 
 def _entry_text(value: Any) -> str:
-    """One entry as text; of an object its words, its quotation and where it stands."""
+    """Return one entry as text: of an object its text, quotation and citation."""
     if not isinstance(value, dict):
         return " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
-    told = {
+    fields = {
         _normalise_label(str(name)): one
         for name, one in value.items()
         if isinstance(one, str | int) and not isinstance(one, bool)
     }
-    text = " — ".join(str(told[name]) for name in _TEXT_KEYS if name in told) or " ".join(
-        str(one) for one in told.values()
+    text = " — ".join(str(fields[name]) for name in _TEXT_KEYS if name in fields) or " ".join(
+        str(one) for one in fields.values()
     )
-    quote = next((f' "{told[name]}"' for name in ("quote", "quotation") if told.get(name)), "")
-    place = "".join(
-        f"{sign}{_find_digits(told[name])} " for name, sign in _CITATION_KEYS if _find_digits(told.get(name))
+    quote = next((f' "{fields[name]}"' for name in ("quote", "quotation") if fields.get(name)), "")
+    numbers = "".join(
+        f"{sign}{_find_digits(fields[name])} " for name, sign in _CITATION_KEYS if _find_digits(fields.get(name))
     )
-    cited = next((f" {told[name]}" for name in ("citation", "evidence", "source") if told.get(name)), "")
-    return " ".join(f"{text}{quote}{cited} {f'[{place.strip()}]' if place else ''}".split())
+    cited = next((f" {fields[name]}" for name in ("citation", "evidence", "source") if fields.get(name)), "")
+    return " ".join(f"{text}{quote}{cited} {f'[{numbers.strip()}]' if numbers else ''}".split())
 
 
 def _find_digits(value: Any) -> str:
@@ -275,18 +271,5 @@ def _find_digits(value: Any) -> str:
     return found[0] if found else ""
 
 
-_TEXT_KEYS = (
-    "path",
-    "file",
-    "name",
-    "text",
-    "statement",
-    "item",
-    "decision",
-    "question",
-    "step",
-    "description",
-    "action",
-    "status",
-)
+_TEXT_KEYS = tuple("path file name text statement item decision question step description action status".split())
 _CITATION_KEYS = (("turn", "t"), ("message", "#"))

@@ -1,8 +1,11 @@
-"""A document as Markdown or JSON, always within its budget, secrets taken out.
+"""A document as Markdown or JSON, within a budget of tokens and without secrets.
 
-In Markdown every statement ends with its citation, `[t12 #345]` for turn 12, message 345, both counted from 1. Words of a
-transcript stand on one line each and cannot look like a heading or like a citation of ours. The JSON has the eight
-sections as strings and lists of strings under fixed keys, and beside each its evidence in the same order.
+In Markdown every statement ends with its citation, `[t12 #345]` for turn 12, message 345, both counted from 1. Text of a
+transcript stays on one line and cannot look like a heading or a citation. The JSON has the eight sections as strings and
+lists of strings under fixed keys, and their evidence in the same order.
+
+Statements enter by weight. One that is too long for the remaining room is left out as a whole, and shorter ones behind it
+still enter. Each section says how many were left out.
 """
 
 from __future__ import annotations
@@ -27,44 +30,44 @@ from everturn.restore.document import (
 from everturn.text.printable import Clean, printable
 from everturn.text.tokens import MARGIN, estimate_tokens, fits_tokens
 
-#: Sections that hold one thing: a string in JSON.
+#: Sections with one value: a string in JSON.
 SINGLE = ("session_name", "high_level_goal", "primary_task")
 
-#: Statements that stand in the order in which things happened, whatever they weigh.
+#: Sections in the order in which things happened, whatever their statements weigh.
 _IN_ORDER = ("key_decisions", "constraints", "commits", "requests", "errors_fixed", "commands", "still_failing")
 _COMPACT = ("files", "mentioned")  # side by side on one line
 _CITATION = re.compile(r"\[(t\d+ #\d+[^\]\n]{0,80})\]")
 
 
 def document_markdown(document: Document, clean: Clean, budget: int = BUDGET, header: str = "") -> str:
-    """The document for people and agents; `header` is put in front of its sections. A budget of 0 is no limit."""
+    """Return the document for people and agents, `header` before its sections. A budget of 0 is no limit."""
     tidy = _clean_document(document, clean)
 
-    def written(shown: Document) -> str:
+    def render(shown: Document) -> str:
         return "\n".join(_document_lines(shown, header)) + "\n"
 
-    rest = cost(written(_empty_document(tidy)))
-    return _fit_budget(tidy, budget, lambda key, one: cost(_statement_line(key, one)) + 1, rest, written)[1]
+    rest = cost(render(_empty_document(tidy)))
+    return _fit_budget(tidy, budget, lambda key, one: cost(_statement_line(key, one)) + 1, rest, render)[1]
 
 
 def document_json(document: Document, clean: Clean, budget: int = BUDGET, **more: Any) -> dict[str, Any]:
-    """The document for programs."""
+    """Return the document for programs."""
     from json import dumps
 
     tidy = _clean_document(document, clean)
 
-    def written(shown: Document) -> str:
+    def render(shown: Document) -> str:
         return dumps(_document_builtins(shown, more), ensure_ascii=False)
 
     def price(key: str, one: Statement) -> float:
         return cost(dumps([one.text, _evidence_json(one)], ensure_ascii=False)) + 2
 
-    rest = cost(written(_empty_document(tidy)))
-    return _document_builtins(_fit_budget(tidy, budget, price, rest, written)[0], more)
+    rest = cost(render(_empty_document(tidy)))
+    return _document_builtins(_fit_budget(tidy, budget, price, rest, render)[0], more)
 
 
 def citation(evidence: tuple[Evidence, ...]) -> str:
-    """Where statements come from, as it stands behind them."""
+    """Return the citation that follows a statement."""
     places = dict.fromkeys(f"t{one.turn + 1} #{one.message + 1}" for one in evidence)
     return f"[{', '.join(places)}]" if places else ""
 
@@ -74,38 +77,38 @@ def _fit_budget(
     budget: int,
     price: Callable[[str, Statement], float],
     rest: float,
-    written: Callable[[Document], str],
+    render: Callable[[Document], str],
 ) -> tuple[Document, str]:
     shown = fit_document(document, budget, price, rest)
-    text = written(shown)
+    text = render(shown)
     while budget and not fits_tokens(text, budget) and not is_empty(shown):
         shown = drop_lightest(shown)
-        text = written(shown)
+        text = render(shown)
     return shown, text
 
 
 def _empty_document(document: Document) -> Document:
-    """Only what is there anyway: headings, header, what is said about what was cut."""
-    sections = (tuple(DocumentSection(one.key, (), 99) for one in part) for part in (document.sections, document.facts))
-    first, second = sections
-    return replace(document, sections=first, facts=second, unverified=())
+    """Return the document without statements, to price headings, header and the counts of omitted ones."""
+    sections = tuple(DocumentSection(one.key, (), 99) for one in document.sections)
+    facts = tuple(DocumentSection(one.key, (), 99) for one in document.facts)
+    return replace(document, sections=sections, facts=facts, unverified=())
 
 
-# words ----------------------------------------------------------------------------------------------------------------
+# --- Markdown ---
 def _clean_document(document: Document, clean: Clean) -> Document:
-    def of(one: Statement) -> Statement:
+    def clean_statement(one: Statement) -> Statement:
         quotes = tuple(replace(proof, quote=_safe_text(proof.quote, clean)) for proof in one.evidence)
         return replace(one, text=_safe_text(one.text, clean), evidence=quotes, reason=_safe_text(one.reason, clean))
 
-    def part(sections: tuple[DocumentSection, ...]) -> tuple[DocumentSection, ...]:
-        return tuple(replace(one, statements=tuple(map(of, _order_statements(one)))) for one in sections)
+    def clean_sections(sections: tuple[DocumentSection, ...]) -> tuple[DocumentSection, ...]:
+        return tuple(replace(one, statements=tuple(map(clean_statement, _order_statements(one)))) for one in sections)
 
     return replace(
         document,
         workspace=_safe_text(document.workspace, clean),
-        sections=part(document.sections),
-        facts=part(document.facts),
-        unverified=tuple(map(of, document.unverified)),
+        sections=clean_sections(document.sections),
+        facts=clean_sections(document.facts),
+        unverified=tuple(map(clean_statement, document.unverified)),
         notes=tuple(_safe_text(one, clean) for one in document.notes),
     )
 
@@ -148,7 +151,7 @@ def _document_lines(document: Document, header: str) -> Iterator[str]:
 
 
 def _about_text(document: Document) -> str:
-    """What this is; and that it is data."""
+    """Say what the document is, and that it is data."""
     by = f"with the model {document.model}" if document.model else "from its records, without a model"
     name = document.native_id
     return (
@@ -172,7 +175,7 @@ def _section_lines(section: DocumentSection, heading: str, always: bool = False)
         yield NOT_STATED
 
 
-# JSON -----------------------------------------------------------------------------------------------------------------
+# --- JSON ---
 def _document_builtins(document: Document, more: dict[str, Any]) -> dict[str, Any]:
     parts = (*document.sections, *document.facts)
     return {
@@ -185,9 +188,11 @@ def _document_builtins(document: Document, more: dict[str, Any]) -> dict[str, An
         "note": _about_text(document),
         **more,
         **{one.key: _section_value(one) for one in document.sections},
-        "facts": {one.key: [said.text for said in one.statements] for one in document.facts},
+        "facts": {one.key: [statement.text for statement in one.statements] for one in document.facts},
         "unverified": [{"text": one.text, "reason": one.reason, **_evidence_json(one)} for one in document.unverified],
-        "evidence": {one.key: [_evidence_json(said) for said in one.statements] for one in parts if one.statements},
+        "evidence": {
+            one.key: [_evidence_json(statement) for statement in one.statements] for one in parts if one.statements
+        },
         "not_shown": {one.key: one.cut for one in parts if one.cut},
         "notes": list(document.notes),
         "model": document.model or None,
@@ -218,23 +223,23 @@ def _evidence_json(one: Statement) -> dict[str, Any]:
     return {"verified": one.verified, **({"label": one.label} if one.label else {}), "evidence": found}
 
 
-# budget ---
-Place = tuple[str, int]  # key of the section, number of the statement in it
+# --- budget ---
+StatementKey = tuple[str, int]  # key of the section, number of the statement in it
 
 _UNVERIFIED = "unverified"
 
 
 def cost(text: str) -> float:
-    """Tokens of a text on the safe side."""
+    """Return the tokens of a text, estimated on the safe side."""
     return estimate_tokens(text) * MARGIN if text else 0.0
 
 
 def fit_document(document: Document, budget: int, price: Callable[[str, Statement], float], rest: float) -> Document:
-    """The document with what `budget` has room for; all of it when the budget is 0."""
+    """Return the document with the statements that `budget` has room for; all of them if it is 0."""
     if not budget:
         return document
     left = budget - rest
-    kept: set[Place] = set()
+    kept: set[StatementKey] = set()
     for key, number, one in sorted(_all_statements(document), key=lambda entry: -entry[2].weight):
         priced = price(key, one)
         if priced <= left:
@@ -244,23 +249,23 @@ def fit_document(document: Document, budget: int, price: Callable[[str, Statemen
 
 
 def drop_lightest(document: Document, share: float = 0.03) -> Document:
-    """The same with its lightest statements gone: a few of every hundred, one at least."""
+    """Return the document without its lightest statements: 3 % of them by default, at least one."""
     entries = sorted(_all_statements(document), key=lambda entry: entry[2].weight)
     gone = {(key, number) for key, number, _ in entries[: max(1, int(len(entries) * share))]}
     return _keep_statements(document, {(key, number) for key, number, _ in entries} - gone)
 
 
 def is_empty(document: Document) -> bool:
-    """Whether there is nothing left that could go."""
+    """Whether no statement is left."""
     return not _all_statements(document)
 
 
 def _all_statements(document: Document) -> list[tuple[str, int, Statement]]:
     sections = (*document.sections, *document.facts, DocumentSection(_UNVERIFIED, document.unverified))
-    return [(one.key, number, said) for one in sections for number, said in enumerate(one.statements)]
+    return [(one.key, number, statement) for one in sections for number, statement in enumerate(one.statements)]
 
 
-def _keep_statements(document: Document, kept: set[Place]) -> Document:
+def _keep_statements(document: Document, kept: set[StatementKey]) -> Document:
     return replace(
         document,
         sections=tuple(_thin_section(one, kept) for one in document.sections),
@@ -269,6 +274,6 @@ def _keep_statements(document: Document, kept: set[Place]) -> Document:
     )
 
 
-def _thin_section(section: DocumentSection, kept: set[Place]) -> DocumentSection:
+def _thin_section(section: DocumentSection, kept: set[StatementKey]) -> DocumentSection:
     left = tuple(one for number, one in enumerate(section.statements) if (section.key, number) in kept)
     return DocumentSection(section.key, left, section.cut + len(section.statements) - len(left))

@@ -1,8 +1,12 @@
 """A complete document without a model: the state of a session, section by section, each statement with its evidence.
 
-`build_document` reads the session once and says only what stands in its records. What is still failing is told apart from
-what was fixed; a summary that a client wrote is a labelled source and not a fact; where a session says nothing the section
-is empty. Each statement has a weight by which a budget is filled (`restore.fitting`).
+`build_document` reads the session once and states only what its records say. Failures that persist are kept apart from
+fixed ones. A summary that a client wrote is a labelled source, not a fact. A section about which the session says nothing
+is empty.
+
+`MAKERS` has one function for each key of `SECTIONS` and `FACTS`. Weights decide what a budget has room for: first the
+goal and what still fails, then open plan items, constraints and the last requests, files by how late and how often they
+were changed, then commits and decisions, files only read, fixed errors, older requests, commands.
 """
 
 from __future__ import annotations
@@ -49,12 +53,12 @@ from everturn.text.printable import one_line
 #: Called with (turns done, turns to do).
 Progress = Callable[[int, int], None]
 
-#: Statements of a document: more than any budget worth having has room for. Proving one means reading a message.
+#: The most statements of a document, more than a useful budget has room for. Proving one means reading a message.
 MOST_STATEMENTS = 600
 
 
 class SessionMaterial(Struct, frozen=True):
-    """What one reading of a session gives: its state, and the facts of each turn when they were asked for."""
+    """The result of reading a session once: its state, and the facts of each turn on request."""
 
     state: SessionState
     facts: tuple[TurnFacts, ...] = ()
@@ -67,7 +71,7 @@ def build_document(
     last: int | None = None,
     progress: Progress = lambda done, total: None,
 ) -> Document:
-    """The document of a session, or of its turns up to `last` (0-based)."""
+    """Return the document of a session, or of its turns up to `last` (0-based)."""
     gathered = read_material(store, sources, session, last, progress)
     return document_from_state(store, sources, session, gathered.state)
 
@@ -94,7 +98,7 @@ def read_material(
 def document_from_state(
     store: Store, sources: Sources, session: Session, state: SessionState, most: int = MOST_STATEMENTS
 ) -> Document:
-    """The document of a state that was made of this session, with at most so many statements."""
+    """Return the document of a session's state, with at most `most` statements."""
     text = store.session(session.id)[1]
     summaries = _client_summaries(store, session, state.covers)
     material = StatementMaterial(state, Proofs(store, sources, session), _map_results(store, session), text, summaries)
@@ -118,7 +122,7 @@ def document_from_state(
 
 
 def _build_sections(drafts: dict[str, list[DraftStatement]], most: int) -> dict[str, DocumentSection]:
-    """The weightiest drafts, proven; the others are counted."""
+    """Prove the heaviest drafts and count the others."""
     weights = sorted((one.weight for made in drafts.values() for one in made), reverse=True)
     least = weights[most - 1] if len(weights) > most else 0.0
     sections = {}
@@ -131,25 +135,25 @@ def _build_sections(drafts: dict[str, list[DraftStatement]], most: int) -> dict[
 def _check_sections(
     store: Store, sources: Sources, sections: dict[str, DocumentSection]
 ) -> tuple[dict[str, DocumentSection], tuple[Statement, ...]]:
-    """Each statement held against the records; what does not hold, a defect of ours, stands apart."""
+    """Check every statement. One that does not hold is a defect of ours and is returned apart."""
     doubtful: list[Statement] = []
     found: dict[str, DocumentSection] = {}
     for key, section in sections.items():
         checked = check_document(store, sources, (one for one in section.statements if one.evidence))
-        bare = tuple(one for one in section.statements if not one.evidence)  # a title; it says so itself
+        bare = tuple(one for one in section.statements if not one.evidence)  # a title, which is labelled as one
         doubtful += (one.statement for one in checked if not one.holds)
         found[key] = replace(section, statements=(*bare, *(one.statement for one in checked if one.holds)))
     return found, tuple(doubtful)
 
 
 def _client_summaries(store: Store, session: Session, covers: int) -> tuple[MessageRow, ...]:
-    """What the client wrote to go on with after a compaction."""
+    """Return the summaries that the client wrote after compactions."""
     rows = store.messages(session.id, 0, covers) if covers >= 0 else iter(())
     return tuple(row for row in rows if row.kind == "summary")
 
 
 def _map_results(store: Store, session: Session) -> dict[int, int]:
-    """By message that holds one call only: the message with its result."""
+    """Map each message with a single call to the message with its result."""
     found: dict[int, int] = {}
     several: set[int] = set()
     for call in store.calls(session.id):
@@ -166,11 +170,11 @@ _COMMAND = 110
 _COMPLAINT = 120
 _SUMMARY = 1200
 _MOST_NAMED = 200
-_FEW_WORDS = 4  # a request that says less is not the goal
+_FEW_WORDS = 4  # a shorter request is not the goal
 _SIGNS = {"open": "[ ]", "doing": "[~]", "done": "[x]", "dropped": "[-]"}
 
 
-# the eight ------------------------------------------------------------------------------------------------------------
+# --- the eight sections ---
 def session_name(material: StatementMaterial) -> Iterator[DraftStatement]:
     """The title the client keeps, else the beginning of the goal."""
     title = one_line(material.text.title, 120)
@@ -190,7 +194,7 @@ def session_name(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def high_level_goal(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """The first request that says more than hello."""
+    """The first request with more than a few words."""
     goal = _find_goal(material.state)
     if goal is not None:
         yield saying_statement(
@@ -199,7 +203,7 @@ def high_level_goal(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def primary_task(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """The last request, what was being done for it, and what the model said last."""
+    """The last request, the plan item in progress, and the last answer."""
     state = material.state
     last = _last_request(state)
     if last is not None:
@@ -216,25 +220,25 @@ def primary_task(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def key_decisions(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """What was decided, without the commits, which stand by themselves."""
+    """Decisions without commits, which have a section of their own."""
     for rank, one in rank_latest([one for one in material.state.decisions if one.kind != "commit"]):
         yield _draft_decision(material, one, weight_by_rank(66, rank, 30))
 
 
 def constraints(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """What a person asked to hold from then on."""
+    """Instructions of a person that hold from then on."""
     for rank, one in rank_latest(material.state.constraints):
         yield _draft_decision(material, one, 95 if one.pinned else weight_by_rank(84, rank, 55))
 
 
 def artifacts(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Files that were changed: the latest and the most often changed weigh most."""
+    """Files that were changed. The latest and the most often changed weigh most."""
     for weight, one in weigh_by_use([one for one in material.state.files.values() if one.action != "read"]):
         yield _draft_file(material, one, 50 + 38 * weight)
 
 
 def open_questions(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Questions after which no human spoke."""
+    """Questions after which no human wrote."""
     for rank, one in rank_latest(unanswered_questions(material.state)):
         yield saying_statement(material, weight_by_rank(86, rank, 40), (one.seq, one.text))
 
@@ -242,9 +246,9 @@ def open_questions(material: StatementMaterial) -> Iterator[DraftStatement]:
 def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
     """The steps named last, and the next item of the plan."""
     state = material.state
-    asked = max((one.seq for one in state.requests), default=-1)
+    last_request = max((one.seq for one in state.requests), default=-1)
     for rank, one in enumerate(state.next_steps):
-        is_old = one.seq < asked
+        is_old = one.seq < last_request
         lead = f"named in turn {one.turn + 1}, before the last request: " if is_old else ""
         yield saying_statement(material, weight_by_rank(60 if is_old else 87, rank, 40), (one.seq, one.text), lead)
     waiting = next((one for one in state.plan if one.status == "open"), None)
@@ -252,16 +256,16 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
         yield saying_statement(material, 87, (waiting.seq, waiting.text), "next in the plan: ")
 
 
-# facts ----------------------------------------------------------------------------------------------------------------
+# --- facts ---
 def failing_commands(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """What failed and has not succeeded since."""
+    """Calls that failed and have not succeeded since."""
     for rank, one in rank_latest(still_failing(material.state)):
         refs = [(one.last_seq, _failed_words(one)), (material.results.get(one.last_seq, -1), one.text)]
         yield fact_statement(material, weight_by_rank(94, rank, 40), _failing_text(material, one), refs)
 
 
 def errors_fixed(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """What failed and went well later, and what was changed in between."""
+    """Calls that failed and succeeded later, and the files changed in between."""
     fixed = [one for one in material.state.errors if one.outcome == "failed" and one.resolved_by is not None]
     for rank, one in rank_latest(fixed):
         refs = [(one.seq, _failed_words(one)), (-1 if one.resolved_seq is None else one.resolved_seq, "")]
@@ -269,19 +273,19 @@ def errors_fixed(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def plan_open(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Items of the plan that are not done."""
+    """Plan items that are not done."""
     for rank, one in enumerate(one for one in material.state.plan if one.status in ("open", "doing")):
         yield _draft_item(material, one, weight_by_rank(92, rank, 60))
 
 
 def plan_done(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Items that are done, or were dropped."""
+    """Plan items that are done or were dropped."""
     for rank, one in rank_latest([one for one in material.state.plan if one.status in ("done", "dropped")]):
         yield _draft_item(material, one, weight_by_rank(38, rank, 14))
 
 
 def commits(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """What was committed, the latest first."""
+    """Commits, the latest first."""
     for rank, one in rank_latest(material.state.commits):
         words = (one.seq, one.subject)
         weight = weight_by_rank(76, rank, 46)
@@ -293,7 +297,7 @@ def commits(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def requests(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """What was asked for in each turn, the latest first."""
+    """The request of each turn, the latest first."""
     for rank, one in rank_latest([one for one in material.state.requests if one.text]):
         label = "" if one.starter == "human" else one.starter
         width = 160 if rank < 5 else 90
@@ -309,8 +313,8 @@ def files(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def mentioned_files(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Files that stand in what was said or shown and were not touched, the late and often named first."""
-    known = {*material.state.files, *(one for one in material.state.named)}
+    """Files that were named but not touched. Late and often named ones weigh most."""
+    known = {*material.state.files, *material.state.named}
     ends = {end for path in known for end in _path_endings(path)}
     touched = {end for path in material.state.files for end in (path.replace("\\", "/"), *_path_endings(path))}
     left = [one for one in material.state.named.values() if one.path.replace("\\", "/") not in ends | touched]
@@ -319,7 +323,7 @@ def mentioned_files(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def commands(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Commands that were run and how each ended the last time, the latest first."""
+    """Commands and how each ended the last time, the latest first."""
     last_runs = {one.command: one for one in material.state.commands}
     for rank, one in rank_latest(sorted(last_runs.values(), key=lambda one: one.seq)):
         ended = one.status if one.exit_status is None else f"exit {one.exit_status}"
@@ -329,7 +333,7 @@ def commands(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def client_summaries(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """What the client wrote about the session to go on with, the latest first."""
+    """Summaries the client wrote, the latest first."""
     for rank, row in rank_latest(material.summaries):
         words = material.proofs.excerpt(row.seq, "summary", _SUMMARY if not rank else 200)
         if words:
@@ -360,10 +364,11 @@ MAKERS: dict[str, Callable[[StatementMaterial], Iterable[DraftStatement]]] = {
 }
 
 
-# words ----------------------------------------------------------------------------------------------------------------
+# --- texts ---
 def _find_goal(state: SessionState) -> TurnRequest | None:
-    asked = [one for one in state.requests if one.starter == "human"] or list(state.requests)
-    return next((one for one in asked if len(one.text.split()) >= _FEW_WORDS), asked[0] if asked else state.goal)
+    requests = [one for one in state.requests if one.starter == "human"] or list(state.requests)
+    first = requests[0] if requests else state.goal
+    return next((one for one in requests if len(one.text.split()) >= _FEW_WORDS), first)
 
 
 def _last_request(state: SessionState) -> TurnRequest | None:
@@ -371,7 +376,7 @@ def _last_request(state: SessionState) -> TurnRequest | None:
 
 
 def _path_endings(path: str) -> Iterator[str]:
-    """The shorter names of a path."""
+    """Yield the shorter names of a path."""
     rest = path.replace("\\", "/")
     while "/" in rest:
         rest = rest.partition("/")[2]
@@ -393,7 +398,7 @@ def _draft_item(material: StatementMaterial, one: PlanItem, weight: float) -> Dr
 
 
 def _failed_words(one: FailureState) -> str:
-    """The words of what failed that stand in its message as they are."""
+    """Return the part of a failure's description that occurs in its message."""
     return one.what.removeprefix(one.tool).strip()
 
 

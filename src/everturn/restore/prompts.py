@@ -1,18 +1,14 @@
-"""The prompts of a restoration: three texts with {placeholders}, ours or the user's own.
+"""The prompts of a restoration and the answers to them.
 
-`turn` summarises one turn, `evidence` asks what should be looked up, `synthesis` makes the SESSION SUMMARY. A folder may
-hold `turn.md`, `evidence.md` and `synthesis.md`; what is not there is ours. A prompt that names an unknown placeholder, or
-leaves out one without which a model would have to invent, is refused. The version of a prompt is a hash of its text, so
-that an answer to another text is never taken for the answer to this one.
+Three texts with {placeholders}: `turn` summarises one turn, `evidence` asks what to look up, `synthesis` makes the
+SESSION SUMMARY. A folder may hold the user's own `turn.md`, `evidence.md` and `synthesis.md`; the bundled text is used for
+a missing one. A prompt with an unknown placeholder, or without one that the model would have to invent, is refused. The
+version of a prompt is a hash of its text, so that an answer to one text is never used for another. Values of placeholders
+come from strangers: `fill_prompt` inserts them once, as they are, and never expands them again.
 
-What is put into a prompt comes from strangers: `fill_prompt` puts it in as it is, once, and never looks into it again.
-
-What a model answered: read tolerantly, told apart from what is no answer, asked for once more when it was none.
-
-`turn_summary` and `session_summary` read the two forms. `reply_fault` says what is wrong with an answer that is not in the form:
-nothing in it, a refusal, an answer to the session's own question, garbage. `ask_in_form` asks, and where the answer is of no use
-asks once more in stricter words; then it gives up with a sentence. Reasoning that a model wrote before its answer does
-not count as part of it.
+`turn_summary` and `session_summary` read the two forms tolerantly, without the reasoning that a model wrote before its
+answer. `reply_fault` says why an answer is not in the form: empty, a refusal, an answer to the session's own question,
+garbage. `ask_in_form` asks, asks once more in stricter words if the answer is unusable, and then gives up with a reason.
 """
 
 from __future__ import annotations
@@ -33,7 +29,7 @@ from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, Reply
 from everturn.restore.document import SECTIONS
 from everturn.restore.labelled_text import Labels, join_lines, list_entries, read_labels
 
-#: What each prompt may name, and what it must: lost without, a model makes up the rest.
+#: The placeholders that each prompt may name, and those without which a model would have to invent.
 PLACEHOLDERS = {
     "turn": ("turn", "number", "total", "previous", "state"),
     "evidence": ("summaries", "state", "tools", "evidence", "rounds"),
@@ -45,18 +41,18 @@ REQUIRED = {
     "synthesis": ("summaries", "state", "evidence"),
 }
 
-#: Said behind a prompt whose first answer was of no use.
+#: Appended to a prompt whose first answer was unusable.
 STRICTER = (
     "Your last answer was not usable: {fault}. The text above is a record of something that is over. Nobody in it is "
     "waiting for an answer of yours. Write the form, filled in, and nothing else. Begin with the line {header}."
 )
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]{1,40})\}")
-_LONGEST = 100_000  # characters of a prompt of one's own
+_LONGEST = 100_000  # characters of a user's prompt
 
 
 class RestorePrompt(Struct, frozen=True):
-    """One text with placeholders."""
+    """A text with placeholders."""
 
     name: str  # of PLACEHOLDERS
     text: str
@@ -68,7 +64,7 @@ class RestorePrompt(Struct, frozen=True):
 
 
 class RestorePrompts(Struct, frozen=True):
-    """The three of them."""
+    """The three prompts."""
 
     turn: RestorePrompt
     evidence: RestorePrompt
@@ -76,19 +72,19 @@ class RestorePrompts(Struct, frozen=True):
 
     @property
     def version(self) -> str:
-        """A hash of all of them."""
+        """A hash of all three."""
         together = "\0".join(one.version for one in (self.turn, self.evidence, self.synthesis))
         return blake2b(together.encode(), digest_size=6).hexdigest()
 
 
 def own_prompts() -> RestorePrompts:
-    """The texts that come with everturn."""
+    """Return the bundled prompts."""
     folder = resources.files("everturn.restore") / "texts"
     return RestorePrompts(*(RestorePrompt(name, (folder / f"{name}.md").read_text("utf-8")) for name in PLACEHOLDERS))
 
 
 def load_prompts(folder: str) -> RestorePrompts:
-    """The user's texts, ours where there are none. Raises MissingPath, Unreadable, Usage."""
+    """Return the user's prompts, bundled ones for missing files. Raises MissingPath, Unreadable, UsageError."""
     root = Path(folder)
     if not root.is_dir():
         raise MissingPath(folder)
@@ -101,7 +97,7 @@ def load_prompts(folder: str) -> RestorePrompts:
 
 
 def fill_prompt(prompt: RestorePrompt, values: Mapping[str, str]) -> str:
-    """The text with its placeholders replaced. Braces within what is put in mean nothing."""
+    """Replace the placeholders. Braces within the values mean nothing."""
     return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), prompt.text)
 
 
@@ -176,14 +172,14 @@ SESSION_LABELS: Labels = {
     "next_steps": ("next concrete steps", "next steps", "next step", "concrete next steps", "next actions"),
 }  # fmt: skip
 
-#: Fewer labels than this are an accident.
+#: A text with fewer labels is not the form.
 _LEAST_LABELS = 3
 
 
 class TurnSummary(Struct, frozen=True):
-    """The summary of one turn. None: the model left the field out; empty: it said that there is nothing."""
+    """The summary of one turn. None: the model left the field out; empty: it wrote that there is nothing."""
 
-    turn: int  # 0-based, as asked for, whatever the model wrote
+    turn: int  # 0-based, as requested, whatever the model wrote
     request: str | None = None
     response: str | None = None
     outcomes: tuple[str, ...] | None = None
@@ -194,23 +190,23 @@ class TurnSummary(Struct, frozen=True):
 
 
 class SessionSummary(Struct, frozen=True):
-    """Statements by section, as the model wrote them; sections it left out are not there."""
+    """Statements by section, as the model wrote them, without the sections it left out."""
 
     sections: dict[str, tuple[str, ...]]
 
 
 class ModelVerdict(Struct, Generic[T], frozen=True):
-    """What became of a question: something of use, or a sentence on why not."""
+    """The result of a request: a usable value, or why there is none."""
 
     value: T | None = None
     text: str = ""
     why: str = ""
-    asked: int = 0  # how often
+    asked: int = 0  # number of requests
     was_cut: bool = False
 
 
 def turn_summary(text: str, turn: int) -> TurnSummary | None:
-    """The form of a turn, None when the text is not that form."""
+    """Read the form of a turn; None if the text is not that form."""
     found = read_labels(without_thoughts_text(text), TURN_LABELS)
     if len(found.keys() - {"turn"}) < _LEAST_LABELS:
         return None
@@ -227,7 +223,7 @@ def turn_summary(text: str, turn: int) -> TurnSummary | None:
 
 
 def session_summary(text: str) -> SessionSummary | None:
-    """The form of a session, None when the text is not that form."""
+    """Read the form of a session; None if the text is not that form."""
     found = read_labels(without_thoughts_text(text), SESSION_LABELS)
     if len(found) < _LEAST_LABELS:
         return None
@@ -236,7 +232,7 @@ def session_summary(text: str) -> SessionSummary | None:
 
 
 def without_thoughts_text(text: str) -> str:
-    """An answer without the thoughts in front of it."""
+    """Return an answer without the reasoning before it."""
     text = _THOUGHTS.sub("", text)
     for pattern in _THOUGHT_ENDS:
         text = pattern.sub("", text, count=1)
@@ -244,7 +240,7 @@ def without_thoughts_text(text: str) -> str:
 
 
 def reply_fault(reply: Reply) -> str:
-    """Why an answer that is not in the form is none, in words that can be shown."""
+    """Say why an answer is not in the form, in words that can be shown."""
     text = without_thoughts_text(reply.text)
     letters = sum(char.isalpha() for char in text)
     if reply.stop == "refusal" or _REFUSAL.search(text[:400]):
@@ -261,9 +257,9 @@ def reply_fault(reply: Reply) -> str:
 def ask_in_form(
     asker: Asker, request: ModelRequest, purpose: str, header: str, read: Callable[[str], T | None]
 ) -> ModelVerdict[T]:
-    """Ask for a form; once more, in stricter words, when the answer is not in it. Raises `errors.ModelError`.
+    """Ask for a form, once more in stricter words if the answer is not in it. Raises `errors.ModelError`.
 
-    Of an answer that broke off what is whole is taken, unless it was only too long: then a shorter one is asked for first.
+    The complete lines of a truncated answer are used. If it was only too long, a shorter one is requested first.
     """
     why, part = "", ModelVerdict[T]()
     for number in (1, 2):
@@ -280,19 +276,19 @@ def ask_in_form(
 
 
 def stricter_prompt(request: ModelRequest, why: str, header: str) -> ModelRequest:
-    """The same question once more, with what was wrong with the last answer. That answer is not sent back."""
+    """Return the request with what was wrong with the last answer. That answer is not sent back."""
     *before, last = request.messages
     more = ChatPart("text", "\n\n" + STRICTER.format(fault=why, header=header))
     return replace(request, messages=(*before, replace(last, parts=(*last.parts, more))))
 
 
 def single_message_request(text: str, max_tokens: int) -> ModelRequest:
-    """A request of one message."""
+    """Return a request with one message."""
     return ModelRequest((ChatMessage("user", (ChatPart("text", text),)),), max_tokens=max_tokens)
 
 
 def _read_reply(reply: Reply, read: Callable[[str], T | None]) -> ModelVerdict[T]:
-    """What can be read of a reply; the last line of one that broke off may be half a sentence, and is left out."""
+    """Read a reply. The last line of a truncated one may be half a sentence and is left out."""
     was_cut = reply.stop in ("cut", "length")
     text = reply.text.rpartition("\n")[0] if was_cut else reply.text
     value = read(text) if reply.stop != "refusal" else None
@@ -300,7 +296,7 @@ def _read_reply(reply: Reply, read: Callable[[str], T | None]) -> ModelVerdict[T
 
 
 def _ask_leniently(asker: Asker, request: ModelRequest, purpose: str) -> Reply | None:
-    """The reply; None when what came back could not be read at all, which asking again may mend."""
+    """Return the reply; None if it could not be read at all, which asking again may mend."""
     try:
         return asker.ask(request, purpose)
     except BadAnswer:

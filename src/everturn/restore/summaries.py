@@ -1,9 +1,9 @@
-"""Turn-by-turn summaries by a model: one request for each turn, with the summary before it and the state so far.
+"""Turn summaries by a model: one request for each turn, with the summary before it and the totals so far.
 
-State rules: the goal is set once; decisions, constraints and artifacts accumulate, each once; of open questions the latest
-list counts. A turn that cannot be summarised is skipped, said, and leaves the state as it was. Each summary is kept at
-once under the hash of the turn's bytes, the prompt's version and the model: an interrupted run goes on where it was, and
-a second one asks nothing. The prompt is bounded in tokens whatever the turn holds.
+The goal is set once. Decisions, constraints and artifacts accumulate, each once; the latest list of open questions
+counts. A turn that cannot be summarised is skipped with a reason and leaves the totals as they are. Each summary is kept
+at once under the hash of the turn's bytes, the version of the prompt and the model: an interrupted run continues, and a
+second run makes no requests. The prompt has a limit in tokens, however long the turn.
 """
 
 from __future__ import annotations
@@ -44,42 +44,42 @@ from everturn.text.printable import Clean, quote_for_model
 from everturn.text.tokens import cut_to_tokens, fits_tokens
 
 #: Kind of the kept rows that hold one summary each.
-KIND = "turn_summary"
+TURN_SUMMARY_KIND = "turn_summary"
 
 _ANSWER = 1200  # tokens
-_MOST_FAILURES = 3  # turns in a row for which the model could not be asked
+_MOST_FAILURES = 3  # failed requests in a row before the model is given up
 _HEARSAY_HEAD = "summary by the client (hearsay, not a fact):"
 _FULL = tuple(key for key in FIELDS if key != "turn")
 _SHORT = ("request", "outcomes")
 
 
 class ModelRestoreOptions(Struct, frozen=True):
-    """How to restore with a model."""
+    """Options of a restoration with a model."""
 
     max_turns: int | None = None  # only the first so many
     skip_evidence: bool = False
     max_searches: int = MAX_EVIDENCE_SEARCHES
-    workspace: str = ""  # folder whose files the model may have read to it; "" for none
-    prompt_tokens: int = 32_000  # the longest prompt; less where the model's window is smaller
-    native_tools: bool | None = None  # whether the model calls tools, else it asks in brackets; None: it knows itself
+    workspace: str = ""  # folder whose files the model may read; "" for none
+    prompt_tokens: int = 32_000  # the longest prompt; less if the model's window is smaller
+    native_tools: bool | None = None  # True: tool calls, False: requests in brackets, None: as the backend can
     prompts: RestorePrompts = msgspec.field(default_factory=own_prompts)
     clean: Clean = redact_text
-    now: int = 0  # ms UTC, for what is kept
-    fresh: bool = False  # ask again, whatever is kept
+    now: int = 0  # ms UTC, for kept rows
+    fresh: bool = False  # ignore kept answers
 
     @property
     def last(self) -> int | None:
-        """The last turn that is looked at, 0-based."""
+        """The last turn to read, 0-based."""
         return None if self.max_turns is None else self.max_turns - 1
 
     def room(self, asker: Asker, answer: int) -> int:
-        """Tokens of a prompt to a model that is to answer with so many."""
+        """Return the tokens of a prompt for a model that may answer with `answer` tokens."""
         window = asker.backend.window if asker.backend is not None else 0
         return max(1000, min(self.prompt_tokens, window - answer)) if window else self.prompt_tokens
 
 
 class SummaryTotals(Struct, frozen=True):
-    """What the summaries so far add up to."""
+    """The sum of all summaries so far."""
 
     goal: str = ""
     decisions: tuple[str, ...] = ()
@@ -89,20 +89,20 @@ class SummaryTotals(Struct, frozen=True):
 
 
 class TurnSummaries(Struct, frozen=True):
-    """All the turns of a session: summarised, or skipped with the reason. No turn is missing from both."""
+    """All turns of a session, summarised or skipped with a reason. No turn is missing from both."""
 
     turns: tuple[TurnSummary, ...] = ()
     skipped: dict[int, str] = {}
     state: SummaryTotals = SummaryTotals()
-    kept: int = 0  # how many were there already
-    receipts: tuple[Receipt, ...] = ()  # of those that were there already
+    kept: int = 0  # how many were kept by an earlier run
+    receipts: tuple[Receipt, ...] = ()  # of the kept ones
     digest: str = ""  # of the bytes of all turns
 
 
 def summarise_turns(
     store: Store, sources: Sources, session: Session, asker: Asker, options: ModelRestoreOptions, progress: Progress
 ) -> TurnSummaries:
-    """The summaries of the session's turns."""
+    """Summarise the turns of a session."""
     work = _SummaryPass(store, sources, session, asker, options)
     total = len(store.turns(session.id, 0, options.last))
     for view in read_turns(store, session, 0, options.last):
@@ -112,7 +112,7 @@ def summarise_turns(
 
 
 def accumulate_summaries(state: SummaryTotals, summary: TurnSummary) -> SummaryTotals:
-    """The state after one more summary."""
+    """Return the totals after one more summary."""
     return SummaryTotals(
         goal=state.goal or summary.request or "",
         decisions=_add_new(state.decisions, summary.state_changes),
@@ -123,7 +123,7 @@ def accumulate_summaries(state: SummaryTotals, summary: TurnSummary) -> SummaryT
 
 
 def write_summary_text(summary: TurnSummary, fields: Sequence[str] = _FULL) -> str:
-    """A summary in the form it was asked for."""
+    """Return a summary in the form that the model fills in."""
     lines = [f"Turn number: {summary.turn + 1}"]
     for key, label in FIELDS.items():
         value = getattr(summary, key) if key in fields else None
@@ -134,41 +134,39 @@ def write_summary_text(summary: TurnSummary, fields: Sequence[str] = _FULL) -> s
 
 
 def state_text(state: SummaryTotals, tokens: int) -> str:
-    """The accumulated state, bounded: of each list the latest that there is room for, and how many went is said."""
+    """Return the totals within a budget: the latest entries of each list, and how many were left out."""
     lists = {key: value for key, value in asdict(state).items() if key != "goal"}
-    tell = partial(_state_lines, cut_to_tokens(state.goal, tokens // 4), lists)
-    return tell(_find_highest(max(map(len, lists.values())), lambda number: fits_tokens(tell(number), tokens)))
+    render = partial(_state_lines, cut_to_tokens(state.goal, tokens // 4), lists)
+    return render(_find_highest(max(map(len, lists.values())), lambda number: fits_tokens(render(number), tokens)))
 
 
 def all_summaries_text(summaries: TurnSummaries, tokens: int) -> str:
-    """Every summary within a budget: the latest in full, older ones in two lines; what has no room is counted."""
+    """Return every summary within a budget: the latest in full, older ones in two lines, the rest as a count."""
     turns = sorted((*summaries.turns, *(TurnSummary(turn) for turn in summaries.skipped)), key=lambda one: one.turn)
-    tell = partial(_summaries_text, turns, summaries.skipped)
-    full = _find_highest(len(turns), lambda number: fits_tokens(tell(number, len(turns)), tokens))
-    if full or fits_tokens(tell(0, len(turns)), tokens):
-        return tell(full, len(turns))
-    return tell(
-        0, _find_highest(len(turns), lambda number: fits_tokens(tell(0, number), tokens))
-    )  # not even two lines for each
+    render = partial(_summaries_text, turns, summaries.skipped)
+    full = _find_highest(len(turns), lambda number: fits_tokens(render(number, len(turns)), tokens))
+    if full or fits_tokens(render(0, len(turns)), tokens):
+        return render(full, len(turns))
+    return render(
+        0, _find_highest(len(turns), lambda number: fits_tokens(render(0, number), tokens))
+    )  # no room for two lines each
 
 
 def turn_text(store: Store, sources: Sources, session: Session, view: TurnView, tokens: int, clean: Clean) -> str:
-    """What was said and done in a turn, each piece with its place, in at most so many tokens; what was cut is said."""
+    """Return the messages of a turn with their citations within a budget, and how many were cut."""
     entries = [
         _label_hearsay(one)
         for one in entries_of(store, sources, session, view, clean, quiet=True)
-        if _is_not_context(one)
+        if one.head != "context:"
     ]
-    asked = [number for number, one in enumerate(entries) if one.head == "user:"]
+    requests = [number for number, one in enumerate(entries) if one.head == "user:"]
     others = [number for number, one in enumerate(entries) if one.head != "user:"]
-    fitted = fit_entries(entries, max(tokens - 60, 100), others[:-1] + asked[1:] + others[-1:] + asked[:1])
-    pieces = [
-        f"[t{one.turn + 1} #{one.seq + 1}] {one.head}\n{indent_text(one.text)}".rstrip() for one in fitted.entries
-    ]
+    fitted = fit_entries(entries, max(tokens - 60, 100), others[:-1] + requests[1:] + others[-1:] + requests[:1])
+    texts = [f"[t{one.turn + 1} #{one.seq + 1}] {one.head}\n{indent_text(one.text)}".rstrip() for one in fitted.entries]
     if fitted.left_out or fitted.cut:
         lost = f"{len(fitted.left_out)} pieces of this turn are left out and {len(fitted.cut)} are shortened"
-        pieces.insert(0, f"[{lost}: there was no room]")
-    return "\n\n".join(pieces)
+        texts.insert(0, f"[{lost}: there was no room]")
+    return "\n\n".join(texts)
 
 
 class _SummaryPass:
@@ -179,7 +177,9 @@ class _SummaryPass:
     ) -> None:
         self.store, self.sources, self.session, self.asker, self.options = store, sources, session, asker, options
         self.records = Records(store, sources, session)
-        self.known = {row.key: row.value for row in store.kept(KIND, session.native_id) if row.agent == session.agent}
+        self.known = {
+            row.key: row.value for row in store.kept(TURN_SUMMARY_KIND, session.native_id) if row.agent == session.agent
+        }
         self.turns: list[TurnSummary] = []
         self.skipped: dict[int, str] = {}
         self.state = SummaryTotals()
@@ -190,7 +190,7 @@ class _SummaryPass:
         self.digest = blake2b(digest_size=16)
 
     def turn(self, view: TurnView, total: int) -> None:
-        """Take the next turn: from what is kept, else from the model."""
+        """Add the next turn, from a kept summary or the model."""
         key = self._kept_key(view)
         kept = None if self.options.fresh else _read_kept(self.known.get(key, ""))
         summary = None
@@ -207,7 +207,7 @@ class _SummaryPass:
             self.state = accumulate_summaries(self.state, summary)
 
     def done(self) -> TurnSummaries:
-        """What came of it."""
+        """Return the summaries."""
         return TurnSummaries(
             tuple(self.turns), self.skipped, self.state, self.kept, tuple(self.receipts), self.digest.hexdigest()
         )
@@ -255,20 +255,23 @@ class _SummaryPass:
         return fill_prompt(self.options.prompts.turn, values)
 
     def _keep_summary(self, view: TurnView, key: str, value: _KeptValue) -> None:
-        """What cost something is kept at once. An archive that cannot be written to now is no reason to stop."""
+        """Keep a summary at once, because it cost money. If the archive cannot be written, the pass goes on."""
         turn, session = view.turn, self.session
         covers = {"turn": turn.idx, "first_seq": turn.first_seq, "last_seq": turn.last_seq}
         made = {**covers, "model": self.model, "prompt": self.options.prompts.turn.version, **asdict(value)}
-        keep(self.store, KeptRow(KIND, session.agent, session.native_id, key, _encode_json(made), self.options.now))
+        value_text = msgspec.json.encode(made).decode()
+        keep(
+            self.store, KeptRow(TURN_SUMMARY_KIND, session.agent, session.native_id, key, value_text, self.options.now)
+        )
 
 
 def model_of(asker: Asker) -> str:
-    """The name of the model that is asked."""
+    """Return the name of the model behind an asker."""
     return (asker.backend.model or asker.backend.name) if asker.backend is not None else ""
 
 
 def keep(store: Store, row: KeptRow) -> None:
-    """Keep a row if that can be done now."""
+    """Keep a row if the archive can be written now."""
     try:
         with store.write():
             store.keep(row)
@@ -277,7 +280,7 @@ def keep(store: Store, row: KeptRow) -> None:
 
 
 class _KeptValue(Struct, frozen=True):
-    """What of a kept row is read again."""
+    """The part of a kept row that is read again."""
 
     summary: TurnSummary
     receipts: list[Receipt] = []
@@ -288,17 +291,13 @@ def _read_kept(value: str) -> _KeptValue | None:
         return None
     try:
         return msgspec.json.decode(value, type=_KeptValue)
-    except msgspec.MsgspecError:  # written by another version: asked for again
+    except msgspec.MsgspecError:  # written by another version: make it again
         return None
 
 
-def _encode_json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
-
-
-# words ----------------------------------------------------------------------------------------------------------------
+# --- texts ---
 def _add_new(known: tuple[str, ...], new: Iterable[str] | None) -> tuple[str, ...]:
-    """What is said again stays where it was first said, wherever it is cited from."""
+    """Add new entries. A repeated one keeps its first wording, whatever it cites."""
     by_words = {likeness(read_citations(one).text): one for one in known}
     for one in new or ():
         by_words.setdefault(likeness(read_citations(one).text), one)
@@ -306,7 +305,7 @@ def _add_new(known: tuple[str, ...], new: Iterable[str] | None) -> tuple[str, ..
 
 
 def _find_highest(limit: int, is_fine: Callable[[int], bool]) -> int:
-    """The highest number up to the limit that is fine, where lower ones are fine too; 0 when none is."""
+    """Return the highest number up to the limit that is fine, 0 if none is. Numbers below a fine one must be fine."""
     low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2
@@ -325,22 +324,18 @@ def _state_lines(goal: str, lists: dict[str, tuple[str, ...]], most: int) -> str
 
 
 def _summaries_text(turns: list[TurnSummary], skipped: dict[int, str], full: int, shown: int) -> str:
-    """The last `full` in full, the others short; of these the first and the last, `shown` together."""
+    """Return the last `full` in full and the others short; of all, the first and last `shown` together."""
     first, last = (shown + 1) // 2, shown // 2
-    pieces = [_summary_or_gap(one, skipped, number >= len(turns) - full) for number, one in enumerate(turns)]
+    texts = [_summary_or_gap(one, skipped, number >= len(turns) - full) for number, one in enumerate(turns)]
     if shown < len(turns):
-        pieces[first : len(pieces) - last] = [f"[the summaries of {len(turns) - shown} turns are left out here]"]
-    return "\n\n".join(pieces)
+        texts[first : len(texts) - last] = [f"[the summaries of {len(turns) - shown} turns are left out here]"]
+    return "\n\n".join(texts)
 
 
 def _summary_or_gap(one: TurnSummary, skipped: dict[int, str], in_full: bool) -> str:
     if one.turn in skipped:
         return f"Turn number: {one.turn + 1}\n[not summarised; see what is known of the session]"
     return write_summary_text(one, _FULL if in_full else _SHORT)
-
-
-def _is_not_context(entry: AnswerEntry) -> bool:
-    return entry.head != "context:"
 
 
 def _label_hearsay(entry: AnswerEntry) -> AnswerEntry:

@@ -1,20 +1,16 @@
-"""A session restored with a model: turn summaries, a search for evidence, a SESSION SUMMARY, every statement checked.
+"""Restore a session with a model: turn summaries, an evidence search, a SESSION SUMMARY, every statement checked.
 
-`restore_with_model` always gives a whole document: the mechanical one, and with a model also what it said and code confirmed. What
-does not hold stands apart with the reason. A model that refuses, answers the session instead of summarising it or talks
-nonsense is asked once more in stricter words; after that, and when it cannot be asked at all, the document is the
-mechanical one and its notes say why. What a model was paid for is kept: the same question is never asked twice.
+`restore_with_model` always returns a complete document: the mechanical one, and the model's statements that code
+confirmed. These come first in their section. Mechanical statements that say something else follow, so that nothing
+certain is lost because a model left it out. Unconfirmed statements are listed apart with the reason.
 
-A model's statements and the mechanical ones put together into one document.
+A model that refuses, answers the session instead of summarising it or writes nonsense is asked once more in stricter
+words. After that, or if it cannot be asked, the document is the mechanical one and its notes say why. Answers are kept:
+the same request is never paid for twice.
 
-What a model said and code confirmed stands first in its section; mechanical statements that it says nothing of follow, so
-that nothing certain is lost because a model left it out. What was not confirmed stands apart with the reason, never among
-the facts.
-
-Turn by turn with a model: its TURN SUMMARY of each turn, every entry checked like a statement of a document.
-
-An entry that cites nothing is held against its own turn. What does not hold is shown with the reason instead of a
-citation. A turn that the model did not summarise is told from its facts, so that no turn is missing.
+`report_turns_with_model` checks the TURN SUMMARY of each turn in the same way. An entry without a citation is checked
+against its own turn. One that does not hold is shown with the reason instead of a citation. A turn that the model did not
+summarise is reported from its facts, so that no turn is missing.
 """
 
 from __future__ import annotations
@@ -31,10 +27,10 @@ from everturn.llm.asker import Asker
 from everturn.llm.protocol import Receipt
 from everturn.model.archive import KeptRow, Session
 from everturn.recall.evidence import session_evidence
-from everturn.restore import evidence_search as loop
 from everturn.restore.check import check_sentence
 from everturn.restore.document import SECTIONS, Document, DocumentSection, Statement
 from everturn.restore.evidence import CheckedStatement, Proofs, weight_by_rank
+from everturn.restore.evidence_search import Brief, EvidenceFindings, findings_text, search_evidence
 from everturn.restore.grounds import Ground, find_named_things, read_citations, same_file, stems
 from everturn.restore.markdown import document_markdown
 from everturn.restore.mechanical import Progress, document_from_state, read_material
@@ -61,7 +57,7 @@ from everturn.sessions.messages import Sources, has_words
 from everturn.store.contract import Store
 from everturn.text.printable import one_line, quote_for_model
 
-#: The weight of the first statement of a model in each section, and how many may stand there.
+#: The weight of a model's first statement in each section, and the most statements of a section.
 _TOP_WEIGHTS = {
     "session_name": 100.0, "high_level_goal": 99.5, "primary_task": 98.5, "next_steps": 93.0, "constraints": 91.0,
     "open_questions": 89.0, "key_decisions": 85.0, "artifacts": 80.0,
@@ -74,7 +70,7 @@ _SAME = 0.6
 
 
 def weigh_statements(ground: Ground, summary: SessionSummary) -> dict[str, list[CheckedStatement]]:
-    """Every statement of the model, checked."""
+    """Check every statement of the model."""
     return {
         key: [check_sentence(ground, key, sentence) for sentence in summary.sections.get(key, ())[:_MOST_PER_SECTION]]
         for key in SECTIONS
@@ -82,12 +78,12 @@ def weigh_statements(ground: Ground, summary: SessionSummary) -> dict[str, list[
 
 
 def any_holds(checked: dict[str, list[CheckedStatement]]) -> bool:
-    """Whether a single statement was confirmed."""
+    """Whether any statement was confirmed."""
     return any(one.holds for entries in checked.values() for one in entries)
 
 
 def merge_documents(document: Document, checked: dict[str, list[CheckedStatement]]) -> Document:
-    """The mechanical document with what the model added."""
+    """Add the statements of a model to the mechanical document."""
     sections = tuple(_merge_section(one, checked.get(one.key, ())) for one in document.sections)
     failed = [one.statement for entries in checked.values() for one in entries if not one.holds]
     unverified = tuple(
@@ -121,31 +117,31 @@ def _same_weight(one: Statement, statements: Iterable[Statement]) -> float:
 
 
 def _is_same(mechanical: Statement, other: Statement) -> bool:
-    """Whether a model's statement says what a mechanical one says: about the same file, or mostly in its words."""
+    """Whether two statements say the same: about the same file, or about the same message in mostly the same words."""
     files, others = find_named_things(mechanical.text).files, find_named_things(other.text).files
     if files and others:
         return any(same_file(one, path) or same_file(path, one) for one in files for path in others)
-    telling = stems(mechanical.text)
-    if not telling:
+    significant = stems(mechanical.text)
+    if not significant:
         return False
-    places = {(one.session, one.message) for one in mechanical.evidence}
-    shares_place = any((one.session, one.message) in places for one in other.evidence)
-    return shares_place and len(telling & stems(other.text)) >= _SAME * len(telling)
+    messages = {(one.session, one.message) for one in mechanical.evidence}
+    shares_message = any((one.session, one.message) in messages for one in other.evidence)
+    return shares_message and len(significant & stems(other.text)) >= _SAME * len(significant)
 
 
 def _unique_statements(statements: Iterable[Statement]) -> list[Statement]:
     return list({" ".join(one.text.lower().split()): one for one in reversed(list(statements))}.values())[::-1]
 
 
-#: Kind of the kept rows that hold the answer to one synthesis.
-KIND = "synthesis"
+#: Kind of the kept rows that hold one answer each.
+SYNTHESIS_KIND = "synthesis"
 
 _ANSWER = 4000  # tokens
-_MOST_REASONS = 5  # reasons for skipping turns that are told
+_MOST_REASONS = 5  # reasons for skipped turns that are shown
 
 
 class Synthesis(Struct, frozen=True):
-    """What the model said in the end, and what is to be known about how it came to that."""
+    """The model's answer, and notes on how it came about."""
 
     text: str = ""
     notes: tuple[str, ...] = ()
@@ -160,7 +156,7 @@ def restore_with_model(
     options: ModelRestoreOptions | None = None,
     progress: Progress = lambda done, total: None,
 ) -> Document:
-    """The document of a session, with the help of a model where there is one."""
+    """Return the document of a session, written with a model if there is one."""
     options = options or ModelRestoreOptions()
     state = read_material(store, sources, session, options.last).state
     document = document_from_state(store, sources, session, state)
@@ -170,20 +166,20 @@ def restore_with_model(
     summaries = summarise_turns(store, sources, session, asker, options, progress)
     work = _SynthesisPass(store, sources, session, asker, options)
     ground = Ground(store, sources, session, state, options.clean)
-    told, checked = work.synthesis(document, summaries, ground)
-    made = merge_documents(document, checked) if checked else document
+    made, checked = work.synthesis(document, summaries, ground)
+    document = merge_documents(document, checked) if checked else document
     return replace(
-        made,
-        notes=(*made.notes, *skipped_notes(summaries), *told.notes),
+        document,
+        notes=(*document.notes, *skipped_notes(summaries), *made.notes),
         model=model_of(asker) if checked else "",
         prompt_version=options.prompts.version if checked else "",
-        receipts=(*summaries.receipts, *told.receipts, *asker.receipts[first:]),
+        receipts=(*summaries.receipts, *made.receipts, *asker.receipts[first:]),
         missing=bool(summaries.skipped) or not checked,
     )
 
 
 class _SynthesisPass:
-    """What a synthesis needs at hand."""
+    """One synthesis, and what it needs."""
 
     def __init__(
         self, store: Store, sources: Sources, session: Session, asker: Asker, options: ModelRestoreOptions
@@ -194,7 +190,7 @@ class _SynthesisPass:
     def synthesis(
         self, document: Document, summaries: TurnSummaries, ground: Ground
     ) -> tuple[Synthesis, dict[str, list[CheckedStatement]]]:
-        """What the model says of the whole, and each statement checked; nothing, and a note, when it says nothing."""
+        """Return the model's answer and its checked statements; a note and no statements if there is no answer."""
         if not summaries.turns:
             return Synthesis(
                 notes=("no turn could be summarised by the model: this is made from the records alone",)
@@ -206,23 +202,26 @@ class _SynthesisPass:
             return kept, weigh_statements(ground, summary)
         first = len(self.asker.receipts)
         try:
-            told, checked = self._ask_synthesis(document, summaries, ground)
+            made, checked = self._ask_synthesis(document, summaries, ground)
         except ModelError as error:
             return Synthesis(
                 notes=(f"the model's summary is missing: {error.why}; this is made from the records alone",)
             ), {}
         if checked:
-            value = replace(told, receipts=list(self.asker.receipts[first:]))
+            value = replace(made, receipts=list(self.asker.receipts[first:]))
             row = msgspec.json.encode(value).decode()
-            keep(self.store, KeptRow(KIND, self.session.agent, self.session.native_id, key, row, self.options.now))
-        return told, checked
+            keep(
+                self.store,
+                KeptRow(SYNTHESIS_KIND, self.session.agent, self.session.native_id, key, row, self.options.now),
+            )
+        return made, checked
 
     def _ask_synthesis(
         self, document: Document, summaries: TurnSummaries, ground: Ground
     ) -> tuple[Synthesis, dict[str, list[CheckedStatement]]]:
         material = self._prompt_material(document, summaries)
         found = self._search_evidence(material)
-        values = {**material, "evidence": loop.findings_text(found, self.room * 4 // 10)}
+        values = {**material, "evidence": findings_text(found, self.room * 4 // 10)}
         request = single_message_request(fill_prompt(self.options.prompts.synthesis, values), _ANSWER)
         reading = _SynthesisReader(ground)
         answer = ask_in_form(self.asker, request, "synthesis", SESSION_HEADER, reading.read)
@@ -237,24 +236,24 @@ class _SynthesisPass:
         return Synthesis(answer.text, tuple(notes)), answer.value or {}
 
     def _prompt_material(self, document: Document, summaries: TurnSummaries) -> dict[str, str]:
-        """What every prompt about the whole session holds: never less than summaries and state."""
+        """Return the values of every prompt about the whole session: at least summaries and state."""
         tenth = self.room // 10
         known = document_markdown(document, self.options.clean, max(tenth * 2, 600))
         state = f"{known}\n\nWhat the turn summaries add up to:\n{state_text(summaries.state, tenth)}"
         return {"summaries": quote_for_model(all_summaries_text(summaries, tenth * 3)), "state": quote_for_model(state)}
 
-    def _search_evidence(self, material: dict[str, str]) -> loop.EvidenceFindings:
+    def _search_evidence(self, material: dict[str, str]) -> EvidenceFindings:
         if self.options.skip_evidence or self.options.max_searches < 1:
-            return loop.EvidenceFindings()
+            return EvidenceFindings()
         clean, most = self.options.clean, self.options.max_searches
         tools = session_evidence(self.store, self.sources, self.session, self.options.workspace, clean, most)
-        brief = loop.Brief(self.options.prompts.evidence, material, self.room * 4 // 10)
+        brief = Brief(self.options.prompts.evidence, material, self.room * 4 // 10)
         can = self.asker.backend is not None and self.asker.backend.takes_tools
         native = can if self.options.native_tools is None else self.options.native_tools
-        return loop.search_evidence(self.asker, tools, brief, native)
+        return search_evidence(self.asker, tools, brief, native)
 
     def _key(self, summaries: TurnSummaries) -> str:
-        """What the answer depends on: the turns, which of them were summarised, the prompts, the model, how it may search."""
+        """Return a hash of all that the answer depends on: turns, skipped turns, prompts, model, search options."""
         options = self.options
         parts = (
             summaries.digest, sorted(summaries.skipped), options.prompts.version, model_of(self.asker),
@@ -263,7 +262,7 @@ class _SynthesisPass:
         return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
     def _read_kept(self, key: str) -> Synthesis | None:
-        for row in self.store.kept(KIND, self.session.native_id):
+        for row in self.store.kept(SYNTHESIS_KIND, self.session.native_id):
             if row.key == key and row.agent == self.session.agent:
                 try:
                     return msgspec.json.decode(row.value, type=Synthesis)
@@ -273,7 +272,7 @@ class _SynthesisPass:
 
 
 class _SynthesisReader:
-    """Reads an answer and holds it against the session. One of which nothing holds is no summary of it."""
+    """Reads an answer and checks it. An answer of which nothing holds is not a summary."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
@@ -281,7 +280,7 @@ class _SynthesisReader:
         self.text = ""
 
     def read(self, text: str) -> dict[str, list[CheckedStatement]] | None:
-        """The statements by section; None when this is not the form, or when none of them holds."""
+        """Return the statements by section; None if the form is not filled in, or no statement holds."""
         summary: SessionSummary | None = session_summary(text)
         if summary is None:
             return None
@@ -293,21 +292,21 @@ class _SynthesisReader:
 
 
 def skipped_notes(summaries: TurnSummaries) -> Iterator[str]:
-    """No turn is lost silently. Turns with one reason are told together: notes take the room of facts."""
+    """Yield notes on skipped turns, so that none is lost silently. Turns with one reason share a note."""
     by_reason: dict[str, list[int]] = {}
     for turn, why in summaries.skipped.items():
         by_reason.setdefault(one_line(why, 300), []).append(turn)
-    told = list(by_reason.items())
-    for why, turns in told[:_MOST_REASONS]:
+    reasons = list(by_reason.items())
+    for why, turns in reasons[:_MOST_REASONS]:
         which = f"turn {turns[0] + 1} was" if len(turns) == 1 else f"turns {_format_ranges(turns)} were"
         yield f"{which} not summarised by the model: {why}"
-    more = [turn for _, turns in told[_MOST_REASONS:] for turn in turns]
+    more = [turn for _, turns in reasons[_MOST_REASONS:] for turn in turns]
     if more:
         yield f"nor were {len(more)} more turns: {_format_ranges(more)}"
 
 
 def _format_ranges(turns: Iterable[int]) -> str:
-    """1-based, neighbours together: 3–5, 9."""
+    """Format turn numbers, 1-based, with neighbours as a range: 3–5, 9."""
     spans: list[list[int]] = []
     for turn in sorted(turns):
         if spans and turn == spans[-1][1] + 1:
@@ -317,7 +316,7 @@ def _format_ranges(turns: Iterable[int]) -> str:
     return ", ".join(f"{one + 1}" if one == last else f"{one + 1}–{last + 1}" for one, last in spans)
 
 
-#: The section whose rules hold for a field; others have none of their own.
+#: The section whose rules apply to a field; other fields have no rules.
 _RULES = {"constraints": "constraints", "state_changes": "key_decisions"}
 
 
@@ -329,7 +328,7 @@ def report_turns_with_model(
     options: ModelRestoreOptions | None = None,
     progress: Progress = lambda done, total: None,
 ) -> TurnReports:
-    """The turns of a session as a model tells them."""
+    """Report the turns of a session as a model summarised them."""
     options = options or ModelRestoreOptions()
     facts = read_material(store, sources, session, options.last, keep_facts=True)
     summaries = summarise_turns(store, sources, session, asker, options, progress)
@@ -352,8 +351,8 @@ def _check_turn(ground: Ground, summary: TurnSummary) -> TurnReport:
 def _check_entries(ground: Ground, summary: TurnSummary, key: str) -> Iterator[TurnEntry]:
     value = getattr(summary, key) or ()
     for sentence in (value,) if isinstance(value, str) else value:
-        placed = sentence if read_citations(sentence).citations else f"{sentence} [t{summary.turn + 1}]"
-        checked = check_sentence(ground, _RULES.get(key, ""), placed)
+        cited = sentence if read_citations(sentence).citations else f"{sentence} [t{summary.turn + 1}]"
+        checked = check_sentence(ground, _RULES.get(key, ""), cited)
         one = checked.statement
         if checked.holds and one.evidence:
             yield TurnEntry(one.text, one.evidence[0].message)

@@ -1,7 +1,7 @@
-"""Turn by turn without a model: for each turn the eight fields of a TURN SUMMARY, filled from its facts.
+"""Turn reports without a model: the eight fields of a TURN SUMMARY for each turn, filled from its facts.
 
-The same fields that a model is asked for, so that whoever reads them need not know who wrote them. Each entry cites the
-message it rests on. What a turn says nothing about is left empty.
+The fields are those that a model fills in, so that a reader need not know who wrote them. Each entry cites the message it
+rests on. A field about which the turn says nothing is empty.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MOST_ENTRIES = 12  # entries of one field
 
 
 class TurnEntry(Struct, frozen=True):
-    """One thing said about a turn, and the message it rests on (-1: none)."""
+    """One entry of a field, and the message it rests on (-1: none)."""
 
     text: str
     seq: int = -1
@@ -80,7 +80,7 @@ def report_turn(facts: TurnFacts, workspace: str, proofs: Proofs) -> TurnReport:
 
 
 def as_text(turns: Iterable[TurnReport], clean: Clean) -> Iterator[str]:
-    """The turns for people, one block each."""
+    """Yield the turns for people, one block each."""
     for one in turns:
         lines = ["TURN SUMMARY", f"{FIELDS['turn']}: {one.turn + 1}"]
         for key, entries in one.fields.items():
@@ -91,7 +91,7 @@ def as_text(turns: Iterable[TurnReport], clean: Clean) -> Iterator[str]:
 
 
 def as_items(turns: Iterable[TurnReport], clean: Clean) -> Iterator[dict[str, Any]]:
-    """The turns for programs."""
+    """Yield the turns for programs."""
     for one in turns:
         fields = {
             key: [{"text": _safe_text(entry.text, clean), "message": entry.seq + 1 or None} for entry in entries]
@@ -130,16 +130,16 @@ def _response_entries(facts: TurnFacts) -> Iterator[TurnEntry]:
 def _outcome_entries(facts: TurnFacts) -> Iterator[TurnEntry]:
     for commit, seq in facts.commits:
         yield TurnEntry(f"committed {commit.hash} {commit.subject}".replace("  ", " "), seq)
-    for deed in _last_of_each(facts.deeds, lambda one: one.outcome == "failed"):
-        yield TurnEntry(f"`{one_line(deed.what, _COMMAND)}` failed: {deed.error}".rstrip(": "), deed.seq)
-    for deed in _last_of_each(facts.deeds, lambda one: one.kind == "shell" and not one.outcome):
-        ended = deed.status if deed.exit_status is None else f"exit {deed.exit_status}"
-        yield TurnEntry(f"`{one_line(deed.what, _COMMAND)}` → {ended}", deed.seq)
+    for call in _last_of_each(facts.deeds, lambda one: one.outcome == "failed"):
+        yield TurnEntry(f"`{one_line(call.what, _COMMAND)}` failed: {call.error}".rstrip(": "), call.seq)
+    for call in _last_of_each(facts.deeds, lambda one: one.kind == "shell" and not one.outcome):
+        ended = call.status if call.exit_status is None else f"exit {call.exit_status}"
+        yield TurnEntry(f"`{one_line(call.what, _COMMAND)}` → {ended}", call.seq)
 
 
-def _last_of_each(deeds: Iterable[CallFact], wanted: Callable[[CallFact], bool]) -> Iterator[CallFact]:
-    """The last deed of each kind, in order."""
-    last = {deed.what: deed for deed in deeds if wanted(deed)}
+def _last_of_each(calls: Iterable[CallFact], matches: Callable[[CallFact], bool]) -> Iterator[CallFact]:
+    """Return the last matching call of each description, in order."""
+    last = {call.what: call for call in calls if matches(call)}
     return iter(sorted(last.values(), key=lambda one: one.seq))
 
 
@@ -150,8 +150,8 @@ def _change_entries(facts: TurnFacts) -> Iterator[TurnEntry]:
     for plan, seq in facts.plans[-1:]:
         for change in plan.changes:
             yield TurnEntry(f"plan: {change.text or f'item {change.id}'} {change.status}".rstrip(), seq)
-    for said in facts.steps:
-        yield TurnEntry(f"next: {said.text}", said.seq)
+    for step in facts.steps:
+        yield TurnEntry(f"next: {step.text}", step.seq)
 
 
 def _artifact_entries(facts: TurnFacts, workspace: str) -> Iterator[TurnEntry]:
