@@ -30,7 +30,7 @@ def test_a_connection_that_broke_is_made_again_and_the_question_answered(
     request.addfinalizer(offers.close)
     assert "zebra" in said(offers, "list_sessions")
     with psycopg.connect(postgres_url.rpartition("schema=")[0].rstrip("?&"), autocommit=True) as other:
-        other.execute("SELECT pg_terminate_backend(%s)", offers.archive.ask(_backend))
+        other.execute("SELECT pg_terminate_backend(%s)", offers.archive.read(_backend))
     assert "zebra" in said(offers, "open_session")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from everturn.store.contract import Store, open_store
+from everturn.store.pool import open_existing
 from everturn.tui.app import Browser
 from everturn.tui.archive import ScreenArchive
 from everturn.tui.screen_frame import BrowserScreen
@@ -142,15 +143,15 @@ class Desk:
 
     @contextmanager
     def _archive(self, reveal: bool) -> Iterator[ScreenArchive]:
-        archive = ScreenArchive(self._open, reveal, lambda: NOW)
+        archive = ScreenArchive(str(self.db), reveal, lambda: NOW, self._open)
         archive.open()
         try:
             yield archive
         finally:
             archive.close()
 
-    def _open(self) -> Store:
-        counting = Counting(open_store(str(self.db), create=False))
+    def _open(self, url: str) -> Store:
+        counting = Counting(open_existing(url))
         self.opened.append(counting)
         return counting
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from everturn.model.archive import Session
-from everturn.store.contract import open_store
 from everturn.tui.actions import file_name, resume_command
 from everturn.tui.archive import ScreenArchive
 from tests.capture.history import SID, WORKSPACE
@@ -57,7 +56,7 @@ def test_a_session_whose_id_cannot_be_typed_is_told(desk: Desk) -> None:
 
 
 def test_an_id_can_not_smuggle_anything_into_a_command(desk: Desk) -> None:
-    archive = ScreenArchive(lambda: open_store(str(desk.db)))
+    archive = ScreenArchive(str(desk.db))
     made = resume_command(archive, Session(agent=AGENT, native_id="x; rm -rf ~"), "/a b/$(c)")
     assert made.startswith("cd '/a b/$(c)' && ")
     assert made.endswith("'x; rm -rf ~'")

@@ -16,6 +16,7 @@ import uvicorn
 from everturn.clock import now
 from everturn.sources.contract import SearchPlaces
 from everturn.store.contract import Store, open_store
+from everturn.store.pool import open_existing
 from everturn.web.app import application, open_listener
 from everturn.web.site import Site, WebArchive
 from tests.recall.archives import Archive as Taken
@@ -83,7 +84,9 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, opened: Callable[[str], Store] | None = None, url: str = "", **more: Any) -> Iterator[Served]:
+def served(
+    folder: Path, opened: Callable[[str], Store] = open_existing, url: str = "", **more: Any
+) -> Iterator[Served]:
     """A server on a port of its own, over an archive in the folder or at `url`; its agents keep theirs in `folder`/agent."""
     url = url or str(folder / "archive.db")
     open_store(url).close()

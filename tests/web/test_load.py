@@ -42,7 +42,7 @@ def test_fifty_readers_are_served_while_a_sync_writes(full: Served) -> None:
 
 def test_a_broken_connection_is_opened_again(full: Served) -> None:
     assert full.ask("/sessions").status == 200
-    for store in list(full.site.archive._all):
+    for store, _ in list(full.site.archive._open.values()):
         store.driver.close()  # type: ignore[attr-defined]
     for _ in range(8):
         assert full.ask("/sessions").status == 200

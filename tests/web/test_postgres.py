@@ -49,7 +49,7 @@ def test_marks_jobs_and_searches_work(web: Served) -> None:
 def test_no_page_shows_the_password_of_the_archive(tmp_path: Path, postgres_url: str) -> None:
     with served(tmp_path, url=postgres_url) as made:
         made.site.archive.url = made.site.archive.url.replace("://", "://ann:sw0rdf1sh-9x@", 1)
-        made.site.archive._open_it = lambda url: made.taken.store
+        made.site.archive._open_archive = lambda url: made.taken.store
         answer = made.ask("/health")
         assert answer.status == 200 and "postgresql" in answer.text
         assert "sw0rdf1sh-9x" not in answer.text

@@ -1,36 +1,33 @@
-"""The archive as the server sees it: opened when first asked for, read only, never made, never brought up to date.
+"""The archive as the MCP server reads it, the handles of sessions, and turns as a page for a model.
 
-An agent's client starts the server before anything else, perhaps before the first sync. So a missing archive is an error
-of one call and the next call looks again; one that was replaced or whose connection broke is opened anew. Used by one
-thread.
-
-How sessions and their turns are named to clients.
+The archive is opened with the first request, never created and never upgraded. An agent's client starts the server before
+anything else, perhaps before the first sync: so a missing archive fails one request, and the next one looks again.
 
     everturn://session/ID                 a session: its latest turns
-    everturn://session/ID/turns/3-5       some turns of it, counted from 1
+    everturn://session/ID/turns/3-5       some of its turns, counted from 1
 
-An id is taken as the archive has it, so it may hold a `/`: in a handle it is written %2F.
+A handle contains the id of the archive; a `/` in it is written %2F.
 
-Turns of one session as a page for a model: what session it is, then the turns, quoted and within a budget.
-
-The turns are told by `conversation_recall` itself, so that a session reads the same whichever way one came to it, and
-what was cut is named by a call of that tool.
+A page says which session it is, then gives the turns, quoted and within a budget. `conversation_recall` renders the turns,
+so that a session reads the same whichever way a model came to it, and names the call that gives what was cut.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING
 
 from everturn.clock import Clock, now
-from everturn.errors import EverturnError, NothingFound, UsageError
+from everturn.errors import NothingFound
 from everturn.model.archive import Session
 from everturn.recall.budget import cost
 from everturn.recall.tool import ConversationRecall, RecallAnswer
 from everturn.sessions.lookup import resolve_session
 from everturn.sessions.secrets import archive_cleaner
-from everturn.store.contract import Store
+from everturn.store.contract import SessionFilter, Store, open_store
+from everturn.store.pool import ArchivePool
 from everturn.text.printable import Clean, quote_for_model, safe_line
 from everturn.text.times import iso
 
@@ -39,75 +36,27 @@ if TYPE_CHECKING:
     from everturn.sources.contract import Source
 
 
-T = TypeVar("T")
+class McpArchive(ArchivePool):
+    """One archive, and the session and workspace that a caller means when it names none.
 
-
-class McpArchive:
-    """One archive, and what "this session" and "this workspace" mean to whoever asks.
-
-    `session` and `workspace` were given by whoever set the server up; `folder` is where it runs.
+    `session` and `workspace` come from the options of `everturn mcp`; `folder` is the working directory of the server.
     """
 
-    #: What a search needs to look at meaning too, by whoever set the server up; None: words alone.
+    #: Opens the search by meaning where it is configured; None: by words alone.
     meaning: Callable[[Store], MeaningSearch | None] = staticmethod(lambda store: None)
 
     def __init__(self, url: str, session: str = "", workspace: str = "", folder: str = "", clock: Clock = now) -> None:
-        self.url, self.session, self.workspace, self.folder, self.clock = url, session, workspace, folder, clock
-        self._store: Store | None = None
-        self._identity: tuple[int, int] | None = None
-
-    def ask(self, job: Callable[[Store], T]) -> T:
-        """Let a job read one view of the archive, whatever is written meanwhile.
-
-        A connection that was good a call ago may have broken since: then the job, which only reads, runs once more.
-        """
-        was_open = self._store is not None
-        try:
-            return self._run(job)
-        except (NothingFound, UsageError):
-            raise
-        except EverturnError:
-            self.close()
-            if not was_open:
-                raise
-        return self._run(job)
+        super().__init__(url, partial(open_store, create=False, upgrade=False))
+        self.session, self.workspace, self.folder, self.clock = session, workspace, folder, clock
 
     def current(self, store: Store) -> Session | None:
-        """The session that is meant when none is named: the one given, else the newest of the given workspace."""
+        """Return the configured session, else the newest of the configured workspace, else None."""
         if self.session:
-            from everturn.sessions.lookup import resolve_session
-
             return resolve_session(store, self.session)
         if self.workspace:
-            from everturn.store.contract import SessionFilter
-
             rows, _ = store.sessions(SessionFilter(workspace=self.workspace), 1)
             return rows[0][0] if rows else None
         return None
-
-    def close(self) -> None:
-        """Let go of it; the next question opens it again."""
-        store, self._store = self._store, None
-        if store is not None:
-            store.close()
-
-    def _run(self, job: Callable[[Store], T]) -> T:
-        store = self._open_store()
-        with store.reading():
-            return job(store)
-
-    def _open_store(self) -> Store:
-        from everturn.store.contract import archive_identity
-
-        found = archive_identity(self.url)
-        if self._store is not None and found != self._identity:
-            self.close()  # another file lies in its place, or none
-        if self._store is None:
-            from everturn.store.contract import open_store
-
-            self._store = open_store(self.url, create=False, upgrade=False)
-            self._identity = found
-        return self._store
 
 
 def sources() -> Mapping[str, Source]:

@@ -54,7 +54,7 @@ def list_resources(archive: McpArchive, cursor: str) -> dict[str, Any]:
         return resources | ({"nextCursor": page.next} if page.next else {})
 
     try:
-        return archive.ask(found)
+        return archive.read(found)
     except NoArchive:
         return {"resources": []}
 
@@ -62,7 +62,7 @@ def list_resources(archive: McpArchive, cursor: str) -> dict[str, Any]:
 def read_resource(archive: McpArchive, uri: str) -> dict[str, Any]:
     """What a handle names. Raises NothingFound."""
     name, first, last = parse_handle(uri)
-    text = archive.ask(lambda store: _session_text(archive, store, name, first, last))
+    text = archive.read(lambda store: _session_text(archive, store, name, first, last))
     return {"contents": [{"uri": uri, "mimeType": MIME, "text": text}]}
 
 
@@ -162,7 +162,7 @@ def _handoff_text(archive: McpArchive, given: dict[str, str]) -> str:
         first = max(session.n_turns - _HANDOFF_TURNS + 1, 1)
         return read_page(archive, store, session, first, session.n_turns, MOST_TOKENS - 200).text
 
-    return _HANDOFF + archive.ask(told)
+    return _HANDOFF + archive.read(told)
 
 
 _MOST_COMPLETIONS = 100  # the protocol allows no more
@@ -198,6 +198,6 @@ def _complete_ids(archive: McpArchive, typed: str) -> list[str]:
         return list(dict.fromkeys(one.native_id for one in store.sessions_like(typed, 2 * _MOST_COMPLETIONS)))
 
     try:
-        return archive.ask(found)
+        return archive.read(found)
     except NoArchive:
         return []

@@ -24,7 +24,7 @@ Write = Callable[[str, Iterable[bytes]], int]
 class SessionActions(BrowserScreen):
     """A screen on which a session can be pointed at."""
 
-    DEEDS = (
+    SESSION_KEYS = (
         Binding("r", "resume", "resume", tooltip="the commands that go on with the session"),
         Binding("d", "document", "restore", tooltip="what happened in the session, as a document with evidence"),
         Binding("e", "export", "export", tooltip="write the session to a file, as Markdown"),
@@ -62,7 +62,7 @@ class SessionActions(BrowserScreen):
         from everturn.tui.text_screen import TextScreen
 
         self.say("reading the session …", "dim")
-        text = await self.archive.aside(lambda store: document_text(self.archive, store, session))
+        text = await self.archive.ask_separately(lambda store: document_text(self.archive, store, session))
         name = await self.archive.ask(lambda store: file_name(store, session, "restored.md"))
         self.show_keys()
         self.app.push_screen(TextScreen(self.archive, "restored", text, save_as=name))
@@ -83,7 +83,7 @@ class SessionActions(BrowserScreen):
 
     async def write(self, target: str, pieces: Callable[[Store], Iterable[bytes]]) -> None:
         """Write a file and say so."""
-        size = await self.archive.aside(lambda store: self.browser.write(target, pieces(store)))
+        size = await self.archive.ask_separately(lambda store: self.browser.write(target, pieces(store)))
         self.say(f"wrote {size:,} bytes to {target}", "ok")
 
 

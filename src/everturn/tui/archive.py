@@ -1,19 +1,15 @@
-"""The archive as the screens see it: asked in one thread, so that the keyboard is never waited for.
-
-`ask` runs a job that reads, one after the other, each with one view of the archive. `aside` runs a long one in a thread and
-with a connection of its own, so that the screens go on meanwhile. Nothing is ever written.
-"""
+"""The archive as the screens read it: in one thread, so that the keyboard never waits. Nothing is ever written."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from typing import TYPE_CHECKING, TypeVar
 
 from everturn.clock import Clock, now
 from everturn.store.contract import Store
+from everturn.store.pool import ArchivePool, open_existing
 from everturn.text.printable import one_line, printable
 
 if TYPE_CHECKING:
@@ -21,73 +17,71 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Asks a character to be drawn as a picture or as text; terminals do not agree how wide it is then.
+#: Selectors that draw a character as a picture or as text; terminals do not agree how wide it is then.
 _VARIATION_SELECTORS = dict.fromkeys((0xFE0E, 0xFE0F))
 
 
 class ScreenArchive:
-    """One archive, and how its words are shown."""
+    """One archive, and the text of it as the screens show it."""
 
-    def __init__(self, open_it: Callable[[], Store], reveal: bool = False, clock: Clock = now) -> None:
-        self._open_it, self._reveal = open_it, reveal
+    def __init__(
+        self,
+        url: str,
+        reveal: bool = False,
+        clock: Clock = now,
+        open_archive: Callable[[str], Store] = open_existing,
+    ) -> None:
+        self._pool, self._reveal = ArchivePool(url, open_archive), reveal
         self._thread = ThreadPoolExecutor(1, "archive")
         self.clock = clock
         self.clean: Callable[[str], str] = _same_text
 
     @property
     def sources(self) -> Sources:
-        """Every source, for the words of messages; a list of sessions does without."""
+        """Every source; imported when a message is rendered, as a list of sessions needs none."""
         from everturn.sources.contract import all_sources
 
         return all_sources()
 
     def open(self) -> None:
-        """Open it, before there is a screen: what cannot be opened is said on the terminal as everywhere."""
-        self._thread.submit(self._open).result()
+        """Open the archive before there is a screen, so that a failure is printed as for any other command."""
+        self.clean = self.read(self._make_cleaner)
 
     def close(self) -> None:
-        """Let go of it, after what was asked last."""
-        self._thread.submit(self._store.close).result()
+        """Close the archive when the running jobs have ended."""
         self._thread.shutdown()
+        self._pool.close()
 
-    def now(self, job: Callable[[Store], T]) -> T:
-        """What a job reads, waited for: while there is no screen."""
-        return self._thread.submit(self._run, job).result()
+    def read(self, job: Callable[[Store], T]) -> T:
+        """Run a job that reads and wait for it; only while there is no screen."""
+        return self._thread.submit(self._pool.read, job).result()
 
     async def ask(self, job: Callable[[Store], T]) -> T:
-        """What a job reads."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run, job)
+        """Run a job that reads, after those that were given before."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._pool.read, job)
 
-    async def aside(self, job: Callable[[Store], T]) -> T:
-        """What a long job gives, while others go on."""
-        return await asyncio.to_thread(self._run_aside, job)
+    async def ask_separately(self, job: Callable[[Store], T]) -> T:
+        """Run a long job that reads, beside the others."""
+        return await asyncio.to_thread(self._pool.run_separately, job, True)
 
     def text(self, value: str, keep: str = "\n\t") -> str:
-        """Words of the archive, fit to be shown."""
+        """Return text of the archive without secrets and control characters."""
         return steady_text(printable(self.clean(value), keep))
 
     def line(self, value: str, width: int) -> str:
-        """The beginning of some words on one line, fit to be shown. A secret is known by its whole: cut comes last."""
+        """Return the beginning of a text on one line. Half a secret is not recognized, so the cut comes last."""
         return steady_text(one_line(self.clean(value), width))
 
-    def _open(self) -> None:
-        self._store = self._open_it()
-        if not self._reveal:
-            from everturn.sessions.secrets import archive_cleaner
+    def _make_cleaner(self, store: Store) -> Callable[[str], str]:
+        if self._reveal:
+            return _same_text
+        from everturn.sessions.secrets import archive_cleaner
 
-            self.clean = archive_cleaner(self._store)
-
-    def _run(self, job: Callable[[Store], T]) -> T:
-        with self._store.reading():
-            return job(self._store)
-
-    def _run_aside(self, job: Callable[[Store], T]) -> T:
-        with closing(self._open_it()) as store, store.reading():
-            return job(store)
+        return archive_cleaner(store)
 
 
 def steady_text(text: str) -> str:
-    """The text without what makes the width of a character doubtful."""
+    """Return the text without variation selectors, which make the width of a character doubtful."""
     return text if text.isascii() else text.translate(_VARIATION_SELECTORS)
 
 

@@ -121,7 +121,7 @@ class _Anchor(NamedTuple):
 class FeedWidget(Widget, can_focus=True):
     """Shows a feed. Posts `Moved` when the cursor has moved or the pages have changed, `Chosen` for enter or a double click."""
 
-    DEFAULT_CSS = "Pages { height: 1fr; }"
+    DEFAULT_CSS = "FeedWidget { height: 1fr; }"
     BINDINGS = [
         Binding("up,k", "move(-1)", "up", show=False),
         Binding("down,j", "move(1)", "down", show=False),

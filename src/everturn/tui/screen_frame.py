@@ -35,7 +35,7 @@ _COMMON_KEYS = (Binding("question_mark", "help", "help"), Binding("q", "leave", 
 class StatusBar(Widget):
     """One line of ours."""
 
-    DEFAULT_CSS = "Bar { height: 1; }"
+    DEFAULT_CSS = "StatusBar { height: 1; }"
     line: Line = ()
 
     def put(self, line: Line) -> None:
@@ -53,9 +53,9 @@ class InputLine(Input):
     """A line to type into."""
 
     DEFAULT_CSS = """
-    Typing.-textual-compact { padding: 0 1; }
-    Typing { height: 1; border: none; padding: 0 1; background: ansi_default; color: ansi_default; }
-    Typing:focus { border: none; background: ansi_default; text-style: underline; }
+    InputLine.-textual-compact { padding: 0 1; }
+    InputLine { height: 1; border: none; padding: 0 1; background: ansi_default; color: ansi_default; }
+    InputLine:focus { border: none; background: ansi_default; text-style: underline; }
     """
 
     def __init__(self, placeholder: str, value: str = "") -> None:
@@ -68,7 +68,7 @@ class BrowserScreen(Screen[None]):
     by_item = False
     empty = ""
     HELP = ""
-    AUTO_FOCUS = "Pages"
+    AUTO_FOCUS = "FeedWidget"
     BINDINGS = [
         Binding("g,home", "first", "to the start", show=False),
         Binding("G,end", "last", "to the end", show=False),
@@ -157,11 +157,11 @@ class BrowserScreen(Screen[None]):
         if self._asking is None:
             self.show_keys()
 
-    def on_pages_moved(self, event: FeedWidget.Moved) -> None:
+    def on_feed_widget_moved(self, event: FeedWidget.Moved) -> None:
         """Where one is may be part of the line on top."""
         self.top_bar.put(self.title_line())
 
-    def on_pages_failed(self, event: FeedWidget.Failed) -> None:
+    def on_feed_widget_failed(self, event: FeedWidget.Failed) -> None:
         """What could not be read is said."""
         self.say(event.why, "error")
 

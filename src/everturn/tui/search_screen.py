@@ -104,12 +104,12 @@ class SearchScreen(SessionActions):
     by_item = True
     empty = "nothing found"
     HELP = _HELP
-    AUTO_FOCUS = "Typing"
+    AUTO_FOCUS = "InputLine"
     BINDINGS = [
         Binding("enter", "open", "go there", tooltip="read the session from this match on"),
         Binding("backspace,escape", "back", "back", tooltip="to where you came from"),
         Binding("slash", "type", "words", tooltip="type other words"),
-        *SessionActions.DEEDS,
+        *SessionActions.SESSION_KEYS,
         Binding("down", "into_list", "into the list", show=False),
     ]
 
@@ -166,7 +166,7 @@ class SearchScreen(SessionActions):
         return serial == self._serial
 
     # keys -----------------------------------------------------------------------------------------------------------
-    def on_pages_chosen(self, event: FeedWidget.Chosen) -> None:
+    def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
         """Go to where it stands."""
         if isinstance(event.item, HitItem):
             self.browser.open_session(event.item.session, event.item.spot)

@@ -84,8 +84,11 @@ class TranscriptFeed:
         return first.first_seq // MESSAGES, ("turn", first.idx)
 
     def toggled(self, store: Store, item: FoldedItem) -> FoldedItem | WordsItem:
-        """The item opened, or closed."""
-        self.items.opened ^= {item.key}
+        """Return the item opened if it is closed, else closed. Running it twice on one item does the same as once."""
+        if item.parts is None:
+            self.items.opened.add(item.key)
+        else:
+            self.items.opened.discard(item.key)
         return self._read_item(store, item.key) or item
 
     def whole(self, store: Store, item: FoldedItem | WordsItem) -> FoldedItem | WordsItem:
@@ -159,7 +162,7 @@ class SessionScreen(SessionActions):
         Binding("left_square_bracket,p", "turn(-1)", "turn before", show=False),
         Binding("v", "whole", "all", tooltip="all of what is under the cursor, on a screen of its own"),
         Binding("slash", "search", "search", tooltip="look for words in this session"),
-        *SessionActions.DEEDS,
+        *SessionActions.SESSION_KEYS,
         Binding("colon", "go", "go to a turn", show=False),
         Binding("c", "context", "show what the client put in by itself", show=False),
     ]
@@ -194,7 +197,7 @@ class SessionScreen(SessionActions):
         return self._session
 
     # keys -----------------------------------------------------------------------------------------------------------
-    def on_pages_chosen(self, event: FeedWidget.Chosen) -> None:
+    def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
         """Unfold, fold, or go to a relative."""
         item = event.item
         if isinstance(item, FoldedItem):

@@ -167,7 +167,7 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
         Binding("enter", "open", "open", tooltip="read the session"),
         Binding("f", "filter", "filter", tooltip="type into the filter; enter goes back to the list, esc clears it"),
         Binding("slash", "search", "search", tooltip="look for words inside all sessions"),
-        *SessionActions.DEEDS,
+        *SessionActions.SESSION_KEYS,
         Binding("a", "everything", "also subagents and older editions", show=False),
         Binding("ctrl+r,f5", "reload", "read the list again", show=False),
         Binding("down", "into_list", "into the list", show=False),
@@ -226,7 +226,7 @@ The filter takes words of the title or first prompt, and agent: workspace: branc
             self._timer.stop()
         self._timer = self.set_timer(WAIT, lambda: self.do(self._load()))
 
-    def on_pages_chosen(self, event: FeedWidget.Chosen) -> None:
+    def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
         """Open it."""
         self._open(event.item)
 

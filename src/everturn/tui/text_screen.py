@@ -86,7 +86,7 @@ class TextScreen(SessionActions):
         super().on_mount()
         self.do(self.pages.show(self._feed))
 
-    def on_pages_chosen(self, event: FeedWidget.Chosen) -> None:
+    def on_feed_widget_chosen(self, event: FeedWidget.Chosen) -> None:
         """Enter means something on some of these screens."""
         if self._entered:
             self.browser.leave_with(self._entered)

@@ -47,7 +47,7 @@ def start_counting(asked: WebRequest) -> WebJob | None:
         return None
 
     def work(step: Step) -> int:
-        return asked.site.archive.aside(lambda store: counts.catch_up(store, step))
+        return asked.site.archive.run_separately(lambda store: counts.catch_up(store, step))
 
     return asked.site.jobs.start(COUNT, "", work)
 

@@ -38,7 +38,7 @@ def start_examining(site: Site) -> WebJob:
 
     def work(step: Step) -> Any:
         step(0, 1)
-        found = site.archive.aside(
+        found = site.archive.run_separately(
             lambda store: examine_archive(store, site.sources, site.places, site.machine, site.folder, site.clock)
         )
         site.forget("health", "roots")
@@ -54,7 +54,7 @@ def start_verifying(site: Site) -> WebJob:
         def check(store: Store) -> Any:
             return asdict(verify_archive(store, site.machine, lambda done, total, path: step(done, total)))
 
-        return site.archive.aside(check)
+        return site.archive.run_separately(check)
 
     return site.jobs.start(VERIFY, "", work)
 
@@ -73,7 +73,7 @@ def start_restore_job(asked: WebRequest, session: Session, wanted: RestoreOption
         raise UsageError("max_turns is at least 1")
 
     def work(step: Step) -> Any:
-        return site.archive.aside(lambda store: _make_document(site, store, session, wanted, step))
+        return site.archive.run_separately(lambda store: _make_document(site, store, session, wanted, step))
 
     return site.jobs.start(RESTORE, str(session.id), work)
 

@@ -41,10 +41,10 @@ def command(cx: frame.CommandContext, session: str, typed: str) -> None:
 
     if cx.settings.is_missing:
         raise NoArchive(cx.settings.db)
-    archive = ScreenArchive(lambda: _open_existing(cx.settings.db), cx.reveal)
+    archive = ScreenArchive(cx.settings.db, cx.reveal)
     archive.open()
     try:
-        number = archive.now(lambda store: _session_number(store, session)) if session else None
+        number = archive.read(lambda store: _session_number(store, session)) if session else None
         told = run(archive, _write_new_file, typed, number)
     finally:
         archive.close()
@@ -66,12 +66,6 @@ def _import_textual() -> None:
     finally:
         gc.enable()
     gc.freeze()
-
-
-def _open_existing(url: str) -> Store:
-    from everturn.store.contract import open_store
-
-    return open_store(url, create=False)
 
 
 def _session_number(store: Store, session: str) -> int:

@@ -34,7 +34,7 @@ def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
     session = given.pop("session", "")
     if not isinstance(session, str):
         raise UsageError("session is a string")
-    return archive.ask(lambda store: _answer_recall(archive, store, given, session, tokens))
+    return archive.read(lambda store: _answer_recall(archive, store, given, session, tokens))
 
 
 def _answer_recall(archive: McpArchive, store: Store, given: dict[str, Any], session: str, tokens: int) -> ToolAnswer:

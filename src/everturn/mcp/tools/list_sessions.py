@@ -39,7 +39,7 @@ class ListSessionsArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
     asked = msgspec.convert(given, ListSessionsArguments)
-    return archive.ask(lambda store: _list_within_budget(store, _make_filter(archive, asked), asked))
+    return archive.read(lambda store: _list_within_budget(store, _make_filter(archive, asked), asked))
 
 
 def _make_filter(archive: McpArchive, asked: ListSessionsArguments) -> SessionFilter:

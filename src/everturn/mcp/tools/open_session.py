@@ -30,7 +30,7 @@ class OpenSessionArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
     asked = msgspec.convert(given, OpenSessionArguments)
-    return archive.ask(lambda store: _read_session(archive, store, asked))
+    return archive.read(lambda store: _read_session(archive, store, asked))
 
 
 def _read_session(archive: McpArchive, store: Store, asked: OpenSessionArguments) -> ToolAnswer:

@@ -33,7 +33,7 @@ class RestoreSessionArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
 def _run(archive: McpArchive, given: dict[str, Any]) -> ToolAnswer:
     asked = msgspec.convert(given, RestoreSessionArguments)
-    return archive.ask(lambda store: _restore_document(archive, store, asked))
+    return archive.read(lambda store: _restore_document(archive, store, asked))
 
 
 def _restore_document(archive: McpArchive, store: Store, asked: RestoreSessionArguments) -> ToolAnswer:
