@@ -115,7 +115,7 @@ def test_a_loop_that_lost_its_session_stops_before_it_runs_anything(archive: Sto
 
 
 def test_two_machines_that_begin_one_session_begin_it_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    look = Journal.__dict__["_look"].__func__
+    look = Journal.__dict__["_load"].__func__
 
     def overtaken(cls: type[Journal], *given: Any) -> Any:
         """Between the look and the lease another machine comes, writes and goes."""
@@ -125,7 +125,7 @@ def test_two_machines_that_begin_one_session_begin_it_once(store: Store, monkeyp
             first.accept("first")
         return late
 
-    monkeypatch.setattr(Journal, "_look", classmethod(overtaken))
+    monkeypatch.setattr(Journal, "_load", classmethod(overtaken))
     journal = Journal.open(store, "s1", JournalAbout("box"))
     assert [message.parts[0].text for message in journal.past.messages] == ["first"]
     assert len(store.files()) == 1
@@ -188,11 +188,11 @@ def test_two_processes_that_want_one_session_get_it_one_after_the_other(tmp_path
     url = str(tmp_path / "archive.db")
     open_archive(url).close()
     code = (
-        "import sys, time\nfrom everturn.resume.journal import *\nfrom everturn.errors import *\n"
+        "import sys, time\nfrom everturn.loop.journal import *\nfrom everturn.errors import *\n"
         f"store = open_archive({url!r}); done = 0\n"
         "while done < 20:\n"
         "    try:\n"
-        "        with Journal.open(store, 's1', About(sys.argv[1])) as j:\n"
+        "        with Journal.open(store, 's1', JournalAbout(sys.argv[1])) as j:\n"
         "            j.note(f'{sys.argv[1]} {done}'); j.note('and'); done += 1\n"
         "    except Busy:\n        time.sleep(0.002)\n"
     )

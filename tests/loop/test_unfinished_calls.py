@@ -95,7 +95,7 @@ def test_the_key_of_a_call_is_the_same_in_every_attempt(archive: Store) -> None:
         world = World()
         plan = Loop(Model(REPLIES), [world.tool(idempotent=True)])._turn(journal)
         with plan as turn:
-            jobs = turn._settling.plan(journal.past.open_calls).jobs
+            jobs = turn._planner.plan(journal.past.open_calls).jobs
         keys.append(jobs[0].context.idempotency_key)
         journal.intend([IntendedCall("b", "act", len(keys) + 1)])
     assert len(keys) == 3

@@ -1,20 +1,14 @@
-"""What of a conversation goes into the next request: everything that fits, the newest first.
+"""The part of a conversation that goes into the next request: everything that fits, the newest first.
 
-The budget is the window less what is kept free for the answer. System prompt, tools and session state are always there;
-then come turns from the newest back, each with the words of the user it answers; then what was recalled. A call and its
-results are never parted, nothing begins with a result, and a text that would push out all others is cut in view, with a
-word about it. Nothing is lost by that: the archive has all of it.
+The budget is the window less the tokens kept free for the answer. System prompt, tools and session state are always
+included; then turns from the newest back, each with the prompt it answers; then recalled text. A call and its results stay
+together, nothing begins with a result, and a text that would displace all others is cut, with a note. The archive keeps
+everything. Only texts, results and arguments of calls are cut, never thoughts, since they are sealed.
 
-Where a provider binds an answer to the words before it (`append_only`), earlier messages and the system prompt stay as
-they were, and the state comes as a new message, which the caller records like any other.
+A turn is a prompt and everything that followed. An exchange is one answer with the results of all its calls.
 
-A history as turns and exchanges: what may be left out of a request, and what must stay together.
-
-A turn is what the user said and all that followed. An exchange is what the model said, with the results of all it called.
-
-Long texts cut in view: their beginning, their end, and a word about what is between.
-
-Only what is sent is cut. Thoughts are never cut, since they are sealed; texts, results and arguments of calls are.
+If a provider binds an answer to everything before it (`append_only`), earlier messages and the system prompt stay
+unchanged, and the state comes as a new message, which the caller records like any other.
 """
 
 from __future__ import annotations
@@ -31,19 +25,19 @@ from everturn.text.tokens import MARGIN, estimate_tokens
 
 
 class ExchangeTurn(Struct):
-    """Words of the user, and the exchanges that followed."""
+    """A prompt and the exchanges that followed."""
 
     prompt: list[ChatMessage]
     exchanges: list[list[ChatMessage]]
 
 
 def split_turns(messages: Sequence[ChatMessage]) -> list[ExchangeTurn]:
-    """The turns of a history. The first has no prompt where the history begins in the middle of one.
+    """Split a history into turns. The first has no prompt if the history begins in the middle of one.
 
-    A result that belongs to no call is in none of them.
+    A result without a call is in none of them.
     """
     turns = [ExchangeTurn([], [])]
-    waiting: set[str] = set()  # calls of the last exchange without a result yet
+    waiting: set[str] = set()  # calls of the last exchange without a result
     for message in messages:
         if message.role != "assistant" and not is_result(message):
             waiting.clear()
@@ -61,23 +55,23 @@ def split_turns(messages: Sequence[ChatMessage]) -> list[ExchangeTurn]:
 
 
 def is_result(message: ChatMessage) -> bool:
-    """Whether a message brings what tools gave back."""
+    """Whether a message holds results of tools."""
     return message.role == "tool" or any(part.kind == "result" for part in message.parts)
 
 
 def _continues_exchange(message: ChatMessage, exchanges: list[list[ChatMessage]], waiting: set[str]) -> bool:
-    """Whether a message belongs to the last exchange. A result without any belongs nowhere."""
+    """Whether a message belongs to the last exchange. A result without one belongs nowhere."""
     if not exchanges:
         return False
     return message.role != "assistant" or bool(waiting) or exchanges[-1][-1].role == "assistant"
 
 
 Count = Callable[[str], int]
-_LEAST_CUT = 40  # tokens that a text keeps
+_LEAST_CUT = 40  # the fewest tokens of a cut text
 
 
 def cut_text(text: str, most: int, count: Count) -> str:
-    """The text in at most so many tokens: three quarters from its beginning, the rest from its end."""
+    """Cut a text to a number of tokens: three quarters from its beginning, the rest from its end."""
     size = count(text)
     if size <= most:
         return text
@@ -95,9 +89,9 @@ def cut_text(text: str, most: int, count: Count) -> str:
 def shorten_middle(
     messages: Sequence[ChatMessage], most: int, size: Callable[[ChatPart], int], count: Count
 ) -> tuple[list[ChatMessage], int]:
-    """The messages with their longest texts cut so that all fit into `most` tokens, and how many were cut.
+    """Cut the longest texts so that all messages fit into `most` tokens. Return the messages and the number of cuts.
 
-    They may still be too long, when there is more in them than can be cut.
+    They may still be too long if too little of them can be cut.
     """
     sizes = [size(part) if _can_cut(part) else 0 for message in messages for part in message.parts]
     whole = sum(size(part) for message in messages for part in message.parts) + 4 * len(messages)
@@ -115,7 +109,7 @@ def shorten_middle(
 
 
 def _cut_length(sizes: list[int], room: int) -> int:
-    """The length to cut at, so that what is shorter stays whole and the rest shares what is left."""
+    """Return the length to cut at, so that shorter texts stay whole and the others share the rest."""
     left, parts = max(0, room), len(sizes)
     for size in sorted(sizes):
         if size * parts > left:
@@ -143,7 +137,7 @@ def _cut_values(given: dict[str, Any], most: int, count: Count) -> dict[str, Any
 
 
 def _replace_parts(message: ChatMessage, parts: tuple[ChatPart, ...]) -> ChatMessage:
-    """A message of results is written anew; others keep what surrounds their parts."""
+    """Replace the parts. A message of results is written anew; others keep their other members."""
     if message.role == "tool":
         parts = tuple(structs.replace(part, raw=None) for part in parts)
         return ChatMessage("tool", parts, message.id)
@@ -152,46 +146,46 @@ def _replace_parts(message: ChatMessage, parts: tuple[ChatPart, ...]) -> ChatMes
 
 RESERVE = 8_000
 STATE, RECALLED, LEFT_OUT = "## Session State", "## Recalled Context", "## Left Out"
-_IMAGE = 1_600  # tokens; about the most that a provider counts for one
-_MESSAGE_SHARE = 4  # no message takes more than this part of the budget, unless it is all there is
-_LONG_TEXT = 4_096  # characters; the size of a longer text is kept
-_NOTE_TOKENS = 40  # tokens for what is said about messages that are not in view
-_LEAST_RECALLED = 200  # tokens of recalled words that are worth having
+_IMAGE = 1_600  # tokens; about the most that a provider counts
+_MESSAGE_SHARE = 4  # no message takes more than 1/4 of the budget, unless it is the newest
+_LONG_TEXT = 4_096  # characters; sizes of longer texts are cached
+_NOTE_TOKENS = 40  # tokens for the note about messages left out
+_LEAST_RECALLED = 200  # the fewest tokens of recalled text worth sending
 
 
 class RequestContext(Struct, frozen=True):
-    """The next request, as far as it is words."""
+    """The text of the next request."""
 
     system: str
     messages: tuple[ChatMessage, ...]
-    tokens: int  # about, on the safe side
-    left_out: int  # messages of the history that are not in it
+    tokens: int  # a cautious estimate
+    left_out: int  # messages of the history that are left out
     said: tuple[str, ...]  # what was left out or cut, for people
-    append: ChatMessage | None = None  # to be recorded before it is sent: it is the last of `messages`
+    append: ChatMessage | None = None  # to be recorded before it is sent; the last of `messages`
     fits: bool = True
 
 
 @dataclass
 class Sizes:
-    """Tokens of messages, each counted once. One that was counted is kept in memory as long as this is."""
+    """Tokens of messages, each counted once. Counted messages stay in memory as long as this object."""
 
     count: Callable[[str], int] = estimate_tokens
     margin: float = MARGIN
     _known: dict[int, tuple[ChatMessage | ChatPart, int]] = field(default_factory=dict)
 
     def text(self, text: str) -> int:
-        """Of a text."""
+        """Return the tokens of a text."""
         return int(self.count(text) * self.margin + 1) if text else 0
 
     def message(self, message: ChatMessage) -> int:
-        """Of a message."""
+        """Return the tokens of a message."""
         known = self._known.get(id(message))
         if known is None:
             known = self._known[id(message)] = (message, 4 + sum(map(self.part, message.parts)))
         return known[1]
 
     def part(self, part: ChatPart) -> int:
-        """Of a part of one."""
+        """Return the tokens of a part."""
         if len(part.text) < _LONG_TEXT:
             return self._part(part)
         known = self._known.get(id(part))
@@ -210,7 +204,7 @@ class Sizes:
 
 
 def context_budget(window: int, reserve: int = RESERVE) -> int:
-    """Tokens for a request when so many are kept free for the answer; never less than half the window."""
+    """Return the tokens for a request if so many are reserved for the answer; at least half the window."""
     return max(window - reserve, window // 2)
 
 
@@ -224,7 +218,7 @@ def assemble_context(
     sizes: Sizes | None = None,
     append_only: bool = False,
 ) -> RequestContext:
-    """The request for a history within `most` tokens (see `context_budget`)."""
+    """Build the context of a request within `most` tokens (see `context_budget`)."""
     sizes = sizes or Sizes()
     spent = sum(sizes.text(f"{tool.name} {tool.description} {encode_json(tool.parameters)}") for tool in tools)
     if append_only:
@@ -242,7 +236,7 @@ def assemble_context(
 
 
 class _ContextView:
-    """What is taken in, the newest first."""
+    """Collects messages, the newest first."""
 
     def __init__(self, sizes: Sizes, room: int) -> None:
         self._sizes, self._left, self._share = sizes, room, room // _MESSAGE_SHARE
@@ -250,7 +244,7 @@ class _ContextView:
         self.said: list[str] = []
 
     def take(self, turns: list[ExchangeTurn]) -> None:
-        """Turns from the last one back, until one does not fit whole."""
+        """Take turns from the last one back, until one does not fit whole."""
         for turn in reversed(turns):
             is_newest = turn is turns[-1]
             prompt = self._fit_messages(turn.prompt, self._left // 2 if is_newest else self._share)
@@ -262,26 +256,26 @@ class _ContextView:
             self._left -= size
             exchanges = self._exchanges(turn, is_newest)
             if turn.exchanges and not exchanges and not is_newest:
-                self._left += size  # words without what was done about them would only mislead
+                self._left += size  # a prompt without its answer would mislead
                 return
             self.messages[:0] = [*prompt, *(message for exchange in reversed(exchanges) for message in exchange)]
             if len(exchanges) < len(turn.exchanges):
                 return
 
     def _exchanges(self, turn: ExchangeTurn, is_newest: bool) -> list[list[ChatMessage]]:
-        taken: list[list[ChatMessage]] = []
+        fitting: list[list[ChatMessage]] = []
         for exchange in reversed(turn.exchanges):
-            is_last = is_newest and not taken
+            is_last = is_newest and not fitting
             fitted = self._fit_messages(exchange, self._left // 2 if is_last else min(self._share, self._left))
             size = self._size(fitted)
             if size > self._left:
                 break
             self._left -= size
-            taken.append(fitted)
-        return taken
+            fitting.append(fitted)
+        return fitting
 
     def recalled(self, words: str) -> str:
-        """As much of what was recalled as there is room for."""
+        """Return as much of the recalled text as fits."""
         size = self._sizes.text(words)
         room = self._left - self._sizes.text(RECALLED)
         if size <= room:
@@ -293,7 +287,7 @@ class _ContextView:
         return sum(map(self._sizes.message, messages))
 
     def _fit_messages(self, messages: list[ChatMessage], most: int) -> list[ChatMessage]:
-        """The messages, the long texts in them cut when together they are too long."""
+        """Return the messages, with long texts cut if they do not fit."""
         if self._size(messages) <= most:
             return messages
         made, cuts = shorten_middle(messages, most, self._sizes.part, self._sizes.text)
@@ -303,7 +297,7 @@ class _ContextView:
 
 
 def _append_state(history: Sequence[ChatMessage], most: int, system: str, words: str, sizes: Sizes) -> RequestContext:
-    """Everything as it was, and what is new behind it."""
+    """Append the new state to the unchanged history."""
     is_new = bool(words) and bool(history) and not _is_newest_state(history, words) and history[-1].role == "user"
     is_new = is_new and not is_result(history[-1])
     note = ChatMessage("user", (ChatPart("text", words),)) if is_new else None
@@ -314,7 +308,7 @@ def _append_state(history: Sequence[ChatMessage], most: int, system: str, words:
 
 
 def _is_newest_state(history: Sequence[ChatMessage], words: str) -> bool:
-    """Whether the newest state in the history is this one."""
+    """Whether this is the newest state in the history."""
     for message in reversed(history):
         for part in message.parts:
             if message.role == "user" and part.kind == "text" and part.text.startswith((STATE, RECALLED)):

@@ -1,9 +1,9 @@
-"""A conversation with a model as plain data: messages, the turns they make, the state that is all of it.
+"""A conversation with a model as plain data: messages, the turns they form, and the whole state.
 
-All frozen, all provider-neutral, all JSON (see `snapshots`). `content` and `tool_calls` are what was said, for people and
-for any provider; `provider` is the message as its provider sent it, verbatim, with everything this version does not know
-(thinking, signatures, encrypted items): `model_message` gives that back unchanged. A turn here is one model response with the
-results of its calls, and the user messages before it; `turn_number` counts from 1. Times are aware.
+All classes are frozen, neutral to providers, and JSON (see `evaluation.snapshot`). `content` and `tool_calls` are readable
+by people and any provider; `provider` is the message as its provider sent it, verbatim, with everything this version does
+not know (thinking, signatures, encrypted items): `model_message` returns it unchanged. A turn here is one model response
+with the results of its calls and the user messages before it; `turn_number` counts from 1. Times are aware.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from everturn.llm.protocol import ChatMessage, ChatPart, Reply, decode_arguments
 
 Role = Literal["system", "assistant", "user", "tool"]
 
-#: Anything that JSON can say.
+#: Any JSON value.
 JSONValue = Any
 
 
 def aware_now() -> datetime:
-    """Now, aware."""
+    """Return the current time, aware."""
     return aware_time(now())
 
 
 def aware_time(ms: int) -> datetime:
-    """A time of ours as an aware datetime."""
+    """Return a time in ms UTC as an aware datetime."""
     return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def new_uuid() -> UUID:
-    """A random id."""
+    """Return a random id."""
     return UUID(new_id())
 
 
@@ -62,7 +62,7 @@ class ConversationMessage:
     created_at: datetime = field(default_factory=aware_now)
     message_id: UUID = field(default_factory=new_uuid)
     is_error: bool = False  # for role="tool": the call failed
-    provider: Mapping[str, JSONValue] | None = None  # the whole message, where `content` does not say it all
+    provider: Mapping[str, JSONValue] | None = None  # the whole message, if `content` is not all of it
 
     def __post_init__(self) -> None:
         _check_aware(self.created_at)
@@ -70,7 +70,7 @@ class ConversationMessage:
 
 @dataclass(frozen=True)
 class StartedCall:
-    """A call that was about to run: from then on it may have had its effect."""
+    """A call that was about to run: from then on it may have taken effect."""
 
     call_id: str
     attempt: int = 1
@@ -79,7 +79,7 @@ class StartedCall:
 
 @dataclass(frozen=True)
 class ConversationTurn:
-    """A single turn in the conversation: what was asked, the assistant's response, the results of its calls."""
+    """One turn: the prompt, the assistant's response, the results of its calls."""
 
     turn_number: int
     assistant_message: ConversationMessage
@@ -88,14 +88,14 @@ class ConversationTurn:
     evaluation_id: str = field(default_factory=new_id)
     created_at: datetime = field(default_factory=aware_now)
     user_messages: tuple[ConversationMessage, ...] = ()  # since the turn before
-    started: tuple[StartedCall, ...] = ()  # calls that were begun; those without a result are in doubt
+    started: tuple[StartedCall, ...] = ()  # calls that were begun; without a result they are in doubt
 
     def __post_init__(self) -> None:
         _check_aware(self.created_at)
 
     @property
     def pending(self) -> tuple[ToolCallRecord, ...]:
-        """The calls without a result."""
+        """Return the calls without a result."""
         done = {message.tool_call_id for message in self.tool_messages}
         return tuple(call for call in self.assistant_message.tool_calls if call.call_id not in done)
 
@@ -118,7 +118,7 @@ class ConversationState:
 
     @property
     def messages(self) -> Iterator[ConversationMessage]:
-        """Everything that was said, in order, without the system message."""
+        """Yield all messages in order, without the system message."""
         for turn in self.turns:
             yield from turn.user_messages
             yield turn.assistant_message
@@ -126,27 +126,27 @@ class ConversationState:
         yield from self.unanswered
 
 
-# to and from the neutral form of `llm` --------------------------------------------------------------------------------
+# --- to and from the neutral form of `llm` ---
 def user_message(parts: tuple[ChatPart, ...], when: datetime) -> ConversationMessage:
-    """A message of the user."""
+    """Return a message of the user."""
     is_plain = len(parts) == 1 and parts[0] == ChatPart("text", parts[0].text)
     verbatim = None if is_plain else _message_json(ChatMessage("user", parts))
     return ConversationMessage("user", _parts_text(parts), created_at=when, provider=verbatim)
 
 
 def response_message(reply: Reply, when: datetime) -> tuple[ConversationMessage, Mapping[str, JSONValue]]:
-    """A response, and what else its provider said about it."""
+    """Return a response and the payload of its provider."""
     message = reply.message
     calls = tuple(ToolCallRecord(part.call_id, part.name, call_arguments_json(part)) for part in reply.calls)
-    told = ConversationMessage("assistant", reply.text, calls, created_at=when)
-    if model_message(told) != message:
-        told = replace(told, provider=_message_json(message))
+    made = ConversationMessage("assistant", reply.text, calls, created_at=when)
+    if model_message(made) != message:
+        made = replace(made, provider=_message_json(message))
     payload = {"model": reply.model, "stop": reply.stop, "usage": msgspec.to_builtins(reply.usage)}
-    return told, payload
+    return made, payload
 
 
 def model_message(message: ConversationMessage) -> ChatMessage:
-    """The message for a model: as its provider sent it where that is known, else made from its words."""
+    """Return the message for a model: as its provider sent it if known, otherwise made from its content."""
     if message.provider is not None:
         try:
             return msgspec.convert(message.provider, ChatMessage)
@@ -158,28 +158,30 @@ def model_message(message: ConversationMessage) -> ChatMessage:
         )
         return ChatMessage("tool", (part,))
     words = (ChatPart("text", message.content),) if message.content or not message.tool_calls else ()
-    calls = tuple(ChatPart("call", "", call.call_id, call.name, decode_arguments(call.arguments)) for call in message.tool_calls)
+    calls = tuple(
+        ChatPart("call", "", call.call_id, call.name, decode_arguments(call.arguments)) for call in message.tool_calls
+    )
     return ChatMessage(message.role, words + calls)
 
 
 def chat_messages(state: ConversationState) -> list[dict[str, Any]]:
-    """The conversation in the form most programs exchange: role, content, tool_calls, tool_call_id."""
-    found: list[dict[str, Any]] = [{"role": "system", "content": state.system_message.content}]
+    """Return the conversation in the common form: role, content, tool_calls, tool_call_id."""
+    messages: list[dict[str, Any]] = [{"role": "system", "content": state.system_message.content}]
     for message in state.messages:
-        shown: dict[str, Any] = {"role": message.role, "content": message.content}
+        row: dict[str, Any] = {"role": message.role, "content": message.content}
         if message.tool_calls:
-            shown["tool_calls"] = [
+            row["tool_calls"] = [
                 {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
                 for call in message.tool_calls
             ]
         if message.role == "tool":
-            shown["tool_call_id"] = message.tool_call_id
-        found.append(shown)
-    return found
+            row["tool_call_id"] = message.tool_call_id
+        messages.append(row)
+    return messages
 
 
 def call_arguments_json(part: ChatPart) -> str:
-    """The arguments of a call as the provider wrote them; where it sent an object, that object as JSON."""
+    """Return the arguments of a call as the provider wrote them, or its object as JSON."""
     raw = part.raw if isinstance(part.raw, Mapping) else {}
     function = raw.get("function")
     for place in (raw, function if isinstance(function, Mapping) else {}):
@@ -189,7 +191,7 @@ def call_arguments_json(part: ChatPart) -> str:
 
 
 def _message_json(message: ChatMessage) -> dict[str, JSONValue]:
-    """The whole message as JSON, without what is empty; `model_message` is its inverse."""
+    """Return the whole message as JSON without empty members; `model_message` is its inverse."""
     whole = _drop_empty(message)
     return {**whole, "parts": [_drop_empty(part) for part in message.parts]}
 

@@ -5,13 +5,9 @@
     session = await store.create_session("/project", "some-model", "Be exact.")
     await store.append_turn(session, "user", "What did we decide?")
 
-A thin face: each method runs one of `turnlog` in a thread of its own. When `append_turn` returns, the message has reached
-the disk; when it could not be written, it raises.
-
-The asynchronous face of synchronous work: one thread of its own, one piece of work after another.
-
-An archive's connection belongs to one thread, and there is nothing to be gained from two. Whoever is cancelled while
-waiting is told so when the work has ended: it is done or it failed, never somewhere between.
+Each method runs one of `turn_log` in one dedicated thread, in order, since a connection belongs to one thread. When
+`append_turn` returns, the message has reached the disk; if it could not be written, it raises. A cancelled caller gets the
+cancellation when the work has ended: it is done or it failed, never in between.
 """
 
 from __future__ import annotations
@@ -33,24 +29,24 @@ R = TypeVar("R")
 
 
 class OneThread:
-    """Runs plain functions, in the order they are handed in."""
+    """Runs plain functions in one thread, in the order they are submitted."""
 
     def __init__(self, name: str) -> None:
         self._pool = ThreadPoolExecutor(1, name)
 
     async def run(self, work: Callable[P, R], *given: P.args, **named: P.kwargs) -> R:
-        """What `work` returns or raises, without holding up the event loop."""
+        """Return or raise the outcome of `work` without blocking the event loop."""
         running = asyncio.get_running_loop().run_in_executor(self._pool, partial(work, *given, **named))
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
             await asyncio.wait([running])
             if not running.cancelled():
-                running.exception()  # whoever was cancelled does not want to know
+                running.exception()  # retrieve it, so that asyncio does not warn
             raise
 
     def close(self) -> None:
-        """Let the thread end when what was handed in is done."""
+        """Let the thread end when the submitted work is done."""
         self._pool.shutdown(wait=False)
 
 
@@ -58,7 +54,7 @@ Row = dict[str, Any]
 
 
 class ConversationStore:
-    """Append-only conversations, each message written through as it is said."""
+    """Append-only conversations; each message is written at once."""
 
     def __init__(self, clock: Clock = now) -> None:
         self._clock = clock
@@ -66,11 +62,11 @@ class ConversationStore:
         self._opened: TurnLog | None = None
 
     async def initialize(self, db_path: str | Path, durability: str = "power") -> None:
-        """Open the archive at a path or an address, and make it if it is not there. See `journal` for `durability`."""
+        """Open the archive at a path or URL and create it if it does not exist. See `journal` for `durability`."""
         await self._thread.run(self._open, str(db_path), durability)
 
     async def create_session(self, workspace: str | Path, model: str, system_prompt: str = "") -> str:
-        """Begin a conversation; its id."""
+        """Begin a conversation and return its id."""
         return await self._thread.run(self._log().create_session, str(workspace), model, system_prompt)
 
     async def append_turn(
@@ -84,44 +80,44 @@ class ConversationStore:
         tool_name: str | None = None,
         token_count: int = 0,
     ) -> int:
-        """Write one message, verbatim; its number in the session, from 1.
+        """Write one message verbatim and return its number in the session, from 1.
 
-        Raises SessionNotFound, Busy while a durable loop runs the session, and whatever keeps it from being written.
+        Raise SessionNotFound, Busy while a durable loop runs the session, and any error that prevents the write.
         """
         turn = LoggedTurn(role, content, tool_calls, tool_call_id, tool_name, token_count)
         return await self._thread.run(self._log().append_turn, session_id, turn)
 
     async def get_turns(self, session_id: str, offset: int = 0, limit: int = RECENT) -> list[Row]:
-        """Messages in order, at most 1,000; none when there is no such session."""
+        """Return messages in order, at most 1,000; none if there is no such session."""
         return await self._thread.run(self._log().get_turns, session_id, offset, limit)
 
     async def search_turns(self, session_id: str, query: str, limit: int = 20) -> list[Row]:
-        """The messages that fit a query (words, "phrases", -not, prefix*), best first, at most 200."""
+        """Return the messages that match a query (words, "phrases", -not, prefix*), best first, at most 200."""
         return await self._thread.run(self._log().search_turns, session_id, query, limit)
 
     async def get_turn_count(self, session_id: str) -> int:
-        """How many messages a session has; 0 when there is no such session."""
+        """Return the number of messages; 0 if there is no such session."""
         return await self._thread.run(self._log().get_turn_count, session_id)
 
     async def get_session(self, session_id: str) -> Row | None:
-        """What is known about a session, or None."""
+        """Return the facts about a session, or None."""
         return await self._thread.run(self._log().get_session, session_id)
 
     async def list_sessions(self, workspace: str | Path | None = None, limit: int = 100) -> list[Row]:
-        """The sessions of a workspace, or all, the newest first, at most 1,000."""
-        wanted = None if workspace is None else str(workspace)
-        return await self._thread.run(self._log().list_sessions, wanted, limit)
+        """Return the sessions of a workspace, or all, newest first, at most 1,000."""
+        folder = None if workspace is None else str(workspace)
+        return await self._thread.run(self._log().list_sessions, folder, limit)
 
     async def update_session_state(self, session_id: str, state: Mapping[str, Any]) -> None:
-        """Keep the program's own state of a session. Raises SessionNotFound."""
+        """Keep the program's own state of a session. Raise SessionNotFound."""
         await self._thread.run(self._log().update_session_state, session_id, state)
 
     async def resume_session(self, session_id: str, limit: int = RECENT) -> list[Row]:
-        """The last messages, oldest first. Raises SessionNotFound, which is a ValueError."""
+        """Return the last messages, oldest first. Raise SessionNotFound, which is a ValueError."""
         return await self._thread.run(self._log().resume_session, session_id, limit)
 
     async def close(self) -> None:
-        """Close the archive. A second time does nothing."""
+        """Close the archive. A second call does nothing."""
         await self._thread.run(self._close)
 
     async def __aenter__(self) -> ConversationStore:

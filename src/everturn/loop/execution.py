@@ -1,20 +1,21 @@
-"""Runs calls side by side, each in a thread of its own, and writes what becomes of them.
+"""Execution of tool calls: planned, run in parallel, and recorded.
 
-One thread, the caller's, starts calls, waits, and is the only one that writes: what ends while it writes is written
-together next time, and with it the intents of the calls that take their place. So no call ever gets two results, and a
-call that ends after its time was up, or after the human stopped the turn, finds its place taken by the truth of then.
-A thread cannot be killed: a tool is told to stop by `ToolContext.stop`, an asynchronous one is cancelled.
+Each call runs in a thread of its own. The caller's thread starts calls, waits, and is the only one that writes: results
+that arrive while it writes are written together next time, with the intents of the calls that follow. So no call ever gets
+two results, and a call that ends after its timeout, or after the human stopped the turn, finds its result already written.
+A thread cannot be killed: a tool learns of the stop by `ToolContext.stop`, an asynchronous one is cancelled.
 
-What becomes of a call that was begun and whose result was never written.
+`SettlementPlanner` decides about calls without a result. A decision of a human comes first. A call that was never begun
+runs, or waits for approval. A call in doubt was begun and has no recorded result; it follows the policy of its tool:
 
     retry        run it again, with the same idempotency key
-    reconcile    ask the tool's own `reconcile` what happened: done (and its result), not done (then it runs), not known
+    reconcile    ask the tool's own `reconcile`: done (with its result), not done (then it runs), or unknown
     compensate   undo it by the tool's own `compensate`, and say so
-    ask          wait for a human: approve (run again), deny (leave it), settle (say what it gave)
-    fail         tell the model that nobody knows
+    ask          wait for a human: approve (run again), deny (leave it), settle (state the result)
+    fail         tell the model that the outcome is unknown
 
-Unless a tool says otherwise: one that can reconcile does; one that only reads or is idempotent is tried again; all others
-are asked about, or fail where there is nobody to ask. A tool that is not there any more is never run.
+The default: a tool that can reconcile does; one that only reads or is idempotent is retried; all others ask, or fail where
+there is nobody to ask. A missing tool is never run.
 """
 
 from __future__ import annotations
@@ -62,22 +63,22 @@ INTERRUPTED_RESULT = (
 
 
 def choose_policy(tool: Tool | None, call: CallProgress, interactive: bool) -> str:
-    """What to do with a call in doubt."""
+    """Return the policy for a call in doubt."""
     last = "ask" if interactive else "fail"
     if tool is None:
         return last
     if call.intents and call.intents[-1].purpose == "compensate":
         return "compensate" if tool.compensate else last
-    wanted = tool.policy or _policy_from_hints(tool)
-    if wanted == "reconcile" and tool.reconcile is None:
-        wanted = ""
-    if wanted == "compensate" and tool.compensate is None:
-        wanted = ""
-    return last if wanted in ("", "ask") else wanted
+    policy = tool.policy or _policy_from_hints(tool)
+    if policy == "reconcile" and tool.reconcile is None:
+        policy = ""
+    if policy == "compensate" and tool.compensate is None:
+        policy = ""
+    return last if policy in ("", "ask") else policy
 
 
 def timed_out_result(seconds: float) -> str:
-    """What the model is told about a call that took too long."""
+    """Return the result of a call that took too long."""
     return (
         f"timed out after {seconds:g} s: the call was started and did not finish in time. "
         "It may or may not have taken effect, or may still do so."
@@ -85,7 +86,7 @@ def timed_out_result(seconds: float) -> str:
 
 
 def denied_result(text: str) -> str:
-    """What the model is told about a call that a human did not allow."""
+    """Return the result of a call that a human did not allow."""
     return f"denied: the human did not allow this call; it was not run. {text}".strip()
 
 
@@ -97,7 +98,7 @@ def _policy_from_hints(tool: Tool) -> str:
 
 @dataclass(frozen=True)
 class CallJob:
-    """A call to be run. With `intended` the journal already says that it is about to."""
+    """A call to run. `intended`: the journal already holds its intent."""
 
     part: ChatPart
     of: int
@@ -109,13 +110,13 @@ class CallJob:
 
     @property
     def intent(self) -> IntendedCall:
-        """What the journal is to say before it runs."""
+        """Return the intent to record before it runs."""
         return IntendedCall(self.part.call_id, self.part.name, self.context.attempt, self.purpose)
 
 
 @dataclass(frozen=True)
 class CallEnding:
-    """What is to be written about a call."""
+    """The result of a call, to be written."""
 
     part: ChatPart
     of: int
@@ -126,7 +127,7 @@ class CallEnding:
 
     @property
     def record(self) -> ResultRecord:
-        """As it is written."""
+        """Return the record of the result."""
         part = self.part
         return ResultRecord(
             of=self.of, call_id=part.call_id, name=part.name, text=self.text, is_error=self.is_error,
@@ -136,7 +137,7 @@ class CallEnding:
 
 @dataclass(frozen=True)
 class ExecutionLimits:
-    """How much at once, and how long a stopped turn waits for tools that were told to stop (seconds)."""
+    """The number of parallel calls, and the seconds a stopped turn waits for its tools."""
 
     workers: int = 8
     grace: float = 2.0
@@ -150,7 +151,7 @@ class _RunningCall:
 
 
 class Execution:
-    """One batch of calls. `cancelled` is set, and None put into `inbox`, by whoever wants it to stop."""
+    """Runs one batch of calls. To stop it, set `cancelled` and put None into `inbox`."""
 
     def __init__(
         self,
@@ -166,36 +167,35 @@ class Execution:
         self._running: dict[str, _RunningCall] = {}
 
     def run(self, jobs: Iterable[CallJob], finished: Iterable[CallEnding] = ()) -> None:
-        """Run them all; `finished` are results that are known without running anything."""
+        """Run all jobs; `finished` are results that need no run."""
         try:
             self._run(deque(jobs), list(finished))
         except BaseException:
-            for running in self._running.values():  # nobody waits for them any more
+            for running in self._running.values():  # their results are no longer needed
                 running.cancel()
             raise
 
-    def _run(self, waiting: deque[CallJob], done: list[CallEnding]) -> None:
-        while (waiting or self._running) and not self._cancelled.is_set():
-            ready = self._take_ready(waiting)
+    def _run(self, queued: deque[CallJob], done: list[CallEnding]) -> None:
+        while (queued or self._running) and not self._cancelled.is_set():
+            ready = self._take_ready(queued)
             self._write(done, ready)
             for job in ready:
                 self._start(job)
             done = self._wait()
         if self._cancelled.is_set():
-            self._stop(waiting, done)
+            self._stop(queued, done)
         else:
             self._write(done, [])
 
-    # starting -----------------------------------------------------------------------------------------------------
-    def _take_ready(self, waiting: deque[CallJob]) -> list[CallJob]:
-        """Take those out that may run now. One that must be alone waits for the others, and they for it."""
+    def _take_ready(self, queued: deque[CallJob]) -> list[CallJob]:
+        """Take the jobs that may run now. One that must run alone waits for the others, and they for it."""
         ready: list[CallJob] = []
         busy = [running.job for running in self._running.values()]
-        while waiting and len(busy) < self._limits.workers:
-            if busy and (waiting[0].tool.alone or busy[-1].tool.alone):
+        while queued and len(busy) < self._limits.workers:
+            if busy and (queued[0].tool.alone or busy[-1].tool.alone):
                 break
-            busy.append(waiting[0])
-            ready.append(waiting.popleft())
+            busy.append(queued[0])
+            ready.append(queued.popleft())
         return ready
 
     def _start(self, job: CallJob) -> None:
@@ -206,9 +206,8 @@ class Execution:
         self._watch("started", job.part)
         threading.Thread(target=work.run, name=f"call {job.part.name}", daemon=True).start()
 
-    # waiting ------------------------------------------------------------------------------------------------------
     def _wait(self) -> list[CallEnding]:
-        """What has ended, or whose time is up: at least one, unless somebody wants us to look up."""
+        """Return the calls that ended or timed out: at least one, unless woken up."""
         self._journal.renew()
         endings = self._drain(self._wait_seconds())
         now = time.monotonic()
@@ -229,7 +228,7 @@ class Execution:
             return endings
 
     def _wait_seconds(self) -> float:
-        """Until the next deadline, or until the lease must be renewed."""
+        """Return the seconds until the next deadline or lease renewal."""
         now = time.monotonic()
         deadlines = [one.deadline - now for one in self._running.values() if one.deadline is not None]
         return min([*deadlines, self._journal.ttl / 3000])
@@ -241,9 +240,8 @@ class Execution:
         limit = job.tool.timeout or 0
         return CallEnding(job.part, job.of, timed_out_result(limit), True, "timeout", round(limit * 1000))
 
-    # stopping -----------------------------------------------------------------------------------------------------
-    def _stop(self, waiting: Iterable[CallJob], done: list[CallEnding]) -> None:
-        """Tell those that run, wait a little for what they say, and write the truth about the rest."""
+    def _stop(self, queued: Iterable[CallJob], done: list[CallEnding]) -> None:
+        """Notify running tools, wait briefly for their results, and record the state of the rest."""
         for running in self._running.values():
             running.cancel()
         end = time.monotonic() + self._limits.grace
@@ -252,11 +250,11 @@ class Execution:
         for running in self._running.values():
             done.append(CallEnding(running.job.part, running.job.of, INTERRUPTED_RESULT, True, "interrupted"))
         self._running.clear()
-        done += [CallEnding(job.part, job.of, NOT_STARTED_RESULT, True, "not_started") for job in waiting]
+        done += [CallEnding(job.part, job.of, NOT_STARTED_RESULT, True, "not_started") for job in queued]
         self._write(done, [], InterruptRecord(text="the human stopped the turn"))
 
     def _write(self, done: list[CallEnding], ready: list[CallJob], *more: Record) -> None:
-        """Results and the intents of what takes their place, in one transaction."""
+        """Write results, and the intents of the next calls, in one transaction."""
         written: list[Record] = [ending.record for ending in done]
         intended = tuple(job.intent for job in ready if not job.intended)
         if intended:
@@ -269,7 +267,7 @@ class Execution:
 
 
 class _CallThread:
-    """One call in its own thread."""
+    """Runs one call in its own thread."""
 
     def __init__(self, job: CallJob, inbox: queue.SimpleQueue[Any]) -> None:
         self._job, self._inbox = job, inbox
@@ -277,19 +275,19 @@ class _CallThread:
         self._task: asyncio.Task[Any] | None = None
 
     def run(self) -> None:
-        job, begun = self._job, time.monotonic()
+        job, started_at = self._job, time.monotonic()
         ending = self._run_call()
-        ms = round((time.monotonic() - begun) * 1000)
+        ms = round((time.monotonic() - started_at) * 1000)
         self._inbox.put(replace(ending, ms=ms if job.purpose == "run" else None))
 
     def cancel(self) -> None:
-        """Tell the tool that its result is not waited for."""
+        """Tell the tool that its result is no longer needed."""
         self._job.context.stop.set()
         loop, task = self._loop, self._task
         if loop is not None and task is not None:
             try:
                 loop.call_soon_threadsafe(task.cancel)
-            except RuntimeError:  # it has ended meanwhile
+            except RuntimeError:  # it has already ended
                 pass
 
     def _run_call(self) -> CallEnding:
@@ -303,7 +301,7 @@ class _CallThread:
             value = self._await_value(job.tool.fn(**job.arguments, **given))
         except asyncio.CancelledError:
             return CallEnding(job.part, job.of, INTERRUPTED_RESULT, True, "interrupted")
-        except BaseException as failure:  # whatever a tool raises is its answer
+        except BaseException as failure:  # an exception of a tool is its result
             return CallEnding(job.part, job.of, _failure_text(failure), True, "error")
         return CallEnding(job.part, job.of, show_result(value))
 
@@ -311,28 +309,28 @@ class _CallThread:
         job = self._job
         assert job.tool.compensate is not None
         try:
-            said = self._await_value(job.tool.compensate(job.context, job.arguments))
+            note = self._await_value(job.tool.compensate(job.context, job.arguments))
         except BaseException as failure:
             text = f"{IN_DOUBT_RESULT} Undoing it was tried and failed: {_failure_text(failure)}"
             return CallEnding(job.part, job.of, text, True, "in_doubt")
-        return CallEnding(job.part, job.of, f"{COMPENSATED_RESULT} {said or ''}".strip(), True, "compensated")
+        return CallEnding(job.part, job.of, f"{COMPENSATED_RESULT} {note or ''}".strip(), True, "compensated")
 
     def _await_value(self, value: Any) -> Any:
         if not inspect.isawaitable(value):
             return value
         import asyncio
 
-        async def waiting() -> Any:
+        async def queued() -> Any:
             self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
             if self._job.context.stop.is_set():
                 raise asyncio.CancelledError
             return await value
 
-        return asyncio.run(waiting())
+        return asyncio.run(queued())
 
 
 def show_result(value: Any) -> str:
-    """What a tool gave back, as text for the model."""
+    """Return the result of a tool as text for the model."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -347,19 +345,22 @@ def _failure_text(failure: BaseException) -> str:
     return f"{type(failure).__name__}: {failure}"
 
 
+# --- planning ---
+
+
 @dataclass
 class SettlementPlan:
-    """What is to be done, and what was found out on the way."""
+    """Jobs, results and pauses for a set of calls."""
 
     jobs: list[CallJob] = field(default_factory=list)
     endings: list[CallEnding] = field(default_factory=list)
-    waits: dict[str, list[str]] = field(default_factory=dict)  # why → call ids that must now wait for a human
-    told: list[Settlement] = field(default_factory=list)
+    waits: dict[str, list[str]] = field(default_factory=dict)  # reason → call ids that must wait for a human
+    settlements: list[Settlement] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Settlement:
-    """What resuming did about one call."""
+    """The decision about one call of an earlier process."""
 
     call_id: str
     name: str
@@ -368,17 +369,17 @@ class Settlement:
 
 
 class SettlementPlanner:
-    """Plans for the calls of one session."""
+    """Plans the calls of one session."""
 
     def __init__(self, session: str, tools: Mapping[str, Tool], interactive: bool) -> None:
         self._session, self._tools, self._interactive = session, tools, interactive
 
     def plan(self, calls: list[CallProgress]) -> SettlementPlan:
-        """What to do about these."""
+        """Return the plan for these calls."""
         plan = SettlementPlan()
         for call in calls:
             did = self._plan_call(plan, call)
-            plan.told.append(Settlement(call.part.call_id, call.part.name, call.state, did))
+            plan.settlements.append(Settlement(call.part.call_id, call.part.name, call.state, did))
         return plan
 
     def _plan_call(self, plan: SettlementPlan, call: CallProgress) -> str:
@@ -419,7 +420,7 @@ class SettlementPlanner:
         assert tool.reconcile is not None
         try:
             found = tool.reconcile(self._context(call), tool.checked(call.part.arguments))
-        except Exception:  # what cannot be found out is not known
+        except Exception:  # then the outcome is unknown
             found = None
         if isinstance(found, ReconciledResult):
             _add_ending(plan, call, found.text, "settled", found.is_error)
@@ -453,7 +454,9 @@ class SettlementPlanner:
 
     def _context(self, call: CallProgress) -> ToolContext:
         call_id, attempt = call.part.call_id, len(call.intents) + 1
-        return ToolContext(call_id, self._session, attempt > 1, make_idempotency_key(self._session, call.of, call_id), attempt)
+        return ToolContext(
+            call_id, self._session, attempt > 1, make_idempotency_key(self._session, call.of, call_id), attempt
+        )
 
 
 def _add_ending(plan: SettlementPlan, call: CallProgress, text: str, outcome: str, is_error: bool = True) -> None:
@@ -463,5 +466,5 @@ def _add_ending(plan: SettlementPlan, call: CallProgress, text: str, outcome: st
 def _needs_approval(tool: Tool, arguments: Any) -> bool:
     try:
         return tool.needs_approval(arguments)
-    except Exception:  # in doubt a human is asked
+    except Exception:  # if unsure, ask a human
         return True

@@ -1,19 +1,19 @@
-"""The journal of a running conversation, written record by record into the archive.
+"""The journal of a running session, written record by record into the archive.
 
-When a method returns, what it wrote is durable; when it raises, the journal is closed for good and must be opened anew.
-How durable is decided by the connection (`open_archive`):
+When a method returns, its records are durable; when it raises, the journal is closed for good and must be opened anew. The
+connection decides how durable (`open_archive`):
 
-    power      every commit is synced (SQLite `synchronous=FULL`): survives the process, the system and the power
-    process    commits are handed to the system (`NORMAL`): survives `kill -9`, but the last ones may go with the power
+    power      every commit is synced (SQLite `synchronous=FULL`): survives the process, the system and a power failure
+    process    commits are handed to the system (`NORMAL`): survives `kill -9`, but a power failure may lose the last ones
 
 Each record is one line at the end of the raw layer of `journal:SESSION`; its rows, its index text and the cursor are
-written in the same transaction, so that what was said can be found, exported, verified, forgotten and derived again like
-any other session. What several threads write at the same time shares a transaction. A failed sync is never tried again.
+written in the same transaction, so the session can be searched, exported, verified, forgotten and rebuilt like any other.
+Records that several threads submit at the same time share one transaction and one sync (`GroupCommit`). A failed sync is
+never retried.
 
-What several threads hand in at the same time is written together.
-
-Whoever comes first writes; what arrives meanwhile waits and goes with the next one, all of it in one transaction and one
-sync. Nobody returns before what they handed in is written, and nothing is ever written by two threads at once.
+Lines are added only at the end their writer knows: if another process has added some, that is a Conflict and nothing is
+written. Others may derive the rows again at any time; the next line picks that up. If rows cannot be made, the bytes are
+kept and the rows are made later.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from everturn.store.contract import Store, open_store
 
 T = TypeVar("T")
 
-#: Writes several things as one; says for each why it was refused, or None. Raises when nothing was written.
+#: Writes several items as one; returns for each the refusal, or None. Raises if nothing was written.
 Commit = Callable[[Sequence[T]], Sequence[Exception | None]]
 
 
@@ -61,16 +61,16 @@ class _Ticket(Generic[T]):
 
 
 class GroupCommit(Generic[T]):
-    """Merges what waits."""
+    """Merges the writes of several threads. The first writes; later arrivals share the next transaction."""
 
     def __init__(self, commit: Commit[T]) -> None:
         self._commit = commit
         self._arrivals = threading.Lock()
-        self.turn = threading.RLock()  # held while writing; whoever else uses the same connection takes it too
+        self.turn = threading.RLock()  # held while writing; other users of the connection take it too
         self._waiting: list[_Ticket[T]] = []
 
     def submit(self, item: T) -> None:
-        """Return when `item` is written; raise when it is not."""
+        """Return when `item` is written; raise if it is not."""
         ticket = _Ticket(item)
         with self._arrivals:
             self._waiting.append(ticket)
@@ -96,7 +96,7 @@ class GroupCommit(Generic[T]):
 AGENT = "journal"
 DURABILITIES = ("power", "process")
 
-#: Stands for the number of the response written just before, in the same call or as the last one.
+#: Refers to the last response, in the same call or before.
 LAST = -1
 
 _TRIES = 5
@@ -104,7 +104,7 @@ _TRIES = 5
 
 @dataclass(frozen=True)
 class JournalAbout:
-    """What a new session is about. Of an existing one only `machine` is looked at: who takes it up."""
+    """Facts about a new session. For an existing one only `machine` is used: who takes it over."""
 
     machine: str = ""
     owner: str = ""
@@ -114,11 +114,11 @@ class JournalAbout:
     title: str = ""
     parent: str = ""
     relation: str = ""  # to the parent: continues | forked_from
-    also: tuple[str, ...] = ()  # further sessions it goes on from
+    also: tuple[str, ...] = ()  # further sessions it continues
 
 
 def open_archive(url: str, durability: str = "power") -> Store:
-    """A connection for a journal; see above for what survives what."""
+    """Open a connection for a journal. The module docstring explains `durability`."""
     if durability not in DURABILITIES:
         raise UsageError(f"durability {durability!r} is not offered; say {' or '.join(DURABILITIES)}")
     return open_store(url, durable=durability == "power")
@@ -143,10 +143,9 @@ class Journal:
 
     @property
     def commits(self) -> int:
-        """Transactions written so far."""
+        """Return the number of transactions written so far."""
         return self._end.commits
 
-    # life -------------------------------------------------------------------------------------------------------------
     @classmethod
     def open(
         cls,
@@ -158,34 +157,34 @@ class Journal:
         ttl: int = TTL_MS,
         force: bool = False,
     ) -> Journal:
-        """Take a session up, or begin one when none is named or there is none of that name.
+        """Open a session, or begin one if no session has that name.
 
-        Raises Busy when another process runs it; `force` takes it away from that one, whose next write then fails.
+        Raise Busy if another process runs it; `force` takes it over, and the next write of that process fails.
         """
         session = session or new_id()
         if any((row.kind, row.agent, row.key) == ("session", AGENT, session) for row in store.tombstones()):
             raise UnknownSession(session)
         holder = holder or leases.this_process(about.machine)
         for _ in range(_TRIES):
-            journal = cls._look(store, session, about, clock, ttl)
+            journal = cls._load(store, session, about, clock, ttl)
             try:
                 journal._take_lease(about, holder, force)
                 return journal
             except Conflict:
-                continue  # somebody wrote between the look and the lease
+                continue  # another process wrote in between
         raise Busy(f"session {session}")
 
     @staticmethod
     def exists(store: Store, session: str) -> bool:
-        """Is there a journal of that name?"""
+        """Whether there is a journal of that name."""
         return find_journal(store, session, "").file is not None
 
     @classmethod
-    def _look(cls, store: Store, session: str, about: JournalAbout, clock: Clock, ttl: int) -> Journal:
+    def _load(cls, store: Store, session: str, about: JournalAbout, clock: Clock, ttl: int) -> Journal:
         journal = cls(store, JournalState(session), find_journal(store, session, about.machine), about, clock, ttl)
         lines = journal._end.whole().splitlines()
         for raw in lines:
-            if raw.strip():  # blank where something was forgotten
+            if raw.strip():  # blank where a record was forgotten
                 journal.past.take(records.parse_record(raw, session))
         journal.past.count = len(lines)
         return journal
@@ -195,9 +194,7 @@ class Journal:
             at = self.clock()
             with self.store.write():
                 if self._end.is_new and self.exists(self.store, self.session):
-                    raise Conflict(
-                        f"session {self.session}"
-                    )  # another machine, whose file has another place, was first
+                    raise Conflict(f"session {self.session}")  # another machine was first
                 token = leases.take_lease(self.store, self.session, holder, at, at + self.ttl, force)
                 record: Record = records.LeaseRecord(token=token, holder=str(holder))
                 if self._end.is_new:
@@ -210,24 +207,24 @@ class Journal:
             self._renew_at = at + self.ttl // 3
 
     def renew(self) -> None:
-        """Say that we are still here, if it is time to. Raises Conflict when the session was taken from us."""
+        """Renew the lease if it is due. Raise Conflict if another process has taken the session."""
         at = self.clock()
         if at < self._renew_at:
             return
-        with self.alone, self._break_on_failure(), self.store.write():
+        with self.alone, _BreakOnFailure(self), self.store.write():
             leases.renew_lease(self.store, self.session, self.past.token, at, at + self.ttl)
         self._renew_at = at + self.ttl // 3
 
     def close(self) -> None:
-        """Let others have the session. The store stays open. A second time does nothing."""
+        """Release the session. The store stays open. A second call does nothing."""
         with self.alone:
             if self._released:
                 return
             if not self._closed and self._end.has_unread:
-                with suppress(EverturnError), self._break_on_failure():
+                with suppress(EverturnError), _BreakOnFailure(self):
                     self._end.append(b"")
             self._closed, self._released = self._closed or "it was closed", True
-            # Where it is not ours any more, or cannot be written, it runs out by itself.
+            # If the lease is no longer ours or cannot be written, it expires.
             with suppress(EverturnError), self.store.write():
                 leases.renew_lease(self.store, self.session, self.past.token, self.clock(), 0)
 
@@ -237,18 +234,18 @@ class Journal:
     def __exit__(self, *failure: object) -> None:
         self.close()
 
-    # records ----------------------------------------------------------------------------------------------------------
+    # --- records ---
     def write(self, *many: Record) -> None:
-        """Write records together. All others go through this."""
+        """Write records together. All other methods use this one."""
         self._group.submit(many)
 
     def setup(self, system: str, tools: Sequence[ToolSpec] = ()) -> None:
-        """The system prompt and the tools from here on; nothing is written when they are the same as before."""
+        """Record the system prompt and the tools from here on, if they have changed."""
         if (system, tuple(tools)) != (self.past.system, self.past.tools):
             self.write(records.SetupRecord(system=system, tools=tuple(tools)))
 
     def accept(self, prompt: str | Sequence[ChatPart]) -> None:
-        """A message of the human. Raises Usage while calls of the last response have no result."""
+        """Record a message of the human. Raise UsageError while calls of the last response have no result."""
         parts = (ChatPart("text", prompt),) if isinstance(prompt, str) else tuple(prompt)
         self.write(records.UserRecord(parts=parts))
 
@@ -259,52 +256,52 @@ class Journal:
         wait: Sequence[str] = (),
         sent: RequestRecord | None = None,
     ) -> None:
-        """A response of the model, with the calls that are begun at once and those that wait for approval."""
-        strange = {one.call_id for one in intend}.union(wait) - {part.call_id for part in reply.calls}
-        if strange:
-            raise UsageError(f"the response has no call {', '.join(sorted(strange))}")
+        """Record a response, with the calls that start at once and those that wait for approval."""
+        unknown = {one.call_id for one in intend}.union(wait) - {part.call_id for part in reply.calls}
+        if unknown:
+            raise UsageError(f"the response has no call {', '.join(sorted(unknown))}")
         more: list[Record] = [IntentRecord(of=LAST, calls=tuple(intend))] if intend else []
         if wait:
             more.append(PauseRecord(of=LAST, why="approval", calls=tuple(wait)))
         self.write(records.ResponseRecord(reply=reply, sent=sent), *more)
 
     def intend(self, calls: Sequence[IntendedCall]) -> None:
-        """These calls of the last response are about to run."""
+        """Record that these calls of the last response are about to run."""
         self.write(IntentRecord(of=LAST, calls=tuple(calls)))
 
     def result(
         self, call_id: str, text: str, is_error: bool = False, outcome: str = "ok", ms: int | None = None
     ) -> None:
-        """What a call of the last response gave. Raises Conflict when it has a result already."""
+        """Record the result of a call of the last response. Raise Conflict if it already has one."""
         self.write(ResultRecord(of=LAST, call_id=call_id, text=text, is_error=is_error, outcome=outcome, ms=ms))
 
     def approve(self, call_id: str, by: str = "") -> None:
-        """Let a call that waits run; one in doubt, run again."""
+        """Let a waiting call run; one in doubt, run again."""
         self.write(DecisionRecord(of=LAST, call_id=call_id, verdict="approve", by=by))
 
     def deny(self, call_id: str, text: str = "", by: str = "") -> None:
-        """A call that waits is not to run; one in doubt, not again."""
+        """Refuse a waiting call; one in doubt does not run again."""
         self.write(DecisionRecord(of=LAST, call_id=call_id, verdict="deny", text=text, by=by))
 
     def settle(self, call_id: str, text: str, by: str = "") -> None:
-        """Say what became of a call in doubt, so that it need not run again."""
+        """State the result of a call in doubt, so that it need not run again."""
         self.write(DecisionRecord(of=LAST, call_id=call_id, verdict="settle", text=text, by=by))
 
     def inject(self, text: str, why: str) -> None:
-        """Words that a program puts into the conversation here. The model gets them; nobody is said to have typed them."""
+        """Put text of a program into the conversation. The model gets it; it is not attributed to the human."""
         self.write(self.past.injection(text, why))
 
     def note(self, text: str, kind: str = "", data: Any = None) -> None:
-        """Something to be kept beside the conversation."""
+        """Keep a note beside the conversation."""
         self.write(records.NoteRecord(kind=kind, text=text, data=data))
 
     def state(self, kind: str, data: Any) -> None:
-        """The state of a program that runs on this journal; `past.states` has the last of each kind."""
+        """Keep the state of a program that runs on this journal; `past.states` has the last of each kind."""
         self.write(records.StateRecord(kind=kind, data=data))
 
-    # writing ----------------------------------------------------------------------------------------------------------
+    # --- writing ---
     def _commit(self, batch: Sequence[Sequence[Record]]) -> list[Exception | None]:
-        """Write what several threads handed in. What cannot be written in this order is refused, the rest is written."""
+        """Write the records of several threads. Records that do not fit this order are refused, the rest is written."""
         self._check_open()
         refused: list[Exception | None] = []
         taken: list[Record] = []
@@ -320,7 +317,7 @@ class Journal:
                 refused.append(None)
                 taken += numbered
         if taken:
-            with self._break_on_failure():
+            with _BreakOnFailure(self):
                 self._end.append(b"".join(map(records.record_line, taken)))
             for record in taken:
                 self.past.take(record)
@@ -342,12 +339,9 @@ class Journal:
                 f"the journal of session {self.session} cannot be written: {self._closed}; open it again"
             )
 
-    def _break_on_failure(self) -> _BreakOnFailure:
-        return _BreakOnFailure(self)
-
 
 class _BreakOnFailure:
-    """Whatever goes wrong inside, the journal is not written again: only the archive knows now what is in it."""
+    """Closes the journal after any failure inside: then only the archive knows its content."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -360,21 +354,24 @@ class _BreakOnFailure:
             self._journal._closed = "a write failed"
 
 
+# --- the end of a journal in the archive ---
+
+
 @dataclass
 class JournalPlace:
-    """Where a journal is in the archive; without a file it is nowhere yet."""
+    """The location of a journal in the archive; without a file it does not exist yet."""
 
     file: SourceFile | None = None
     version: Version = field(default_factory=Version)
 
 
 def journal_path(session: str) -> str:
-    """The name of a journal among the files of the archive. No place on a disk has such a name."""
+    """Return the name of a journal among the files of the archive. No file on disk has such a name."""
     return f"{AGENT}:{session}"
 
 
 def find_journal(store: Store, session: str, machine: str) -> JournalPlace:
-    """Where the journal is, of whichever machine it was begun on."""
+    """Find the journal, on whichever machine it was begun."""
     for row in store.sessions_of(AGENT, session):
         file, version = store.file_by_id(store.version(row.version).source)
         if file.path == journal_path(session):
@@ -384,54 +381,54 @@ def find_journal(store: Store, session: str, machine: str) -> JournalPlace:
 
 
 class JournalEnd:
-    """The end of one journal, as one process knows it. Rows of an older parser are made anew when it is looked for."""
+    """The end of one journal, as one process knows it. Rows of an older parser are made anew when it is opened."""
 
-    def __init__(self, store: Store, session: str, place: JournalPlace, whose: tuple[str, str], clock: Clock) -> None:
+    def __init__(self, store: Store, session: str, place: JournalPlace, origin: tuple[str, str], clock: Clock) -> None:
         self._store, self._session, self._clock, self._source = store, session, clock, all_sources()[AGENT]
-        self._found = SourceCandidate(Path(journal_path(session)), "main", session)
+        self._candidate = SourceCandidate(Path(journal_path(session)), "main", session)
         file, version = place.file, place.version
-        self._desk = ArchiveWriter(store, *((file.machine, file.owner) if file else whose), clock())
+        self._writer = ArchiveWriter(store, *((file.machine, file.owner) if file else origin), clock())
         if file is not None:
-            derive_pending(self._desk, self._source, file, version)
-        candidate = FileCandidate(self._source, self._found, file, version if file else None, None)
+            derive_pending(self._writer, self._source, file, version)
+        candidate = FileCandidate(self._source, self._candidate, file, version if file else None, None)
         self._intake = ReaderStart(candidate, "full", version, reason="" if file else "first")
         in_step = file is None or version.parser == self._source.parser
-        self._reader = self._source.reader(self._found, version.state) if in_step else None
+        self._reader = self._source.reader(self._candidate, version.state) if in_step else None
         self.commits = 0
 
     @property
     def is_new(self) -> bool:
-        """Is there no journal yet?"""
+        """Whether there is no journal yet."""
         return bool(self._intake.reason)
 
     @property
     def has_unread(self) -> bool:
-        """Are there bytes without rows?"""
+        """Whether there are bytes without rows."""
         return self._intake.version.parsed < self._intake.version.size
 
     def whole(self) -> bytes:
-        """Every line from the beginning."""
+        """Return every line from the beginning."""
         version = self._intake.version
         return b"" if self.is_new else self._store.read_raw(version.id, 0, version.size)
 
     def append(self, data: bytes) -> None:
-        """Add lines. Raises Conflict when this is not the end any more."""
-        self._desk.now = self._clock()
+        """Add lines. Raise Conflict if this is no longer the end."""
+        self._writer.now = self._clock()
         try:
             with self._store.write():
-                write_piece(self._desk, self._read_piece(data))
+                write_piece(self._writer, self._read_piece(data))
         except EverturnError:
             raise
-        except Exception as failure:  # rows could not be made: a defect of ours must not cost what was said
+        except Exception as failure:  # rows could not be made: a defect of ours must not lose the record
             self._reader = None
             with self._store.write():
                 piece = self._read_piece(data)
                 why = f"rows could not be made ({type(failure).__name__}) after byte {piece.at}"
-                write_piece(self._desk, replace(piece, changes=piece.changes | {"parser": -1}, failed=why))
+                write_piece(self._writer, replace(piece, changes=piece.changes | {"parser": -1}, failed=why))
         self.commits += 1
 
     def _read_piece(self, data: bytes) -> FilePiece:
-        """What is new, read: with what was stored while somebody derived the rows again, if there is any."""
+        """Read the new lines, with any that were stored while another process derived the rows again."""
         version = self._intake.version
         if version.id:
             self._refresh_version(version)
@@ -448,7 +445,7 @@ class JournalEnd:
         return FilePiece(self._intake, data, version.size, reading, version.offset, changes, last=True)
 
     def _refresh_version(self, version: Version) -> None:
-        """Another process may have derived the rows again, or be about to (`rebuild`, an upgrade)."""
+        """Pick up rows that another process has derived again (`rebuild`, an upgrade)."""
         try:
             row = self._store.version(version.id)
         except NothingFound as failure:
@@ -458,4 +455,4 @@ class JournalEnd:
         if moved:
             version.parsed, version.parser, version.state = row.parsed, row.parser, row.state
             in_step = row.parser == self._source.parser
-            self._reader = self._source.reader(self._found, row.state) if in_step else None
+            self._reader = self._source.reader(self._candidate, row.state) if in_step else None

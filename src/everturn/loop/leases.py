@@ -1,9 +1,9 @@
-"""One process runs a session at a time.
+"""Leases: one process runs a session at a time.
 
-A lease says who, and until when; it is a row of the kept layer. Whoever takes a lease also writes a record into the
-journal, in the same transaction, and from then on every write of an earlier holder fails: a journal is only ever
-extended from the place its writer knows to be its end. That is the fence; the lease itself only keeps people from
-running into it. A holder that died on this machine is known to be gone at once; on another one its time must run out.
+A lease says who runs a session and until when; it is a row of the kept layer. Taking a lease also writes a record into the
+journal, in the same transaction, and from then on every write of an earlier holder fails: a journal is only extended from
+the end its writer knows. That is the fence; the lease only keeps people from running into it. A holder that died on this
+machine is known to be gone at once; on another machine its lease must expire.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from everturn.store.contract import Store
 KIND = "lease"
 AGENT = "journal"
 
-#: How long a lease holds when nobody renews it. A running loop renews it after a third of that.
+#: Lifetime of a lease without renewal. A running loop renews it after a third of that.
 TTL_MS = 60_000
 
 
 @dataclass(frozen=True)
 class LeaseHolder:
-    """Who runs a session: a process, and a name that no other has."""
+    """The process that runs a session, with a unique name."""
 
     machine: str = ""
     pid: int = 0
-    started: str = ""  # of the process, as the system tells it: numbers of processes are used again
+    started: str = ""  # start time of the process, since process ids are reused
     name: str = ""
-    where: str = ""  # the running system whose processes have such numbers, where it can be told
+    where: str = ""  # the running system that the process id belongs to, if known
 
     def __str__(self) -> str:
         return f"{self.machine}/{self.pid}/{self.started}/{self.name}"
 
 
 class Lease(Struct):
-    """What is kept: who holds a session until when. `token` is one higher each time it changes hands."""
+    """The kept row: holder and expiry. `token` increases each time the session changes hands."""
 
     token: int = 0
     machine: str = ""
@@ -54,56 +54,54 @@ class Lease(Struct):
 
 
 def this_process(machine: str = "") -> LeaseHolder:
-    """The process we are."""
+    """Return this process as a holder."""
     return LeaseHolder(machine, os.getpid(), _process_start(os.getpid()), new_id()[:12], _boot_id())
 
 
 def current_lease(store: Store, session: str) -> Lease:
-    """The lease of a session; one that nobody holds when there is none."""
+    """Return the lease of a session; an expired one if there is none."""
     rows = [row for row in store.kept(KIND, session) if row.agent == AGENT]
     return msgspec.json.decode(rows[0].value, type=Lease) if rows else Lease()
 
 
 def take_lease(store: Store, session: str, holder: LeaseHolder, now: int, until: int, force: bool = False) -> int:
-    """Inside a write transaction: the new token. Raises Busy when somebody else holds it."""
-    held = current_lease(store, session)
-    if held.until > now and held.name != holder.name and not force and not is_gone(held, holder):
+    """Take the lease inside a write transaction and return the new token. Raise Busy if another process holds it."""
+    lease = current_lease(store, session)
+    if lease.until > now and lease.name != holder.name and not force and not is_gone(lease, holder):
         raise Busy(f"session {session}")
-    new = Lease(
-        held.token + 1, holder.machine, holder.pid, holder.started, holder.name, until, holder.where
-    )  # fmt: skip
-    _keep_lease(store, session, new, now)
+    new = Lease(lease.token + 1, holder.machine, holder.pid, holder.started, holder.name, until, holder.where)
+    _write_lease(store, session, new, now)
     return new.token
 
 
 def renew_lease(store: Store, session: str, token: int, now: int, until: int) -> None:
-    """Inside a write transaction. Raises Conflict when it has changed hands. `until` in the past gives it up."""
-    held = current_lease(store, session)
-    if held.token != token:
+    """Renew the lease inside a write transaction; a past `until` releases it. Raise Conflict if it changed hands."""
+    lease = current_lease(store, session)
+    if lease.token != token:
         raise Conflict(f"session {session}")
-    held.until = until
-    _keep_lease(store, session, held, now)
+    lease.until = until
+    _write_lease(store, session, lease, now)
 
 
-def is_gone(held: Lease, holder: LeaseHolder) -> bool:
-    """Is it sure that the process is dead? Only a process of the same system can be asked for."""
-    if (held.machine, held.where) != (holder.machine, holder.where) or not held.pid or os.name == "nt":
+def is_gone(lease: Lease, holder: LeaseHolder) -> bool:
+    """Whether the process is certainly dead. Only a process of the same system can be checked."""
+    if (lease.machine, lease.where) != (holder.machine, holder.where) or not lease.pid or os.name == "nt":
         return False
     try:
-        os.kill(held.pid, 0)
+        os.kill(lease.pid, 0)
     except ProcessLookupError:
         return True
     except OSError:
         return False
-    return bool(held.started) and _process_start(held.pid) not in ("", held.started)
+    return bool(lease.started) and _process_start(lease.pid) not in ("", lease.started)
 
 
-def _keep_lease(store: Store, session: str, lease: Lease, now: int) -> None:
+def _write_lease(store: Store, session: str, lease: Lease, now: int) -> None:
     store.keep(KeptRow(KIND, AGENT, session, "", msgspec.json.encode(lease).decode(), now))
 
 
 def _process_start(pid: int) -> str:
-    """When a process began, in the system's own count; "" where it does not tell. A zombie has ended."""
+    """Return the start time of a process as the system counts it; "" if unknown. A zombie has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
     except OSError:
@@ -112,7 +110,7 @@ def _process_start(pid: int) -> str:
 
 
 def _boot_id() -> str:
-    """One boot of one system, and the processes in it that see each other; "" where it does not tell."""
+    """Identify one boot of one system and its process namespace; "" if unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
         return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"

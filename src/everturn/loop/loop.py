@@ -1,17 +1,17 @@
-"""The agent loop: ask the model, run what it calls, until there is an answer. Survives its process at any point.
+"""The agent loop: ask the model, run its calls, repeat until there is an answer. It survives its process at any point.
 
-Everything is in the journal before it is acted upon, so that `resume` goes on from wherever a process was killed: calls
-with a result are not run again, calls in doubt follow their tool's policy, the others run, and the model is told the
-truth about each, once. A resumed process that is killed is resumed again.
+Everything is in the journal before it takes effect, so `resume` continues wherever a process was killed: calls with a
+result are not run again, calls in doubt follow their tool's policy, the others run, and the model learns the truth about
+each, once. A resumed process that is killed can be resumed again.
 
     with Journal.open(open_archive(url)) as journal:
         outcome = Loop(backend, tools).run(journal, "…")
 
-The model gets as much of the session as fits, in a form that providers take (`requests`; what it gets besides is said by
-`view`). Calls that another program left without a result, and went on, get one that says so, once.
+The model gets as much of the session as fits, in a form that providers accept (`model_request`); `view` adds to it. Calls
+that another program left without a result get one that says so, once.
 
-Ctrl-C, or `cancel` from another thread, stops the turn in an orderly way: the stream is closed, tools are told, what is
-known is written. A second Ctrl-C does not wait. The core is synchronous; `in_thread` is its asynchronous face.
+Ctrl-C, or `cancel` from another thread, stops the turn in order: the stream is closed, tools are notified, known results
+are written. A second Ctrl-C does not wait. The core is synchronous; `in_thread` is its asynchronous face.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from everturn.loop.tools import Tool
 
 @dataclass(frozen=True)
 class Budget:
-    """What one `run` or `resume` may cost. None does not limit."""
+    """Limits of one `run` or `resume`. None means no limit."""
 
     requests: int | None = 100
-    tokens: int | None = None  # input and output, as the provider counts them
+    tokens: int | None = None  # input and output
     seconds: float | None = None
-    answer: int = 0  # tokens of one response; 0 = what the backend says
+    answer: int = 0  # tokens of one response; 0: the limit of the backend
 
 
 @dataclass(frozen=True)
@@ -58,50 +58,50 @@ class WaitingCall:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How it ended.
+    """The result of a `run` or `resume`.
 
     done         there is an answer
     paused       calls wait for a human
     cancelled    the human stopped it
     cut          the answer broke off; `resume` asks again
-    over_budget  the next request would be too many; `resume` goes on with a budget of its own
+    over_budget  the next request would exceed the budget; `resume` continues with a new one
     """
 
     state: str
     text: str = ""
     reply: Reply | None = None
     waiting: tuple[WaitingCall, ...] = ()
-    settled: tuple[Settlement, ...] = ()  # what was done about the calls a dead process left behind
+    settled: tuple[Settlement, ...] = ()  # decisions about the calls of a dead process
     requests: int = 0
     usage: ReplyTokens = field(default_factory=ReplyTokens)
-    said: tuple[str, ...] = ()  # what of the history was left out, cut or mended in what the model got
+    said: tuple[str, ...] = ()  # parts of the history that were left out, cut or mended in the requests
 
 
 @dataclass(frozen=True)
 class Watch:
-    """Who wants to see it happen. Called in the thread that runs the loop."""
+    """Callbacks for progress, called in the thread that runs the loop."""
 
     delta: Callable[[Delta], None] = lambda delta: None
     call: Callable[[str, Any], None] = lambda event, about: None  # ("started", Part) and ("finished", Ending)
 
 
-#: Tokens of one response where nobody says how many.
+#: Default tokens of one response.
 _ANSWER = 4096
 
-#: Makes the request out of what was, where the caller has a better idea than `view`.
+#: Builds the request from the journal, in place of `view`.
 Assemble = Callable[[JournalState], ModelRequest]
 
 
 @dataclass
 class Loop:
-    """A model, its tools, and how far they may go. One loop runs one session at a time."""
+    """A model, its tools and their limits. One loop runs one session at a time."""
 
     backend: Backend
     tools: Sequence[Tool] = ()
     system: str = ""
     budget: Budget = Budget()
     limits: ExecutionLimits = field(default_factory=ExecutionLimits)
-    interactive: bool = True  # is there somebody to ask about a call in doubt?
+    interactive: bool = True  # a human can decide about calls in doubt
     watch: Watch = Watch()
     assemble: Assemble | None = None
     view: RequestView = field(default_factory=RequestView)
@@ -109,10 +109,10 @@ class Loop:
     _inbox: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
 
     def run(self, journal: Journal, prompt: str | Sequence[ChatPart]) -> Outcome:
-        """Take a message of the human and go on until there is an answer.
+        """Take a message of the human and continue until there is an answer.
 
-        Calls that an earlier process left behind are settled first. When one of them waits for a human the outcome is
-        `paused` and the message has not been taken.
+        Calls that an earlier process left behind are settled first. If one of them waits for a human, the outcome
+        is `paused` and the message is not taken.
         """
         with self._turn(journal) as turn:
             if (stopped := turn.settle()) is not None:
@@ -122,7 +122,7 @@ class Loop:
             return turn.converse()
 
     def resume(self, journal: Journal) -> Outcome:
-        """Go on from wherever it stands."""
+        """Continue from wherever the session stopped."""
         with self._turn(journal) as turn:
             if (stopped := turn.settle()) is not None:
                 return stopped
@@ -130,7 +130,7 @@ class Loop:
             return turn.converse()
 
     def cancel(self) -> None:
-        """Stop the turn that is running. May be called from any thread, and from a signal handler."""
+        """Stop the running turn. May be called from any thread and from a signal handler."""
         self._cancelled.set()
         self._inbox.put(None)
 
@@ -142,8 +142,8 @@ class Loop:
 
 
 async def in_thread(loop: Loop, work: Callable[..., Outcome], *given: Any) -> Outcome:
-    """The asynchronous face: `await in_thread(loop, loop.run, journal, "…")`. Cancelling the task stops the turn."""
-    import asyncio  # takes longer to load than most processes need until they run their first tool
+    """Run `await in_thread(loop, loop.run, journal, "…")`. Cancelling the task stops the turn."""
+    import asyncio  # slow to import
 
     running = asyncio.ensure_future(asyncio.to_thread(work, *given))
     try:
@@ -160,25 +160,25 @@ class _LoopTurn:
     def __init__(self, loop: Loop, journal: Journal) -> None:
         self._loop, self._journal, self._past = loop, journal, journal.past
         self._tools = {tool.name: tool for tool in loop.tools}
-        self._settling = SettlementPlanner(journal.session, self._tools, loop.interactive)
-        self._begun, self._first, self._spent = time.monotonic(), self._past.requests, self._past.usage
-        self._told: list[Settlement] = []
+        self._planner = SettlementPlanner(journal.session, self._tools, loop.interactive)
+        self._started_at, self._first_request, self._spent = time.monotonic(), self._past.requests, self._past.usage
+        self._settled: list[Settlement] = []
         self._said: dict[str, None] = {}
 
     def accept(self, prompt: str | Sequence[ChatPart]) -> None:
-        """The message, with the setup when it has changed, in one transaction."""
+        """Write the message, and the setup if it has changed, in one transaction."""
         parts = (ChatPart("text", prompt),) if isinstance(prompt, str) else tuple(prompt)
         setup = records.SetupRecord(system=self._loop.system, tools=tuple(tool.shown for tool in self._loop.tools))
         same = (setup.system, setup.tools) == (self._past.system, self._past.tools)
         self._journal.write(*([] if same else [setup]), records.UserRecord(parts=parts))
 
     def settle(self) -> Outcome | None:
-        """Deal with the calls left behind; an outcome when that is as far as it goes."""
+        """Settle the calls left behind. Return an outcome if the turn ends there."""
         calls = self._past.open_calls
         if not calls:
             return None
-        plan = self._settling.plan(calls)
-        self._told += plan.told
+        plan = self._planner.plan(calls)
+        self._settled += plan.settlements
         pauses: list[Record] = [
             PauseRecord(of=self._past.response, why=why, calls=tuple(ids)) for why, ids in plan.waits.items()
         ]
@@ -187,19 +187,19 @@ class _LoopTurn:
         return self._execute(plan)
 
     def close_orphans(self) -> None:
-        """Say of calls that were left behind for good that nobody knows; written down, so that it is said only once."""
+        """Record an unknown outcome for calls that were abandoned, so that it is reported only once."""
         lost: list[Record] = [
             records.ResultRecord(
                 of=call.of, call_id=call.part.call_id, name=call.part.name, text=NO_RECORD, is_error=True, outcome="in_doubt"
             )
             for call in self._past.orphans.values()
-            if call.part.call_id and call.part.name  # half a call is not sent, and needs no result
+            if call.part.call_id and call.part.name  # an incomplete call is not sent and needs no result
         ]  # fmt: skip
         if lost:
             self._journal.write(*lost)
 
     def converse(self) -> Outcome:
-        """Ask and run in turn."""
+        """Ask the model and run its calls in turn."""
         while self._past.awaits_model:
             if (over := self._budget_stop()) is not None:
                 self._journal.note(over, "budget")
@@ -221,19 +221,19 @@ class _LoopTurn:
                 return stopped
         return self._make_outcome("done")
 
-    # one response -----------------------------------------------------------------------------------------------------
+    # --- one response ---
     def _run_reply(self, reply: Reply, to: PreparedRequest) -> Outcome | None:
-        """Write the response down, with the intents of what runs at once, and run its calls."""
+        """Write the response with the intents of the calls that start at once, and run its calls."""
         number = self._past.count
         plan = self._plan(reply, number)
         intend: list[IntendedCall] = [job.intent for job in plan.jobs if job.intended]
         self._journal.response(reply, intend, plan.waits.get("approval", ()), to.sent)
-        if self._past.response != number:  # another thread wrote something at the same time, and it came first
+        if self._past.response != number:  # another thread wrote a record first
             plan = self._plan(reply, self._past.response)
         return self._execute(plan) if reply.calls else None
 
     def _plan(self, reply: Reply, number: int) -> SettlementPlan:
-        plan = self._settling.plan([CallProgress(part, number) for part in _unique_calls(reply.calls)])
+        plan = self._planner.plan([CallProgress(part, number) for part in _unique_calls(reply.calls)])
         at_once = _count_immediate(plan, self._loop.limits.workers)
         plan.jobs = [replace(job, intended=n < at_once) for n, job in enumerate(plan.jobs)]
         return plan
@@ -261,12 +261,12 @@ class _LoopTurn:
 
     def _budget_stop(self) -> str | None:
         budget, past = self._loop.budget, self._past
-        if budget.requests is not None and past.requests - self._first >= budget.requests:
+        if budget.requests is not None and past.requests - self._first_request >= budget.requests:
             return f"stopped: {budget.requests} requests were allowed"
         used = self._turn_usage()
         if budget.tokens is not None and used.input + used.output >= budget.tokens:
             return f"stopped: {budget.tokens} tokens were allowed"
-        if budget.seconds is not None and time.monotonic() - self._begun >= budget.seconds:
+        if budget.seconds is not None and time.monotonic() - self._started_at >= budget.seconds:
             return f"stopped: {budget.seconds:g} seconds were allowed"
         return None
 
@@ -278,7 +278,7 @@ class _LoopTurn:
         )  # fmt: skip
 
     def _new_inbox(self) -> queue.SimpleQueue[Any]:
-        """An inbox without what others left behind."""
+        """Return an inbox without leftovers."""
         self._loop._inbox = queue.SimpleQueue()
         return self._loop._inbox
 
@@ -293,12 +293,14 @@ class _LoopTurn:
         waiting = tuple(
             WaitingCall(call.part.call_id, call.part.name, call.part.arguments, call.waits) for call in past.open_calls
         )
-        requests = past.requests - self._first
-        return Outcome(state, text, reply, waiting, tuple(self._told), requests, self._turn_usage(), tuple(self._said))
+        requests = past.requests - self._first_request
+        return Outcome(
+            state, text, reply, waiting, tuple(self._settled), requests, self._turn_usage(), tuple(self._said)
+        )
 
 
 def _count_immediate(plan: SettlementPlan, workers: int) -> int:
-    """How many of the calls start together with the response, so that their intents are written with it."""
+    """Count the calls that start together with the response, so that their intents are written with it."""
     for n, job in enumerate(plan.jobs[:workers]):
         if job.tool.alone:
             return max(n, 1)
@@ -311,7 +313,7 @@ def _unique_calls(calls: Iterable[ChatPart]) -> list[ChatPart]:
 
 @contextmanager
 def _on_interrupt(cancel: Callable[[], None]) -> Iterator[None]:
-    """The first Ctrl-C stops the turn; the second does what it did before. Only the main thread gets signals."""
+    """Stop the turn on the first Ctrl-C and restore the handler for the second. Only the main thread gets signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -321,7 +323,7 @@ def _on_interrupt(cancel: Callable[[], None]) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
         cancel()
 
-    if before is None:  # not set by Python: not ours to change
+    if before is None:  # not set by Python
         yield
         return
     signal.signal(signal.SIGINT, handle)

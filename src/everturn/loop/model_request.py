@@ -1,18 +1,18 @@
-"""The next request of a loop: what the model gets to see of a session, mended, and compared with what it saw before.
+"""The next request of a loop: as much of the session as fits, repaired, compared with the request before, and sent.
 
-As long as everything fits, everything is sent, as it is; else what `context` says. The history that goes out is one that
-providers take (`llm.repair`). Nothing is written here, and nothing is sent.
+While everything fits, everything is sent unchanged; otherwise `context` selects. The history is one that providers accept
+(`llm.history_repair`). Preparing writes nothing.
 
-Some providers seal what a model thought, and bind it to all that stood before. With `bound` nothing before an answer is ever
-changed: state comes as a new message, nothing is left out, and a request that would begin otherwise than the one before is
-an error. Without, sealed thoughts are sent as long as that holds anyway; after that, those of earlier turns are left out.
+Some providers seal the thoughts of a model and bind them to everything before them. With `bound` nothing before an answer
+ever changes: state comes as a new message, nothing is left out, and a request with another beginning than the one before
+is an error. Without it, sealed thoughts are sent while the beginning happens to be unchanged; after that, those of earlier
+turns are left out. Compaction marks of the provider start the prefix anew; marks for caching do not count.
 
-A backend may have more members than `llm.Backend` asks for: `bound`, and `wire` with `body(request)`, the request as it is
-sent. Where it has no `body`, the neutral form is compared.
+A backend may have more members than `llm.Backend`: `bound`, and `wire` with `body(request)`, the request as sent. Without
+`body`, the neutral form is compared.
 
-Asks the model in a thread of its own, so that it can be left at any time.
-
-Closing the stream stops the request. A stream that is left is closed by its own thread as soon as it says something.
+`ask_model` asks in a thread of its own, so that the caller can leave at any time. Closing the stream stops the request; an
+abandoned stream is closed by its own thread at the next delta.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ from everturn.loop.context import RequestContext
 from everturn.loop.journal_state import JournalState
 from everturn.loop.records import Prefix, RequestRecord
 
-#: Tokens of one request and its answer, where neither backend nor caller says how many.
+#: Default tokens of one request and its answer.
 WINDOW = 128_000
 
-#: Words for a request, asked for before each.
+#: Returns a text for the next request.
 Words = Callable[[JournalState], str]
 
 
 @dataclass(frozen=True)
 class RequestView:
-    """What the model gets besides what was said, and how much of that."""
+    """Additions to the conversation in a request, and its size."""
 
-    window: int = 0  # tokens; 0: what the backend says
-    reserve: int = context.RESERVE  # of them, at least, for the answer
+    window: int = 0  # tokens; 0: the window of the backend
+    reserve: int = context.RESERVE  # tokens kept free for the answer, at least
     system: Words = lambda past: past.system
     state: Words = lambda past: ""
     recalled: Words = lambda past: ""
-    bound: bool = False  # the provider binds its answers to what stood before them; also where the backend says so
+    bound: bool = False  # the provider binds its answers to everything before them; a backend may set it too
 
 
 @dataclass(frozen=True)
 class PreparedRequest:
-    """A request that can be sent. `append` is recorded first: it is the last thing in it."""
+    """A request that can be sent. `append` is recorded first: it is its last message."""
 
     request: ModelRequest
     sent: RequestRecord
@@ -67,40 +67,40 @@ class PreparedRequest:
 
 
 def prepare_request(past: JournalState, backend: Backend, view: RequestView, answer: int) -> PreparedRequest:
-    """The next request, for an answer of so many tokens. Raises PrefixChanged."""
+    """Return the next request, for an answer of so many tokens. Raise PrefixChanged."""
     window = view.window or backend.window or WINDOW
     tools = past.tools if backend.takes_tools else ()
     fit = partial(
         context.assemble_context, most=context.context_budget(window, max(view.reserve, answer)), system=view.system(past),
         state=view.state(past), recalled=view.recalled(past), tools=tools, sizes=past.sizes,
     )  # fmt: skip
-    made = partial(_make_request, past, backend, ModelRequest((), "", tools, past.model, answer))
+    make = partial(_make_request, past, backend, ModelRequest((), "", tools, past.model, answer))
     history = past.history
     if _is_prefix_bound(backend, view):
-        return _check_prefix(past, made(fit(history, append_only=True)))
+        return _check_prefix(past, make(fit(history, append_only=True)))
     if any(map(is_sealed, history)):
-        seen = fit(history, append_only=True)
-        if seen.fits and not (prepared := made(seen)).sent.changed:
+        selected = fit(history, append_only=True)
+        if selected.fits and not (prepared := make(selected)).sent.changed:
             return prepared
         history = drop_sealed_thoughts(history)
     whole = _fit_whole(fit(()), history, past, fit.keywords["most"])
-    return made(whole or fit(history))
+    return make(whole or fit(history))
 
 
 def compare_request(past: JournalState, backend: Backend, view: RequestView, request: ModelRequest) -> PreparedRequest:
-    """A request of the caller's own, mended and compared. Raises PrefixChanged."""
-    seen = RequestContext(request.system, request.messages, 0, 0, ())
-    made = _make_request(past, backend, request, seen)
-    return _check_prefix(past, made) if _is_prefix_bound(backend, view) else made
+    """Return the caller's own request, repaired and compared. Raise PrefixChanged."""
+    selected = RequestContext(request.system, request.messages, 0, 0, ())
+    prepared = _make_request(past, backend, request, selected)
+    return _check_prefix(past, prepared) if _is_prefix_bound(backend, view) else prepared
 
 
 def is_sealed(message: ChatMessage) -> bool:
-    """Has it thoughts that only its provider can read?"""
+    """Whether a message has thoughts that only its provider can read."""
     return any(map(_is_sealed_thought, message.parts))
 
 
 def drop_sealed_thoughts(history: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Without the sealed thoughts of earlier turns; providers want those of the one that is going on."""
+    """Drop the sealed thoughts of earlier turns; providers require those of the current one."""
     newest = max((place for place, one in enumerate(history) if one.role == "user"), default=0)
     return [_drop_thoughts(one) if place < newest and is_sealed(one) else one for place, one in enumerate(history)]
 
@@ -109,18 +109,18 @@ def _is_prefix_bound(backend: Backend, view: RequestView) -> bool:
     return view.bound or bool(getattr(backend, "bound", False))
 
 
-def _check_prefix(past: JournalState, made: PreparedRequest) -> PreparedRequest:
-    if made.sent.changed:
-        raise PrefixChanged(past.session, list(made.sent.changed))
-    return made
+def _check_prefix(past: JournalState, prepared: PreparedRequest) -> PreparedRequest:
+    if prepared.sent.changed:
+        raise PrefixChanged(past.session, list(prepared.sent.changed))
+    return prepared
 
 
 def _fit_whole(
     around: RequestContext, history: Sequence[ChatMessage], past: JournalState, most: int
 ) -> RequestContext | None:
-    """Everything, where it fits: then nothing is weighed against anything."""
+    """Return the whole history if it fits."""
     tokens = around.tokens
-    for message in reversed(history):  # what is far beyond the window is never counted
+    for message in reversed(history):  # messages far beyond the window are never counted
         tokens += past.sizes.message(message)
         if tokens > most:
             return None
@@ -129,18 +129,23 @@ def _fit_whole(
     return structs.replace(around, messages=tuple(history), tokens=tokens)
 
 
-def _make_request(past: JournalState, backend: Backend, request: ModelRequest, seen: RequestContext) -> PreparedRequest:
+def _make_request(
+    past: JournalState, backend: Backend, request: ModelRequest, selected: RequestContext
+) -> PreparedRequest:
     wire, shown = str(getattr(backend, "wire", "")), getattr(backend, "body", None)
-    mended = repair_history(seen.messages, wire=wire)
-    request = structs.replace(request, messages=mended.messages, system=seen.system)
+    mended = repair_history(selected.messages, wire=wire)
+    request = structs.replace(request, messages=mended.messages, system=selected.system)
     body, form = (shown(request), wire) if shown is not None else (_plain_body(request), "")
-    last = past.sent if past.sent is not None and past.sent.wire == form else None  # another provider sealed for itself
-    sent = RequestRecord(request_prefix(body), form, tuple(changed_parts(last.prefix, body)) if last is not None else ())
-    append = seen.append.parts[0].text if seen.append is not None else ""
-    return PreparedRequest(request, sent, append, (*seen.said, *mended.mended))
+    last = (
+        past.sent if past.sent is not None and past.sent.wire == form else None
+    )  # the seals of another provider do not matter
+    sent = RequestRecord(
+        request_prefix(body), form, tuple(changed_parts(last.prefix, body)) if last is not None else ()
+    )
+    append = selected.append.parts[0].text if selected.append is not None else ""
+    return PreparedRequest(request, sent, append, (*selected.said, *mended.mended))
 
 
-# sealed thoughts --------------------------------------------------------------------------------------------------------
 def _is_sealed_thought(part: ChatPart) -> bool:
     return part.kind == "thinking" and isinstance(part.raw, dict)
 
@@ -149,7 +154,6 @@ def _drop_thoughts(message: ChatMessage) -> ChatMessage:
     return structs.replace(message, parts=tuple(part for part in message.parts if not _is_sealed_thought(part)))
 
 
-# the neutral form -------------------------------------------------------------------------------------------------------
 def _plain_body(request: ModelRequest) -> Mapping[str, Any]:
     messages = [{"role": one.role, "content": list(map(_part_block, one.parts))} for one in request.messages]
     return {"system": request.system, "tools": msgspec.to_builtins(request.tools), "messages": messages}
@@ -164,7 +168,7 @@ def _part_block(part: ChatPart) -> dict[str, Any]:
 
 @dataclass
 class ModelAnswer:
-    """What came back: a whole reply, or only some words when the turn was stopped."""
+    """A whole reply, or only some text if the turn was stopped."""
 
     reply: Reply | None = None
     words: list[str] = field(default_factory=list)
@@ -175,14 +179,14 @@ def ask_model(
     request: ModelRequest,
     cancelled: threading.Event,
     inbox: queue.SimpleQueue[Any],
-    say: Callable[[Delta], None],
+    on_delta: Callable[[Delta], None],
     tick: Callable[[], float],
 ) -> ModelAnswer:
-    """Ask, and hand on every piece as it comes. `tick` is called now and then; it says when it wants to be called again.
+    """Ask the model and pass on every delta. `tick` is called regularly and returns the seconds until its next call.
 
-    None put into `inbox` makes us look at `cancelled`. Raises what the backend raises.
+    None in `inbox` triggers a check of `cancelled`. Raise the errors of the backend.
     """
-    asked, left = ModelAnswer(), threading.Event()
+    answer, left = ModelAnswer(), threading.Event()
     threading.Thread(target=_read_stream, args=(backend, request, inbox, left), name="model", daemon=True).start()
     try:
         while not cancelled.is_set():
@@ -193,29 +197,29 @@ def ask_model(
             if isinstance(item, BaseException):
                 raise item
             if isinstance(item, Delta):
-                _take_delta(asked, item, say)
+                _take_delta(answer, item, on_delta)
             elif item is _STREAM_END:
-                return _require_reply(asked, backend)
+                return _require_reply(answer, backend)
     finally:
         left.set()
-    return asked
+    return answer
 
 
 _STREAM_END = object()
 
 
-def _take_delta(asked: ModelAnswer, delta: Delta, say: Callable[[Delta], None]) -> None:
+def _take_delta(answer: ModelAnswer, delta: Delta, on_delta: Callable[[Delta], None]) -> None:
     if delta.reply is not None:
-        asked.reply = delta.reply
+        answer.reply = delta.reply
     elif delta.kind == "text":
-        asked.words.append(delta.text)
-    say(delta)
+        answer.words.append(delta.text)
+    on_delta(delta)
 
 
-def _require_reply(asked: ModelAnswer, backend: Backend) -> ModelAnswer:
-    if asked.reply is None:
+def _require_reply(answer: ModelAnswer, backend: Backend) -> ModelAnswer:
+    if answer.reply is None:
         raise BadAnswer(backend.name, "the stream ended without an answer")
-    return asked
+    return answer
 
 
 def _read_stream(backend: Backend, request: ModelRequest, inbox: queue.SimpleQueue[Any], left: threading.Event) -> None:
@@ -231,16 +235,18 @@ def _read_stream(backend: Backend, request: ModelRequest, inbox: queue.SimpleQue
             if close is not None:
                 close()
         inbox.put(_STREAM_END)
-    except BaseException as failure:  # told where somebody waits for it
+    except BaseException as failure:  # raised in the waiting thread
         inbox.put(failure)
 
+
+# --- the prefix of an answer ---
 
 _MARKS = "cache_control"
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
 
 
 def request_prefix(body: Mapping[str, Any]) -> Prefix:
-    """The prefix of an answer: what the request was that it answers, in any wire format."""
+    """Return the prefix of the answer to a request body of any wire format."""
     messages, start = _messages_after_compaction(body)
     return Prefix(
         _hash(body.get("system", body.get("instructions"))),
@@ -253,24 +259,24 @@ def request_prefix(body: Mapping[str, Any]) -> Prefix:
 
 
 def changed_parts(prefix: Prefix, body: Mapping[str, Any]) -> list[str]:
-    """What of a prefix is not the same in a new request; nothing when the provider will take it.
+    """Return the parts of a prefix that a new request changes; empty if the provider will accept it.
 
-    Words: system, tools, thinking (thoughts of earlier messages were changed or left out), messages.
+    Parts: system, tools, thinking (thoughts of earlier messages were changed or left out), messages.
     """
     messages, start = _messages_after_compaction(body)
-    found = []
+    changed = []
     if _hash(body.get("system", body.get("instructions"))) != prefix.system:
-        found.append("system")
+        changed.append("system")
     if _hash(body.get("tools")) != prefix.tools:
-        found.append("tools")
-    if start != prefix.start and start:  # compacted since then: the thoughts before that are gone with the words
-        return found
+        changed.append("tools")
+    if start != prefix.start and start:  # compacted since: the earlier thoughts are gone
+        return changed
     earlier = messages[: prefix.count]
     if len(earlier) < prefix.count or _hash_messages(map(_without_thoughts, earlier)) != prefix.words:
-        found.append("messages")
+        changed.append("messages")
     elif _hash_messages(earlier) != prefix.messages:
-        found.append("thinking")
-    return found
+        changed.append("thinking")
+    return changed
 
 
 def _messages_after_compaction(body: Mapping[str, Any]) -> tuple[list[Any], str]:
@@ -315,12 +321,12 @@ def _encode_value(value: Any) -> bytes:
     bare = _without_cache_marks(value)
     try:
         return msgspec.json.encode(bare, order="deterministic")
-    except UnicodeEncodeError:  # half a surrogate pair, which transcripts do hold
+    except UnicodeEncodeError:  # a lone surrogate
         return json.dumps(bare, sort_keys=True).encode()
 
 
 def _without_cache_marks(value: Any) -> Any:
-    """Without marks for caching; the same object where there is none."""
+    """Return the value without marks for caching; the same object if there are none."""
     if isinstance(value, dict):
         return {name: _without_cache_marks(one) for name, one in value.items() if name != _MARKS}
     return [_without_cache_marks(one) for one in value] if isinstance(value, list) else value

@@ -1,9 +1,9 @@
-"""The records of a journal, as they are written: one JSON object per line, told apart by `type`, numbered by `n`.
+"""The records of a journal: one JSON object per line, distinguished by `type`, numbered by `n`.
 
-`of` is the number of the response a record is about: providers repeat call ids, numbers never do. Whatever a provider
-sent is in `Reply` verbatim. `record_line` and `parse_record` are each other's inverse, also for text that is not quite Unicode.
-A record of a type this version does not know is an error here, never skipped: going on without it could repeat a call.
-The archive reads the same lines through `everturn.sources`.
+`of` is the number of the response that a record refers to: providers repeat call ids, numbers are unique. `ResponseRecord`
+keeps the reply of a provider verbatim. `record_line` and `parse_record` are inverse, lone surrogates included. A record of
+an unknown type is an error, never skipped: continuing without it could repeat a call. The archive reads the same lines
+through `everturn.sources`.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from msgspec import Struct
 from everturn.errors import EverturnError
 from everturn.llm.protocol import ChatPart, Reply, ToolSpec
 
-#: Raised when an older everturn could go wrong on what a newer one writes.
+#: Increased when an older everturn could misread a newer journal.
 FORMAT = 1
 
-#: What became of a call. `settled`: found out, or said by a human, after the process had died.
+#: Outcomes of a call. `settled`: reconciled, or decided by a human, after the process had died.
 OUTCOMES = (
     "ok", "error", "timeout", "interrupted", "in_doubt", "not_started", "denied", "settled", "compensated", "unknown_tool",
     "invalid",
 )  # fmt: skip
 VERDICTS = ("approve", "deny", "settle")
 
-#: Kind of a state that is words put into the conversation by a program: `injected/PLACE/NUMBER`, behind so many messages.
+#: Kind of a state that is text a program put into the conversation: `injected/PLACE/NUMBER`, after so many messages.
 INJECTED = "injected/"
 
 
 class SessionRecord(Struct, tag_field="type", tag="session", kw_only=True, omit_defaults=True):
-    """The first record: what is being written, and about what."""
+    """The first record: format, session and origin."""
 
     n: int = 0
     at: int = 0
@@ -42,9 +42,9 @@ class SessionRecord(Struct, tag_field="type", tag="session", kw_only=True, omit_
     model: str = ""
     client: str = ""
     title: str = ""
-    parent: str = ""  # the session it goes on from
+    parent: str = ""  # the session it continues
     relation: str = ""
-    also: tuple[str, ...] = ()  # further sessions it goes on from, told to it together with the parent
+    also: tuple[str, ...] = ()  # further sessions it continues, besides the parent
     token: int = 0
     holder: str = ""
 
@@ -54,7 +54,7 @@ class SessionRecord(Struct, tag_field="type", tag="session", kw_only=True, omit_
 
 
 class LeaseRecord(Struct, tag_field="type", tag="lease", kw_only=True, omit_defaults=True):
-    """Another process has taken the session up."""
+    """Another process has taken the session over."""
 
     n: int = 0
     at: int = 0
@@ -63,7 +63,7 @@ class LeaseRecord(Struct, tag_field="type", tag="lease", kw_only=True, omit_defa
 
 
 class SetupRecord(Struct, tag_field="type", tag="setup", kw_only=True, omit_defaults=True):
-    """The system prompt and the tools that hold from here on."""
+    """The system prompt and the tools from here on."""
 
     n: int = 0
     at: int = 0
@@ -72,7 +72,7 @@ class SetupRecord(Struct, tag_field="type", tag="setup", kw_only=True, omit_defa
 
 
 class UserRecord(Struct, tag_field="type", tag="user", kw_only=True, omit_defaults=True):
-    """What the human said."""
+    """A message of the human."""
 
     n: int = 0
     at: int = 0
@@ -81,37 +81,37 @@ class UserRecord(Struct, tag_field="type", tag="user", kw_only=True, omit_defaul
 
 
 class Prefix(Struct, frozen=True):
-    """Hashes of what was sent; small, whatever the length of the history."""
+    """Hashes of the system prompt, the tools and the messages before an answer."""
 
     system: str
     tools: str
-    messages: str  # of all of them, one after the other
-    words: str  # the same without thoughts
+    messages: str  # of all messages in order
+    words: str  # of all messages without thoughts
     count: int
     start: str = ""  # of the newest compaction in it
 
 
 class RequestRecord(Struct, frozen=True, omit_defaults=True):
-    """The request that a response answers: small, whatever was in it."""
+    """A digest of the request that a response answers."""
 
     prefix: Prefix
-    wire: str = ""  # the format it is the prefix in; none: the neutral one
-    changed: tuple[str, ...] = ()  # what was not as it had been before the last response: see `llm.prefix.changed`
+    wire: str = ""  # the wire format of the prefix; "": the neutral form
+    changed: tuple[str, ...] = ()  # parts that differ from the request before: see `model_request.changed_parts`
 
 
 class ResponseRecord(Struct, tag_field="type", tag="response", kw_only=True, omit_defaults=True):
-    """What the model answered, verbatim."""
+    """A response of the model, verbatim."""
 
     n: int = 0
     at: int = 0
     reply: Reply
     id: str = ""
     sent: RequestRecord | None = None
-    foreign: bool = False  # told by a program with a loop of its own, which writes no intents down
+    foreign: bool = False  # written by a program with its own loop, which records no intents
 
 
 class PartialRecord(Struct, tag_field="type", tag="partial", kw_only=True, omit_defaults=True):
-    """The beginning of an answer that broke off. No part of the history."""
+    """The beginning of an answer that broke off. Not part of the history."""
 
     n: int = 0
     at: int = 0
@@ -129,7 +129,7 @@ class IntendedCall(Struct, omit_defaults=True):
 
 
 class IntentRecord(Struct, tag_field="type", tag="intent", kw_only=True, omit_defaults=True):
-    """These calls are about to run: from here on they may have had their effect."""
+    """Calls that are about to run: from here on they may have taken effect."""
 
     n: int = 0
     at: int = 0
@@ -138,7 +138,7 @@ class IntentRecord(Struct, tag_field="type", tag="intent", kw_only=True, omit_de
 
 
 class ResultRecord(Struct, tag_field="type", tag="result", kw_only=True, omit_defaults=True):
-    """What the model is told about one call. There is one for each call, and never a second."""
+    """The one result of a call, as the model gets it."""
 
     n: int = 0
     at: int = 0
@@ -153,7 +153,7 @@ class ResultRecord(Struct, tag_field="type", tag="result", kw_only=True, omit_de
 
 
 class PauseRecord(Struct, tag_field="type", tag="pause", kw_only=True, omit_defaults=True):
-    """These calls wait for a human."""
+    """Calls that wait for a human."""
 
     n: int = 0
     at: int = 0
@@ -163,7 +163,7 @@ class PauseRecord(Struct, tag_field="type", tag="pause", kw_only=True, omit_defa
 
 
 class DecisionRecord(Struct, tag_field="type", tag="decision", kw_only=True, omit_defaults=True):
-    """What a human said about a call that waits."""
+    """The decision of a human about a waiting call."""
 
     n: int = 0
     at: int = 0
@@ -175,7 +175,7 @@ class DecisionRecord(Struct, tag_field="type", tag="decision", kw_only=True, omi
 
 
 class InterruptRecord(Struct, tag_field="type", tag="interrupt", kw_only=True, omit_defaults=True):
-    """The human stopped it here."""
+    """The human stopped the turn here."""
 
     n: int = 0
     at: int = 0
@@ -183,7 +183,7 @@ class InterruptRecord(Struct, tag_field="type", tag="interrupt", kw_only=True, o
 
 
 class NoteRecord(Struct, tag_field="type", tag="note", kw_only=True, omit_defaults=True):
-    """Something to be kept beside the conversation. Of kind `title`, the name of the session."""
+    """A note beside the conversation. Of kind `title`, the name of the session."""
 
     n: int = 0
     at: int = 0
@@ -193,7 +193,7 @@ class NoteRecord(Struct, tag_field="type", tag="note", kw_only=True, omit_defaul
 
 
 class StateRecord(Struct, tag_field="type", tag="state", kw_only=True, omit_defaults=True):
-    """The state of a program that runs on the journal; the last of a kind is the one that holds."""
+    """The state of a program that runs on the journal; the last of a kind is valid."""
 
     n: int = 0
     at: int = 0
@@ -222,24 +222,24 @@ _decoder: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 
 
 def record_line(record: Record) -> bytes:
-    """The record with its line end."""
+    """Encode a record with its line end."""
     try:
         return _encode(record) + b"\n"
-    except UnicodeEncodeError:  # half a surrogate pair: kept as the escape it came as
+    except UnicodeEncodeError:  # a lone surrogate: kept as an escape
         return json.dumps(msgspec.to_builtins(record), separators=(",", ":")).encode() + b"\n"
 
 
 def parse_record(raw: bytes, session: str) -> Record:
-    """The record of a line. Raises EverturnError for one that this version does not understand."""
+    """Decode a line. Raise EverturnError for a record that this version does not understand."""
     try:
         return _decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass
     try:
-        found: Record = msgspec.convert(json.loads(raw), Record)
+        record: Record = msgspec.convert(json.loads(raw), Record)
     except (ValueError, RecursionError) as failure:
         raise EverturnError(
             f"session {session} has a record that this version cannot read ({type(failure).__name__}); "
             "it is kept as it is: go on with the everturn that wrote it, or a newer one"
         ) from failure
-    return found
+    return record

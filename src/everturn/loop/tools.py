@@ -1,12 +1,12 @@
-"""What a model may call: a function, what its arguments are, and what the loop may trust it with.
+"""Tools that a model may call: a function, the schema of its arguments, and hints for recovery.
 
     @tool(read_only=True)
     def look_up(word: str) -> str:
         "What a word means."
 
-The schema of the arguments comes from the signature and the description from the docstring. A parameter of type
-`ToolContext` is not shown to the model: it gets the call's id, its idempotency key, whether it runs again after a crash,
-and the sign to stop. Hints say what may be done with a call that was begun and never finished (see `policies`).
+The schema comes from the signature and the description from the docstring. A parameter of type `ToolContext` is hidden from
+the model: it holds the call's id, its idempotency key, whether it runs again after a crash, and the stop event. Hints say
+what may be done with a call that was begun and never finished (see `execution`).
 """
 
 from __future__ import annotations
@@ -25,37 +25,37 @@ from everturn.llm import protocol
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: What to do with a call in doubt.
+#: Policies for a call in doubt.
 POLICIES = ("", "retry", "reconcile", "ask", "fail", "compensate")
 
 
 @dataclass(frozen=True)
 class ToolContext:
-    """What a tool may know about the call it serves."""
+    """The context of a call, for its tool."""
 
     call_id: str
     session: str = ""
-    is_resume: bool = False  # it may have run before, and nobody knows how far
-    idempotency_key: str = ""  # the same in every attempt at this call, and in no other
+    is_resume: bool = False  # it may have run before, wholly or in part
+    idempotency_key: str = ""  # the same in every attempt at this call only
     attempt: int = 1
-    stop: threading.Event = field(default_factory=threading.Event)  # set when the result is not waited for any more
+    stop: threading.Event = field(default_factory=threading.Event)  # set when the result is no longer needed
 
 
 @dataclass(frozen=True)
 class ReconciledResult:
-    """What `reconcile` found out: it was done, and this is what it gave. Unlike None, which says: not known."""
+    """The answer of `reconcile` that the call was done, with its result. None means unknown."""
 
     text: str = ""
     is_error: bool = False
 
 
 class NotDone:
-    """What `reconcile` found out: it had no effect, and may run."""
+    """The answer of `reconcile` that the call had no effect and may run."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A function with what there is to know about it. `reconcile` and `compensate` take (context, arguments)."""
+    """A function with its schema and hints. `reconcile` and `compensate` take (context, arguments)."""
 
     fn: Callable[..., Any]
     name: str
@@ -64,26 +64,26 @@ class Tool:
     read_only: bool = False
     idempotent: bool = False  # a second run with the same key has no second effect
     destructive: bool = False
-    policy: str = ""  # of POLICIES; "" = what the hints say
+    policy: str = ""  # of POLICIES; "": derived from the hints
     reconcile: Callable[[ToolContext, dict[str, Any]], ReconciledResult | NotDone | None] | None = None
-    compensate: Callable[[ToolContext, dict[str, Any]], str | None] | None = None  # must bear being run twice
+    compensate: Callable[[ToolContext, dict[str, Any]], str | None] | None = None  # must be safe to run twice
     timeout: float | None = None  # seconds
     approval: bool | Callable[[dict[str, Any]], bool] = False  # a human must agree before it runs
-    alone: bool = False  # never beside another call
-    takes: type | None = None  # the arguments, to be checked
+    alone: bool = False  # never in parallel with another call
+    takes: type | None = None  # struct that validates the arguments
     context: str = ""  # name of the parameter for the ToolContext
 
     @property
     def shown(self) -> protocol.ToolSpec:
-        """What the model is told."""
+        """Return the tool as the model sees it."""
         return protocol.ToolSpec(self.name, self.description, self.parameters)
 
     def needs_approval(self, arguments: Any) -> bool:
-        """Must a human agree to this call?"""
+        """Whether a human must agree to this call."""
         return self.approval(arguments) if callable(self.approval) else self.approval
 
     def checked(self, arguments: Any) -> dict[str, Any]:
-        """The arguments for the function. Raises ValueError in words for the model."""
+        """Return the validated arguments. Raise ValueError with a message for the model."""
         if not isinstance(arguments, dict):
             raise ValueError("the arguments are not a JSON object")
         if self.takes is None:
@@ -104,9 +104,9 @@ def tool(given: Callable[..., Any] | None = None, **hints: Any) -> Any:
 
 
 def make_idempotency_key(session: str, response: int, call_id: str) -> str:
-    """The same for every attempt at a call, after any number of crashes; another for every other call.
+    """Return a key that is the same for every attempt at a call and differs for every other call.
 
-    The number of the response is part of it because some providers use the same ids again and again.
+    It includes the number of the response, because some providers reuse call ids.
     """
     return blake2b(f"{session}\0{response}\0{call_id}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
@@ -122,7 +122,7 @@ def _make_tool(fn: Callable[..., Any], hints: dict[str, Any]) -> Tool:
 
 
 def _signature(fn: Callable[..., Any], name: str) -> tuple[str, type]:
-    """The parameter for the context, and a struct of all others."""
+    """Return the name of the context parameter and a struct of all other parameters."""
     types, context = get_type_hints(fn), ""
     fields: list[Any] = []
     for parameter in inspect.signature(fn).parameters.values():

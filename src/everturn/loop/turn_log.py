@@ -1,16 +1,12 @@
-"""Conversations of a program that has its own loop: every message appended to the archive as it is said.
+"""Conversations of a program that has its own loop: every message is appended to the archive at once.
 
-What is appended is durable when the call returns, and can be searched, shown, exported and resumed like any session. The
-log takes whatever is said in whatever order, by any number of processes; what a provider would not accept is the business
-of whoever sends it. `turn_number` is the number of the message in its session: unique, without gaps, from 1.
+An appended message is durable when the call returns, and can be searched, shown, exported and resumed like any session. The
+log takes messages in any order, from any number of processes; it does not enforce the rules of providers. `turn_number` is
+the number of the message in its session: unique, without gaps, from 1.
 
-Rows are dicts with the columns of the SQL views `conversation_turns` and `cowork_sessions`. The system prompt, the model
-asked for and the session's own state are kept beside the conversation (`kept`), not in it.
-
-A row of a turn log and the record it becomes in the journal, there and back, verbatim.
-
-A result whose call was never seen, or has its result already, is written as a note: a journal is resumed by its records,
-and such a result belongs to no call.
+Rows are dicts with the columns of the SQL views `conversation_turns` and `cowork_sessions`. The system prompt, the model and
+the session's own state are kept beside the conversation (`kept`). A result whose call is unknown, or already has a result,
+is written as a note: a journal is resumed by its records, and such a result belongs to no call.
 """
 
 from __future__ import annotations
@@ -26,8 +22,7 @@ from msgspec import Struct
 
 from everturn.clock import Clock, new_id, now
 from everturn.errors import Busy, Conflict, SessionNotFound, UsageError
-from everturn.llm.protocol import ChatMessage, ChatPart, Reply, decode_arguments
-from everturn.llm.protocol import ReplyTokens as Tokens
+from everturn.llm.protocol import ChatMessage, ChatPart, Reply, ReplyTokens, decode_arguments
 from everturn.loop import leases, records
 from everturn.loop.conversation import call_arguments_json
 from everturn.loop.journal import AGENT, JournalEnd, find_journal
@@ -47,7 +42,7 @@ _NOTE = "turn"
 
 @dataclass(frozen=True)
 class LoggedTurn:
-    """What is appended."""
+    """A message to append."""
 
     role: str
     content: str | None = None
@@ -74,13 +69,13 @@ class _Note(records.NoteRecord, tag_field="type", tag="note", kw_only=True, omit
 
 
 class _TokenCount(Struct):
-    """What a record holds beside what a journal needs."""
+    """The token count that a record of the log adds."""
 
     tokens: int = 0
 
 
 def turn_record(turn: LoggedTurn) -> Record:
-    """The record of a message, unless it is the result of an open call."""
+    """Return the record of a message, unless it is the result of an open call."""
     if turn.role not in ROLES:
         raise UsageError(f"there is no role {turn.role!r}; say {', '.join(ROLES)}")
     if turn.role == "user":
@@ -92,7 +87,7 @@ def turn_record(turn: LoggedTurn) -> Record:
 
 
 def result_record(turn: LoggedTurn, response: int, called: str) -> Record:
-    """The record of the result of a call that a certain response made."""
+    """Return the record of the result of a call that a certain response made."""
     name = turn.tool_name or called
     return _Result(
         of=response, call_id=turn.tool_call_id or "", name=name, text=turn.content or "", tokens=turn.token_count
@@ -100,7 +95,7 @@ def result_record(turn: LoggedTurn, response: int, called: str) -> Record:
 
 
 def read_rows(store: Store, session: Session, first: int, last: int) -> Iterator[dict[str, Any]]:
-    """The messages of a session as rows, both ends included, counted from 0."""
+    """Yield the messages of a session as rows, both ends included, counted from 0."""
     read = Records(store, all_sources(), session, until=None if last > first else 0)
     for row in store.messages(session.id, first, last):
         shown = {
@@ -116,36 +111,36 @@ def read_rows(store: Store, session: Session, first: int, last: int) -> Iterator
             "created_at": iso(row.at) if row.at is not None else None,
         }
         raw = read.record(row)
-        yield {**shown, **(_record_row(raw, session.native_id) if raw.strip() else {})}  # blank where it was forgotten
+        yield {**shown, **(_record_row(raw, session.native_id) if raw.strip() else {})}  # blank if forgotten
 
 
 def iso(ms: int) -> str:
-    """A time of ours as text, with its zone."""
+    """Return a time in ms UTC as text, with its zone."""
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 def _response(turn: LoggedTurn) -> Record:
     calls = tuple(_read_call(one) for one in turn.tool_calls or ())
     words = (ChatPart("text", turn.content or ""),) if turn.content or not calls else ()
-    usage = Tokens(output=turn.token_count, source="estimate")
+    usage = ReplyTokens(output=turn.token_count, source="estimate")
     reply = Reply(ChatMessage("assistant", words + calls), "calls" if calls else "end", usage)
     return _Response(reply=reply, tokens=turn.token_count, foreign=True)
 
 
 def _read_call(given: Mapping[str, Any]) -> ChatPart:
-    """A call in any of the usual forms; what was given is kept as it is."""
+    """Read a call in any common form; the original is kept."""
     function = given.get("function")
     inner = function if isinstance(function, Mapping) else given
-    held = inner.get("arguments", inner.get("input", {}))
+    arguments = inner.get("arguments", inner.get("input", {}))
     call_id, name = given.get("id") or given.get("call_id"), inner.get("name")
     return ChatPart(
-        "call", "", str(call_id or ""), str(name or ""), decode_arguments(held) if isinstance(held, str) else held,
+        "call", "", str(call_id or ""), str(name or ""), decode_arguments(arguments) if isinstance(arguments, str) else arguments,
         raw=dict(given),
     )  # fmt: skip
 
 
 def _record_row(raw: bytes, session: str) -> dict[str, Any]:
-    """What a record says, and how many tokens that is."""
+    """Return the content and the tokens of a record."""
     record = records.parse_record(raw, session)
     tokens = _tokens(raw)
     if isinstance(record, records.ResponseRecord):
@@ -173,17 +168,19 @@ def _record_row(raw: bytes, session: str) -> dict[str, Any]:
 def _tokens(raw: bytes) -> int:
     try:
         return msgspec.json.decode(raw, type=_TokenCount).tokens
-    except (msgspec.DecodeError, UnicodeError):  # not quite Unicode, as `records.parse` knows
+    except (msgspec.DecodeError, UnicodeError):  # not quite Unicode, see `records.parse_record`
         return msgspec.convert(json.loads(raw), _TokenCount).tokens
 
 
 def _call_json(part: ChatPart) -> dict[str, Any]:
-    """A call as it was given, or in the usual form."""
+    """Return a call as it was given, or in the common form."""
     if isinstance(part.raw, dict):
         return part.raw
     function = {"name": part.name, "arguments": call_arguments_json(part)}
     return {"id": part.call_id, "type": "function", "function": function}
 
+
+# --- the log ---
 
 KIND = "conversation"
 MOST = 1000  # turns or sessions in one answer
@@ -200,23 +197,22 @@ class TurnLog:
         self.store, self._clock = store, clock
         self._holder = leases.this_process(machine)
 
-    # writing ----------------------------------------------------------------------------------------------------------
     def create_session(self, workspace: str, model: str, system_prompt: str = "") -> str:
-        """Begin a conversation; its id."""
+        """Begin a conversation and return its id."""
         session = new_id()
         with self.store.write():
-            begun = records.SessionRecord(
+            first = records.SessionRecord(
                 journal=records.FORMAT, id=session, workspace=workspace, model=model, client="everturn"
             )
-            self._append(self._end(session), begun, 0)
+            self._append(self._end(session), first, 0)
             self._keep_value(session, "model", model)
             self._keep_value(session, "system_prompt", system_prompt)
         return session
 
     def append_turn(self, session_id: str, turn: LoggedTurn) -> int:
-        """Write one message; its number.
+        """Write one message and return its number.
 
-        Raises SessionNotFound, Busy while a loop runs the session, and all that keeps the message from being written.
+        Raise SessionNotFound, Busy while a loop runs the session, and any error that prevents the write.
         """
         for _ in range(_TRIES):
             session, end = self._require_writable(session_id), self._end(session_id)
@@ -226,20 +222,20 @@ class TurnLog:
                     self._append(end, record, self.store.version(session.version).lines)
                     self._add_tokens(session_id, turn.token_count)
                     return self.store.session(session.id)[0].n_messages
-            except Conflict:  # another process was faster: look again
+            except Conflict:  # another process was faster: retry
                 continue
         raise Busy(f"session {session_id}")
 
     def update_session_state(self, session_id: str, state: Mapping[str, Any]) -> None:
-        """Keep the program's own state of a conversation, and up to which turn it is known to hold."""
+        """Keep the program's own state of a conversation, and the turn it is valid through."""
         session = self._require_writable(session_id)
         with self.store.write():
             self._keep_value(session_id, "session_state", dict(state))
             self._keep_value(session_id, "session_state_through_turn", self.store.session(session.id)[0].n_messages)
 
-    # reading ----------------------------------------------------------------------------------------------------------
+    # --- reading ---
     def get_turns(self, session_id: str, offset: int = 0, limit: int = RECENT) -> list[dict[str, Any]]:
-        """Messages in order, from number `offset` + 1 on, at most 1,000."""
+        """Return messages in order, from number `offset` + 1 on, at most 1,000."""
         session = self._session(session_id)
         wanted = min(limit, MOST)
         if session is None or wanted <= 0:
@@ -248,34 +244,34 @@ class TurnLog:
         return list(read_rows(self.store, session, first, first + wanted - 1))
 
     def search_turns(self, session_id: str, query: str, limit: int = 20) -> list[dict[str, Any]]:
-        """The messages that fit a query as people type it, best first, at most 200."""
+        """Return the messages that match a typed query, best first, at most 200."""
         session = self._session(session_id)
         if session is None or not query.strip():
             return []
-        limit, asked = max(1, min(limit, MOST_FOUND)), parse_query(query)
-        if not asked.wanted and not asked.regex:
+        limit, parsed = max(1, min(limit, MOST_FOUND)), parse_query(query)
+        if not parsed.wanted and not parsed.regex:
             return self._scan_messages(session, query.strip(), limit)
         found = search(self.store, all_sources(), query, SearchFilters(session=session), limit, now=self._clock())
         seqs = [one.row.seq for one in found.items if one.row is not None]
         return [row for seq in seqs for row in read_rows(self.store, session, seq, seq)]
 
     def _scan_messages(self, session: Session, text: str, limit: int) -> list[dict[str, Any]]:
-        """The newest messages that hold these characters: signs without a word in them are not in the index."""
+        """Return the newest messages that contain these characters: signs without a word are not in the index."""
         rows = list(read_rows(self.store, session, max(0, session.n_messages - MOST), session.n_messages - 1))
         return [row for row in reversed(rows) if text in (row["content"] or "")][:limit]
 
     def get_turn_count(self, session_id: str) -> int:
-        """How many messages there are."""
+        """Return the number of messages."""
         session = self._session(session_id)
         return session.n_messages if session is not None else 0
 
     def get_session(self, session_id: str) -> dict[str, Any] | None:
-        """What is known about a conversation, or None."""
+        """Return the facts about a conversation, or None."""
         session = self._session(session_id)
         return self._session_row(*self.store.session(session.id)) if session is not None else None
 
     def list_sessions(self, workspace: str | None = None, limit: int = 100) -> list[dict[str, Any]]:
-        """The conversations of a workspace, or all of them, the newest first, at most 1,000."""
+        """Return the conversations of a workspace, or all, newest first, at most 1,000."""
         found: list[dict[str, Any]] = []
         for session, text in self._iterate_sessions(workspace or ""):
             if len(found) >= min(limit, MOST):
@@ -285,7 +281,7 @@ class TurnLog:
         return found
 
     def resume_session(self, session_id: str, limit: int = RECENT) -> list[dict[str, Any]]:
-        """The last messages, oldest first. They never begin with the result of a call that is not among them."""
+        """Return the last messages, oldest first. They never begin with a result whose call is missing."""
         session = self._session(session_id)
         if session is None:
             raise SessionNotFound(session_id)
@@ -296,7 +292,7 @@ class TurnLog:
             rows[:0] = read_rows(self.store, session, first, first)
         return rows
 
-    # one session ------------------------------------------------------------------------------------------------------
+    # --- one session ---
     def _session(self, session_id: str) -> Session | None:
         rows = self.store.sessions_of(AGENT, session_id)
         return best_match(rows) if rows else None
@@ -332,29 +328,31 @@ class TurnLog:
         session = self._session(session_id)
         if session is None:
             raise SessionNotFound(session_id)
-        held = leases.current_lease(self.store, session_id)
-        if held.until > self._clock() and not leases.is_gone(held, self._holder):
+        lease = leases.current_lease(self.store, session_id)
+        if lease.until > self._clock() and not leases.is_gone(lease, self._holder):
             raise Busy(f"session {session_id}")
         return session
 
     def _end(self, session_id: str) -> JournalEnd:
-        """Where the next line goes."""
+        """Return the end of the journal."""
         machine = self._holder.machine
-        return JournalEnd(self.store, session_id, find_journal(self.store, session_id, machine), (machine, ""), self._clock)
+        return JournalEnd(
+            self.store, session_id, find_journal(self.store, session_id, machine), (machine, ""), self._clock
+        )
 
     def _append(self, end: JournalEnd, record: Record, number: int) -> None:
         record.n, record.at = number, self._clock()
         end.append(records.record_line(record))
 
     def _make_record(self, session: Session, turn: LoggedTurn) -> Record:
-        """The record of a message: a result goes to its call, if that is open."""
+        """Return the record of a message: a result goes to its call, if that is open."""
         calls = self.store.tail(session.id).open_calls.get(turn.tool_call_id or "", ()) if turn.role == "tool" else ()
         call = next((one for one in reversed(calls) if one.status == "open"), None)
         if call is None:
             return turn_record(turn)
         row = next(self.store.messages(session.id, call.seq, call.seq))
-        asked = records.parse_record(self.store.read_raw(session.version, row.start, row.size), session.native_id)
-        return result_record(turn, asked.n, call.name)
+        parsed = records.parse_record(self.store.read_raw(session.version, row.start, row.size), session.native_id)
+        return result_record(turn, parsed.n, call.name)
 
     def _keep_value(self, session: str, key: str, value: Any) -> None:
         self.store.keep(KeptRow(KIND, AGENT, session, key, _json(key, value), self._clock()))
@@ -376,5 +374,5 @@ def _json(key: str, value: Any) -> str:
 def _is_unicode(text: str) -> bool:
     try:
         return bool(text.encode())
-    except UnicodeEncodeError:  # half a surrogate pair: kept as an escape
+    except UnicodeEncodeError:  # a lone surrogate: kept as an escape
         return False
