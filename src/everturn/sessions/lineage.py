@@ -1,13 +1,11 @@
-"""How a session hangs together with others: what it came from, what was forked from it, what it started.
+"""Relatives of a session: what it came from, what was forked from it, what it started.
 
-Built from the statements sessions make about each other (`LinkRow`). Those come from foreign files: they may name
-sessions that are not in the archive, contradict each other or run in circles. A relative that is not in the archive
-keeps its id and has no session.
+Built from the statements of sessions about each other (`LinkRow`). They come from foreign files, so they may name sessions
+that are not in the archive, contradict each other or form cycles. A relative that is not in the archive keeps its id and
+has no session.
 
-Sessions that everturn made out of others, whichever agents both are of.
-
-The file of such a session cannot say where it comes from: its format is another agent's. So it is kept beside the records,
-and survives a rebuild: one row about the new session and one about the old, each found by its own id.
+A session that everturn made out of another cannot say so in its file: its format is another agent's. Its `Descent` is
+therefore kept, and survives a rebuild: one row about the new session and one about the old, each found by its own id.
 """
 
 from __future__ import annotations
@@ -23,19 +21,19 @@ from everturn.store.contract import Store
 
 
 def note_descent(store: Store, new: Descent, old: Session, at: int) -> None:
-    """Keep that the session `new` was made from `old`. Within a transaction of the caller's."""
+    """Record that the session `new` was made from `old`. The caller holds the transaction."""
     elder = msgspec.structs.replace(new, agent=old.agent, native_id=old.native_id)
     store.keep(KeptRow(ORIGIN, new.agent, new.native_id, "", _descent_json(elder), at))
     store.keep(KeptRow(OFFSPRING, old.agent, old.native_id, f"{new.agent}/{new.native_id}", _descent_json(new), at))
 
 
 def origin_of(store: Store, session: Session) -> Descent | None:
-    """What the session was made from."""
+    """Return the session this one was made from."""
     return next(iter(descents(store.kept(ORIGIN, session.native_id), session.agent)), None)
 
 
 def offspring_of(store: Store, session: Session) -> list[Descent]:
-    """The sessions that were made from this one."""
+    """Return the sessions that were made from this one."""
     return descents(store.kept(OFFSPRING, session.native_id), session.agent)
 
 
@@ -43,33 +41,33 @@ def _descent_json(descent: Descent) -> str:
     return msgspec.json.encode(descent).decode()
 
 
-#: Relations that lead from a session to the one it came from, and so to its ancestors.
+#: Relations that lead from a session to its ancestors, the most telling first.
 UPWARD = ("subagent_of", "forked_from", "continues", "output_of", "teammate_of")
 _NEIGHBOUR_RELATIONS = ("about", "summary_of")
 _DEEPEST = 100
 
 
 class Relative(Struct, frozen=True):
-    """Another session and how it is related; `call` is the call of the elder one that started the younger."""
+    """Another session and its relation; `call` is the call of the older one that started the younger."""
 
     relation: str
     native_id: str
     session: Session | None = None
     call: Call | None = None
-    shared: int = 0  # messages both hold, for forks
+    shared: int = 0  # messages both contain, for forks
 
 
 class Lineage(Struct, frozen=True):
     """The relatives of one session."""
 
     ancestors: list[Relative]  # nearest first
-    forks: list[Relative]  # what was forked from it or continues it
+    forks: list[Relative]  # sessions forked from it or continuing it
     children: list[Relative]  # subagents, saved outputs, in the order of the calls that started them
-    others: list[Relative]  # what it is about, what summarises it, its team
+    others: list[Relative]  # sessions it is about, its summaries, its team
 
 
 def lineage(store: Store, session: Session) -> Lineage:
-    """All relatives of a session."""
+    """Return all relatives of a session."""
     own = store.links(session.id)
     younger = _younger_links(store, session)
     return Lineage(
@@ -86,7 +84,7 @@ _FORKS = ("forked_from", "continues")
 
 
 def ancestors(store: Store, session: Session) -> list[Relative]:
-    """What the session came from, nearest first, as far as the archive knows. It may go on from several at once."""
+    """Return the sessions it came from, nearest first, as far as known. A session may continue several at once."""
     found: list[Relative] = []
     seen, todo = {session.native_id}, deque([session])
     while todo and len(found) < _DEEPEST:
@@ -101,16 +99,16 @@ def ancestors(store: Store, session: Session) -> list[Relative]:
 
 
 def find_session_by_id(store: Store, agent: str, native_id: str) -> Session | None:
-    """The session with that native id, of the same agent."""
-    editions = store.sessions_of(agent, native_id)
-    return best_match(editions) if editions else None
+    """Return the session of an agent with that native id."""
+    versions = store.sessions_of(agent, native_id)
+    return best_match(versions) if versions else None
 
 
 def _find_elders(store: Store, session: Session) -> list[Relative]:
-    """What it was made from, which no file says, or what its file says."""
-    made = origin_of(store, session)
-    if made is not None:
-        return [_made_from_relative(store, made)]
+    """Return the session it was made from, or else those that its file names."""
+    origin = origin_of(store, session)
+    if origin is not None:
+        return [_descent_relative(store, origin)]
     links = _upward_links(store, session)
     return [
         Relative(one.relation, one.native_id, find_session_by_id(store, session.agent, one.native_id), shared=one.n)
@@ -118,22 +116,22 @@ def _find_elders(store: Store, session: Session) -> list[Relative]:
     ]
 
 
-def _made_from_relative(store: Store, descent: Descent) -> Relative:
+def _descent_relative(store: Store, descent: Descent) -> Relative:
     relation = "forked_from" if descent.relation == "forked_from" else "continues"
     return Relative(relation, descent.native_id, find_session_by_id(store, descent.agent, descent.native_id))
 
 
 def _find_forks(store: Store, session: Session, younger: list[tuple[LinkRow, Session]]) -> list[Relative]:
-    """By the word of their files, and those that were made from it; each once."""
-    told = [_linked_relative(link, one) for link, one in younger if link.relation in _FORKS]
-    known = {one.native_id for one in told}
-    return told + [
-        _made_from_relative(store, one) for one in offspring_of(store, session) if one.native_id not in known
+    """Return the forks named by their files and those that everturn made, each once."""
+    linked = [_linked_relative(link, one) for link, one in younger if link.relation in _FORKS]
+    known = {one.native_id for one in linked}
+    return linked + [
+        _descent_relative(store, one) for one in offspring_of(store, session) if one.native_id not in known
     ]
 
 
 def _upward_links(store: Store, session: Session) -> list[LinkRow]:
-    """The links of the relation that says most: one session, or all that it goes on from."""
+    """Return the links of the most telling relation: one session, or all that it continues."""
     links = [link for link in store.links(session.id) if link.relation in UPWARD and link.native_id]
     relation = min((link.relation for link in links), key=UPWARD.index, default="")
     best = [link for link in links if link.relation == relation]
@@ -143,7 +141,7 @@ def _upward_links(store: Store, session: Session) -> list[LinkRow]:
 
 
 def _younger_links(store: Store, session: Session) -> list[tuple[LinkRow, Session]]:
-    """The sessions that say something of this one, one edition of each."""
+    """Return the sessions that name this one, with their links, one version of each."""
     found: dict[tuple[str, str], list[tuple[LinkRow, Session]]] = {}
     for link in store.links_to(session.native_id):
         if link.relation == "spawned" or link.session == session.id:
@@ -165,7 +163,7 @@ def _neighbour_relative(store: Store, session: Session, link: LinkRow) -> Relati
 def _find_children(
     store: Store, session: Session, own: list[LinkRow], younger: list[tuple[LinkRow, Session]]
 ) -> list[Relative]:
-    """What the session started, in the order of the calls; also what only it knows of."""
+    """Return the sessions it started, in the order of the calls, also those not in the archive."""
     spawned = [link for link in own if link.relation == "spawned"]
     if not spawned and not younger:
         return []
@@ -182,7 +180,7 @@ def _find_children(
 
 
 def _calls_by_child(spawned: list[LinkRow], younger: list[tuple[LinkRow, Session]]) -> dict[int, str]:
-    """By child, the id of the call that started it: by its own word, by the parent's, else by the prompt both know."""
+    """Map each child to the id of the call that started it: as it says, as the parent says, else by their common prompt."""
     named = {_id_tail(link.native_id): link.call_id for link in spawned if link.native_id}
     joined = {child.id: link.call_id or named.get(_id_tail(child.native_id), "") for link, child in younger}
     taken = set(joined.values())
@@ -191,12 +189,12 @@ def _calls_by_child(spawned: list[LinkRow], younger: list[tuple[LinkRow, Session
         if link.hint and link.call_id not in taken:
             alike.setdefault(link.hint, []).append(link.call_id)
     for link, child in sorted(younger, key=lambda pair: (pair[1].started or 0, pair[1].id)):
-        # The same prompt may be given to several: each gets a call of its own, in order of time.
+        # Several children may have the same prompt: each gets its own call, in order of time.
         if not joined[child.id] and alike.get(link.hint):
             joined[child.id] = alike[link.hint].pop()
     return joined
 
 
 def _id_tail(native_id: str) -> str:
-    """Some records give only the part of an id after the last `/`."""
+    """Return the part of an id after the last `/`, all that some records have."""
     return native_id.rpartition("/")[2]

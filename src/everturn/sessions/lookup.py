@@ -1,19 +1,11 @@
-"""Which session is meant, and the list to choose from.
+"""Find the session a person means, list sessions, and read and write marks. Plain functions that take the store first.
 
-A session is named by its native id, by any unique beginning of it, by the part after the last `/` for those that hang
-on another, or by age: `@last`, `@-2`. Ids come from foreign files and are only ever compared, never used as a path.
-Several editions of one native id (a rewritten file, a merged archive) count as one session: the current one is meant,
-or the fullest.
+A session is named by its native id, by a unique prefix of it, by the part after the last `/` for sessions that belong to
+another, or by age: `@last`, `@-2`. Ids come from foreign files and are only compared, never used as a path. Several
+versions of one native id (a rewritten file, a merged archive) count as one session: the current one, or the fullest.
 
-What people put on sessions: a title of their own, a star, a note. In the kept layer, where no rebuild touches it.
-
-A mark belongs to (agent, native id), so it is found again whichever edition of the session is looked at.
-
-Reading the archive: which session is meant, what it hangs on, what was said in it, where a word stands.
-
-Plain functions that take the store first. Nothing here writes. Cost follows the page or the turns asked for.
-
-Lists of sessions, newest first, each under the title a person gave it where there is one.
+Marks (a title, a star, a note) are in the kept layer, which no rebuild touches. A mark belongs to (agent, native id), so it
+is found whichever version of the session is read. Only `put_marks` writes.
 """
 
 from __future__ import annotations
@@ -30,31 +22,31 @@ from everturn.errors import AmbiguousSession, NothingFound, UnknownSession, Usag
 from everturn.model.archive import KeptRow, Session, SessionText
 from everturn.store.contract import SessionFilter, Store
 
-#: More candidates than any id worth typing has; a beginning that fits more is ambiguous anyway.
+#: More candidates than any useful prefix has.
 _CANDIDATES = 2000
-_LENGTHS = (8, 13, 18, 23, 28)  # a UUID is cut where it has its hyphens
-_LONGER = (18, 23, 28)  # ids that begin with a word they all have
+_LENGTHS = (8, 13, 18, 23, 28)  # a UUID is cut at its hyphens
+_LONGER = (18, 23, 28)  # for ids that share a first word
 _BY_AGE = re.compile(r"@(?:last|-([1-9][0-9]{0,5}))")
 
 
-def resolve_session(store: Store, wanted: str) -> Session:
-    """The one session that `wanted` names. Raises AmbiguousSession, UnknownSession."""
-    name = wanted.strip()
-    by_age = _BY_AGE.fullmatch(name)
+def resolve_session(store: Store, name: str) -> Session:
+    """Return the session that `name` means. Raises AmbiguousSession, UnknownSession."""
+    stripped = name.strip()
+    by_age = _BY_AGE.fullmatch(stripped)
     if by_age:
-        return _find_by_age(store, int(by_age[1] or 1), wanted)
-    if not name or name.startswith("@"):
-        raise UnknownSession(wanted)
-    fitting = _likeliest_sessions(store.sessions_like(name, _CANDIDATES), name)
-    if not fitting:
-        raise UnknownSession(wanted)
-    if len(fitting) > 1:
-        raise AmbiguousSession(wanted, sorted(one.native_id for one in fitting))
-    return fitting[0]
+        return _find_by_age(store, int(by_age[1] or 1), name)
+    if not stripped or stripped.startswith("@"):
+        raise UnknownSession(name)
+    matches = _likeliest_sessions(store.sessions_like(stripped, _CANDIDATES), stripped)
+    if not matches:
+        raise UnknownSession(name)
+    if len(matches) > 1:
+        raise AmbiguousSession(name, sorted(one.native_id for one in matches))
+    return matches[0]
 
 
 def session_edition(store: Store, session: Session, number: int) -> Session:
-    """The same session as it was in version `number` of its file. Raises NothingFound and says which there are."""
+    """Return the session as it was in version `number` of its file. Raises NothingFound with the existing numbers."""
     by_number: dict[int, list[Session]] = {}
     for one in store.sessions_of(session.agent, session.native_id):
         by_number.setdefault(store.version(one.version).number, []).append(one)
@@ -64,17 +56,16 @@ def session_edition(store: Store, session: Session, number: int) -> Session:
     return best_match(by_number[number])
 
 
-def best_match(editions: list[Session]) -> Session:
-    """Of several editions of one session the one that is meant."""
-    return max(editions, key=lambda one: (one.state == "current", one.n_messages, one.id))
+def best_match(versions: list[Session]) -> Session:
+    """Return the version of a session that is meant: the current one, or the fullest."""
+    return max(versions, key=lambda one: (one.state == "current", one.n_messages, one.id))
 
 
 def short_ids(sessions: Iterable[Session], store: Store | None = None) -> dict[int, str]:
-    """By session: a beginning of its id, of 8 characters or more, that tells it from the others given.
+    """Return a prefix of each session's id, of 8 characters or more, that is unique among these sessions.
 
-    With `store` also from every main session of the same agent in the archive: some ids begin with a date, or alike for
-    a whole day. Those that hang on another are told apart by enough characters. A short id that is ambiguous after all
-    is told so by `resolve_session`, with the full ones.
+    With `store`, also among the main sessions of the same agent in the archive: some ids begin with a date. For sessions
+    that belong to another a longer prefix is enough; should it be ambiguous, `resolve_session` lists the full ids.
     """
     given = {session.id: session for session in sessions}
     names = {number: _typed_id(session) for number, session in given.items()}
@@ -88,11 +79,11 @@ def short_ids(sessions: Iterable[Session], store: Store | None = None) -> dict[i
 
 
 def _neighbour_ids(store: Store | None, session: Session) -> tuple[str, ...]:
-    """Whose ids begin most like it: no other session of the archive can begin like it where these do not."""
+    """Return the nearest ids in the archive: a prefix that they do not share is unique."""
     return store.beside(session.agent, session.native_id) if store is not None and session.kind == "main" else ()
 
 
-def _find_by_age(store: Store, number: int, wanted: str) -> Session:
+def _find_by_age(store: Store, number: int, name: str) -> Session:
     cursor = ""
     while True:
         rows, cursor = store.sessions(SessionFilter(), min(number, 500), cursor)
@@ -100,29 +91,31 @@ def _find_by_age(store: Store, number: int, wanted: str) -> Session:
             return rows[number - 1][0]
         number -= len(rows)
         if not cursor or not rows:
-            raise UnknownSession(wanted)
+            raise UnknownSession(name)
 
 
 def _typed_id(session: Session) -> str:
-    """What people type: those that hang on another go by the part after the last `/`."""
+    """Return the id people type: after the last `/` for sessions that belong to another."""
     name = session.native_id
     return name if session.kind == "main" else name.rpartition("/")[2] or name
 
 
 def _likeliest_sessions(candidates: list[Session], name: str) -> list[Session]:
-    """One edition per session, of the most likely sort only: a full id, a main session, one that hangs on another."""
-    sorts: dict[int, dict[tuple[str, str], list[Session]]] = {}
+    """Return one version per session, of the best rank only: an exact id, a main session, one that belongs to another."""
+    ranks: dict[int, dict[tuple[str, str], list[Session]]] = {}
     for one in candidates:
-        editions = sorts.setdefault(_id_sort(one, name), {})
-        editions.setdefault((one.agent, one.native_id), []).append(one)
-    return [best_match(editions) for editions in sorts[min(sorts)].values()] if sorts else []
+        versions = ranks.setdefault(_match_rank(one, name), {})
+        versions.setdefault((one.agent, one.native_id), []).append(one)
+    return [best_match(versions) for versions in ranks[min(ranks)].values()] if ranks else []
 
 
-def _id_sort(session: Session, name: str) -> int:
+def _match_rank(session: Session, name: str) -> int:
     if session.native_id == name:
         return 0
     return {"main": 1, "subagent": 2, "sidechain": 2}.get(session.kind, 3)
 
+
+# --- marks ---
 
 KIND = "mark"
 LONGEST_TITLE = 300
@@ -130,7 +123,7 @@ LONGEST_NOTE = 20_000
 
 
 class Marks(Struct, frozen=True):
-    """What was put on one session."""
+    """Title, star and note that a person gave a session."""
 
     title: str = ""
     star: bool = False
@@ -142,13 +135,13 @@ Key = tuple[str, str]  # agent, native id
 
 
 def marks_of(store: Store, session: Session) -> Marks:
-    """What is on a session."""
+    """Return the marks of a session."""
     return marks_by_session(store, session.native_id).get((session.agent, session.native_id), NONE)
 
 
 def marks_by_session(store: Store, subject: str | None = None) -> dict[Key, Marks]:
-    """Every session that has something on it: as many as people have marked."""
-    return {(row.agent, row.subject): _read(row) for row in store.kept(KIND, subject)}
+    """Return the marks of all marked sessions, or of one native id."""
+    return {(row.agent, row.subject): _decode_marks(row) for row in store.kept(KIND, subject)}
 
 
 def put_marks(
@@ -159,7 +152,7 @@ def put_marks(
     star: bool | None = None,
     note: str | None = None,
 ) -> Marks:
-    """Change what is given; what is None stays. An empty title or note is taken away. Raises Usage, Busy."""
+    """Change the given marks; None leaves one as it is, an empty text removes it. Raises UsageError, Busy."""
     for name, value, longest in (("title", title, LONGEST_TITLE), ("note", note, LONGEST_NOTE)):
         if value is not None and len(value) > longest:
             raise UsageError(f"a {name} has at most {longest:,} characters, this one has {len(value):,}; shorten it")
@@ -180,44 +173,44 @@ def put_marks(
 
 
 def starred_sessions(store: Store) -> list[tuple[Session, SessionText]]:
-    """The sessions with a star, newest first."""
-    found: Iterable[list[Session]] = (
-        store.sessions_of(*key) for key, marks in marks_by_session(store).items() if marks.star
-    )
-    pairs = [store.session(best_match(editions).id) for editions in found if editions]
+    """Return the sessions with a star, newest first."""
+    starred = (store.sessions_of(*key) for key, marks in marks_by_session(store).items() if marks.star)
+    pairs = [store.session(best_match(versions).id) for versions in starred if versions]
     return sorted(pairs, key=lambda pair: (pair[0].ended or 0, pair[0].id), reverse=True)
 
 
-def _read(row: KeptRow) -> Marks:
+def _decode_marks(row: KeptRow) -> Marks:
     try:
         return msgspec.json.decode(row.value, type=Marks)
     except msgspec.DecodeError:
         return NONE
 
 
+# --- lists ---
+
 T = TypeVar("T")
 
 
 class ResultPage(Struct, Generic[T], frozen=True):
-    """Some of the answers and the cursor for the next ones ("" at the end)."""
+    """One page of results and the cursor of the next ("" at the end)."""
 
     items: list[T]
     next: str = ""
-    note: str = ""  # what a reader must know about these answers, "" when nothing
+    note: str = ""  # a remark about these results, or ""
 
 
 class SessionListing(Struct, frozen=True):
-    """One line of a list of sessions."""
+    """One row of a list of sessions, under the title a person gave it if there is one."""
 
     session: Session
     text: SessionText
-    short: str  # enough of its id to tell it from the others of the list
+    short: str  # a unique prefix of its id
     star: bool = False
 
 
-def list_sessions(store: Store, wanted: SessionFilter, limit: int = 50, after: str = "") -> ResultPage[SessionListing]:
-    """A page of sessions, newest first."""
-    rows, cursor = store.sessions(wanted, limit, after)
+def list_sessions(store: Store, filters: SessionFilter, limit: int = 50, after: str = "") -> ResultPage[SessionListing]:
+    """Return a page of sessions, newest first."""
+    rows, cursor = store.sessions(filters, limit, after)
     shorts = short_ids((session for session, _ in rows), store)
     marked = marks_by_session(store)
     lines = []

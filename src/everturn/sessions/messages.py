@@ -1,8 +1,8 @@
-"""What was said: messages with their words, cut from the raw layer record by record, and turns with their calls.
+"""Read the messages and turns of a session, record by record from the raw layer.
 
-Reading never raises on content. A record that can no longer be viewed gives a message of kind `unknown` with the text
-of its bytes; one whose bytes were erased, or were never kept (mode `structure`), gives a message without blocks and of
-fidelity `partial`. Everything is streamed: what is held is one stretch of raw bytes and the rows of one turn.
+Reading never raises on content. A record that its source can no longer read becomes a message of kind `unknown` with the
+text of its bytes. One whose bytes were erased or never kept (mode `structure`) becomes a message without blocks and of
+fidelity `partial`. Everything is streamed: memory holds one range of raw bytes and the rows of one turn.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from everturn.store.contract import Store
 
 Sources = Mapping[str, Source]
 
-#: Raw bytes fetched at once when records are read in a row: a few chunks.
+#: Raw bytes read ahead when records are read in sequence: a few chunks.
 _AHEAD = 512 * 1024
 
 
 class TurnView(Struct, frozen=True):
-    """One turn and the structure below it, without words."""
+    """One turn and its rows, without text."""
 
     turn: Turn
     steps: list[Step]
@@ -33,33 +33,33 @@ class TurnView(Struct, frozen=True):
 
 
 def has_words(session: Session) -> bool:
-    """Whether the words of a session were kept, not only its structure."""
+    """Whether the text of a session was archived, not only its structure."""
     return session.mode not in ("structure", "off")
 
 
 def read_messages(
     store: Store, sources: Sources, session: Session, first_seq: int = 0, last_seq: int | None = None
 ) -> Iterator[tuple[MessageRow, Message]]:
-    """Messages by seq, both ends included, streamed."""
+    """Yield messages by seq, both ends included."""
     records = Records(store, sources, session, until=None if last_seq is None or last_seq > first_seq else 0)
     for row in store.messages(session.id, first_seq, last_seq):
         yield row, records.message(row)
 
 
 def read_turns(store: Store, session: Session, first: int = 0, last: int | None = None) -> Iterator[TurnView]:
-    """Turns by number, both ends included, one at a time."""
+    """Yield turns by number, both ends included."""
     for turn in store.turns(session.id, first, last):
         rows = list(store.messages(session.id, turn.first_seq, turn.last_seq))
         yield TurnView(turn, store.steps(session.id, turn.idx), store.calls(session.id, turn.idx), rows)
 
 
 def records_end(rows: list[MessageRow]) -> int:
-    """Where the last of these records ends in the stored bytes."""
+    """Return the offset where the last of these records ends."""
     return max((row.start + row.size for row in rows), default=0)
 
 
 def result_block(message: Message, call: Call) -> Block | None:
-    """The block of a message that answers a call."""
+    """Return the block of a message with the result of a call."""
     for block in message.blocks:
         if block.result is not None and block.result.call_id == call.call_id:
             return block
@@ -67,10 +67,10 @@ def result_block(message: Message, call: Call) -> Block | None:
 
 
 class Records:
-    """The records of one session. Holds the stretch of raw bytes last read, so that neighbours are fetched together."""
+    """Reads the records of one session, with read-ahead so that neighbours are fetched together."""
 
     def __init__(self, store: Store, sources: Sources, session: Session, until: int | None = None) -> None:
-        """`until` is where the last record wanted ends, as far as that is known: nothing beyond is fetched ahead."""
+        """`until` is the end of the last record needed, if known: nothing beyond it is read ahead."""
         self._store = store
         self._source = sources.get(session.agent)
         self._session = session
@@ -80,24 +80,24 @@ class Records:
         self._bytes = b""
 
     def message(self, row: MessageRow) -> Message:
-        """The message of a row, with its words."""
+        """Return the message of a row, with its text."""
         return self.view(row, self.record(row))
 
     def view(self, row: MessageRow, record: bytes) -> Message:
-        """The message of a row whose record is at hand."""
+        """Return the message of a row from its record."""
         if not record.strip(b"\0 \r\n"):
             return Message(row.role, row.origin, row.kind, row.at, row.precision, fidelity="partial")
         message = self._source.view(record) if self._source else None
         if message is None:
             return _unknown_message(row, record)
-        # The reader saw the records around this one too: where the two differ its word, kept in the row, stands.
+        # The reader knew the records around this one, so the values of the row win.
         return replace(
             message, role=row.role, origin=row.origin, kind=row.kind, at=row.at, precision=row.precision,
             start=row.start, size=row.size, fidelity=row.fidelity,
         )  # fmt: skip
 
     def result(self, call: Call) -> Block | None:
-        """What a call gave back; None when there is no result, or its words were not kept."""
+        """Return the result of a call; None if there is none, or its text was not archived."""
         if call.result_seq is None:
             return None
         for row in self._store.messages(self._session.id, call.result_seq, call.result_seq):
@@ -105,16 +105,16 @@ class Records:
         return None
 
     def record(self, row: MessageRow) -> bytes:
-        """The bytes of one record as captured; what lies beyond the stored bytes is not there."""
+        """Return the bytes of one record as captured, as far as they are stored."""
         size = max(0, min(row.size, self._end - row.start))
         at = row.start - self._start
         if at >= 0 and at + size <= len(self._bytes):
             return self._bytes[at : at + size]
-        self._start, self._bytes = row.start, b""  # never two stretches at once
-        wanted = max(size, min(_AHEAD, self._until - row.start))
-        if not size or wanted > _AHEAD:  # a record of that length is not held on to
+        self._start, self._bytes = row.start, b""  # never two ranges at once
+        length = max(size, min(_AHEAD, self._until - row.start))
+        if not size or length > _AHEAD:  # a record of that length is not cached
             return self._store.read_raw(self._session.version, row.start, size) if size else b""
-        self._bytes = self._store.read_raw(self._session.version, row.start, wanted)
+        self._bytes = self._store.read_raw(self._session.version, row.start, length)
         return self._bytes[:size]
 
 

@@ -1,12 +1,11 @@
-"""Which secrets an archive holds and where they stand, told without a byte of them; and the cleaner of an archive.
+"""Find the secrets of an archive without showing a byte of them, and make the cleaner of an archive.
 
-`find_archive_secrets` goes through the stored bytes themselves, record by record, so that nothing is passed over because no reader
-made a message of it; then through what is known about a session as a whole. Each place says of what kind the secret is and
-carries a keyed digest: equal secrets have equal ones, and without the key nobody can try guesses against it. Streamed:
-what is held is one stretch of records and the rows of one session.
+`find_archive_secrets` scans the stored bytes themselves, so that nothing is missed because no reader made a message of it,
+and then the facts of each session. Every hit has a kind and a keyed digest: equal secrets have equal digests, and without
+the key nobody can test guesses. Streamed: memory holds one range of records and the rows of one session.
 
-The key is made once per archive, by the first command that writes (`make_key`), and kept in its settings. `archive_cleaner` only
-reads: an archive without a key gets stand-ins without a digest.
+The key is made once per archive by the first command that writes (`make_key`) and kept in its settings. `archive_cleaner`
+only reads: in an archive without a key, placeholders have no digest.
 """
 
 from __future__ import annotations
@@ -26,43 +25,41 @@ if TYPE_CHECKING:  # the rules take a while to compile, and a sync only makes th
     from everturn.secrets.redaction import Cleaner
 
 _SETTING = "redaction_key"
-_STRETCH = 1 << 20
-_LONGEST_KEY = 20_000  # bytes of a private key that is not cut between two stretches
+_RANGE = 1 << 20
+_LONGEST_KEY = 20_000  # bytes of a private key that is not split between two ranges
 _FACTS = ("title", "summary", "workspace", "branch", "team", "agent_name")
 
-#: Called with the bytes gone through so far.
+#: Called with the number of bytes scanned so far.
 Progress = Callable[[int], None]
 
 
 class SecretPlace(Struct, frozen=True):
-    """Where a secret stands. `start` and `size` count bytes of the record; without a message, of the stored file."""
+    """The position of a secret. `start` and `size` count bytes of the record; without a message, of the stored file."""
 
     kind: str
     digest: str
     session: Session
-    turn: int | None  # None when it stands in no message
+    turn: int | None  # None outside messages
     message: int | None
-    field: (
-        str  # of `words.FIELDS`; `record` beside the words of a message; `file` outside any; or a fact of the session
-    )
+    field: str  # of the message; `record` for its other bytes; `file` outside messages; or a fact of the session
     start: int
     size: int
 
 
 def archive_cleaner(store: Store) -> Cleaner:
-    """Takes secrets out of what leaves this archive. Nothing is written."""
+    """Return the cleaner for text that leaves this archive. Writes nothing."""
     from everturn.secrets.redaction import Cleaner
 
     return Cleaner(store.setting(_SETTING).encode())
 
 
 def make_key(store: Store, fresh: Callable[[], str] = new_id) -> bytes:
-    """The key of this archive; one is made and kept where there is none. Raises Busy."""
+    """Return the key of this archive; make one if there is none. Raises Busy."""
     key = store.setting(_SETTING)
     if key:
         return key.encode()
     with store.write():
-        key = store.setting(_SETTING) or fresh() + fresh()  # somebody may have been faster
+        key = store.setting(_SETTING) or fresh() + fresh()  # another process may have been faster
         store.set_setting(_SETTING, key)
     return key.encode()
 
@@ -70,23 +67,23 @@ def make_key(store: Store, fresh: Callable[[], str] = new_id) -> bytes:
 def find_archive_secrets(
     store: Store, sources: Sources, sessions: Iterable[Session], key: bytes, progress: Progress = lambda done: None
 ) -> Iterator[SecretPlace]:
-    """Every place in these sessions, session by session. What a file holds beside its messages goes to its first one."""
+    """Yield every secret, session by session. Bytes outside messages belong to the first session of their file."""
     done, seen = 0, set[int]()
     for session in sessions:
-        search = _Search(store, sources, session, key)
-        for size, places in search.records() if session.version in seen else search.search_chunks():
+        scan = _SessionScan(store, sources, session, key)
+        for size, places in scan.scan_records() if session.version in seen else scan.scan_chunks():
             yield from places
             done += size
             progress(done)
-        yield from search.facts()
+        yield from scan.scan_facts()
         seen.add(session.version)
 
 
-_SearchedBytes = tuple[int, Iterator[SecretPlace]]  # bytes looked through, and what stands in them
+_SearchedBytes = tuple[int, Iterator[SecretPlace]]  # number of bytes scanned, and the secrets in them
 
 
-class _Search:
-    """One session."""
+class _SessionScan:
+    """Scans one session."""
 
     def __init__(self, store: Store, sources: Sources, session: Session, key: bytes) -> None:
         self._store, self._session, self._key = store, session, key
@@ -95,30 +92,30 @@ class _Search:
         rows = [row for one in inside for row in store.messages(one.id)]
         self._rows = sorted(rows, key=lambda row: row.start)
         self._starts = [row.start for row in self._rows]
-        self._current = -1  # the message whose fields are at hand
+        self._current = -1  # the message whose fields are loaded
         self._fields: dict[str, list[str]] = {}  # by digest
 
-    def search_chunks(self) -> Iterator[_SearchedBytes]:
-        """Through every stored byte of the file, in stretches of whole lines."""
+    def scan_chunks(self) -> Iterator[_SearchedBytes]:
+        """Scan every stored byte of the file, in ranges of whole lines."""
         at, held, size = 0, list[bytes](), 0
         for chunk in self._store.chunks(self._session.version):
             held.append(self._store.read_chunk(chunk.digest)[: chunk.size])
             size += chunk.size
-            if size >= _STRETCH and b"\n" in held[-1]:
+            if size >= _RANGE and b"\n" in held[-1]:
                 data = b"".join(held)
                 cut = _cut_position(data)
                 yield cut, self._places(data[:cut], at)
                 at, held, size = at + cut, [data[cut:]], size - cut
         yield size, self._places(b"".join(held), at)
 
-    def records(self) -> Iterator[_SearchedBytes]:
-        """Through the messages of the session alone: the file was gone through before."""
+    def scan_records(self) -> Iterator[_SearchedBytes]:
+        """Scan the messages of the session only: its file was scanned before."""
         for row in self._rows:
             if row.session == self._session.id:
                 yield row.size, self._places(self._records.record(row), row.start)
 
-    def facts(self) -> Iterator[SecretPlace]:
-        """Through the session's own words."""
+    def scan_facts(self) -> Iterator[SecretPlace]:
+        """Scan the facts of the session."""
         text: SessionText = self._store.session(self._session.id)[1]
         for name in _FACTS:
             data = getattr(text, name).encode("utf-8", "surrogatepass")
@@ -137,13 +134,13 @@ class _Search:
                 )
 
     def _row(self, at: int) -> MessageRow | None:
-        """The message whose record holds a byte."""
+        """Return the message whose record contains a byte."""
         index = bisect_right(self._starts, at) - 1
         row = self._rows[index] if index >= 0 else None
         return row if row is not None and at < row.start + row.size else None
 
     def _field(self, row: MessageRow, hashed: str) -> str:
-        """In which words of a message the secret stands; what stands several times is told in the order of its words."""
+        """Return the field of a message that contains the secret; repeated secrets get their fields in order."""
         if self._current != row.seq:
             self._current, self._fields = row.seq, {}
             for block in self._records.message(row).blocks:
@@ -161,7 +158,7 @@ def _secret_spans(data: bytes, key: bytes, raw: bool = False) -> Iterator[tuple[
 
 
 def _cut_position(data: bytes) -> int:
-    """Where to cut: after a line, and not within a private key that goes over several."""
+    """Return where to cut: after a line, and not within a private key."""
     end = data.rfind(b"\n") + 1
     key = data.rfind(b"-----BEGIN ", max(0, end - _LONGEST_KEY), end)
     if key > 0 and data.find(b"-----END ", key, end) < 0:

@@ -1,8 +1,8 @@
-"""The state of a session in the archive: its turns read one by one and folded.
+"""The state of an archived session: its turns read one by one and folded.
 
-What a fork inherited is part of its file and so of its state. Files that subagents changed count in the turn of the call
-that started them, with a mark. What somebody pinned to the session is a constraint that no view leaves out. Memory holds
-one turn's facts and the state; no words longer than an excerpt.
+Turns that a fork inherited are part of its file and so of its state. Files changed by subagents count in the turn of the
+call that started them, with a mark. A pin on the session is a constraint that no view leaves out. Memory holds the facts
+of one turn and the state; no text longer than an excerpt.
 """
 
 from __future__ import annotations
@@ -14,21 +14,20 @@ from msgspec.structs import replace
 
 from everturn.derive.session_state import DecisionState, SessionState, advance_state
 from everturn.derive.turn_facts import Touch, TurnFacts, turn_facts
-from everturn.model.archive import Artifact, MessageRow, Session
-from everturn.model.conversation import Message
+from everturn.model.archive import Artifact, Session
 from everturn.sessions.lineage import Relative, lineage
-from everturn.sessions.messages import Records, Sources, TurnView, read_turns
+from everturn.sessions.messages import Records, Sources, read_turns
 from everturn.store.contract import Store
 from everturn.text.printable import one_line
 
-#: Kind of what is kept about a session to be remembered: value is a JSON text, or an object with one under `text`.
+#: Kind of kept row that pins a text to a session: value is a JSON string, or an object with one under `text`.
 PIN = "pin"
 _LONGEST = 200
 _GENERATIONS = 5
 
 
 def session_state(store: Store, sources: Sources, session: Session, last: int | None = None) -> SessionState:
-    """The state at the end of the session, or of turn `last` (0-based)."""
+    """Return the state at the end of the session, or of turn `last` (0-based)."""
     state = initial_state(store, session)
     for facts in session_facts(store, sources, session, 0, last):
         state = advance_state(state, facts)
@@ -36,7 +35,7 @@ def session_state(store: Store, sources: Sources, session: Session, last: int | 
 
 
 def initial_state(store: Store, session: Session) -> SessionState:
-    """The state before the first turn: what is pinned."""
+    """Return the state before the first turn: the pins."""
     pins = tuple(
         DecisionState(one_line(words, _LONGEST), 0, -1, PIN, pinned=True)
         for row in store.kept(PIN, session.native_id)
@@ -46,7 +45,7 @@ def initial_state(store: Store, session: Session) -> SessionState:
 
 
 def continue_state(store: Store, sources: Sources, session: Session, state: SessionState) -> SessionState:
-    """A state made earlier, brought up to date; made anew when the last turn it knows has grown since."""
+    """Bring an earlier state up to date; rebuild it if the last turn it knows has grown since."""
     turns = store.turns(session.id, max(0, state.turn_count - 1))
     if not turns or state.covers < 0 or turns[0].last_seq != state.covers:
         return session_state(store, sources, session)
@@ -58,21 +57,16 @@ def continue_state(store: Store, sources: Sources, session: Session, state: Sess
 def session_facts(
     store: Store, sources: Sources, session: Session, first: int = 0, last: int | None = None
 ) -> Iterator[TurnFacts]:
-    """The facts of each turn, in order."""
+    """Yield the facts of each turn, in order."""
     workspace = store.session(session.id)[1].workspace
     records = Records(store, sources, session)
     artifacts = _artifacts_by_turn(store.artifacts(session.id))
-    helped = _touches_by_subagents(store, session)
+    by_subagents = _touches_by_subagents(store, session)
     for view in read_turns(store, session, first, last):
-        facts = turn_facts(
-            view.turn,
-            _turn_messages(records, view),
-            view.calls,
-            view.steps,
-            artifacts.get(view.turn.idx, []),
-            workspace,
-        )
-        more = helped.get(view.turn.idx)
+        messages = ((row, records.message(row)) for row in view.rows)
+        own = artifacts.get(view.turn.idx, [])
+        facts = turn_facts(view.turn, messages, view.calls, view.steps, own, workspace)
+        more = by_subagents.get(view.turn.idx)
         yield replace(facts, files=(*facts.files, *more)) if more else facts
 
 
@@ -85,11 +79,6 @@ def _pin_text(value: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _turn_messages(records: Records, view: TurnView) -> Iterator[tuple[MessageRow, Message]]:
-    for row in view.rows:
-        yield row, records.message(row)
-
-
 def _artifacts_by_turn(artifacts: list[Artifact]) -> dict[int, list[Artifact]]:
     found: dict[int, list[Artifact]] = {}
     for one in artifacts:
@@ -98,7 +87,7 @@ def _artifacts_by_turn(artifacts: list[Artifact]) -> dict[int, list[Artifact]]:
 
 
 def _touches_by_subagents(store: Store, session: Session) -> dict[int, list[Touch]]:
-    """Files that agents changed for this session, by the turn that started them. What they only read is theirs."""
+    """Return the files that subagents changed, by the turn that started them. Files they only read do not count."""
     found: dict[int, list[Touch]] = {}
     for child in lineage(store, session).children:
         if child.call is None:
@@ -114,7 +103,7 @@ def _touches_by_subagents(store: Store, session: Session) -> dict[int, list[Touc
 
 
 def _artifacts(store: Store, child: Relative, seen: set[int], generations: int) -> Iterator[Artifact]:
-    """Of a subagent and of those it started."""
+    """Yield the artifacts of a subagent and of those it started."""
     if child.session is None or child.session.id in seen or not generations:
         return
     seen.add(child.session.id)

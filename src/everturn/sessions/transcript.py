@@ -1,12 +1,10 @@
-"""A turn as people read it: passages in order, each call together with what it gave back.
+"""A turn as people read it: passages in order, each call together with its result; and the pace of a replay.
 
-What `show`, the Markdown export and the web page have in common. A result stands with its call, wherever in the file it
-came; a result without a call stands alone. Problems of the file stand where the bytes are that could not be read.
+`show`, the Markdown export and the web page share this. A result is shown with its call, wherever it is in the file; a
+result without a call is shown alone. A problem of the file is shown where its unreadable bytes are.
 
-Replay: when to show what, so that a session runs before the eyes as it ran then, faster.
-
-Times of a transcript are not always in order, and between two turns there may be days: nobody waits for what came earlier
-than what is on the screen, and no longer than `longest` for anything.
+Times of a transcript are not always in order, and there may be days between two turns: a replay never waits for a time
+before the one shown last, and never longer than `longest`.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from everturn.model.conversation import Block, CallStart, Message
 from everturn.sessions.messages import Records, Sources, TurnView, records_end
 from everturn.store.contract import Store
 
-#: prompt answer thinking call result output context notice notification compaction interrupt summary unknown problem
+#: Kinds of a passage: prompt answer thinking call result output context notice notification compaction interrupt summary unknown problem
 _BY_KIND = {
     "command": "prompt",
     "shell": "prompt",
@@ -33,38 +31,38 @@ _BY_ORIGIN = {"human": "prompt", "agent": "prompt", "model": "answer", "injected
 
 
 class Passage(Struct, frozen=True):
-    """Some words of a turn and what they are."""
+    """A part of a turn and its kind."""
 
     kind: str
     text: str = ""
     row: MessageRow | None = None
     block: Block | None = None
-    call: Call | None = None  # for call, and for result: one whose call was never seen
+    call: Call | None = None  # of a call, and of a result without a call block
     start: CallStart | None = None
-    result: Block | None = None  # of a call, when it was asked for and is there
-    batch: int = 0  # calls of the same step: more than one ran in parallel
+    result: Block | None = None  # of a call, if requested and present
+    batch: int = 0  # calls of the same step; more than one ran in parallel
 
 
 def passages(
     store: Store, sources: Sources, session: Session, view: TurnView, results: bool = False
 ) -> Iterator[Passage]:
-    """The passages of a turn, streamed; `results` also reads what each call gave back."""
-    telling = _PassageTeller(store, sources, session, view, results)
+    """Yield the passages of a turn; `results` also reads the result of each call."""
+    reader = _PassageReader(store, sources, session, view, results)
     for row in view.rows:
-        yield from telling.problems_before(row.start)
-        yield from telling.message(row)
-    yield from telling.problems_before(telling.end)
+        yield from reader.problems_before(row.start)
+        yield from reader.message(row)
+    yield from reader.problems_before(reader.end)
 
 
 def is_quiet(passage: Passage) -> bool:
-    """Whether the client put it in by itself: what a reader leaves out unless asked for."""
+    """Whether the client inserted it by itself. Hidden by default."""
     if passage.kind == "notice":
-        return passage.row is None or passage.row.role != "assistant"  # in the model's place an error speaks
+        return passage.row is None or passage.row.role != "assistant"  # an error in place of the model's answer
     return passage.kind in ("context", "summary")
 
 
 def input_text(start: CallStart) -> str:
-    """What a tool was given, one line per argument; longer ones as they are."""
+    """Return the arguments of a call, one per line; longer ones as they are."""
     if not isinstance(start.input, dict):
         return "" if start.input is None else _argument_text(start.input)
     return "\n".join(f"{name}: {_argument_text(value)}" for name, value in start.input.items())
@@ -79,7 +77,7 @@ def _argument_text(value: Any) -> str:
         return "…"
 
 
-class _PassageTeller:
+class _PassageReader:
     def __init__(self, store: Store, sources: Sources, session: Session, view: TurnView, results: bool) -> None:
         until = records_end(view.rows)
         self._records = Records(store, sources, session, until)
@@ -91,7 +89,7 @@ class _PassageTeller:
         self._problems = _problems(store, session, view, self.end)
 
     def message(self, row: MessageRow) -> Iterator[Passage]:
-        """The passages of one message."""
+        """Yield the passages of one message."""
         message = self._records.message(row)
         for idx, block in enumerate(message.blocks):
             call = self._calls.get((row.seq, idx))
@@ -105,7 +103,7 @@ class _PassageTeller:
             yield Passage(message.kind, "", row)
 
     def problems_before(self, start: int) -> Iterator[Passage]:
-        """The problems whose bytes lie before the record at `start` and have not been told."""
+        """Yield the problems before the record at `start` that were not shown yet."""
         while self._problems and self._problems[0].start < start:
             problem = self._problems.pop(0)
             yield Passage("problem", f"{problem.reason} ({problem.size} bytes at {problem.start})")
@@ -123,9 +121,9 @@ def _passage_kind(message: Message, block: Block) -> str:
         kind = _BY_ORIGIN.get(message.origin, "output")
     else:
         kind = _BY_KIND.get(message.kind, message.kind)
-    # What a program put around the words of a human or of a model is part of their message, but not theirs.
-    is_beside = kind == "prompt" or (kind == "answer" and block.kind != "unknown")
-    return "context" if is_beside and block.field == "meta" else kind
+    # Text that a program put around the words of a human or a model is part of their message, but not theirs.
+    is_wrapper = kind == "prompt" or (kind == "answer" and block.kind != "unknown")
+    return "context" if is_wrapper and block.field == "meta" else kind
 
 
 def _wordless_label(block: Block) -> str:
@@ -133,30 +131,30 @@ def _wordless_label(block: Block) -> str:
 
 
 def _problems(store: Store, session: Session, view: TurnView, end: int) -> list[ProblemRow]:
-    """The problems of the file that lie within a turn. Told by the main session only, where a file holds several."""
+    """Return the problems of the file within a turn. Of several sessions in a file, only the main one shows them."""
     if session.kind != "main" or not view.rows:
         return []
     first = 0 if view.turn.idx == 0 else view.rows[0].start
-    found = [problem for problem in store.problems(session.version) if first <= problem.start < end]
-    return sorted(found, key=lambda problem: problem.start)
+    problems = [problem for problem in store.problems(session.version) if first <= problem.start < end]
+    return sorted(problems, key=lambda problem: problem.start)
 
 
 class Pace:
-    """Waits between the moments of a session. `sleep` takes seconds; a speed of 0 does not wait at all."""
+    """Waits between the times of a session. `sleep` takes seconds; a speed of 0 never waits."""
 
     def __init__(self, speed: float, longest: float, sleep: Callable[[float], None]) -> None:
         self._speed, self._longest, self._sleep = speed, longest, sleep
         self._shown: int | None = None
 
     def wait_for(self, at: int | None) -> float:
-        """Wait until this moment (milliseconds) would come after the last one; how long that was."""
+        """Wait from the last time to this one (milliseconds); return the seconds waited."""
         wait = self.until(at)
         if wait > 0:
             self._sleep(wait)
         return wait
 
     def until(self, at: int | None) -> float:
-        """The seconds to wait for this moment, which is then the last one."""
+        """Return the seconds to wait for this time, and make it the last one."""
         before, self._shown = self._shown, at if self._shown is None else max(self._shown, at or self._shown)
         if at is None or before is None or at <= before or self._speed <= 0:
             return 0.0

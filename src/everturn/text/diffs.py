@@ -1,10 +1,8 @@
-"""What an edit changed, as a unified diff, taken from the arguments of the call.
+"""Show an edit as a unified diff, from the arguments of its call, and list the files of a patch.
 
-Tools name their arguments in few ways: an old and a new text, a list of such pairs, a whole new text, or a patch. What is
-none of these has no diff, and its arguments are shown as they are. Nothing is looked up on a disk. Never raises; the work
-is bounded: texts of very many lines are shown as taken out and put in, without looking for what they share.
-
-The files a patch in the `*** Begin Patch` envelope is about: several agents hand such text to a tool of theirs.
+Tools name their arguments in few ways: an old and a new text, a list of such pairs, a whole new text, or a patch. Any other
+call has no diff. Nothing is read from disk. Never raises. The work is bounded: very long texts are shown as removed and
+added without a comparison. Several agents pass patches in the `*** Begin Patch` envelope to a tool.
 """
 
 from __future__ import annotations
@@ -21,12 +19,12 @@ _NEW = ("new_string", "newString", "new_str", "newText", "new_text", "new_source
 _WHOLE = ("content", "contents", "file_text", "text", "code_edit", "newContent")
 _PATCH = ("patch", "diff", "input", "patchText", "unified_diff")
 _LISTS = ("edits", "changes", "replacements")
-_MOST_COMPARED = 2_000  # lines of both texts together
+_MAX_COMPARED = 2_000  # lines of both texts together
 _BEGINNINGS = ("*** Begin Patch", "--- ", "diff --git", "@@", "Index: ")
 
 
 def diff_of(start: CallStart) -> list[str]:
-    """The lines of the diff, without line ends; nothing when the call is no edit we can show so."""
+    """Return the lines of the diff, without line ends; empty when the call is not such an edit."""
     if start.kind not in ("edit", "create"):
         return _patch_lines(start.command) if _BEGINNINGS[0] in start.command else []
     given = start.input
@@ -36,7 +34,7 @@ def diff_of(start: CallStart) -> list[str]:
 
 
 def style_of(line: str) -> str:
-    """The name of the style of a line of a diff."""
+    """Return the style name of a diff line."""
     if line.startswith(("+++", "---", "*** ", "diff ")):
         return "bold"
     if line.startswith("@@"):
@@ -57,7 +55,7 @@ def _diff_arguments(given: dict[str, Any], path: str) -> Iterator[str]:
 
 
 def _edit_pairs(given: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Every old text with the new one in its place."""
+    """Yield every old text with its new text."""
     old, new = _first_text(given, _OLD), _first_text(given, _NEW)
     if new is not None or old is not None:
         yield old or "", new or ""
@@ -73,12 +71,12 @@ def _diff_texts(old: str, new: str, path: str) -> Iterator[str]:
     if path:
         yield f"--- {path}" if before else "--- (new)"
         yield f"+++ {path}"
-    if len(before) + len(after) > _MOST_COMPARED or not before or not after:
+    if len(before) + len(after) > _MAX_COMPARED or not before or not after:
         yield f"@@ -{len(before)} lines +{len(after)} lines @@"
         yield from (f"-{line}" for line in before)
         yield from (f"+{line}" for line in after)
         return
-    # The first two lines name the files, which is done above; where in the file it stands nobody knows.
+    # The first two lines name the files, as above; the line numbers are not known.
     for line in list(unified_diff(before, after, lineterm="", n=3))[2:]:
         yield "@@" if line.startswith("@@") else line
 
@@ -91,14 +89,13 @@ def _first_text(given: dict[str, Any], names: tuple[str, ...]) -> str | None:
     return next((given[name] for name in names if isinstance(given.get(name), str)), None)
 
 
-_BEGIN = "*** Begin Patch"
 _FILE = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.{1,4096}?)[ \t]*\r?$", re.MULTILINE)
 _KINDS = {"Add": "create", "Update": "edit", "Delete": "delete"}
-_LOOKED_AT = 1 << 20
+_MAX_CHARS = 1 << 20
 
 
 def patched_files(text: str) -> list[tuple[str, str]]:
-    """The neutral kind of each change and the path it is made to, in order; nothing for what is no patch."""
-    if _BEGIN not in text:
+    """Return the neutral kind and the path of each change, in order; empty when the text is not a patch."""
+    if _BEGINNINGS[0] not in text:
         return []
-    return [(_KINDS[verb], path) for verb, path in _FILE.findall(text[:_LOOKED_AT])]
+    return [(_KINDS[verb], path) for verb, path in _FILE.findall(text[:_MAX_CHARS])]

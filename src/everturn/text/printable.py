@@ -1,19 +1,15 @@
-r"""Text of strangers made safe for a terminal.
+r"""Make text of unknown origin safe for terminals and models, and format numbers.
 
-A transcript holds whatever a tool printed, so it may hold what a terminal acts on. `printable` promises that no control
-character, escape sequence, bidirectional override, invisible character or lone surrogate is left: colours and invisible
-characters are dropped, the rest becomes visible (`␛`, `\x9b`, `\u202e`). Text without any of it is returned as it is.
+A transcript contains whatever a tool printed, so it may contain what a terminal acts on. `printable` guarantees that no
+control character, escape sequence, bidirectional override, invisible character or lone surrogate is left: colours and
+invisible characters are removed, the rest becomes visible (`␛`, `\x9b`, `\u202e`).
 
-Numbers in words for people.
+A transcript may also contain instructions, and lines that look like ours. So `quote_for_model` puts archived text between
+two lines that say what it is and carry one mark. The mark is derived from the text and does not occur in it, so no text
+can contain the mark of the answer it will appear in. Text outside the two lines is everturn's own.
 
-Words of the archive handed to a model: framed as a quotation that they cannot end themselves.
-
-A transcript may hold anything, also sentences that give orders and lines that look like ours. So everything recalled
-stands between two lines that say what it is and carry one mark. The mark is made from the words and does not occur in
-them: no text can hold the mark of the answer it will stand in. What stands outside of the two lines is everturn's own.
-
-`safe_text` and `safe_line` make words fit to be quoted: what a terminal would act on goes first, since it may stand in the
-middle of a secret; then secrets, of the whole text, since one that was cut in half is no longer recognised.
+`safe_text` and `safe_line` remove control sequences first, since one may split a secret, and then mask secrets in the whole
+text, since one that was cut in half is no longer recognised.
 """
 
 from __future__ import annotations
@@ -24,23 +20,23 @@ from collections.abc import Callable
 from functools import lru_cache
 from hashlib import blake2b
 
-#: Colours and styles: there is nothing to see in them, and tool output is full of them.
+#: Colours and styles, which tool output is full of.
 _STYLE = re.compile("\x1b\\[[0-9;:]{0,64}[mK]")
 
-#: What a terminal acts on, or what hides or reorders other text. Wider than needed is fine, narrower is not.
+#: Characters a terminal acts on, or that hide or reorder other text. Wider than needed is fine, narrower is not.
 _ACTIVE = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
-#: Invisible and without a meaning that a reader would miss.
+#: Invisible characters without a meaning.
 _DROPPED = re.compile(
     "[\xad\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200d\u2060-\u2064\u3164\ufeff\uffa0\U000e0000-\U000e007f]"
 )
 
 
 def printable(text: str, keep: str = "\n\t") -> str:
-    """The text with everything a terminal could act on made visible or dropped; characters in `keep` stay."""
+    """Return the text with everything a terminal could act on made visible or removed; characters in `keep` stay."""
     if _is_plain(text, keep):
         return text
     if "\x1b" in text:
@@ -51,14 +47,14 @@ def printable(text: str, keep: str = "\n\t") -> str:
 
 
 def one_line(text: str, width: int) -> str:
-    """The beginning of the text on one line of at most `width` cells: white space collapsed, cut with `…`."""
+    """Return the beginning of the text on one line of at most `width` cells: white space collapsed, cut with `…`."""
     # Each character kept takes at most a cell, but white space and marks may take many characters: hence the factor.
     start = text.lstrip()[: 16 * width + 64] if width > 0 else ""
     return cut_cells(printable(" ".join(start.split()), keep=""), width)
 
 
 def cut_cells(text: str, width: int) -> str:
-    """The text, or as much of it as fits into `width` cells with a `…` behind it."""
+    """Return the text, cut to `width` cells with a `…` at the end if it is longer."""
     if count_cells(text) <= width:
         return text
     used = 0
@@ -70,12 +66,12 @@ def cut_cells(text: str, width: int) -> str:
 
 
 def count_cells(text: str) -> int:
-    """How many columns the text takes on a terminal."""
+    """Return the number of columns the text takes on a terminal."""
     return len(text) if text.isascii() else sum(map(_cell_width, text))
 
 
 def _is_plain(text: str, keep: str) -> bool:
-    """Nothing to do, found out at the cost of a scan in C."""
+    """Whether nothing has to be done, at the cost of a scan in C."""
     bare = text
     for char in keep:
         bare = bare.replace(char, "")
@@ -102,12 +98,12 @@ def _visible_form(char: str) -> str:
 
 
 def plural(n: int, what: str) -> str:
-    """`1 turn`, `2 turns`."""
+    """Format a count: `1 turn`, `2 turns`."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def short_number(number: int) -> str:
-    """A large number in few characters: `950`, `12.3k`, `450k`, `1.2M`."""
+    """Format a number in few characters: `950`, `12.3k`, `450k`, `1.2M`."""
     for size, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
         if number >= size:
             value = number / size
@@ -117,7 +113,7 @@ def short_number(number: int) -> str:
 
 Clean = Callable[[str], str]
 
-#: Escape sequences that move, colour or name something. A model has no use for them, and they may fill whole pages.
+#: Escape sequences that move, colour or name something. Useless to a model, and they may fill pages.
 _SEQUENCE = re.compile(
     "\x1b(?:\\[[0-?]{0,64}[ -/]{0,8}[@-~]|\\][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\\\)|[()][0-9A-Za-z]|[=>78cDEHMNO])"
 )
@@ -127,13 +123,13 @@ _LAST = "----- end of the quotation, mark {} -----"
 
 
 def quote_for_model(text: str) -> str:
-    """The text between two lines that say that it is a quotation."""
+    """Return the text between two lines that mark it as a quotation."""
     mark = mark_for(text)
     return f"{_FIRST.format(mark)}\n{text}\n{_LAST.format(mark)}"
 
 
 def mark_for(text: str) -> str:
-    """A mark that does not occur in the text, always the same for the same text."""
+    """Return a mark that does not occur in the text, always the same for the same text."""
     data = text.encode("utf-8", "surrogatepass")
     lower = text.lower()
     number = 0
@@ -143,15 +139,15 @@ def mark_for(text: str) -> str:
 
 
 def safe_text(text: str, clean: Clean) -> str:
-    """Words without secrets and control characters; line ends and tabs stay."""
+    """Return the text without secrets and control characters; line ends and tabs stay."""
     return clean(plain_text(text)).strip("\n")
 
 
 def safe_line(text: str, clean: Clean, width: int) -> str:
-    """The beginning of some words on one line."""
+    """Return the beginning of the text on one line, without secrets and control characters."""
     return one_line(clean(plain_text(text)), width)
 
 
 def plain_text(text: str) -> str:
-    """Without escape sequences and control characters; every line stays where it is."""
+    """Return the text without escape sequences and control characters, line by line."""
     return printable(_SEQUENCE.sub("", text) if "\x1b" in text else text)

@@ -1,8 +1,8 @@
-"""The sentences that a person wrote in a message, without what they pasted into it.
+"""Split a message into the sentences its author wrote, without pasted matter.
 
-A prompt holds more than words to the agent: code, quotes, logs, tables, commands with their output, whole documents.
-`split_sentences` leaves out what is certainly not said by the writer and marks what comes from a document, so that a rule about
-sentences does not take a line of a log for a wish. Looks at a bounded part of a long message. Never raises.
+A prompt contains more than prose: code, quotes, logs, tables, commands with their output, whole documents. `split_sentences`
+leaves out what the author certainly did not write and marks sentences of a pasted document, so that a rule about sentences
+does not take a log line for a request. Reads a bounded part of a long message. Never raises.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Iterator
 
 from everturn.text.lazy_pattern import lazy_pattern
 
-_LOOKED_AT = 24_000
+_MAX_CHARS = 24_000
 _LONG = 4_000  # characters: no one types that many
 _HEADINGS = 2
 
 
 class Sentence:
-    """One sentence on one line; `pasted` when it stands in a document that was handed over with the message.
+    """One sentence on one line; `pasted` if it belongs to a document pasted into the message.
 
-    Not a struct: `everturn-hook` uses this module while an agent waits, and msgspec would take longer than all the rest.
+    Not a struct: `everturn-hook` imports this module while an agent waits, and importing msgspec takes longer than the rest.
     """
 
     __slots__ = ("pasted", "text")
@@ -31,8 +31,8 @@ class Sentence:
 
 
 def split_sentences(text: str) -> Iterator[Sentence]:
-    """The sentences of a message, in order."""
-    text = _FENCE.sub("\n", text[:_LOOKED_AT])
+    """Yield the sentences of a message, in order."""
+    text = _FENCE.sub("\n", text[:_MAX_CHARS])
     text = _TAGGED.sub("\n", text) if "</" in text else text
     headings = len(_HEADING.findall(text))
     document = len(text) > _LONG or headings >= _HEADINGS
@@ -46,16 +46,16 @@ def split_sentences(text: str) -> Iterator[Sentence]:
 
 
 _FENCE = lazy_pattern(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-#: Put in by clients and editors: <file>…</file>, <system-reminder>…</system-reminder>.
+#: Inserted by clients and editors: <file>…</file>, <system-reminder>…</system-reminder>.
 _TAGGED = lazy_pattern(r"<([A-Za-z][\w-]{0,60})(?:\s[^<>\n]{0,300})?>.*?</\1>", re.DOTALL)
 _HEADING = lazy_pattern(r"^#{1,6}[ \t]+", re.MULTILINE)
 _ITEM = lazy_pattern(r"[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+(?:\[.\][ \t]+)?")
-#: The end of a sentence: a dot within a name or a number is none.
+#: The end of a sentence, but not a dot within a name or a number.
 _END = lazy_pattern(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'`(\[*_A-Z0-9À-Þ])|(?<=[.!?…])\s+(?=[a-z]+\b)(?<!\.\.\.\s)(?<!e\.g\.\s)(?<!i\.e\.\s)|[。！？]")  # fmt: skip
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Lines that belong together; a line of a list is one by itself, and so is a heading."""
+    """Yield the paragraphs; each list item and heading is one of its own."""
     together: list[str] = []
     for line in text.splitlines():
         if _is_foreign(line):
@@ -72,7 +72,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _is_continued(before: str, line: str) -> bool:
-    """Whether a line break within a sentence: the first line is long, or the next begins in lower case."""
+    """Whether the line continues the sentence: the line before is long, or this one begins in lower case."""
     first = line.lstrip()[:1]
     return not before.rstrip().endswith((".", "!", "?", ":", "…")) and (first.islower() or len(before) > 60)
 
@@ -99,7 +99,7 @@ _SIGNS = lazy_pattern(r"[^\w\s.,;:!?'\"()/`-]")
 
 
 def _is_foreign(line: str) -> bool:
-    """A line that nobody says: code, a quote, a log, a table."""
+    """Whether the line is not prose: code, a quote, a log, a table."""
     if _FOREIGN.match(line):
         return True
     body = line.strip()

@@ -1,8 +1,8 @@
-"""A shell command taken apart as far as that can be done without running it.
+"""Split a shell command into simple commands, as far as possible without running it.
 
-`split_commands` gives the commands that certainly were asked for, one by one, with their words unquoted. What depends on
-a condition, a loop or a substitution is left out: where the reading is in doubt it ends, and what came before counts.
-Never raises; one pass over the text.
+`split_commands` returns the commands that certainly ran, with their words unquoted. What depends on a condition, a loop or
+a substitution is left out: where the syntax is in doubt, parsing stops and what came before counts. Never raises; one
+pass over the text.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _KEYWORDS = frozenset(
     ("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function", "exit",
      "return", "exec", "{", "}", "!", "[[")
 )  # fmt: skip
-_QUESTIONS = frozenset(("[", "test", "grep", "rg", "which", "type", "hash", "diff", "cmp", "pgrep", "false"))
-_GOES_ON = frozenset(("&&", "||", "|", "|&"))
+_TESTS = frozenset(("[", "test", "grep", "rg", "which", "type", "hash", "diff", "cmp", "pgrep", "false"))
+_CONTINUING = frozenset(("&&", "||", "|", "|&"))
 _PREFIXES = frozenset(("sudo", "command", "time", "nice", "nohup"))
 
 
 @dataclass
 class Word:
-    """One word. `sure` is False where the shell would have put something else in its place."""
+    """One word. `sure` is False where the shell would substitute something else."""
 
     text: str
     sure: bool = True
@@ -54,23 +54,23 @@ class ShellCommand:
 
     words: list[Word] = field(default_factory=list)
     outputs: list[tuple[str, Word]] = field(default_factory=list)  # (sign, file)
-    joint: str = ""  # what stands behind it: && || | ; or the end of the line
-    last: bool = False  # it decides, with those before it in its chain, how the whole ended
+    joint: str = ""  # the operator after it: && || | ; or the end of the line
+    last: bool = False  # with those before it in its chain, it decides the exit status of the whole
 
     @property
     def name(self) -> str:
-        """The program, or nothing where that is in doubt."""
+        """The program, or "" if that is in doubt."""
         first = self.words[0] if self.words else Word("")
         return first.text if first.sure or first.text == "[" else ""
 
     @property
     def silent(self) -> bool:
-        """Its complaints were thrown away."""
+        """Whether its error output was discarded."""
         return any(sign[0] in "2&" and word.text == "/dev/null" for sign, word in self.outputs)
 
 
 def split_commands(text: str, complete: bool = True) -> list[ShellCommand]:
-    """The commands of a line or script, in order; without those around `||`. `complete` is False for a cut text."""
+    """Return the commands of a line or script, in order, without those around `||`. `complete` is False for truncated text."""
     reader = _ShellReader(text)
     reader.run()
     if complete and reader.at == len(text):
@@ -82,22 +82,22 @@ def split_commands(text: str, complete: bool = True) -> list[ShellCommand]:
 
 
 def _split_chains(commands: list[ShellCommand]) -> list[list[ShellCommand]]:
-    """Commands joined by && and |. A chain with || in it is left out: which of them ran cannot be said."""
+    """Return the chains joined by && and |. A chain with || is left out: it is not known which of its commands ran."""
     chains: list[list[ShellCommand]] = [[]]
     for command in commands:
         chains[-1].append(command)
-        if command.joint not in _GOES_ON:
+        if command.joint not in _CONTINUING:
             chains.append([])
     chains = [chain for chain in chains if chain]
     for command in chains[-1] if chains else []:
         command.last = command.joint not in ("|", "|&")
-    return [_cut_after_question(chain) for chain in chains if all(command.joint != "||" for command in chain)]
+    return [_cut_after_test(chain) for chain in chains if all(command.joint != "||" for command in chain)]
 
 
-def _cut_after_question(chain: list[ShellCommand]) -> list[ShellCommand]:
-    """A chain without what only ran if a question was answered with yes, unless the whole ended well because of it."""
-    asked = next((index for index, one in enumerate(chain) if not one.last and one.name in _QUESTIONS), len(chain))
-    return chain[: asked + 1]
+def _cut_after_test(chain: list[ShellCommand]) -> list[ShellCommand]:
+    """Cut a chain after a test such as grep: the rest ran only if it succeeded, unless the whole chain did."""
+    test = next((index for index, one in enumerate(chain) if not one.last and one.name in _TESTS), len(chain))
+    return chain[: test + 1]
 
 
 def _strip_prefix(command: ShellCommand) -> ShellCommand:
@@ -115,22 +115,22 @@ class _ShellReader:
         self.commands: list[ShellCommand] = []
         self.command = ShellCommand()
         self.word: Word | None = None
-        self.redirect = ""  # the sign whose file comes next; "<" when it is not written to
+        self.redirect = ""  # the operator whose file comes next; "<" for input
         self.delimiters: list[tuple[str, bool]] = []  # of here-documents that begin with the next line
 
     def run(self) -> None:
-        """Read up to the end, or to where the reading is in doubt."""
+        """Read to the end, or to where the syntax is in doubt."""
         while found := _TOKEN.match(self.text, self.at):
             kind, part = found.lastgroup or "", found[0]
             self.at = found.end()
             if kind in _PARTS:
-                self._add(kind, part)
+                self._add_part(kind, part)
             else:
                 self.end_word()
-                self._sign(kind, part)
+                self._handle_operator(kind, part)
 
     def end_word(self) -> None:
-        """Put the finished word where it belongs."""
+        """Add the finished word to its command or redirection."""
         word, self.word = self.word, None
         if word is None:
             return
@@ -145,7 +145,7 @@ class _ShellReader:
         self.redirect = ""
 
     def end_command(self, joint: str) -> None:
-        """Close the command at a joint."""
+        """Close the command at an operator."""
         self.end_word()
         self.command.joint = joint
         if self.command.words or self.command.outputs:
@@ -153,11 +153,11 @@ class _ShellReader:
         self.command, self.redirect = ShellCommand(), ""
 
     def drop_chain(self) -> None:
-        """Forget the commands of the chain that was being read."""
-        while self.commands and self.commands[-1].joint in _GOES_ON:
+        """Drop the commands of the current chain."""
+        while self.commands and self.commands[-1].joint in _CONTINUING:
             self.commands.pop()
 
-    def _add(self, kind: str, part: str) -> None:
+    def _add_part(self, kind: str, part: str) -> None:
         if self.word is None:
             if part[0] == "#":
                 self._skip_comment()
@@ -166,11 +166,11 @@ class _ShellReader:
         self.word.text += _unquote_part(kind, part)
         self.word.sure = self.word.sure and kind not in ("mixed", "filled")
 
-    def _sign(self, kind: str, part: str) -> None:
+    def _handle_operator(self, kind: str, part: str) -> None:
         if kind == "joint":
             self.end_command(part)
         elif kind == "newline":
-            # A line that ends with a joint goes on; its joint has closed the command already.
+            # A line that ends with an operator continues; the operator has closed the command already.
             self.end_command("\n")
             self._skip_documents()
         elif kind in ("heredoc", "output"):

@@ -1,21 +1,19 @@
-"""How text becomes the terms of the full-text index. One analysis for every engine, so that all find the same.
+"""Turn text into the terms of the full-text index, in the same way for every engine, so that all find the same.
 
-`fold(text)` is what is handed to an engine's tokenizer; `terms(text)` are the tokens themselves, the same ones that
-SQLite's FTS5 with `unicode61 remove_diacritics 0` makes of `fold(text)`. A test holds the two together over all of
-Unicode. The choices:
+`fold(text)` goes to an engine's tokenizer; `terms(text)` returns the tokens that SQLite's FTS5 with `unicode61
+remove_diacritics 0` makes of `fold(text)`. A test compares the two over all of Unicode. The choices:
 
-- A term is a run of letters and digits in lower case; everything else, `_` too, separates. A word with separators in it
-  is asked for as a phrase: `parse_json_line` → (parse, json, line), `auth.py` → (auth, py).
+- A term is a run of letters and digits in lower case; everything else, `_` too, separates. A word with separators
+  is queried as a phrase: `parse_json_line` → (parse, json, line), `auth.py` → (auth, py).
 - Accents and widths do not matter: `Café` → cafe, `ﬁle` → file, `Ｗｉｄｅ` → wide.
-- Chinese, Japanese and Korean are written without spaces, or with endings glued on, so every character of these
-  scripts is a term of its own and a word is a phrase: `会话` → (会, 话). Voiced kana stay different from unvoiced ones.
-- NUL and lone surrogates, which no database takes as text, and private-use characters separate.
-- Invisible characters (soft hyphen, joiners, direction marks) are dropped, so they do not cut a word in two.
+- Chinese, Japanese and Korean are written without spaces, or with endings attached, so every character of these
+  scripts is a term and a word is a phrase: `会话` → (会, 话). Voiced kana stay different from unvoiced ones.
+- NUL and lone surrogates, which no database accepts as text, and private-use characters separate.
+- Invisible characters (soft hyphen, joiners, direction marks) are removed, so they do not split a word.
+- A compound name is indexed whole and in parts: `index_text(text)` appends the parts of camelCase names to the folded
+  text, each name once, so `parser` and (json, parser) find JsonParser while no phrase of the text is broken.
 
-- A compound name is there whole and in pieces: `indexed(text)` is the folded text with the pieces of its camelCase names
-  behind it, each name once, so `parser` and (json, parser) find JsonParser while no phrase of the text is cut in two.
-
-No word is left out here. Stems are made behind this, the same ones for text and question, by the tokenizer of the index.
+There are no stop words. The tokenizer of the index stems text and queries afterwards.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ _TERM = re.compile(r"[^\W_]+")
 _ALPHANUMERIC = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in range(256))
 _HUMP = re.compile("[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*")
 _LONGEST_NAME = 60
-_NAMES_WITHIN = 200_000  # characters: what is longer is data, and its names are not worth their cost
+_NAMES_WITHIN = 200_000  # characters: longer text is data, and its names are not worth the cost
 _ZERO_WIDTH_SPACE = 0x200B
 #: Letters that FTS5's older Unicode table takes for marks (New Tai Lue vowels, Vedic signs): they separate for both.
 _DISPUTED = frozenset((*range(0x19B0, 0x19C1), 0x19C8, 0x19C9, 0x1CF2, 0x1CF3))
@@ -46,7 +44,7 @@ _SINGLE = (
 
 
 def fold(text: str) -> str:
-    """The text as it is indexed: plain letters, digits and separators. ASCII comes back as it is."""
+    """Return the text as it is indexed: plain letters, digits and separators. ASCII is returned as it is."""
     if "\0" in text:
         text = text.replace("\0", " ")
     # An encoder runs over ASCII at memory speed and calls back for the rest: several times faster than a pattern.
@@ -54,14 +52,14 @@ def fold(text: str) -> str:
 
 
 def index_text(text: str) -> str:
-    """The folded text, followed by the pieces of its compound names."""
+    """Return the folded text, followed by the parts of its compound names."""
     folded = fold(text)
-    pieces = _name_parts(folded[:_NAMES_WITHIN])
-    return f"{folded}\n{pieces}" if pieces else folded
+    parts = _name_parts(folded[:_NAMES_WITHIN])
+    return f"{folded}\n{parts}" if parts else folded
 
 
 def humps(name: str) -> tuple[str, ...]:
-    """The pieces of one camelCase name in lower case; nothing when it is not one, or is only noise that looks like it."""
+    """Return the parts of a camelCase name in lower case; empty if it is not one, or only noise that looks like one."""
     if len(name) > _LONGEST_NAME:
         return ()
     found = _HUMP.findall(name)
@@ -70,12 +68,12 @@ def humps(name: str) -> tuple[str, ...]:
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text, in order."""
+    """Return the terms of a text, in order."""
     return _TERM.findall(fold(text).lower())
 
 
 def each_term(text: str) -> Iterator[str]:
-    """The same one by one, for texts whose list of terms would not fit into memory."""
+    """Yield the terms of a text, for texts whose list of terms would not fit into memory."""
     return (match[0] for match in _TERM.finditer(fold(text).lower()))
 
 
@@ -92,7 +90,7 @@ def _joined_humps(name: bytes) -> str:
 
 
 def _fold_foreign(error: UnicodeError) -> tuple[bytes, int]:
-    """Called by the encoder with each longest run of characters beyond ASCII."""
+    """Fold a run of characters beyond ASCII; the encoder calls this for each."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     run = error.object[error.start : error.end]
@@ -100,7 +98,7 @@ def _fold_foreign(error: UnicodeError) -> tuple[bytes, int]:
 
 
 def _fold_run(run: str) -> bytes:
-    # Composed first: a Hangul syllable or voiced kana may come in pieces, and must be one character to be one term.
+    # Composed first: a Hangul syllable or voiced kana may be decomposed, and must be one character to be one term.
     return unicodedata.normalize("NFKC", run).translate(_FOLDED).encode()
 
 
@@ -109,7 +107,7 @@ codecs.register_error(_HANDLER, _fold_foreign)
 
 
 class _FoldTable(dict[int, str]):
-    """Code point → what is indexed for it, worked out when first seen. Bounded: a stranger's file fills no memory."""
+    """Code point → its folded text, computed when first seen. Bounded, so that no file fills the memory."""
 
     def __missing__(self, point: int) -> str:
         folded = _fold_point(point)

@@ -1,6 +1,6 @@
-"""Times as people write and read them. The archive itself only knows milliseconds since 1970, UTC.
+"""Parse and format times. The archive stores milliseconds since 1970, UTC.
 
-What is written without a zone is UTC, as everything shown is: the same words mean the same on every machine.
+A time without a zone is UTC, as is every time shown: the same input means the same on every machine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def iso(ms: int | None) -> str:
-    """RFC 3339 in UTC, with milliseconds only where there are some; empty for no time."""
+    """Format as RFC 3339 in UTC, with milliseconds only if there are some; empty for no time."""
     if ms is None:
         return ""
     try:
@@ -43,7 +43,7 @@ def iso(ms: int | None) -> str:
 
 
 def parse_when(text: str, now_ms: int) -> int:
-    """A moment given by a human: a date, a date and time, a span back from now, or a word."""
+    """Parse a time typed by a person: a date, a date and time, a span back from now, or a word."""
     words = " ".join(text.split())
     lower = words.lower()
     if lower in _WORDS:
@@ -65,7 +65,7 @@ def parse_when(text: str, now_ms: int) -> int:
 
 
 def ago(ms: int | None, now_ms: int) -> str:
-    """How long ago something was, in its largest unit: `3 days ago`."""
+    """Format the distance to now in its largest unit: `3 days ago`."""
     if ms is None:
         return ""
     distance = abs(now_ms - ms)
@@ -78,7 +78,7 @@ def ago(ms: int | None, now_ms: int) -> str:
 
 
 def duration(ms: int | None) -> str:
-    """How long something took, in its two largest units: `1m 12s`."""
+    """Format a duration in its two largest units: `1m 12s`."""
     if ms is None:
         return ""
     if ms < _SECOND:
@@ -95,7 +95,7 @@ def duration(ms: int | None) -> str:
 
 
 def turn_ms(turn: Turn) -> int | None:
-    """How long a turn took: as the client reported it, else from its first message to its last."""
+    """Return the duration of a turn: as the client reported it, else from its first message to its last."""
     if turn.reported_ms is not None:
         return turn.reported_ms
     return None if turn.started is None or turn.ended is None else max(0, turn.ended - turn.started)

@@ -1,13 +1,13 @@
-"""How many tokens a text has, and where that number comes from.
+"""Count or estimate the tokens of a text, and cut text to a budget of tokens.
 
 `estimate_tokens` needs no vocabulary: it counts words, digits, signs and characters of other scripts, each with a weight fitted
 against a current public vocabulary of 200,000 tokens. Its error there, by kind of text: code +5…+7 %, Markdown −8…+2 %,
 English of common words up to +17 %, prompts +4 %, JSON lines +1…+6 %, diffs and tests 0…+1 %, hexadecimal +8 %, base64 0 %,
 listings of folders −13 %, Han +24 %, kana +11 %, Hangul +34 % (each less where words are rare), Russian +16 %, German −14 %,
 French +3 %, Arabic +13 %, Hindi +2 %, emoji +1 %, tables drawn with lines +5 %. Older vocabularies need more tokens for what
-is not English. No vocabulary of every vendor is public: the usage a provider reported is the only exact number.
+is not English. Not every vendor publishes its vocabulary: the usage a provider reports is the only exact number.
 
-`fits_tokens` and `cut_to_tokens` are for budgets: they take the estimate times 1.15, so that what they let through is not too long.
+`fits_tokens` and `cut_to_tokens` are for budgets: they multiply the estimate by 1.15, so that the result is not too long.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Any
 
 from msgspec import Struct
 
-#: Where a count comes from, the best first: reported by the provider, counted with a vocabulary, estimated.
+#: Sources of a count, best first: reported by the provider, counted with a vocabulary, estimated.
 TOKEN_SOURCES = ("api", "tokenizer", "estimate")
 
-#: What an estimate is multiplied with before it is held against a budget.
+#: Factor applied to an estimate before it is compared with a budget.
 MARGIN = 1.15
 
 _ENCODING = "o200k_base"
@@ -39,7 +39,7 @@ class TokenCount(Struct, frozen=True):
 
 
 def count_tokens(text: str, recorded: int | None = None, precise: bool = False) -> TokenCount:
-    """The recorded number where there is one; else an exact one, if asked for and possible; else the estimate."""
+    """Return the recorded count if there is one; else an exact one, if `precise` and possible; else the estimate."""
     if recorded is not None:
         return TokenCount(recorded, "api")
     number = count_exactly(text) if precise else None
@@ -47,16 +47,16 @@ def count_tokens(text: str, recorded: int | None = None, precise: bool = False) 
 
 
 def count_exactly(text: str) -> int | None:
-    """Counted with a real vocabulary; None where the optional tokenizer is not installed."""
+    """Count with a real vocabulary; None if the optional tokenizer is not installed."""
     encoding = _load_encoding()
     if encoding is None:
         return None
     text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair has no tokens
-    return sum(len(encoding.encode_ordinary(piece)) for piece in _split_for_encoding(text))
+    return sum(len(encoding.encode_ordinary(part)) for part in _split_for_encoding(text))
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens the text has."""
+    """Estimate the number of tokens of the text."""
     classes, packed = _character_classes(text)
     if not classes:
         return int(packed + 0.5)
@@ -71,12 +71,12 @@ def estimate_tokens(text: str) -> int:
 
 
 def fits_tokens(text: str, budget: int) -> bool:
-    """Whether the text surely takes no more than so many tokens."""
+    """Whether the text certainly fits into the budget."""
     return len(text) * 2 * MARGIN <= budget or estimate_tokens(text) * MARGIN <= budget
 
 
 def cut_to_tokens(text: str, budget: int) -> str:
-    """The text, or as much of its beginning as fits, cut between words and with `…` behind it."""
+    """Return the text, or as much of its beginning as fits, cut between words and ended with `…`."""
     if fits_tokens(text, budget):
         return text
     low, high = 0, min(len(text), max(budget, 0) * 16)
@@ -89,7 +89,7 @@ def cut_to_tokens(text: str, budget: int) -> str:
     return f"{kept.rstrip()}…" if fits_tokens("…", budget) else ""
 
 
-# the classes of characters --------------------------------------------------------------------------------------------
+# --- classes of characters ---
 #: letters a, digits 0, signs `.`, spaces and line ends as they are; of other scripts: h Han, k kana, g Hangul, c those of
 #: about four letters to a token, o the rest; b drawn lines, e pictures.
 _WEIGHTS = {b".": 0.41, b"h": 0.77, b"k": 0.71, b"g": 0.78, b"c": 0.27, b"o": 0.4, b"b": 0.54, b"e": 1.7}
@@ -101,7 +101,7 @@ _PER_PACKED = 0.68
 
 
 def _character_classes(text: str) -> tuple[bytes, float]:
-    """The class of every character, and the tokens of packed bytes, which are left out of it."""
+    """Return the class of every character, and the tokens of packed bytes, which are left out of it."""
     packed = 0.0
     if len(text) >= 64:
         text, packed = _take_out_packed(text)
@@ -112,17 +112,17 @@ def _character_classes(text: str) -> tuple[bytes, float]:
 
 def _take_out_packed(text: str) -> tuple[str, float]:
     tokens = 0.0
-    pieces, end = [], 0
+    parts, end = [], 0
     for found in _PACKED.finditer(text):
         if _is_packed(found[0]):
             tokens += _PER_PACKED * (found.end() - found.start())
-            pieces.append(text[end : found.start()])
+            parts.append(text[end : found.start()])
             end = found.end()
-    return ("".join([*pieces, text[end:]]), tokens) if pieces else (text, 0.0)
+    return ("".join([*parts, text[end:]]), tokens) if parts else (text, 0.0)
 
 
 def _is_packed(run: str) -> bool:
-    """Letters of both cases and digits all mixed: not a rule of hyphens, a path, or a number in hexadecimal."""
+    """Whether a run mixes letters of both cases and digits: not a rule of hyphens, a path or a hexadecimal number."""
     head = run[:256]
     mixed = head.lower() != head != head.upper() and any(char.isdigit() for char in head)
     return mixed and not _HEXADECIMAL.fullmatch(head)
@@ -141,8 +141,7 @@ def _character_class(point: int) -> str:
 def _foreign_class(char: str, category: str) -> str:
     name = unicodedata.name(char, "")
     if category[0] in "LM":
-        found = next((sign for start, sign in _SCRIPTS if name.startswith(start)), "o")
-        return "." if found == "." else found
+        return next((sign for start, sign in _SCRIPTS if name.startswith(start)), "o")
     if category[0] == "Z":
         return " "
     return "b" if name.startswith("BOX ") else "e" if category == "So" or ord(char) >= 0x1F000 else "."
@@ -166,26 +165,26 @@ _WORDS = bytes(point if chr(point) == "a" else 32 for point in range(256))
 _DIGITS = bytes(point if chr(point) == "0" else 32 for point in range(256))
 
 
-# the tokenizer --------------------------------------------------------------------------------------------------------
+# --- the tokenizer ---
 @cache
 def _load_encoding() -> Any:
-    """Loaded when first asked for: its vocabulary takes a moment and some memory."""
+    """Load the tokenizer on first use: its vocabulary takes time and memory."""
     try:
         import bpe_openai  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
         return None
-    with warnings.catch_warnings():  # it reads its data by a way that newer Pythons frown upon
+    with warnings.catch_warnings():  # it reads its data in a deprecated way
         warnings.simplefilter("ignore", DeprecationWarning)
         return bpe_openai.get_encoding(_ENCODING)
 
 
 def _split_for_encoding(text: str) -> list[str]:
-    """Pieces that the tokenizer takes, cut where a line ends if there is a line end."""
-    pieces, start = [], 0
+    """Split a text into parts the tokenizer accepts, at line ends where possible."""
+    parts, start = [], 0
     while start < len(text):
         end = start + _AT_ONCE
         if end < len(text):
             end = text.rfind("\n", start, end) + 1 or end
-        pieces.append(text[start:end])
+        parts.append(text[start:end])
         start = end
-    return pieces
+    return parts
