@@ -1,14 +1,12 @@
-"""Finds transcripts on disk, and knows them by their content wherever else they lie.
+"""Finds transcripts on disk, and recognizes them elsewhere by their first bytes, even when the first line is longer.
 
     <config>/projects/<slug>/<session>.jsonl                      main
     <config>/projects/<slug>/<session>/subagents/**/agent-*.jsonl subagents, with agent-*.meta.json beside them
     <config>/projects/<slug>/agent-*.jsonl                        subagents of older clients
     <config>/projects/<slug>/<session>/tool-results/*             outputs too big for the transcript
 
-Folders behind symbolic links are not entered, except `projects` itself, which people move to other disks. A folder that cannot be listed does not stop the rest: `find` gives all it
-can reach and raises the `OSError` of that folder at the end.
-
-Knows a transcript, and what it says about itself, by its first bytes: also when the first line is longer than these.
+Folders behind symbolic links are not entered, except `projects` itself, which people move to other disks. A folder that
+cannot be listed does not stop the rest: `find` yields all it can reach and raises that folder's `OSError` at the end.
 """
 
 from __future__ import annotations
@@ -22,35 +20,35 @@ from pathlib import Path
 import msgspec
 
 from everturn.sources.claude_code.records import KNOWN, ClaudeRecord, decode, revive
-from everturn.sources.claude_code.whole_files import events_in, form_of
+from everturn.sources.claude_code.whole_files import form_of, records_in
 from everturn.sources.contract import SearchPlaces, SourceCandidate, read_beginning
 from everturn.sources.toolkit.json_lines import JsonLines
 from everturn.sources.toolkit.values import word
 
-#: In a line that is cut off: what the envelope of a record begins with.
+#: The beginning of a record's envelope, for a line that is cut off.
 _ENVELOPE = re.compile(rb'\s*\{"(?:parentUuid|isSidechain|logicalParentUuid)":')
 _SESSION_FIELD = re.compile(rb'"sessionId":"([^"\\]{1,200})"')
 _FOLDER = re.compile(rb'"cwd":("(?:[^"\\]|\\.){1,4096}")')
 
 
 def is_transcript(head: bytes) -> bool:
-    """Whether a file that begins like this is a transcript."""
+    """Return whether a file with these first bytes is a transcript."""
     if form_of(head, last=True) == "document":
-        return any(map(_is_message_record, events_in(head)))
-    if any(map(_is_ours, _events(head))):
+        return any(map(_is_message_record, records_in(head)))
+    if any(map(_is_transcript_record, _decode_records(head))):
         return True
     return _ENVELOPE.match(head) is not None and _SESSION_FIELD.search(head) is not None
 
 
 def session_ids(head: bytes) -> list[str]:
-    """The session id of each record, as far as they have one."""
-    found = [word(record.session_id) for record in _events(head) if record.session_id]
+    """Return the session id of each record that has one."""
+    found = [word(record.session_id) for record in _decode_records(head) if record.session_id]
     return found or [match.decode("utf-8", "replace") for match in _SESSION_FIELD.findall(head)]
 
 
 def workspace(head: bytes) -> str:
-    """The working folder that a file names first; "" when its beginning names none."""
-    for record in _events(head):
+    """Return the first working folder that the beginning of a file names; "" without one."""
+    for record in _decode_records(head):
         if record.cwd:
             return word(record.cwd)
     found = _FOLDER.search(head)
@@ -62,9 +60,9 @@ def workspace(head: bytes) -> str:
         return ""
 
 
-def _events(head: bytes) -> Iterator[ClaudeRecord]:
+def _decode_records(head: bytes) -> Iterator[ClaudeRecord]:
     if form_of(head, last=True) == "document":
-        yield from events_in(head)
+        yield from records_in(head)
         return
     for _, _, record, _ in JsonLines(decode, revive).split(head, 0, last=True):
         if record is not None:
@@ -72,12 +70,12 @@ def _events(head: bytes) -> Iterator[ClaudeRecord]:
 
 
 def _is_message_record(record: ClaudeRecord) -> bool:
-    """In a document records may have lost all of their envelope but the time."""
+    """Return whether a record of a document is a message; it may have lost all of its envelope but the time."""
     return record.type in ("user", "assistant") and record.message is not None and bool(record.timestamp)
 
 
-def _is_ours(record: ClaudeRecord) -> bool:
-    """A record of another format may share the type, but not the envelope."""
+def _is_transcript_record(record: ClaudeRecord) -> bool:
+    """Return whether a record is Claude Code's. Other formats may share the type, but not the envelope."""
     if record.type in ("user", "assistant"):
         return record.message is not None and bool(
             record.session_id or (record.uuid and record.parent_uuid is not None)
@@ -92,7 +90,6 @@ def _is_ours(record: ClaudeRecord) -> bool:
 
 
 NAME = "claude_code"
-HEAD = 64 << 10
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _SESSION_NAME = re.compile(_UUID, re.IGNORECASE)
@@ -102,19 +99,19 @@ _DEEPEST = 12
 
 
 def roots(places: SearchPlaces) -> list[Path]:
-    """Existing folders: named by the user, by the environment, and the usual ones; each once, whatever leads to it."""
-    wanted = [*places.extra.get(NAME, ()), *_environment_folders(places)]
+    """Return the existing folders named by the user or the environment, and the default ones; each once."""
+    folders = [*places.extra.get(NAME, ()), *_environment_folders(places)]
     config = places.env.get("XDG_CONFIG_HOME", "")
-    wanted += [places.home / ".claude", Path(config or places.home / ".config") / "claude"]
-    found: dict[str, Path] = {}
-    for folder in wanted:
+    folders += [places.home / ".claude", Path(config or places.home / ".config") / "claude"]
+    existing: dict[str, Path] = {}
+    for folder in folders:
         if folder.is_dir():
-            found.setdefault(os.path.realpath(_start(folder)), folder.absolute())
-    return list(found.values())
+            existing.setdefault(os.path.realpath(_start(folder)), folder.absolute())
+    return list(existing.values())
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
-    """All files of ours below a root: a configuration folder, its `projects`, or any folder with transcripts."""
+    """Yield all files below a root: a configuration folder, its `projects`, or any folder with transcripts."""
     failures: list[OSError] = []
     yield from _walk(str(_start(root)), "", failures, 0)
     if failures:
@@ -122,7 +119,7 @@ def find(root: Path) -> Iterator[SourceCandidate]:
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """What a file is, given its first bytes; None when it is not ours."""
+    """Classify a file by its first bytes; None when it is not Claude Code's."""
     session = next((part for part in reversed(path.parts[:-1]) if _SESSION_NAME.fullmatch(part)), "")
     known = _classify_name(path.name, str(path), session, path.parent.name)
     if known is not None and known.kind in ("output", "meta"):
@@ -139,17 +136,18 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
 
 
 def _environment_folders(places: SearchPlaces) -> Iterable[Path]:
-    """CLAUDE_CONFIG_DIR is one folder to the client; tools around it allow several."""
+    """Return the folders in CLAUDE_CONFIG_DIR: one for the client, but tools around it allow several."""
     value = places.env.get("CLAUDE_CONFIG_DIR", "").strip()
     if not value:
         return []
-    if _expand_home(value, places.home).is_dir():
-        return [_expand_home(value, places.home)]
+    if expand_home(value, places.home).is_dir():
+        return [expand_home(value, places.home)]
     separator = ";" if places.platform == "win32" else ":"
-    return [_expand_home(part.strip(), places.home) for part in re.split(f"[,{separator}]", value) if part.strip()]
+    return [expand_home(part.strip(), places.home) for part in re.split(f"[,{separator}]", value) if part.strip()]
 
 
-def _expand_home(value: str, home: Path) -> Path:
+def expand_home(value: str, home: Path) -> Path:
+    """Return a path from the environment, with `~` expanded."""
     return home / value[2:] if value.startswith(("~/", "~\\")) else Path(value)
 
 
@@ -165,7 +163,7 @@ def _walk(folder: str, session: str, failures: list[OSError], depth: int) -> Ite
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     folders.append((entry.path, entry.name))
-                elif (found := _file(entry, session, folder)) is not None:
+                elif (found := _classify_file(entry, session, folder)) is not None:
                     yield found
     except OSError as failure:
         failures.append(failure)
@@ -174,15 +172,15 @@ def _walk(folder: str, session: str, failures: list[OSError], depth: int) -> Ite
             yield from _walk(path, name if _SESSION_NAME.fullmatch(name) else session, failures, depth + 1)
 
 
-def _file(entry: os.DirEntry[str], session: str, folder: str) -> SourceCandidate | None:
+def _classify_file(entry: os.DirEntry[str], session: str, folder: str) -> SourceCandidate | None:
     found = _classify_name(entry.name, entry.path, session, os.path.basename(folder))
-    if found is None and entry.name.endswith(".jsonl") and _leads_to_a_file(entry):
+    if found is None and entry.name.endswith(".jsonl") and _is_readable_file(entry):
         return sniff(Path(entry.path), read_beginning(entry.path))
-    return None if found is not None and entry.is_symlink() and not _leads_to_a_file(entry) else found
+    return None if found is not None and entry.is_symlink() and not _is_readable_file(entry) else found
 
 
-def _leads_to_a_file(entry: os.DirEntry[str]) -> bool:
-    """Not a pipe, which would be waited for for ever, and not a link that leads nowhere or to itself."""
+def _is_readable_file(entry: os.DirEntry[str]) -> bool:
+    """Return whether this is a file: no pipe, which would block for ever, and no dangling or circular link."""
     try:
         return entry.is_file()
     except OSError:
@@ -190,7 +188,7 @@ def _leads_to_a_file(entry: os.DirEntry[str]) -> bool:
 
 
 def _classify_name(name: str, path: str, session: str, folder: str) -> SourceCandidate | None:
-    """What the name of a file, the session folder it lies in and the name of its own folder say."""
+    """Classify a file by its name, its session folder and the name of its own folder."""
     if folder == _OUTPUTS and session:
         return SourceCandidate(Path(path), "output", f"{session}/{_OUTPUTS}/{name}", session)
     if name.startswith("agent-"):

@@ -1,17 +1,13 @@
-"""Claude Code as a model: `claude -p` prints one JSON object with the answer and the usage.
+"""Claude Code as a program: asked as a model, installed into, its retention and resume, and new sessions written for it.
 
-Without tools, MCP servers and skills, and without a session in its history. The settings of the user are read, because the
-way to log in may stand there; those of projects are not.
-
-Puts everturn into Claude Code: a plugin for all projects, or entries in the settings of one.
-
-A folder with a plugin in `skills` is loaded by the client at its next start, without any entry in a settings file, and can
-be turned off there with `/plugin`. A folder of that kind inside a project is not loaded, so a project gets entries instead:
-in `settings.local.json`, since they hold paths of this machine, and in `.mcp.json`.
-
-What the client does with its own files: how long it keeps them, and how a session is taken up again.
-
-A new session for Claude Code: a transcript in the project folder of the workspace, as its own resume reads it.
+- As a model, `claude -p` prints one JSON object with the answer and the usage. It runs without tools, MCP servers and
+  skills, and keeps no session. The user's settings are read, because the login may be configured there; those of projects
+  are not.
+- Installing writes a plugin for all projects, or entries in the settings of one. The client loads a plugin folder in
+  `skills` at its next start without an entry in a settings file, and `/plugin` turns it off. It does not load such a
+  folder inside a project, so a project gets entries: in `settings.local.json`, since they hold paths of this machine, and
+  in `.mcp.json`.
+- A new session is a transcript in the project folder of the workspace, in the form that `--resume` reads.
 """
 
 from __future__ import annotations
@@ -26,6 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from everturn.model.conversation import Block, Message
+from everturn.sources.claude_code.files import expand_home
 from everturn.sources.contract import (
     Edit,
     InstallPrograms,
@@ -55,43 +52,40 @@ from everturn.sources.toolkit.agent_program import (
     tell_call,
     uuid_of,
 )
+from everturn.sources.toolkit.line_reader import mapping
 from everturn.sources.toolkit.values import count, decode_value, word
 from everturn.text.times import iso
 
 
 def command(model: str) -> list[str]:
-    """See `Ask`."""
+    """See `AskProgram`."""
     words = ["claude", "-p", "--output-format", "json", "--no-session-persistence", "--tools", ""]
     words += ["--strict-mcp-config", "--disable-slash-commands", "--setting-sources", "user"]
     return [*words, "--model", model] if model else words
 
 
 def around(folder: Path, env: Mapping[str, str]) -> dict[str, str | None]:
-    """See `Ask`. With the first two it takes itself for a session within another one."""
+    """See `AskProgram`. With the first two variables it takes itself for a session within another one."""
     return {"CLAUDECODE": None, "CLAUDE_CODE_ENTRYPOINT": None, "DISABLE_AUTOUPDATER": "1"}
 
 
 def read(printed: bytes) -> ProgramReply:
-    """See `Ask`."""
-    said = decode_value(printed)
-    if not isinstance(said, dict):
+    """See `AskProgram`."""
+    reply = decode_value(printed)
+    if not isinstance(reply, dict):
         return ProgramReply()
-    text = word(said.get("result"))
-    if said.get("is_error") or said.get("subtype") not in (None, "success"):
-        return ProgramReply(failure=text or word(said.get("subtype")) or "it failed")
-    used: dict[str, Any] = _object(said.get("usage"))
+    text = word(reply.get("result"))
+    if reply.get("is_error") or reply.get("subtype") not in (None, "success"):
+        return ProgramReply(failure=text or word(reply.get("subtype")) or "it failed")
+    used = mapping(reply.get("usage"))
     return ProgramReply(
         text=text,
-        model=next(iter(_object(said.get("modelUsage"))), ""),
+        model=next(iter(mapping(reply.get("modelUsage"))), ""),
         input=count(used.get("input_tokens")) or 0,
         output=count(used.get("output_tokens")) or 0,
         cache_read=count(used.get("cache_read_input_tokens")) or 0,
         cache_write=count(used.get("cache_creation_input_tokens")) or 0,
     )
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 EVENTS = {
@@ -110,7 +104,7 @@ _SECONDS = 10
 
 
 def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms) -> Sequence[Edit]:
-    """Everything that is written."""
+    """Return everything that an installation writes."""
     home = _home(places)
     found: list[Edit] = [*(_plugin(places, home, programs) if project is None else _entries(places, project, programs))]
     found += markdown_commands((project / ".claude" if project else home) / "commands")
@@ -142,9 +136,7 @@ def _entries(places: SearchPlaces, project: Path, programs: InstallPrograms) -> 
 
 def _home(places: SearchPlaces) -> Path:
     named = places.env.get("CLAUDE_CONFIG_DIR", "").strip()
-    if not named:
-        return places.home / ".claude"
-    return places.home / named[2:] if named.startswith(("~/", "~\\")) else Path(named)
+    return expand_home(named, places.home) if named else places.home / ".claude"
 
 
 _DEFAULT_DAYS = 30
@@ -157,7 +149,7 @@ class _Settings(Struct):
 
 
 def retention(root: Path) -> Retention:
-    """After how many days the client deletes a transcript that nobody went on with."""
+    """Return after how many days the client deletes a transcript that nobody continued."""
     folder = root.parent if root.name == "projects" else root
     for name in _FILES:
         days = _days(folder / name)
@@ -167,7 +159,7 @@ def retention(root: Path) -> Retention:
 
 
 def resume_command(native_id: str) -> list[str]:
-    """The command that goes on with a session. A subagent's cannot be; it leads to the session it hangs on."""
+    """Return the command that continues a session; for a subagent, that of the session it belongs to."""
     return ["claude", "--resume", native_id.partition("/")[0]]
 
 
@@ -184,9 +176,9 @@ TOOLS = {
     "edit": NativeTool("Edit", {"path": "file_path", "old": "old_string", "new": "new_string", "all": "replace_all"}),
     "create": NativeTool("Write", {"path": "file_path", "content": "content"}),
 }
-#: The version of the client whose form this is.
+#: The version of the client whose format is written.
 _VERSION = "2.1.197"
-_KEPT = frozenset(string.ascii_letters + string.digits)
+_SLUG_CHARACTERS = frozenset(string.ascii_letters + string.digits)
 _LONGEST_SLUG = 200
 _NO_TOKENS = {
     "input_tokens": 0,
@@ -197,24 +189,24 @@ _NO_TOKENS = {
 
 
 def place(places: SearchPlaces, new: NewSession) -> Path:
-    """See `Native`."""
+    """See `NativeWriter`."""
     return _config(places) / "projects" / slug(new.workspace) / f"{new.id}.jsonl"
 
 
 def slug(workspace: str) -> str:
-    """The name of a workspace's folder, made as the client makes it: it counts in UTF-16."""
+    """Return the name of a workspace's folder as the client makes it: it counts in UTF-16."""
     name = unicodedata.normalize("NFC", workspace)
-    found = "".join(one if one in _KEPT else "-" * (1 + (one > "\uffff")) for one in name)
+    found = "".join(one if one in _SLUG_CHARACTERS else "-" * (1 + (one > "\uffff")) for one in name)
     return found if len(found) <= _LONGEST_SLUG else f"{found[:_LONGEST_SLUG]}-{_short_hash(name)}"
 
 
 def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) -> bytes:
-    """See `Native`."""
+    """See `NativeWriter`."""
     return b"".join(map(line, _records(new, messages)))
 
 
 def begin(prompt: str) -> list[str]:
-    """See `Native`."""
+    """See `NativeWriter`."""
     return ["claude", prompt]
 
 
@@ -228,7 +220,7 @@ def _records(new: NewSession, messages: Sequence[Message]) -> Iterator[dict[str,
     if new.title:
         yield {"type": "custom-title", "customTitle": new.title, "sessionId": new.id}
     if parent is not None:
-        prompt = next((_words(one) for one in reversed(messages) if one.role == "user"), "")
+        prompt = next((_message_text(one) for one in reversed(messages) if one.role == "user"), "")
         yield {"type": "last-prompt", "lastPrompt": prompt[:200], "leafUuid": parent, "sessionId": new.id}
 
 
@@ -252,7 +244,7 @@ def _record(new: NewSession, message: Message, body: dict[str, Any], parent: str
 
 
 def _bodies(new: NewSession, message: Message, number: int) -> Iterator[dict[str, Any]]:
-    """One record for each block of an answer and for each result, as the client has it; a prompt is one."""
+    """Yield one body per block of an answer and per result, as the client does; a prompt is one body."""
     if message.role == "tool":
         for block in message.blocks:
             yield {"role": "user", "content": [_result(block)]}
@@ -297,8 +289,8 @@ def _block(block: Block) -> dict[str, Any]:
 def _result(block: Block) -> dict[str, Any]:
     assert block.result is not None
     images = list(_images(block))
-    words = [{"type": "text", "text": block.text}] if block.text else []  # a provider takes no empty text
-    content: Any = [*words, *images] if images else block.text
+    texts = [{"type": "text", "text": block.text}] if block.text else []  # providers refuse empty text
+    content: Any = [*texts, *images] if images else block.text
     end = block.result
     return {"tool_use_id": end.call_id, "type": "tool_result", "content": content, "is_error": end.is_error}
 
@@ -310,18 +302,18 @@ def _images(block: Block) -> Iterator[dict[str, Any]]:
             yield {"type": "image", "source": source}
 
 
-def _words(message: Message) -> str:
+def _message_text(message: Message) -> str:
     return " ".join(block.text for block in message.blocks if block.kind == "text")
 
 
 def _config(places: SearchPlaces) -> Path:
-    """The folder that the client itself uses: it takes the variable as one folder."""
+    """Return the folder that the client itself uses: it takes the variable as one folder, without expanding it."""
     named = places.env.get("CLAUDE_CONFIG_DIR", "").strip()
     return Path(named) if named else places.home / ".claude"
 
 
 def _short_hash(text: str) -> str:
-    """What the client puts behind a name that is too long: a hash of 32 bits with a sign, in base 36."""
+    """Return the client's suffix for a name that is too long: a signed 32-bit hash in base 36."""
     value = 0
     units = text.encode("utf-16-le", "surrogatepass")
     for low, high in zip(units[::2], units[1::2], strict=True):

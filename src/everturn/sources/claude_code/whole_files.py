@@ -1,10 +1,8 @@
-"""Files that are read as they are: persisted tool outputs, and the notes beside a subagent's transcript.
+"""Files that are not lines of records, and `view`, which shows any record by itself.
 
-Transcripts as one document, `{"loglines": [record, …]}`, as tools that fetch sessions of the web client save them.
-
-`Elements` walks such a document the way `jsonl.Lines` walks lines, so that one reader reads both.
-
-One record's bytes → its message, for whoever shows or exports it.
+- Persisted tool outputs and the notes beside a subagent's transcript are read whole, by `ClaudeWholeFileReader`.
+- Transcripts in one document, `{"loglines": [record, …]}`, as saved by tools that fetch sessions of the web client.
+  `Elements` walks such a document the way `JsonLines` walks lines, so one reader reads both.
 """
 
 from __future__ import annotations
@@ -16,7 +14,8 @@ import msgspec
 from msgspec import DecodeError
 
 from everturn.model.conversation import Block, Census, Link, Message, ReadResult, SessionFacts, SessionPart
-from everturn.sources.claude_code.message import ClaudeRecordPlace, build, queued_message, unknown
+from everturn.sources.claude_code.message import ClaudeRecordPlace, queued_message, unknown
+from everturn.sources.claude_code.message import build as build_message
 from everturn.sources.claude_code.records import OPERATIONS, ClaudeRecord, all_fields, decode, revive
 from everturn.sources.contract import SourceCandidate
 from everturn.sources.toolkit.json_document import DocumentWalk, decode_item
@@ -26,28 +25,26 @@ from everturn.sources.toolkit.values import strings
 #: A longer file becomes several messages.
 _LONGEST = 1 << 20
 _META = ".meta"
-_CONTINUATION = 0b1100_0000, 0b1000_0000
+_CONTINUATION = 0b1100_0000, 0b1000_0000  # mask and mark of a UTF-8 continuation byte
 
 
 class ClaudeWholeFileReader:
-    """One session of one message per piece, cut at line ends."""
+    """Reads a file as one session: one message per piece, cut at line ends."""
 
     def __init__(self, found: SourceCandidate, state: bytes) -> None:
         self._found = found
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `sources.Reader`."""
-        meta = self._found.kind == "meta"
-        cuts = list(_cuts(data, last))
-        make = about_agent if meta else output
-        messages = [make(data[start:end], base + start) for start, end in cuts]
-        kind = "(meta)" if meta else "(output)"
+        """See `SourceReader`."""
+        cuts = list(_cut_ranges(data, last))
+        build, kind = (about_agent, "(meta)") if self._found.kind == "meta" else (output, "(output)")
+        messages = [build(data[start:end], base + start) for start, end in cuts]
         census = [Census(kind, "", "message", len(cuts))] if cuts else []
         parts = [self._part(messages, base)] if cuts else []
         return ReadResult(cuts[-1][1] if cuts else 0, parts, [], census, len(cuts))
 
     def state(self) -> bytes:
-        """See `sources.Reader`."""
+        """See `SourceReader`."""
         return b""
 
     def _part(self, messages: list[Message], base: int) -> SessionPart:
@@ -57,18 +54,18 @@ class ClaudeWholeFileReader:
 
 
 def output(raw: bytes, start: int = 0) -> Message:
-    """What a tool printed."""
+    """Return the message of a tool's output."""
     block = Block("text", raw.decode("utf-8", "replace"), "tool_output")
     return Message("tool", "tool", "output", blocks=(block,), start=start, size=len(raw))
 
 
 def about_agent(raw: bytes, start: int = 0) -> Message:
-    """What the client noted about a subagent."""
-    block = Block("text", _note_text(raw), "meta")
+    """Return the message of the client's notes on a subagent."""
+    block = Block("text", _notes_text(raw), "meta")
     return Message("system", "system", "context", blocks=(block,), start=start, size=len(raw))
 
 
-def _note_text(raw: bytes) -> str:
+def _notes_text(raw: bytes) -> str:
     try:
         found: Any = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -84,10 +81,10 @@ def _link(found: SourceCandidate) -> Link:
     return Link("output_of", found.parent, call_id if call_id.startswith("toolu_") else "")
 
 
-def _cuts(data: bytes, last: bool) -> Iterator[tuple[int, int]]:
+def _cut_ranges(data: bytes, last: bool) -> Iterator[tuple[int, int]]:
     pos = 0
     while len(data) - pos > _LONGEST:
-        end = data.rfind(b"\n", pos, pos + _LONGEST) + 1 or _character(data, pos + _LONGEST)
+        end = data.rfind(b"\n", pos, pos + _LONGEST) + 1 or _character_start(data, pos + _LONGEST)
         yield pos, end
         pos = end
     end = len(data) if last else data.rfind(b"\n", pos) + 1
@@ -95,8 +92,8 @@ def _cuts(data: bytes, last: bool) -> Iterator[tuple[int, int]]:
         yield pos, end
 
 
-def _character(data: bytes, end: int) -> int:
-    """The start of the character that `end` may have cut in two."""
+def _character_start(data: bytes, end: int) -> int:
+    """Return the start of the character that `end` may have cut in two."""
     mask, mark = _CONTINUATION
     start = end
     while start > end - 4 and data[start] & mask == mark:
@@ -111,8 +108,10 @@ _LOOKED_AT = 256
 
 
 def form_of(data: bytes, last: bool) -> str:
-    """ "lines" or "document", by the first bytes of a file; "" when there are too few to tell."""
-    marked = bool(data) and (data.startswith(_MARK) or _MARK.startswith(data))
+    """Return "lines" or "document" by the first bytes of a file; "" when there are too few to tell."""
+    if not data:  # an empty file may become either
+        return ""
+    marked = data.startswith(_MARK) or _MARK.startswith(data)
     start = b"".join(data[:_LOOKED_AT].lstrip(_MARK).split() if marked else data[:_LOOKED_AT].split())
     if start.startswith(_START):
         return "document"
@@ -120,25 +119,25 @@ def form_of(data: bytes, last: bool) -> str:
 
 
 class Elements:
-    """Walks one document, piece by piece; see `jsonl.Lines`."""
+    """Walks one document, piece by piece, like `JsonLines`."""
 
     open_line = False
     glued = 0
 
     def __init__(self, stage: str = "", begun: bool = True) -> None:
         self._walk = DocumentWalk(_KEY, stage)
-        self._begun = begun  # enough was seen to know that it is a document
+        self._begun = begun  # the file is known to be a document
         self.consumed = self.lines = 0
-        self.beside: list[str] = []  # keys of what stands beside the records
+        self.beside: list[str] = []  # keys of other values than the records
         self.tail: tuple[int, int, str] | None = None
 
     @property
     def stage(self) -> str:
-        """What a later walk needs."""
+        """The stage that a later walk starts from."""
         return self._walk.stage
 
     def split(self, data: bytes, base: int, last: bool) -> Iterator[Record[ClaudeRecord]]:
-        """The elements of a piece that starts at offset `base`; when done, the attributes say what became of it."""
+        """Yield the elements of a piece that starts at offset `base`; afterwards the attributes describe the result."""
         self.lines = self.consumed = 0
         self.beside = []
         if not self._begun:
@@ -149,7 +148,7 @@ class Elements:
             if item.key:
                 self.beside.append(item.key)
             else:
-                yield item.start, item.raw, *event_of(item.raw)
+                yield item.start, item.raw, *decode_element(item.raw)
         walk = self._walk
         if walk.broken is not None:
             start, size, trouble = walk.broken
@@ -158,8 +157,8 @@ class Elements:
         self.consumed, self.tail = walk.consumed, walk.tail
 
 
-def event_of(raw: bytes) -> tuple[ClaudeRecord | None, str]:
-    """The event in the bytes of one element, and what is wrong with it."""
+def decode_element(raw: bytes) -> tuple[ClaudeRecord | None, str]:
+    """Decode one element; return the record and what is wrong with it."""
     try:
         return decode(raw), ""
     except (DecodeError, UnicodeDecodeError, RecursionError):
@@ -173,32 +172,29 @@ def event_of(raw: bytes) -> tuple[ClaudeRecord | None, str]:
     return None, trouble or "not_an_object"
 
 
-def events_in(head: bytes) -> Iterator[ClaudeRecord]:
-    """The events in the first bytes of a document."""
-    for _, _, event, _ in Elements().split(head, 0, last=False):
-        if event is not None:
-            yield event
+def records_in(head: bytes) -> Iterator[ClaudeRecord]:
+    """Yield the records in the first bytes of a document."""
+    for _, _, decoded, _ in Elements().split(head, 0, last=False):
+        if decoded is not None:
+            yield decoded
 
 
 def view(record: bytes) -> Message | None:
-    """The message of a record, judged by itself; None when it holds none. What is no record is a tool's output."""
-    event = _event(record)
-    if event is None:
+    """Return the message of a record by itself; None when it holds none. Anything but a record is a tool's output."""
+    decoded = _decode_any(record)
+    if decoded is None:
         return output(record)
-    if event.type == "queue-operation":
-        return (
-            queued_message(event, ClaudeRecordPlace(record))
-            if event.operation in OPERATIONS
-            else unknown(event, ClaudeRecordPlace(record))
-        )
-    if event.type is None and "agentType" in all_fields(event, record):
+    if decoded.type == "queue-operation":
+        build = queued_message if decoded.operation in OPERATIONS else unknown
+        return build(decoded, ClaudeRecordPlace(record))
+    if decoded.type is None and "agentType" in all_fields(decoded, record):
         return about_agent(record)
-    return build(event, ClaudeRecordPlace(record, session=event.session_id or ""))
+    return build_message(decoded, ClaudeRecordPlace(record, session=decoded.session_id or ""))
 
 
-def _event(record: bytes) -> ClaudeRecord | None:
+def _decode_any(record: bytes) -> ClaudeRecord | None:
     if b"\n" in record.rstrip():
-        return _element(record)
+        return _decode_multiline(record)
     try:
         return decode(record)
     except (DecodeError, UnicodeDecodeError, RecursionError):
@@ -207,7 +203,7 @@ def _event(record: bytes) -> ClaudeRecord | None:
     return found[0] if len(found) == 1 else None
 
 
-def _element(record: bytes) -> ClaudeRecord | None:
-    """A record that is spread over lines, as in a document; any other such text is what a tool printed."""
-    event, _ = event_of(record)
-    return event if event is not None and event.type is not None and event.timestamp is not None else None
+def _decode_multiline(record: bytes) -> ClaudeRecord | None:
+    """Decode a record that spans lines, as in a document; None for any other text, which a tool printed."""
+    decoded, _ = decode_element(record)
+    return decoded if decoded is not None and decoded.type is not None and decoded.timestamp is not None else None

@@ -1,11 +1,11 @@
-"""What the writers of native sessions share: ids that follow from the session's, tools by other names, pictures.
+"""Parts shared by the `program` modules: writing native sessions, and installing everturn into an agent.
 
-Nothing is lost on the way: a call whose kind the receiving agent has a tool for gets that tool's name and the names of its
-arguments, what is left over stays beside them; any other call keeps the name and the arguments it had.
+Native sessions: ids that follow from the session's, tools by other names, pictures. Nothing is lost: a call whose kind the
+receiving agent has a tool for gets that tool's name and argument names, and keeps its other arguments; any other call keeps
+its name and arguments.
 
-What is put into every agent's hands, whatever files it keeps it in: hooks, the MCP server, three commands, a skill.
-
-Each agent's own `installing` module says where these go and in which form. Nothing here reads or writes a file.
+Installing: hooks, the MCP server, three slash commands and a skill, the same for every agent. Each `program` module says
+where these go and in which form. Nothing here reads or writes a file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from everturn.model.conversation import Block, CallStart
 from everturn.sources.contract import InstallPrograms, OwnFile, SearchPlaces
 from everturn.sources.toolkit.values import word
 
-#: What agents call the same argument.
+#: The names that agents use for the same argument.
 _SAME = {
     "path": ("path", "file_path", "filePath", "absolute_path", "target_file"),
     "command": ("command", "cmd"),
@@ -38,7 +38,7 @@ _SAME = {
 }
 _NEUTRAL = {name: neutral for neutral, names in _SAME.items() for name in names}
 
-#: What a call of a kind must have been given to be told as a call of another agent's tool.
+#: Arguments a call of a kind must have to become a call of another agent's tool.
 _NEEDED = {
     "shell": ("command",),
     "read": ("path",),
@@ -50,7 +50,7 @@ _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w=.+-]+)*;base64,(.*)", re.DO
 
 
 class NativeTool(NamedTuple):
-    """A tool of an agent: its name, what it calls the neutral arguments, and what it wants besides."""
+    """A tool of an agent: its name, its names of the neutral arguments, and arguments it needs besides."""
 
     name: str
     arguments: Mapping[str, str]
@@ -58,29 +58,29 @@ class NativeTool(NamedTuple):
 
 
 class NativePicture(NamedTuple):
-    """An image: its type and its bytes in base64."""
+    """An image: its media type and its bytes in base64."""
 
     media: str
     data: str
 
     @property
     def address(self) -> str:
-        """All of it as an address."""
+        """Return the image as a data URL."""
         return f"data:{self.media};base64,{self.data}"
 
 
 def uuid_of(*words: object) -> str:
-    """A UUID that follows from these words."""
+    """Return a UUID that follows from these words."""
     return str(UUID(bytes=blake2b(repr(words).encode("utf-8", "replace"), digest_size=16).digest(), version=4))
 
 
 def dashed_id(random: str, at: int) -> str:
-    """`Native.name` of an agent whose ids are UUIDs."""
+    """`NativeWriter.name` of an agent whose ids are UUIDs."""
     return str(UUID(hex=random, version=4))
 
 
 def tell_call(call: CallStart, tools: Mapping[str, NativeTool]) -> tuple[str, dict[str, Any]]:
-    """The name and the arguments of a call, in the words of an agent with these tools (by kind)."""
+    """Translate a call to the tools of an agent (by kind); return the name and the arguments."""
     given = call.input if isinstance(call.input, dict) else {} if call.input is None else {"input": call.input}
     tool = tools.get(call.kind)
     if tool is None or call.name == tool.name:
@@ -96,12 +96,12 @@ def tell_call(call: CallStart, tools: Mapping[str, NativeTool]) -> tuple[str, di
 
 
 def fit_name(name: str) -> str:
-    """A tool's name as all providers take it."""
+    """Return a tool name that all providers accept."""
     return _UNFIT.sub("_", name)[:64] or "tool"
 
 
 def text(value: Any) -> str:
-    """JSON of a value as text."""
+    """Return a value as JSON text."""
     try:
         return msgspec.json.encode(value).decode()
     except (UnicodeEncodeError, RecursionError, TypeError):
@@ -109,7 +109,7 @@ def text(value: Any) -> str:
 
 
 def line(record: Mapping[str, Any]) -> bytes:
-    """A record as one line; what no JSON can say is told with a question mark."""
+    """Return a record as one line of JSON; characters that JSON cannot hold become question marks."""
     try:
         return msgspec.json.encode(record) + b"\n"
     except UnicodeEncodeError:  # half a surrogate pair
@@ -119,7 +119,7 @@ def line(record: Mapping[str, Any]) -> bytes:
 
 
 def pictures(block: Block) -> Iterator[NativePicture | None]:
-    """The images of a block: itself, or those in what a tool gave back. None for each whose bytes are not there."""
+    """Yield the images of a block: itself, or those in a result. None for each whose bytes are missing."""
     if block.kind == "image":
         yield _picture(block.data)
     elif block.kind == "result":
@@ -129,13 +129,13 @@ def pictures(block: Block) -> Iterator[NativePicture | None]:
 
 
 def _parts(data: Any) -> Iterator[dict[str, Any]]:
-    """The parts of a result, in whichever of the known ways it holds them."""
+    """Yield the parts of a result, in any of its known forms."""
     found = data if isinstance(data, dict) else {}
     state = found.get("state")
-    places = [found.get("content"), found.get("output"), found.get("result")]
-    places += [state.get("attachments")] if isinstance(state, dict) else []
-    for place in places:
-        yield from (part for part in place if isinstance(part, dict)) if isinstance(place, list) else ()
+    lists = [found.get("content"), found.get("output"), found.get("result")]
+    lists += [state.get("attachments")] if isinstance(state, dict) else []
+    for parts in lists:
+        yield from (part for part in parts if isinstance(part, dict)) if isinstance(parts, list) else ()
 
 
 def _picture(data: Any) -> NativePicture | None:
@@ -153,14 +153,14 @@ NAME = "everturn"
 VERSION = __version__
 DESCRIPTION = "Keeps every session byte for byte and finds what was said and done in earlier ones."
 
-#: Events at which the archive is brought up to date, by a process of its own that the agent does not wait for.
+#: Flag of the events that update the archive, in a process of its own that the agent does not wait for.
 DRAIN = "--drain"
 WHERE = "--where-you-were"
 HINTS = "--hints"
 
 
 class SlashCommand(NamedTuple):
-    """A slash command. ARGUMENTS in its text is what the user types behind it."""
+    """A slash command. ARGUMENTS in its text stands for what the user types after it."""
 
     name: str
     description: str
@@ -230,13 +230,13 @@ turn a fact comes from. If nothing is found after two or three searches, say so.
 
 
 def command_line(programs: InstallPrograms, places: SearchPlaces, *flags: str) -> str:
-    """The hook as one line for the shell."""
+    """Return the hook as one shell command."""
     words = hook_words(programs, *flags)
     return list2cmdline(words) if places.platform == "win32" else shlex.join(words)
 
 
 def hook_words(programs: InstallPrograms, *flags: str) -> list[str]:
-    """The hook as words; what finds the archive goes along, since an agent may be started from anywhere."""
+    """Return the hook as words, with the settings that locate the archive: an agent may start anywhere."""
     around = [word for name, value in programs.env.items() for word in ("--with", f"{name}={value}")]
     return [*programs.hook, *around, *(flag for flag in flags if _is_wanted(programs, flag))]
 
@@ -244,30 +244,30 @@ def hook_words(programs: InstallPrograms, *flags: str) -> list[str]:
 def hook_groups(
     programs: InstallPrograms, places: SearchPlaces, events: Mapping[str, tuple[str, ...]], timeout: int
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What stands under each event in the form that several agents share."""
+    """Yield each event with its hooks, in the form that several agents share."""
     for event, flags in events.items():
         hook = {"type": "command", "command": command_line(programs, places, *flags), "timeout": timeout}
         yield event, {"hooks": [hook]}
 
 
 def server(programs: InstallPrograms) -> dict[str, Any]:
-    """The MCP server in the form that most agents share."""
+    """Return the MCP server entry in the form that most agents share."""
     entry: dict[str, Any] = {"command": programs.everturn[0], "args": [*programs.everturn[1:], "mcp"]}
     return {**entry, "env": dict(programs.env)} if programs.env else entry
 
 
 def markdown_commands(folder: Path, mark: str = "$ARGUMENTS") -> list[OwnFile]:
-    """The commands as Markdown files with a description at their head."""
+    """Return the slash commands as Markdown files with front matter."""
     return [OwnFile(folder / f"{one.name}.md", _markdown(one, mark)) for one in COMMANDS]
 
 
 def skill(folder: Path) -> OwnFile:
-    """The skill in a folder of skills."""
+    """Return the skill file in a folder of skills."""
     return OwnFile(folder / "recall" / "SKILL.md", SKILL)
 
 
 def as_json(value: Any) -> str:
-    """A settings file of our own."""
+    """Return a value as the text of a settings file."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
 
 

@@ -1,12 +1,8 @@
-"""Content blocks in the shapes that model providers' interfaces have, with what each holds to be shown and indexed.
+"""Provider content blocks and the tool calls of any agent.
 
-Shared by the formats that keep messages as they went to or came from a provider: text, thinking, images and documents,
-tool calls and their results. A block of any other shape is kept as unknown with all its words.
-
-Tool calls of any agent: the neutral kind, path and command of a call, and why a result says that it failed.
-
-Shared by the formats that hold calls of many agents or of no agent in particular. Names of tools are free text; those
-that are in wide use are known here, all others are `other`.
+Shared by the formats that keep messages as they went to or came from a model provider, and by those that hold calls of
+many agents. A block is converted with its text for display and index; one of unknown shape keeps all its text. Tool names
+are free text: widely used ones map to a neutral kind, all others are `other`.
 """
 
 from __future__ import annotations
@@ -38,31 +34,21 @@ _KINDS = {
 }
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 
-#: Tools that do several things say in their arguments which.
+#: Kinds of tools that do several things, by their `command` argument.
 _BY_COMMAND = {
     "view": "read", "create": "create", "str_replace": "edit", "insert": "edit", "undo_edit": "edit", "update": "edit",
     "rewrite": "edit",
 }  # fmt: skip
-_MANY = frozenset(("strreplaceeditor", "strreplacebasededittool", "strreplaceeditorbasededittool", "artifacts"))
+_MULTI_TOOLS = frozenset(("strreplaceeditor", "strreplacebasededittool", "strreplaceeditorbasededittool", "artifacts"))
 
 _PATHS = (
-    *(
-        "file_path",
-        "path",
-        "notebook_path",
-        "target_file",
-        "filePath",
-        "filename",
-        "file_name",
-        "file",
-        "absolute_path",
-    ),
-    *("relative_workspace_path", "AbsolutePath", "TargetFile"),
-)
+    "file_path path notebook_path target_file filePath filename file_name file absolute_path relative_workspace_path "
+    "AbsolutePath TargetFile"
+).split()
 _COMMANDS = ("command", "cmd", "script")
-_JOINTS = re.compile(r"[_\-. ]+")
+_SEPARATORS = re.compile(r"[_\-. ]+")
 
-#: What is in the beginning of a result that failed; the first that fits decides.
+#: Error classes by a pattern in the first characters of a failed result; the first match decides.
 _ERRORS = tuple(
     (name, re.compile(pattern))
     for name, pattern in (
@@ -87,9 +73,9 @@ _EXIT = re.compile(
 
 
 def tool_kind(name: str, arguments: Any = None) -> str:
-    """The neutral kind of a tool."""
-    flat = _JOINTS.sub("", name.rpartition("__")[2]).lower()
-    if flat in _MANY and isinstance(arguments, dict):
+    """Return the neutral kind of a tool."""
+    flat = _SEPARATORS.sub("", name.rpartition("__")[2]).lower()
+    if flat in _MULTI_TOOLS and isinstance(arguments, dict):
         return _BY_COMMAND.get(word(arguments.get("command")), "other")
     if "conversation_recall" in name:
         return "recall"
@@ -97,11 +83,11 @@ def tool_kind(name: str, arguments: Any = None) -> str:
 
 
 def call_start(call_id: str, name: str, given: Any) -> CallStart:
-    """A call as the model wrote it. `given` are its arguments: a value, or the JSON text of one."""
+    """Return a call as the model wrote it. `given` holds its arguments: a value, or the JSON text of one."""
     arguments = given
     if isinstance(given, str):
-        found = decode_value(given.encode("utf-8", "replace")) if given.lstrip()[:1] == "{" else None
-        arguments = found if isinstance(found, dict) else {}
+        value = decode_value(given.encode("utf-8", "replace")) if given.lstrip()[:1] == "{" else None
+        arguments = value if isinstance(value, dict) else {}
     arguments = arguments if isinstance(arguments, dict) else {}
     kind = tool_kind(name, arguments)
     return CallStart(
@@ -116,7 +102,7 @@ def call_start(call_id: str, name: str, given: Any) -> CallStart:
 
 
 def call_text(start: CallStart) -> str:
-    """What is indexed and shown of a call: its name and every string it was given."""
+    """Return the text of a call for display and index: its name and every string in its arguments."""
     return "\n".join([start.name, *strings(start.input)])
 
 
@@ -132,7 +118,7 @@ def match_error(text: str, patterns: Iterable[tuple[str, re.Pattern[str]]]) -> s
 
 
 def exit_status(text: str) -> int | None:
-    """The exit status that the beginning of an output states."""
+    """Return the exit status that the beginning of an output states."""
     found = _EXIT.search(text[:_HEAD])
     return int(found[1]) if found else None
 
@@ -153,7 +139,7 @@ _PAPERS = frozenset(("document", "file", "input_file", "input_audio", "audio"))
 
 
 def blocks_of(content: Any, field: str) -> list[Block]:
-    """The blocks of a content: a text, a block or a list of these. Plain text goes to the index under `field`."""
+    """Return the blocks of a content: a text, a block, or a list of these. Plain text is indexed under `field`."""
     if isinstance(content, str):
         return [Block("text", content, field)] if content else []
     if not isinstance(content, list):
@@ -162,35 +148,35 @@ def blocks_of(content: Any, field: str) -> list[Block]:
 
 
 def has_results(content: Any) -> bool:
-    """Whether a content answers tool calls."""
+    """Return whether a content answers tool calls."""
     return isinstance(content, list) and any(map(is_result, content))
 
 
 def texts_in(content: Any) -> list[str]:
-    """The plain texts of a content."""
+    """Return the plain texts of a content."""
     return [block.text for block in blocks_of(content, "meta") if block.kind == "text"]
 
 
 def call_block(call_id: str, name: str, given: Any, data: Any = None) -> Block:
-    """A tool call."""
+    """Return the block of a tool call."""
     start = call_start(call_id, name, given)
     return Block("call", call_text(start), "tool_input", call=start, data=data)
 
 
 def function_calls(calls: Any) -> list[Block]:
-    """The calls in `tool_calls`: `{id, function: {name, arguments}}`."""
-    found = []
+    """Return the calls in `tool_calls`: `{id, function: {name, arguments}}`."""
+    blocks = []
     for call in calls if isinstance(calls, list) else []:
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict):
-            found.append(call_block(word(call.get("id")), word(function.get("name")), function.get("arguments"), call))
+            blocks.append(call_block(word(call.get("id")), word(function.get("name")), function.get("arguments"), call))
         else:
-            found.append(unknown_block(call))
-    return found
+            blocks.append(unknown_block(call))
+    return blocks
 
 
 def result_block(call_id: str, content: Any, failed: bool | None = None, data: Any = None) -> Block:
-    """What a tool gave back. Where nothing says whether it failed, a stated exit status does."""
+    """Return the block of a tool result. If nothing says whether it failed, a stated exit status decides."""
     text = content if isinstance(content, str) else "\n".join(result_texts(content))
     status = exit_status(text)
     failed = bool(status) if failed is None else failed
@@ -199,26 +185,26 @@ def result_block(call_id: str, content: Any, failed: bool | None = None, data: A
 
 
 def unknown_block(block: Any) -> Block:
-    """A block of a shape this version does not know: its words are kept, shown and indexed."""
+    """Return a block of unknown shape: its text is kept, shown and indexed."""
     return Block("unknown", "\n".join(strings(block, "type")), "meta", data=block)
 
 
 def usage_of(tokens: Any) -> TokenUsage | None:
-    """The tokens of a response, in either provider's words; what was read from a cache is no input of its own."""
+    """Return the tokens of a response in either provider's terms; cached tokens do not count as input."""
     if not isinstance(tokens, dict):
         return None
 
-    def told(*names: str) -> int:
+    def first_count(*names: str) -> int:
         return next((number for name in names if (number := count(tokens.get(name))) is not None), 0)
 
     details = tokens.get("prompt_tokens_details")
     cached = count(details.get("cached_tokens")) or 0 if isinstance(details, dict) else 0
-    given = told("input_tokens", "prompt_tokens")
+    given = first_count("input_tokens", "prompt_tokens")
     return TokenUsage(
         max(given - cached, 0),
-        told("output_tokens", "completion_tokens"),
-        told("cache_read_input_tokens") or cached,
-        told("cache_creation_input_tokens"),
+        first_count("output_tokens", "completion_tokens"),
+        first_count("cache_read_input_tokens") or cached,
+        first_count("cache_creation_input_tokens"),
     )
 
 
@@ -235,22 +221,24 @@ def _block(block: Any, field: str) -> Block:
         return result_block(
             word(block.get("tool_use_id")), block.get("content"), failed if isinstance(failed, bool) else None, block
         )
-    made = _WORDS.get(kind)
-    return made(block, field) if made else unknown_block(block)
+    convert = _CONVERTERS.get(kind)
+    return convert(block, field) if convert else unknown_block(block)
 
 
 def is_result(block: Any) -> bool:
+    """Return whether a block is a tool_result or one of its variants."""
     kind = block.get("type") if isinstance(block, dict) else None
     return kind == "tool_result" or (isinstance(kind, str) and kind.endswith("_tool_result"))
 
 
 def result_texts(content: Any) -> list[str]:
-    found: list[str] = []
+    """Return the texts of a result's content; attachments are named in brackets."""
+    texts: list[str] = []
     for part in content if isinstance(content, list) else [content]:
         kind = part.get("type") if isinstance(part, dict) else ""
-        picture = isinstance(kind, str) and kind in _PICTURES | _PAPERS
-        found += [f"[{kind}]"] if picture else strings(part, "type")
-    return found
+        is_attachment = isinstance(kind, str) and kind in _PICTURES | _PAPERS
+        texts += [f"[{kind}]"] if is_attachment else strings(part, "type")
+    return texts
 
 
 def _text(block: dict[str, Any], field: str) -> Block:
@@ -263,24 +251,15 @@ def _refusal(block: dict[str, Any], field: str) -> Block:
 
 
 def _thinking(block: dict[str, Any], field: str) -> Block:
-    words = block.get("thinking", block.get("text", block.get("summary", block.get("content"))))
-    return Block(
-        "thinking", words if isinstance(words, str) else "\n".join(strings(words, "type")), "thinking", data=block
-    )
+    thought = block.get("thinking", block.get("text", block.get("summary", block.get("content"))))
+    text = thought if isinstance(thought, str) else "\n".join(strings(thought, "type"))
+    return Block("thinking", text, "thinking", data=block)
 
 
-def _picture(block: dict[str, Any], field: str) -> Block:
-    return Block("image", data=block)
-
-
-def _paper(block: dict[str, Any], field: str) -> Block:
-    return Block("document", data=block)
-
-
-_WORDS: dict[str, Callable[[dict[str, Any], str], Block]] = {
+_CONVERTERS: dict[str, Callable[[dict[str, Any], str], Block]] = {
     **dict.fromkeys(("text", "input_text", "output_text"), _text),
     "refusal": _refusal,
     **dict.fromkeys(("thinking", "reasoning", "redacted_thinking"), _thinking),
-    **dict.fromkeys(_PICTURES, _picture),
-    **dict.fromkeys(_PAPERS, _paper),
+    **dict.fromkeys(_PICTURES, lambda block, field: Block("image", data=block)),
+    **dict.fromkeys(_PAPERS, lambda block, field: Block("document", data=block)),
 }

@@ -1,14 +1,9 @@
-"""Exports of chat services: one `conversations.json` with everything, mostly inside a zip file.
+"""Exports of chat services: one `conversations.json`, mostly inside a zip file.
 
-Shared by the formats that are such exports. The file is walked conversation by conversation, so memory follows the longest
-one. Each conversation is written out as lines: what is said of it first, then its messages along the path that is live;
-what was written before an edit or a retry is a thread of its own. What cannot be read is given as damage, and kept.
-`exported` reads such lines again.
-
-Reads the lines of one conversation of a chat service's export, or of one of its branches: see `exports`.
-
-Shared by the formats that are such exports. A format says how a line becomes a message and what the first line tells of the
-conversation; damage, links to the conversation a branch left, and the count of everything are the same for all.
+`members` walks the export session by session, so memory follows the longest one, and writes each out as lines: first the
+facts about the session, then the messages on the live path. What was written before an edit or a retry is a branch of its
+own. Unreadable parts are kept as damage. `ExportReader` reads these lines: a format's `Dialect` converts a line to a message
+and reads the facts of the first line; damage, links to the session a branch left, and counting are the same for all.
 """
 
 from __future__ import annotations
@@ -38,14 +33,14 @@ _MARK = b"\xef\xbb\xbf"
 
 
 def read_export_head(path: Path, head: bytes) -> bytes:
-    """The first bytes of the conversations: of the file itself, or of the one inside a zip; nothing when there are none."""
+    """Return the first bytes of the conversations: of the file itself, or of the one inside a zip; else nothing."""
     if not head.startswith(_ZIP):
         return head if head.removeprefix(_MARK).lstrip(_SPACE)[:1] in (b"[", b"{") else b""
     return next((_read(file, len(head)) for file in _documents(path)), b"")
 
 
 def find_exports(root: Path, sniff: Callable[[Path, bytes], SourceCandidate | None]) -> Iterator[SourceCandidate]:
-    """Exports in a folder and its folders, as one format knows them."""
+    """Yield the exports below a folder that one format recognizes."""
     for pattern in ("*.zip", "conversations*.json"):
         for path in sorted(root.rglob(pattern)):
             if path.is_file() and not path.is_symlink():
@@ -54,8 +49,10 @@ def find_exports(root: Path, sniff: Callable[[Path, bytes], SourceCandidate | No
                     yield found
 
 
-def members(path: Path, inside: str, shape: type, taken_apart: Callable[[Rec], Iterator[Member]]) -> Iterator[Member]:
-    """Every conversation of an export, once; it has its messages under the key `inside`. Others are kept as they are."""
+def members(
+    path: Path, inside: str, shape: type, split_conversation: Callable[[Rec], Iterator[Member]]
+) -> Iterator[Member]:
+    """Yield every session of an export once; its messages are under the key `inside`. Other values are kept as is."""
     damages = 0
     seen: set[str] = set()
     for value, broken in conversations(path):
@@ -64,22 +61,22 @@ def members(path: Path, inside: str, shape: type, taken_apart: Callable[[Rec], I
             lines = [damage(broken) if value is None else line({"other": value})]
             yield Member(f"(unread-{damages})", iter(lines), native_id=f"unread-{digest(str(lines[0]))}")
             continue
-        parts = taken_apart(value)
+        parts = split_conversation(value)
         first = next(parts)
-        if first.name not in seen:  # an export in several parts may hold one twice
+        if first.name not in seen:  # an export in several parts may repeat a session
             seen.add(first.name)
             yield first
             yield from parts
 
 
 def conversations(path: Path) -> Iterator[tuple[Any, bytes]]:
-    """Every conversation of an export; with bytes instead, what could not be read."""
+    """Yield every conversation of an export; for an unreadable one None and its bytes."""
     for file in _documents(path):
         yield from _elements(file)
 
 
 def line(value: Any) -> bytes:
-    """A value as one line."""
+    """Return a value as one line of JSON."""
     try:
         return msgspec.json.encode(value) + b"\n"
     except (OverflowError, UnicodeEncodeError, ValueError):  # numbers of any length
@@ -87,12 +84,12 @@ def line(value: Any) -> bytes:
 
 
 def damage(raw: bytes) -> bytes:
-    """The line that keeps what could not be read."""
+    """Return the line that keeps unreadable bytes."""
     return line({"damaged": raw.decode("utf-8", "replace")})
 
 
 def threads(parents: Mapping[K, K | None], leaf: K | None) -> tuple[list[K], list[list[K]]]:
-    """The path from a root to the leaf, and the other branches, each in the order in which its messages stand."""
+    """Return the path from a root to the leaf, and the other branches, each in the order of its messages."""
     path: dict[K, None] = {}
     while leaf is not None and leaf in parents and leaf not in path:
         path[leaf] = None
@@ -106,22 +103,22 @@ def threads(parents: Mapping[K, K | None], leaf: K | None) -> tuple[list[K], lis
 
 
 def _start(one: K, parents: Mapping[K, K | None], path: Mapping[K, None], known: dict[K, K]) -> K:
-    """Where the branch of a message leaves the path."""
-    way: dict[K, None] = {}
+    """Return the first message of the branch that a message is on."""
+    passed: dict[K, None] = {}
     while one not in known:
-        way[one] = None
+        passed[one] = None
         above = parents[one]
-        if above is None or above in path or above not in parents or above in way:
+        if above is None or above in path or above not in parents or above in passed:
             known[one] = one
         else:
             one = above
-    for step in way:
+    for step in passed:
         known[step] = known[one]
     return known[one]
 
 
 def _documents(path: Path) -> Iterator[BinaryIO]:
-    """The files that hold conversations."""
+    """Yield the files that hold conversations."""
     from zipfile import BadZipFile, ZipFile
 
     with path.open("rb") as file:
@@ -170,7 +167,7 @@ def _read(file: BinaryIO, size: int) -> bytes:
 
 
 def _read_single(raw: bytes) -> Iterator[tuple[Any, bytes]]:
-    """A file that is one conversation, or an object around them."""
+    """Yield the conversations of a file that is one conversation, or an object around several."""
     value, broken = _decode_conversation(raw)
     inside = value.get("conversations") if isinstance(value, dict) else None
     if isinstance(inside, list):
@@ -185,24 +182,24 @@ def _decode_conversation(raw: bytes) -> tuple[Any, bytes]:
 
 
 class ExportReaderState(Struct):
-    """What a later reader needs to go on."""
+    """Everything a later reader needs."""
 
-    note: str = ""  # what the format remembers from one message to the next
+    note: str = ""  # the format's own memory from one message to the next
     linked: bool = False
     open_line: bool = False
 
 
 class Dialect(NamedTuple):
-    """What is a format's own."""
+    """The parts of an export reader that differ by format."""
 
     build: Callable[[Rec], Message | None]  # the message of a line
     counted: Callable[[Rec], str]  # its type, fit to be counted
-    about: Callable[[Rec, SessionTally, ExportReaderState], None]  # takes what is said of the conversation
-    placed: Callable[[Message, ExportReaderState], Message]  # the message, with what those before it tell
+    about: Callable[[Rec, SessionTally, ExportReaderState], None]  # reads the facts about the session
+    placed: Callable[[Message, ExportReaderState], Message]  # the message with what earlier ones state
 
 
 class ExportReader(LineReader[ExportReaderState]):
-    """One conversation."""
+    """Reads one session of an export, or one of its branches."""
 
     def __init__(self, dialect: Dialect, found: SourceCandidate, state: bytes) -> None:
         self._dialect = dialect
@@ -213,22 +210,22 @@ class ExportReader(LineReader[ExportReaderState]):
         if isinstance(record.get("damaged"), str):
             self._gathering.trouble("invalid_json", place.start, place.size, is_record=False)
             return "(damaged)", "problem", ""
-        talk = self._talk()
+        session = self._session()
         about = record.get("conversation")
         if isinstance(about, dict):
-            self._dialect.about(about, talk, self._state)
+            self._dialect.about(about, session, self._state)
         message = self._dialect.build(record)
         counted = self._dialect.counted(record)
         if message is None or (isinstance(about, dict) and self._found.parent):
             return counted, "known", ""
         message = self._dialect.placed(message, self._state)
-        add(self._gathering, talk, replace(message, start=place.start, size=place.size))
+        add(self._gathering, session, replace(message, start=place.start, size=place.size))
         return counted, "unknown" if message.kind == "unknown" else "message", ""
 
-    def _talk(self) -> SessionTally:
+    def _session(self) -> SessionTally:
         found = self._found
-        talk = self._gathering.session(found.native_id or found.path.stem, found.kind, found.parent)
+        session = self._gathering.session(found.native_id or found.path.stem, found.kind, found.parent)
         if found.parent and not self._state.linked:
             self._state.linked = True
-            talk.links.append(Link("forked_from", found.parent))
-        return talk
+            session.links.append(Link("forked_from", found.parent))
+        return session

@@ -1,22 +1,19 @@
-"""JSON documents read like lines: element by element, in any pieces, whatever happened to the file.
+"""JSON documents read like lines: elements with their byte ranges, so that evidence and `view` work as for lines.
 
-An agent that rewrites one JSON file may be caught in the middle of it: what was written so far is read, and when the file
-turns out to be longer the reading goes on there. So a document is walked like a stream. `Walk.split` promises:
+An agent that rewrites one JSON file may be caught in the middle of it: the part written so far is read, and reading goes on
+there when the file has grown. So `DocumentWalk` walks a document like a stream. `DocumentWalk.split` promises:
 
-- Every element of the array (the document itself, or the value of one key of it) is given once with its byte range, and so
-  is every other value of the outer object.
-- What is not complete yet is left for later. Reading in pieces gives the same as reading at once.
-- Where the structure is broken the rest of the file is one stretch of damage; what stands before it was given.
-- Nothing here raises on content.
+- Every element of the array (the document itself, or the value of one of its keys) is yielded once with its byte range, and
+  so is every other value of the outer object.
+- Incomplete elements are left for later. Reading in pieces gives the same as reading at once.
+- Where the structure is broken, the rest of the file is one range of damage; everything before it is yielded.
+- Nothing raises on content.
 
-Elements are found by their brackets and not decoded. `decode_item` does that, as forgivingly as it can.
+Elements are found by their brackets and not decoded; `decode_item` decodes them as forgivingly as it can.
 
-JSON documents as if they were lines: finds the elements of arrays and objects with their byte ranges.
-
-Agents that rewrite one big JSON file have no lines to point at. `elements` gives every element of an array or object with
-where it begins and how long it is, so that evidence and `view` work as they do for lines. It works on bytes without
-decoding them (the structure of JSON is ASCII in any UTF-8 text) and does not look inside elements. What stands before a
-damage is given; then `Damage` is raised.
+`elements` and `follow_keys` work on a document that is at hand as a whole, at any depth. They look at bytes only (the
+structure of JSON is ASCII in any UTF-8 text) and not inside elements. Elements before damage are yielded; then `Damage` is
+raised.
 """
 
 from __future__ import annotations
@@ -35,7 +32,7 @@ from everturn.sources.toolkit.line_reader import ReadTally
 
 _TORN = "the document breaks off here (it may still be written)"
 
-#: Over strings and everything else that is no bracket, to the next bracket (or to nothing: a string without an end).
+#: Matches strings and all else up to the next bracket; group 1 is empty at a string without an end.
 _TO_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+([\[\]{}]?)', re.DOTALL)
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _SCALAR = re.compile(rb"[^\s,\[\]{}\":]++")
@@ -48,7 +45,7 @@ _object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class DocumentItem(NamedTuple):
-    """One element of the array (key is "") or one value of the outer object, with where it begins in the file."""
+    """One element of the array (key is "") or one value of the outer object, with its offset in the file."""
 
     key: str
     start: int
@@ -56,25 +53,25 @@ class DocumentItem(NamedTuple):
 
 
 class _MoreNeeded(Exception):
-    """More bytes are needed to tell."""
+    """More bytes are needed to decide."""
 
 
 class _NotJson(Exception):
-    """This is not JSON."""
+    """The bytes are not JSON."""
 
 
 class DocumentWalk:
-    """Walks one document. `stage` is all that a later one needs: the brackets that are open, `.` after the end, `!` broken."""
+    """Walks one document. `stage` is all a later walk needs: the open brackets, `.` after the end, `!` when broken."""
 
     def __init__(self, key: str = "messages", stage: str = "") -> None:
         self.key = key  # of the array, where the document is an object
         self.stage = stage
         self.consumed = 0
-        self.tail: tuple[int, int, str] | None = None  # start, size and trouble of what was left at the end of a file
-        self.broken: tuple[int, int, str] | None = None  # the same of what can never be read
+        self.tail: tuple[int, int, str] | None = None  # start, size and trouble of the unread end of a file
+        self.broken: tuple[int, int, str] | None = None  # the same for a range that can never be read
 
     def split(self, data: bytes, base: int, last: bool) -> Iterator[DocumentItem]:
-        """The items of a piece that starts at offset `base`; when done, the attributes say what became of it."""
+        """Yield the items of a piece that starts at offset `base`; afterwards the attributes describe the result."""
         self.consumed, self.tail, self.broken = 0, None, None
         whole = _split_whole(data, self.key) if last and not self.stage else None
         if whole is not None:
@@ -111,7 +108,7 @@ class DocumentWalk:
         self.stage, self.consumed = chr(data[at]), at + 1
 
     def _element(self, data: bytes) -> DocumentItem | None:
-        """The next element of the array, or its end."""
+        """Return the next element of the array; None at its end."""
         at = _skip(_SEPARATORS, data, self.consumed)
         if data[at : at + 1] == b"]":
             self.stage, self.consumed = self.stage[:-1] or ".", at + 1
@@ -120,7 +117,7 @@ class DocumentWalk:
         return DocumentItem("", at, data[at:end])
 
     def _value(self, data: bytes) -> DocumentItem | None:
-        """The next value of the outer object, or its end. The array itself is entered."""
+        """Return the next value of the outer object; None at its end, and where the walk enters the array."""
         at = _skip(_SEPARATORS, data, self.consumed)
         if data[at : at + 1] == b"}":
             self.stage, self.consumed = ".", at + 1
@@ -133,7 +130,7 @@ class DocumentWalk:
         return DocumentItem(key, start, data[start:end])
 
     def _key(self, data: bytes, at: int) -> tuple[int, str]:
-        """Where the value begins whose key begins at `at`, and that key."""
+        """Return where the value starts whose key starts at `at`, and the key."""
         if at == len(data):
             raise _MoreNeeded
         if data[at : at + 1] != b'"':
@@ -148,7 +145,7 @@ class DocumentWalk:
         return colon.end(), key if isinstance(key, str) else ""
 
     def _after(self, data: bytes, base: int, last: bool) -> None:
-        """White space may follow a document; anything else is damage, told once all of it is there."""
+        """Skip white space after the document; anything else is damage, reported once all of it is there."""
         if self.stage == ".":
             self.consumed = _skip(_SPACE, data, self.consumed)
         if last and self.consumed < len(data):
@@ -157,7 +154,7 @@ class DocumentWalk:
 
 
 def decode_item(raw: bytes) -> tuple[Any, str]:
-    """The value of some JSON and what was wrong with it ("" when nothing): None with a trouble when it cannot be had."""
+    """Decode JSON as forgivingly as possible; return the value and the trouble, "" when there is none."""
     try:
         return msgspec.json.decode(raw), ""
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -175,35 +172,35 @@ def decode_item(raw: bytes) -> tuple[Any, str]:
 
 
 def value_of(item: DocumentItem) -> tuple[Any, str]:
-    """The value of an item and what is wrong with it, as `decode_item` has it. An element of the array must be an object."""
+    """Decode an item as `decode_item` does. An element of the array must be an object."""
     value, trouble = decode_item(item.raw)
     if item.key or isinstance(value, dict) or (value is None and trouble):
         return value, trouble
     return None, "not_an_object"
 
 
-def settle(walk: DocumentWalk, gathering: ReadTally) -> None:
-    """Note what a walk could not read, once it is done with a piece."""
+def settle(walk: DocumentWalk, tally: ReadTally) -> None:
+    """Add the problems of a walk to the tally once it has walked a piece."""
     if walk.broken is not None:
-        gathering.trouble(walk.broken[2], *walk.broken[:2])
+        tally.trouble(walk.broken[2], *walk.broken[:2])
     if walk.tail is not None:
         start, size, trouble = walk.tail
-        gathering.problems.append(Problem(trouble, _TORN, start, size, provisional=True))
+        tally.problems.append(Problem(trouble, _TORN, start, size, provisional=True))
 
 
 def record(value: Any) -> dict[str, Any]:
-    """A JSON object; an empty one for anything else."""
+    """Return a JSON object; an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
 def entries(value: Any) -> list[Any]:
-    """A JSON array; an empty one for anything else."""
+    """Return a JSON array; an empty one for anything else."""
     return value if isinstance(value, list) else []
 
 
-# a document that is whole and sound, as nearly all are: its elements are found without looking at every bracket -----------
+# --- a sound document, as nearly all are: its elements are found without looking at every bracket ---
 def _split_whole(data: bytes, key: str) -> tuple[list[DocumentItem], int] | None:
-    """The items of a document and where it ends; None when it has to be walked."""
+    """Return the items of a document and its end; None when it has to be walked."""
     at = _skip(_SPACE, data, len(_MARK) if data.startswith(_MARK) else 0)
     try:
         if data[at : at + 1] == b"[":
@@ -232,7 +229,7 @@ def _object_items(data: bytes, at: int, key: str) -> tuple[list[DocumentItem], i
             items.append(DocumentItem(name, start, value))
             end = start + len(value)
         else:
-            return None  # a key that is there twice
+            return None  # a duplicate key
     end = _skip(_SEPARATORS, data, end)
     return (items, end + 1) if data[end : end + 1] == b"}" else None
 
@@ -250,14 +247,14 @@ def _array_items(data: bytes, at: int, values: list[msgspec.Raw]) -> tuple[list[
     return (items, end + 1) if data[end : end + 1] == b"]" else None
 
 
-# any document, bracket by bracket ------------------------------------------------------------------------------------------
+# --- any document, bracket by bracket ---
 def _skip(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
     found = pattern.match(data, at)
     return found.end() if found else at
 
 
 def _end(data: bytes, at: int) -> int:
-    """Where the value ends that begins at `at`."""
+    """Return where the value ends that starts at `at`."""
     if at >= len(data):
         raise _MoreNeeded
     if data[at] in b"[{":
@@ -266,7 +263,7 @@ def _end(data: bytes, at: int) -> int:
     if found is None:
         raise _MoreNeeded if data[at : at + 1] == b'"' else _NotJson
     if found.end() == len(data):
-        raise _MoreNeeded  # a number may go on
+        raise _MoreNeeded  # a number may continue
     return found.end()
 
 
@@ -285,8 +282,9 @@ def _find_close(data: bytes, at: int) -> int:
     raise _MoreNeeded
 
 
+# --- elements of a whole document ---
+
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|["\[\]{},:]', re.DOTALL)
-_ELEMENT_SPACE = re.compile(rb"[ \t\r\n]*+")
 _OPEN, _CLOSE = b"[{", b"]}"
 _STOPS = b"[{]},:"
 
@@ -299,12 +297,12 @@ class Element(Struct, frozen=True):
     size: int
 
     def cut(self, data: bytes) -> bytes:
-        """Its bytes."""
+        """Return its bytes."""
         return data[self.start : self.start + self.size]
 
 
 class Damage(Exception):
-    """The document breaks off, or is not JSON; `at` is the byte up to which it was read."""
+    """The document breaks off or is not JSON; `at` is the byte up to which it was read."""
 
     def __init__(self, at: int) -> None:
         super().__init__(f"the JSON is damaged at byte {at}")
@@ -312,21 +310,19 @@ class Damage(Exception):
 
 
 def document_start(data: bytes) -> int:
-    """Where the document begins: the offset of its first `[` or `{`. Raises Damage when it begins otherwise."""
-    start = 3 if data.startswith(b"\xef\xbb\xbf") else 0
-    match = _ELEMENT_SPACE.match(data, start)
-    at = match.end() if match else start
+    """Return the offset of the document's first `[` or `{`. Raises Damage when it starts otherwise."""
+    at = _skip(_SPACE, data, len(_MARK) if data.startswith(_MARK) else 0)
     if data[at : at + 1] not in (b"[", b"{"):
         raise Damage(at)
     return at
 
 
 def elements(data: bytes, at: int) -> Iterator[Element]:
-    """The elements of the array or object that begins at `at`, in order."""
+    """Yield the elements of the array or object that starts at `at`, in order."""
     depth, mark, key, done = 0, at, "", at
     for match in _TOKEN.finditer(data, at):
         token = match.group()
-        if token == b'"':  # a string that never ends
+        if token == b'"':  # a string without an end
             break
         depth += token in _OPEN
         if depth == 1 and token in _STOPS:
@@ -345,7 +341,7 @@ def elements(data: bytes, at: int) -> Iterator[Element]:
 
 
 def follow_keys(data: bytes, at: int, *keys: str) -> Element | None:
-    """The value found by following keys into objects; None when it is not there. Raises Damage like `elements`."""
+    """Return the value under a path of keys; None when there is none. Raises Damage like `elements`."""
     found: Element | None = None
     for key in keys:
         if data[at : at + 1] != b"{":
@@ -358,7 +354,7 @@ def follow_keys(data: bytes, at: int, *keys: str) -> Element | None:
 
 
 def _trim_element(data: bytes, key: str, start: int, end: int) -> Element:
-    match = _ELEMENT_SPACE.match(data, start, end)
+    match = _SPACE.match(data, start, end)
     start = match.end() if match else start
     while end > start and data[end - 1] in b" \t\r\n":
         end -= 1

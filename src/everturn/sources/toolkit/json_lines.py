@@ -1,12 +1,12 @@
 """Splits a file of one JSON object per line into records, whatever happened to the file.
 
-Shared by all formats that are written this way. `Lines.split` promises:
+Shared by all formats that are written this way. `JsonLines.split` promises:
 
-- Every line gives at least one record, and every record has its own byte range. A record is an object, or a stretch that
-  could not be read: then `trouble` says why, without quoting a byte of it.
+- Every line gives at least one record, and every record has its own byte range. A record is an object, or a range that
+  cannot be read: then `trouble` gives the reason, without quoting a byte of it.
 - Two objects glued onto one line are two records; so are an object and the damage before or after it.
-- A piece that ends in the middle of a line may be followed by more at any time. Objects that are complete there are
-  records already; what is not is left for later. Reading in pieces gives the same records as reading at once.
+- A piece that ends in the middle of a line may be followed by more at any time. Objects complete by then are records
+  already; the rest is left for later. Reading in pieces gives the same records as reading at once.
 - Nothing here raises on content.
 """
 
@@ -23,12 +23,12 @@ from msgspec import DecodeError
 T = TypeVar("T")
 
 #: One record: start (counted from the start of the file), bytes, value (None when unreadable), trouble ("" when fine).
-#: A value *with* a trouble was read, but not all of it was as it should be.
+#: A value *with* a trouble was read, but parts of it were invalid.
 Record: TypeAlias = tuple[int, bytes | memoryview, T | None, str]
 
 BLANK = "blank"
 
-#: What can be wrong with a record, in words.
+#: The troubles a record can have, as shown to users.
 REASONS = {
     "torn_tail": "the last line is not complete (yet)",
     "invalid_json": "not valid JSON",
@@ -44,7 +44,7 @@ _OPENING, _CLOSING = b"{}"
 #: Lines longer than this are not copied before they are decoded.
 _LONG = 1 << 20
 
-#: Lines longer than this are not searched for objects among the damage: it would take memory without bound.
+#: Longer lines are not searched for objects among the damage: that would take unbounded memory.
 _RESCUE_LIMIT = 32 << 20
 
 #: How often a damaged line is tried for the start of an object: each try may read the rest of the line.
@@ -59,7 +59,7 @@ _LONGEST_INT = 4000
 class JsonLines(Generic[T]):
     """Walks the lines of one file, piece by piece.
 
-    `decode` makes a value of the bytes of one object and may raise what msgspec raises; `revive` makes one of a decoded
+    `decode` turns the bytes of one object into a value and may raise what msgspec raises; `revive` converts a decoded
     dict that `decode` refused, and must not raise.
     """
 
@@ -70,10 +70,10 @@ class JsonLines(Generic[T]):
         self._revive = revive
         self.open_line = open_line  # the last record read has no line end yet
         self.consumed = self.lines = self.glued = 0
-        self.tail: tuple[int, int, str] | None = None  # start, size and trouble of what was left at the end of a file
+        self.tail: tuple[int, int, str] | None = None  # start, size and trouble of the unread end of a file
 
     def split(self, data: bytes, base: int, last: bool) -> Iterator[Record[T]]:
-        """The records of a piece that starts at offset `base`; when done, the attributes say what became of it."""
+        """Yield the records of a piece that starts at offset `base`; afterwards the attributes describe the result."""
         self.consumed, self.lines, self.glued, self.tail = 0, 0, 0, None
         pos, find, decode, view = 0, data.find, self._decode, memoryview(data)
         while (end := find(b"\n", pos)) >= 0:
@@ -92,7 +92,7 @@ class JsonLines(Generic[T]):
         if last and pos < len(data):
             yield from self._read_unended(data[pos:], base + pos)
 
-    # whole lines ----------------------------------------------------------------------------------------------------
+    # --- whole lines ---
     def _rescue_line(self, line: bytes | memoryview, start: int) -> Iterator[Record[T]]:
         records = list(self._split_at_nul(bytes(line), start))
         if not records and not self.open_line:
@@ -109,20 +109,20 @@ class JsonLines(Generic[T]):
             self.glued += records - 1
 
     def _split_at_nul(self, line: bytes, start: int) -> Iterator[Record[T]]:
-        """Runs of NUL, and what lies between them."""
+        """Yield runs of NUL as records, and the records between them."""
         pos = 0
         for run in _NUL.finditer(line):
-            yield from self._objects(line[pos : run.start()], start + pos)
+            yield from self._split_objects(line[pos : run.start()], start + pos)
             yield start + run.start(), run[0], None, "nul_block"
             pos = run.end()
-        yield from self._objects(line[pos:], start + pos)
+        yield from self._split_objects(line[pos:], start + pos)
 
-    def _objects(self, stretch: bytes, start: int) -> Iterator[Record[T]]:
-        """Objects one after the other, and the damage between them."""
-        if len(stretch) > _RESCUE_LIMIT:
-            yield start, stretch, *self._decode_large(stretch)
+    def _split_objects(self, raw_range: bytes, start: int) -> Iterator[Record[T]]:
+        """Yield objects that follow each other, and the damage between them."""
+        if len(raw_range) > _RESCUE_LIMIT:
+            yield start, raw_range, *self._decode_large(raw_range)
             return
-        text = _Text(stretch)
+        text = _Text(raw_range)
         pos = text.skip(0)
         while pos < len(text.chars):
             value, end = text.object_at(pos)
@@ -145,26 +145,26 @@ class JsonLines(Generic[T]):
         except RecursionError:
             return None, "too_deep"
 
-    def _decode_large(self, stretch: bytes) -> tuple[T | None, str]:
-        """One object, or nothing that could be found without taking memory without bound."""
+    def _decode_large(self, raw_range: bytes) -> tuple[T | None, str]:
+        """Decode a range too large to be searched: one object, or nothing."""
         try:
-            return self._decode(stretch), ""
+            return self._decode(raw_range), ""
         except (DecodeError, UnicodeDecodeError, RecursionError):
             pass
         try:
-            value = msgspec.json.decode(stretch)
+            value = msgspec.json.decode(raw_range)
             return (self._revive(value), "") if isinstance(value, dict) else (None, "not_an_object")
         except (DecodeError, UnicodeDecodeError):
             return None, "invalid_json"
         except RecursionError:
             return None, "too_deep"
 
-    # a line without an end ------------------------------------------------------------------------------------------
+    # --- a line without an end ---
     def _read_unended(self, rest: bytes, start: int) -> Iterator[Record[T]]:
-        """What is complete in the last line; the first thing that is not, and all after it, is left."""
+        """Yield the complete records of the last line; the first incomplete one and all after it are left."""
         records = list(self._complete_records(rest, start))
         while records and records[-1][2] is None:
-            records.pop()  # NUL bytes before something incomplete: left together with it
+            records.pop()  # NUL bytes before something incomplete are left together with it
         done = 0
         for at, raw, value, trouble in records:
             self._count(1)
@@ -182,22 +182,22 @@ class JsonLines(Generic[T]):
             yield start + run.start(), run[0], None, "nul_block"
             pos = run.end()
             run = _NUL.search(rest, pos)
-        for record in self._objects(rest[pos : run.start() if run else None], start + pos):
+        for record in self._split_objects(rest[pos : run.start() if run else None], start + pos):
             if record[2] is None:
                 break
             yield record
 
 
 class _Text:
-    """A stretch as text, with the way back to byte offsets."""
+    """A byte range as text that maps positions back to byte offsets."""
 
-    def __init__(self, stretch: bytes) -> None:
-        self._bytes = stretch
-        self.chars = stretch.decode("utf-8", "surrogateescape")
-        self._here = 0, 0  # a position and its offset: asked for in rising order, so the way is never gone twice
+    def __init__(self, raw_range: bytes) -> None:
+        self._bytes = raw_range
+        self.chars = raw_range.decode("utf-8", "surrogateescape")
+        self._here = 0, 0  # the last position and its offset: calls come in rising order, so no text is counted twice
 
     def offset(self, pos: int) -> int:
-        """The byte offset of a position."""
+        """Return the byte offset of a position."""
         near, offset = self._here
         if pos < near:
             near, offset = 0, 0
@@ -206,17 +206,17 @@ class _Text:
         return offset
 
     def cut(self, pos: int, end: int) -> tuple[int, bytes]:
-        """The byte offset of a stretch, and its bytes."""
+        """Return the byte offset and the bytes of a text range."""
         first = self.offset(pos)
         return first, self._bytes[first : self.offset(end)]
 
     def skip(self, pos: int) -> int:
-        """Over white space; a byte order mark is nothing else here."""
+        """Skip white space; a byte order mark counts as such."""
         found = _SPACE.match(self.chars, pos)
         return found.end() if found else pos
 
     def object_at(self, pos: int) -> tuple[dict[str, Any] | None, int]:
-        """The object that starts here and where it ends, or None."""
+        """Return the object that starts here, or None, and where it ends."""
         if not self.chars.startswith("{", pos):
             return None, pos
         try:
@@ -226,7 +226,7 @@ class _Text:
         return value, end
 
     def damage_at(self, pos: int) -> tuple[str, int]:
-        """What is wrong here, and where the next object starts that is not a part of a broken one."""
+        """Return what is wrong here, and where the next whole object starts."""
         try:
             _, end = FORGIVING.raw_decode(self.chars, pos)
             if self.skip(end) == len(self.chars):
@@ -246,13 +246,13 @@ class _Text:
         return "invalid_json", len(self.chars)
 
     def _is_whole(self, end: int) -> bool:
-        """An object inside another is followed by a comma or a bracket."""
+        """Return whether an object is not inside another one, where a comma or a bracket would follow."""
         after = self.skip(end)
         return after == len(self.chars) or self.chars[after] == "{"
 
 
 def storable(value: Any) -> Any:
-    """The value with lone surrogates, which no database takes, replaced. Raises RecursionError when nested too deeply."""
+    """Replace lone surrogates, which no database takes. Raises RecursionError when nested too deeply."""
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, list):
@@ -270,9 +270,9 @@ def _is_utf8(raw: bytes) -> bool:
     return True
 
 
-def _int(digits: str) -> int | str:
+def _parse_int(digits: str) -> int | str:
     return int(digits) if len(digits) < _LONGEST_INT else digits
 
 
-#: Takes what msgspec refuses: lone surrogates, control characters, NaN and numbers of any length.
-FORGIVING = json.JSONDecoder(strict=False, parse_int=_int)
+#: Decodes JSON that msgspec refuses: lone surrogates, control characters, NaN and numbers of any length.
+FORGIVING = json.JSONDecoder(strict=False, parse_int=_parse_int)

@@ -1,13 +1,9 @@
-"""What checks of a file's records share: the records as pieces, what is wrong with them, and the bytes between them.
+"""Parts shared by the checks of a file's records: splitting a file into records, flaws, torn JSON, duplicates and order.
 
-A check of a format (`Source.check`) is given the pieces of one file in the order they stand in and says which of them make
-up the conversation, in which order, and what it found wrong on the way. It never raises on content, and it never invents
-words: a record that was torn is kept as far as it goes, with a mark where it breaks off.
-
-A JSON object whose end is missing, closed where it breaks off.
-
-The last string may be cut in the middle; anything else that is not complete is left out. Nothing is added but the
-brackets and the quote that were lost.
+A check of a format (`Source.check`) gets the records of one file in file order and returns those that make up the session,
+in the right order, with the flaws it found. It never raises on content and never invents text: a torn record is kept as far
+as it goes, with a mark where it breaks off. `close_json` closes a torn object: the last string may be cut in the middle,
+any other incomplete value is left out, and nothing is added but the lost brackets and quote.
 """
 
 from __future__ import annotations
@@ -24,63 +20,63 @@ from everturn.sources.contract import CheckedRecord, FileCheck, Flaw
 from everturn.sources.toolkit.json_lines import BLANK, FORGIVING, storable
 from everturn.sources.toolkit.line_reader import Rec, walker
 
-#: A whole string, a bracket or a comma; or a quote whose string never ends.
+#: A whole string, a bracket or a comma; or the quote of a string without an end.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],]|"', re.DOTALL)
 _HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _PAIR = {"{": "}", "[": "]"}
 
-#: How many values at the end may be given up until the rest makes sense.
+#: How many values at the end may be dropped until the rest can be decoded.
 _TRIES = 8
 _LONGEST = 8 << 20
 
 
 def close_json(raw: bytes) -> dict[str, Any] | None:
-    """What there is of the object that starts here; None where there is none, or it did not break off but is damaged."""
+    """Return the part of a torn object that is there; None if nothing is, or if it is damaged rather than torn."""
     if len(raw) > _LONGEST:
         return None
     text = raw.decode("utf-8", "ignore").lstrip("\ufeff \t\r\n").rstrip("\r\n\0")
     if not text.startswith('{"') or "\0" in text:
         return None
-    ends = _ends(text)
-    for end in reversed(ends[-_TRIES:]):
+    candidates = _closed_texts(text)
+    for candidate in reversed(candidates[-_TRIES:]):
         try:
-            value = FORGIVING.decode(end)
+            value = FORGIVING.decode(candidate)
         except (ValueError, RecursionError):
             continue
         return storable(value) if isinstance(value, dict) and value else None
     return None
 
 
-def _ends(text: str) -> list[str]:
-    """Ways to close it, the one that keeps most last. Empty when it is closed, or its brackets do not fit."""
-    open_: list[str] = []
+def _closed_texts(text: str) -> list[str]:
+    """Return ways to close a text, the most complete one last; none if it is closed or its brackets do not match."""
+    brackets: list[str] = []
     stops: list[tuple[int, str]] = []
     for token in _TOKEN.finditer(text):
         sign = token[0]
         if sign == '"':  # never closed
             whole = _HALF_ESCAPE.sub("", text)
-            return [*_closings(text, stops), whole + '"' + _closers(open_)]
+            return [*_closings(text, stops), whole + '"' + _closers(brackets)]
         if sign == ",":
-            stops.append((token.start(), _closers(open_)))
+            stops.append((token.start(), _closers(brackets)))
         elif sign in _PAIR:
-            open_.append(_PAIR[sign])
-        elif sign in ("}", "]") and (not open_ or open_.pop() != sign or not open_):
+            brackets.append(_PAIR[sign])
+        elif sign in ("}", "]") and (not brackets or brackets.pop() != sign or not brackets):
             return []
-    return [*_closings(text, stops), text + _closers(open_)]
+    return [*_closings(text, stops), text + _closers(brackets)]
 
 
 def _closings(text: str, stops: list[tuple[int, str]]) -> list[str]:
     return [text[:place] + closers for place, closers in stops[-_TRIES:]]
 
 
-def _closers(open_: list[str]) -> str:
-    return "".join(reversed(open_))
+def _closers(brackets: list[str]) -> str:
+    return "".join(reversed(brackets))
 
 
-#: Stands behind the words of a record that breaks off.
+#: Marks the end of the text of a torn record.
 BROKEN_OFF = "\n[The rest of this is lost: its record was torn.]"
 
-#: What can be wrong, in words.
+#: The kinds of flaws, as shown to users.
 KINDS = {
     "byte_order_mark": "a byte order mark",
     "line_ends": "line ends of another system",
@@ -114,17 +110,17 @@ _decode = msgspec.json.Decoder().decode
 
 
 def make_flaw(kind: str, piece: CheckedRecord, note: str = "", lost: bool = False) -> Flaw:
-    """What is wrong with a piece."""
+    """Return a flaw of a record."""
     return Flaw(kind, note or KINDS[kind], piece.start, piece.size, piece.copy, lost)
 
 
 def with_value(piece: CheckedRecord, value: Rec) -> CheckedRecord:
-    """The piece with another value."""
+    """Return the record with another value."""
     return msgspec.structs.replace(piece, value=value, raw=_encode(value))
 
 
 def split(data: bytes, copy: int = 0) -> FileCheck:
-    """The records of a file of lines, whatever happened to it."""
+    """Split a file of lines into records and flaws, whatever happened to it."""
     pieces: list[CheckedRecord] = []
     flaws = list(_find_form_flaws(data, copy))
     end, walk = 0, walker()
@@ -165,20 +161,20 @@ def _add_broken_record(
         value = close_json(part)
         if value is None:
             flaws.append(Flaw("damaged", KINDS["damaged"], start + at, len(part), copy, lost=True))
-        else:  # what it is worth is told when it is judged
+        else:  # `judge_records` decides whether it can be used
             pieces.append(CheckedRecord(value, _encode(value), start + at, len(part), copy, is_torn=True))
 
 
 def _split_torn_records(raw: bytes) -> Iterator[tuple[int, bytes]]:
-    """Records that break off one after the other: each begins like the first. Within a string its quotes would be escaped."""
+    """Split torn records that follow each other: each begins like the first, for quotes within a string are escaped."""
     begins = _BEGINNING.match(raw)
-    ends = [found.start() for found in re.finditer(re.escape(begins[0]), raw)][1:] if begins else []
-    for start, end in pairwise([0, *ends, len(raw)]):
+    starts = [found.start() for found in re.finditer(re.escape(begins[0]), raw)][1:] if begins else []
+    for start, end in pairwise([0, *starts, len(raw)]):
         yield start, raw[start:end]
 
 
 def _find_form_flaws(data: bytes, copy: int) -> Iterator[Flaw]:
-    """What is unusual about the bytes as a whole."""
+    """Yield flaws of the bytes as a whole."""
     if (marks := data.count(_MARK)) and (data.startswith(_MARK) or b"\n" + _MARK in data):
         yield Flaw("byte_order_mark", KINDS["byte_order_mark"], data.find(_MARK), 3 * marks, copy)
     if (ends := data.count(b"\r\n")) > 0:
@@ -193,11 +189,11 @@ def _is_decodable(raw: bytes) -> bool:
     return True
 
 
-# what formats share ---------------------------------------------------------------------------------------------------
+# --- steps of a check ---
 def judge_records(
     pieces: Sequence[CheckedRecord], keep: Callable[[CheckedRecord], tuple[Rec, bool] | None], flaws: list[Flaw]
 ) -> list[CheckedRecord]:
-    """Torn records as far as they can be used: `keep` gives what to make of one and whether nothing is missing from it."""
+    """Keep torn records as far as they can be used: `keep` returns the value to use and whether it is complete."""
     found = []
     for piece in pieces:
         made = keep(piece) if piece.is_torn else (piece.value, True)
@@ -217,10 +213,10 @@ def without_copies(
     flaws: list[Flaw],
     same: Callable[[CheckedRecord], Any],
 ) -> list[CheckedRecord]:
-    """Each record once: written twice it is a duplicate; one id for different ones is a collision, where both stay.
+    """Remove duplicates. Records that share an id but differ are a collision, and both stay.
 
-    Of the same record in two copies of the file, that of the newer copy stays. `name` gives an id or None, `same` what
-    makes two records of one id the same.
+    Of the same record in two copies of the file, the newer one stays. `name` returns an id or None, `same` what makes
+    two records with one id equal.
     """
     kept: dict[int, CheckedRecord] = {}
     seen: dict[str, list[int]] = {}
@@ -243,7 +239,7 @@ def without_copies(
 def order_records(
     pieces: Sequence[CheckedRecord], before: Callable[[int], int | None], flaws: list[Flaw]
 ) -> list[CheckedRecord]:
-    """Each piece behind the one that `before` names by its place; otherwise as they stand. Cycles are cut open."""
+    """Put each record after the one whose index `before` returns, else keep the order. Cycles are cut open."""
     waiting: dict[int, list[int]] = {}
     ready: list[int] = []
     for place, piece in enumerate(pieces):

@@ -1,11 +1,9 @@
 """SQLite files of agents: copied while in use, read without a trace.
 
-The one place in `sources/` that touches a database driver. A copy is made by SQLite's own backup, so that it is whole even
-while the agent writes; the original is opened read-only and never changed.
-
-SQLite files as they lie on disk, without opening them: which they are, and when they last changed.
-
-While a database is in use what is new stands in its log: a young one may have all its tables there and nowhere else.
+The only module in `sources/` that uses a database driver. A copy is made by SQLite's own backup, so it is consistent even
+while the agent writes; the original is opened read-only and never changed. `is_sqlite`, `beginnings` and `stamp` look at
+files without opening them as databases: while a database is in use, new content is in its log, and a young one may have all
+its tables there and nowhere else.
 """
 
 from __future__ import annotations
@@ -21,15 +19,10 @@ import apsw
 Row = dict[str, Any]
 
 
-def is_database(head: bytes) -> bool:
-    """Do these first bytes begin a SQLite file?"""
-    return head.startswith(b"SQLite format 3\0")
-
-
 def snapshot(path: Path, target: Path, private: tuple[str, ...] = ()) -> None:
     """Copy a database that may be in use, without what the statements in `private` delete. Raises OSError.
 
-    Agents keep their access tokens beside the conversations; a memory has no business with those.
+    Agents keep access tokens beside their sessions; an archive must not hold those.
     """
     try:
         original = apsw.Connection(
@@ -53,7 +46,7 @@ def _delete_private(copy: apsw.Connection, private: tuple[str, ...]) -> None:
     for statement in private:
         try:
             copy.execute(statement)
-        except apsw.SQLError:  # this version of the agent has no such table
+        except apsw.SQLError:  # no such table in this version of the agent
             continue
     if private:
         copy.execute("VACUUM")
@@ -61,7 +54,9 @@ def _delete_private(copy: apsw.Connection, private: tuple[str, ...]) -> None:
 
 @contextmanager
 def open_snapshot(path: Path) -> Iterator[DatabaseSnapshot]:
-    """Read a copy. `with opened(path) as database: database.rows("SELECT …")`. Errors become empty answers."""
+    """Open a copy for reading: `with open_snapshot(path) as database: database.rows("SELECT …")`. Errors become
+    empty answers.
+    """
     connection = apsw.Connection(
         f"file:{_quote_path(path)}?mode=ro&immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     )
@@ -72,29 +67,29 @@ def open_snapshot(path: Path) -> Iterator[DatabaseSnapshot]:
 
 
 class DatabaseSnapshot:
-    """A database that is only looked at. A table that is missing or damaged has no rows; `problems` says so."""
+    """A read-only database. A missing or damaged table has no rows; `problems` lists what could not be read."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self.problems: list[str] = []
 
     def tables(self) -> set[str]:
-        """Names of all tables."""
+        """Return the names of all tables."""
         return {row["name"] for row in self.rows("SELECT name FROM sqlite_schema WHERE type='table'")}
 
     def columns(self, table: str) -> list[str]:
-        """Names of a table's columns."""
+        """Return the names of a table's columns."""
         return [row["name"] for row in self.rows("SELECT name FROM pragma_table_info(?)", table)]
 
     def rows(self, sql: str, *params: Any) -> Iterator[Row]:
-        """The rows of a query, as dicts."""
+        """Yield the rows of a query as dicts."""
         try:
             cursor = self._connection.execute(sql, params)
             for row in cursor:
                 yield dict(zip((column[0] for column in cursor.get_description()), row, strict=True))
         except apsw.ExecutionCompleteError:
             return
-        except (apsw.Error, UnicodeDecodeError) as failure:  # text that is none ends the rows too
+        except (apsw.Error, UnicodeDecodeError) as failure:  # invalid text ends the rows too
             self.problems.append(f"{type(failure).__name__}: a part of the database could not be read")
 
 
@@ -110,12 +105,12 @@ _LOOKED_AT = 256 << 10
 
 
 def is_sqlite(head: bytes) -> bool:
-    """Whether a file that begins like this is a database."""
+    """Return whether a file with these first bytes is a SQLite database."""
     return head.startswith(_MAGIC)
 
 
 def beginnings(path: Path, head: bytes) -> bytes:
-    """The first bytes of a database and of its log: the names of its tables and columns are in them."""
+    """Return the first bytes of a database and of its log: they hold the names of its tables and columns."""
     try:
         with open(f"{path}{_LOG}", "rb") as log:
             return head + log.read(_LOOKED_AT)
@@ -124,7 +119,7 @@ def beginnings(path: Path, head: bytes) -> bytes:
 
 
 def stamp(path: Path) -> int:
-    """The newest change of a database or its log, in nanoseconds."""
+    """Return the time of the newest change of a database or its log, in nanoseconds."""
     times = []
     for name in (str(path), f"{path}{_LOG}"):
         try:
