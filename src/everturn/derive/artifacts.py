@@ -1,13 +1,13 @@
-"""The files a tool call touched.
+"""Find the files that a tool call touched, and the files that a text mentions.
 
-`touched_files` gives (action, path) pairs of one call that went well: only what is sure, from the call, its result, the words of
-a shell command and the reports that version control and patch print. Paths stay as they were given; nothing is looked up
-on a disk. Never raises, and looks at a bounded part of long commands and outputs.
+`touched_files` returns (action, path) pairs of one successful call: only what is certain, from the call, its result, the
+words of a shell command, and the reports that version control and patch print. Paths stay as they were given; nothing is
+read from disk.
 
-Names of files that stand in a text: in a prompt, an answer, a listing, the hits of a search.
+`find_mentions` recognises a file name by its ending, since many words contain a dot: versions, hosts, members of an object.
+Addresses, mails and the folders of package managers do not count.
 
-A name counts by its ending, since words with a dot are many: versions, hosts, members of an object. Addresses, mails and
-what package managers keep for themselves do not count. Looks at both ends of a long text. Never raises.
+Both read a bounded part of long texts and never raise.
 """
 
 from __future__ import annotations
@@ -22,48 +22,54 @@ from everturn.text.shell import ShellCommand, split_commands
 
 Touch = tuple[str, str]
 
-_LOOKED_AT = 20_000
+_MAX_CHARS = 20_000
 _LONGEST_PATH = 4096
 _ACTION = {"read": "read", "edit": "edited", "create": "created", "delete": "deleted"}
 
-#: A command without any of these touches nothing we could be sure of.
-_TELLING = re.compile(r">|\b(?:rm|mv|cp|touch|tee|cat|head|tail|sed)\b")
+#: A command without any of these certainly touches no file that could be named.
+_TOUCHING = re.compile(r">|\b(?:rm|mv|cp|touch|tee|cat|head|tail|sed)\b")
 
 
 def touched_files(call: CallStart, end: CallEnd, output: str) -> list[Touch]:
-    """What a successful call did to which files, in order and without repeats; nothing for one that failed."""
+    """Return the actions and paths of a successful call, in order and without repeats; empty for one that failed."""
     if end.is_error:
         return []
     action, path = end.action or _ACTION.get(call.kind, ""), end.path or call.path
     found: list[Touch] = [(action, path), *end.others] if action and path else list(end.others)
     found += [(_ACTION[kind], place) for kind, place in patched_files(_patch_text(call))]
     if call.kind == "shell" and not end.exit_status:
-        output = output if len(output) <= 2 * _LOOKED_AT else f"{output[:_LOOKED_AT]}\n{output[-_LOOKED_AT:]}"
+        output = _both_ends(output, _MAX_CHARS)
         found += _touched_by_command(call.command, output)
-        found += _touched_by_output(call.command[:_LOOKED_AT], output)
+        found += _touched_by_output(call.command[:_MAX_CHARS], output)
     return list(dict.fromkeys(found))
 
 
+def _both_ends(text: str, chars: int) -> str:
+    return text if len(text) <= 2 * chars else f"{text[:chars]}\n{text[-chars:]}"
+
+
 def _patch_text(call: CallStart) -> str:
-    """The text that may be a patch: a command, the whole input, or its one argument."""
+    """Return the text that may be a patch: a command, the whole input, or its one argument."""
     given = call.input.get("input") if isinstance(call.input, dict) else call.input
     return call.command or (given if isinstance(given, str) else "")
 
 
-# what the command says ------------------------------------------------------------------------------------------------
+# --- from the command ---
+
+
 def _touched_by_command(command: str, output: str) -> list[Touch]:
-    text = command[:_LOOKED_AT]
-    if not _TELLING.search(text):
+    text = command[:_MAX_CHARS]
+    if not _TOUCHING.search(text):
         return []
     found: list[Touch] = []
-    folder: str | None = ""  # where relative paths begin; None when that is in doubt
-    for one in split_commands(text, complete=len(command) <= _LOOKED_AT):
+    folder: str | None = ""  # base of relative paths; None when in doubt
+    for one in split_commands(text, complete=len(command) <= _MAX_CHARS):
         if one.name in ("cd", "pushd", "popd"):
             folder = _enter_folder(folder, one)
             continue
         if one.silent and not one.last:
             continue
-        found += [(action, place) for action, path in _command_touches(one) if (place := _place_path(folder, path))]
+        found += [(action, place) for action, path in _command_touches(one) if (place := _resolve_path(folder, path))]
     refusals = _refusals(output) if found else []
     return [touch for touch in found if not _is_refused(touch[1], refusals)] if refusals else found
 
@@ -84,7 +90,7 @@ def _command_touches(one: ShellCommand) -> Iterator[Touch]:
 
 
 def _operands(words: list[str], options: re.Pattern[str]) -> list[str] | None:
-    """The words that are no options; None when there is an option whose meaning is not known here."""
+    """Return the words that are not options; None if there is an unknown option."""
     operands: list[str] = []
     for index, word in enumerate(words):
         if word == "--":
@@ -115,16 +121,16 @@ def _copy_touches(operands: list[str]) -> Iterator[Touch]:
     if len(sources) > 1 or target.endswith("/") or target.rsplit("/", 1)[-1] in (".", ".."):
         yield from (("created", f"{target.rstrip('/')}/{source.rstrip('/').rsplit('/', 1)[-1]}") for source in sources)
     elif "." in target.rsplit("/", 1)[-1] or "." not in sources[0].rsplit("/", 1)[-1]:
-        yield "created", target  # else `mv a.py src`: most likely a folder, but who knows
+        yield "created", target  # else `mv a.py src`: most likely a folder, but not certain
 
 
 def _read_parts(operands: list[str]) -> Iterator[Touch]:
-    """head and tail: `-n 5` leaves its number among the operands."""
+    """Yield the files of head and tail: `-n 5` leaves its number among the operands."""
     return (("read", path) for path in operands if not re.fullmatch(r"[+-]?\d+[kKMG]?", path))
 
 
 def _sed_touches(operands: list[str]) -> Iterator[Touch]:
-    """sed -n: the first operand is the script."""
+    """Yield the files of `sed -n`: the first operand is the script."""
     return (("read", path) for path in operands[1:])
 
 
@@ -144,18 +150,18 @@ _PROGRAMS: dict[str, tuple[re.Pattern[str], Callable[[list[str]], Iterator[Touch
 
 
 def _enter_folder(folder: str | None, one: ShellCommand) -> str | None:
-    """Where `cd` leads. Only a plain path that must have been entered for the rest to run is sure."""
+    """Return the folder after `cd`. Only a plain path that the rest depends on is certain."""
     words = one.words[1:]
     sure = (
         one.name == "cd" and one.joint == "&&" and len(words) == 1 and words[0].sure and words[0].text not in ("", "-")
     )
     if not sure or folder is None:
         return None
-    return _place_path(folder, words[0].text)
+    return _resolve_path(folder, words[0].text)
 
 
-def _place_path(folder: str | None, path: str) -> str:
-    """A path seen from where the command began; empty for what is none."""
+def _resolve_path(folder: str | None, path: str) -> str:
+    """Return a path relative to where the command started; empty if it is not a path."""
     if not path or path == "-" or len(path) > _LONGEST_PATH or "\n" in path or path.startswith(("/dev/", "/proc/")):
         return ""
     if path[0] in "/~" or re.match(r"[A-Za-z]:[\\/]", path):
@@ -169,7 +175,7 @@ _REFUSALS = ("No such file", "annot ", "ermission denied", "s a directory", "ot 
 
 
 def _refusals(output: str) -> list[str]:
-    """Lines by which a command that went on may have said that it could not do something."""
+    """Return the lines in which a command that carried on may have reported a failure."""
     if not any(words in output for words in _REFUSALS):
         return []
     return [line for line in output.splitlines() if any(words in line for words in _REFUSALS)]
@@ -180,7 +186,8 @@ def _is_refused(path: str, refusals: list[str]) -> bool:
     return any(name in line for line in refusals)
 
 
-# what the output says -------------------------------------------------------------------------------------------------
+# --- from the output ---
+
 _REPORT = re.compile(
     r"^ ?(?:(create|delete) mode \d{6} (.{1,4096})|rename (.{1,4096}) \(\d{1,3}%\)|patching file (.{1,4096}?)(?: \([^()\n]{0,200}\))?|rm '(.{1,4096})')\r?$",
     re.MULTILINE,
@@ -194,7 +201,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 def _touched_by_output(command: str, output: str) -> Iterator[Touch]:
-    """Reports of version control and patch. A listing of old history looks the same, so the command must be one that acts."""
+    """Yield the files reported by version control and patch. A log looks the same, so the command must be one that acts."""
     if not any(mark in output for mark in (" mode ", "rename ", "patching file", "rm '")):
         return
     commits = "--summary" not in command if _COMMITS.search(command) else not _SHOWS.search(command)
@@ -211,7 +218,7 @@ def _touched_by_output(command: str, output: str) -> Iterator[Touch]:
 
 
 def _rename_touches(text: str) -> Iterator[Touch]:
-    """`a => b`, or `x/{a => b}/y` where only a part differs."""
+    """Yield both files of `a => b`, or of `x/{a => b}/y` where only a part differs."""
     head, _, behind = text.partition("{")
     inner, _, rest = behind.partition("}")
     if " => " in inner:
@@ -225,7 +232,7 @@ def _rename_touches(text: str) -> Iterator[Touch]:
 
 
 def _unquote_path(path: str) -> str:
-    """A path without the quotes and octal bytes that git puts around unusual names."""
+    """Return a path without the quotes and octal bytes that git uses for unusual names."""
     if len(path) < 2 or path[0] != '"' or path[-1] != '"':
         return path
     raw = _OCTAL.sub(
@@ -234,38 +241,38 @@ def _unquote_path(path: str) -> str:
     return raw.encode("latin-1", "ignore").decode("utf-8", "replace")
 
 
-_MENTIONS_LOOKED_AT = 12_000
-_MOST = 120  # of one text: a longer listing says little about any one
+# --- mentions ---
+
+_MENTION_CHARS = 12_000
+_MAX_MENTIONS = 120  # of one text: a longer listing says little about each
 
 _ENDINGS = (
     "py|pyi|ipynb|ts|tsx|js|jsx|mjs|cjs|vue|svelte|go|rs|c|h|cc|cpp|hpp|cs|java|kt|kts|swift|rb|php|ex|exs|lua|scala|zig|nu|"
     "md|mdx|mdc|rst|txt|adoc|json|jsonc|json5|jsonl|toml|yaml|yml|xml|ini|cfg|conf|csv|sql|proto|graphql|prisma|tf|"
     "sh|bash|zsh|fish|ps1|bat|css|scss|less|html|htm|svg|lock|sum|mod|gradle|cmake|docx|pdf"
 )
-#: The end of a name; what stands before it is looked for backwards, which is far cheaper than trying every word.
+#: The end of a name. Its beginning is searched backwards, which is far cheaper than trying every word.
 _END = re.compile(
     rf"\.(?:{_ENDINGS})(?![\w@/\\*-]|\.\w|\((?!\d))|\b(?:Dockerfile|Makefile|Gemfile|Procfile)\b(?![/.(])"
     r"|(?<![\w.])\.(?:gitignore|dockerignore)\b(?![/.(])"
 )
 _NAME_BEFORE = re.compile(r"(?:[A-Za-z]:(?=[/\\]))?[\w@.+~/\\-]*$")
 _LONGEST = 200
-#: Endings that are members of an object just as often: they count behind a folder only.
+#: Endings that are as often members of an object: they count only after a folder.
 _DOUBTFUL = frozenset((".c", ".h", ".sum", ".mod", ".ex", ".cs", ".conf", ".less", ".fish", ".nu", ".lock", ".tf"))
 _SURE = frozenset(("go.mod", "go.sum", "uv.lock", "poetry.lock", "Cargo.lock", "yarn.lock"))
 _FOREIGN = re.compile(r"(?:^|[/\\])(?:node_modules|\.git|site-packages|__pycache__|\.venv|dist|vendor)[/\\]")
 
 
 def find_mentions(text: str) -> Counter[str]:
-    """The names of files in a text, by how often each stands there."""
-    shown = (
-        text if len(text) <= 2 * _MENTIONS_LOOKED_AT else f"{text[:_MENTIONS_LOOKED_AT]}\n{text[-_MENTIONS_LOOKED_AT:]}"
-    )
+    """Count the file names in a text."""
+    shown = _both_ends(text, _MENTION_CHARS)
     found: Counter[str] = Counter()
     for end in _END.finditer(shown):
         name = _mentioned_name(shown, end)
         if name:
             found[name] += 1
-    return Counter(dict(found.most_common(_MOST)))
+    return Counter(dict(found.most_common(_MAX_MENTIONS)))
 
 
 def _mentioned_name(text: str, end: re.Match[str]) -> str:

@@ -1,11 +1,11 @@
-"""What was decided, and what a person asked to hold from then on, by the words that say so.
+"""Find decisions and constraints by the words that state them.
 
 No model: a sentence counts when it begins like an order (`never …`, `always …`, `do not …`, `make sure …`, `only …`,
-`no …`), lays down a rule (`must`, `from now on`, `use X, not Y`) or carries a mark (`Decision:`, `NOTE:`, `pin:`). Rather
-one too few than one too many: questions, reports (`it never works`, `I don't know`), code, quotes and logs do not count.
-A line with a mark that asks to be remembered is *pinned*: no view leaves it out.
+`no …`), states a rule (`must`, `from now on`, `use X, not Y`) or has a mark (`Decision:`, `NOTE:`, `pin:`). Precision goes
+before recall: questions, reports (`it never works`, `I don't know`), code, quotes and logs do not count. A line whose mark
+asks to be remembered is *pinned*: no view leaves it out.
 
-`find_decisions` is for the words of a human, `find_announcements` for the answer of a model, where only the mark `Decision:` counts.
+`find_decisions` is for the text of a human, `find_announcements` for the answer of a model, where only `Decision:` counts.
 """
 
 from __future__ import annotations
@@ -20,42 +20,42 @@ from everturn.text.sentences import Sentence, split_sentences
 
 #: Longest excerpt of a text kept in a state.
 LONGEST = 200
-_MOST = 12  # of one message
-_MOST_PASTED = 5
-_WORDIEST = 60  # words; beyond that it is a story, not a rule
+_MAX_MARKS = 12  # of one message
+_MAX_PASTED = 5
+_MAX_WORDS = 60  # a longer sentence is a story, not a rule
 
 
 class DecisionMark(Struct, frozen=True):
-    """A decision or a constraint, in the words in which it was said."""
+    """A decision or a constraint, in its original words."""
 
     text: str
     kind: str  # marker | imperative
-    binds: bool = False  # a constraint: it holds from then on; else a decision
+    binds: bool = False  # a constraint, else a decision
     pinned: bool = False
 
 
 def find_decisions(text: str) -> list[DecisionMark]:
-    """The decisions and constraints in a message of a human, in order, each once."""
+    """Return the decisions and constraints in a message of a human, in order, each once."""
     found: dict[str, DecisionMark] = {}
     pasted = 0
     for sentence in split_sentences(text):
         mark = _sentence_mark(sentence)
-        if mark is None or (sentence.pasted and pasted >= _MOST_PASTED):
+        if mark is None or (sentence.pasted and pasted >= _MAX_PASTED):
             continue
         pasted += sentence.pasted
         found.setdefault(likeness(mark.text), mark)
-        if len(found) >= _MOST:
+        if len(found) >= _MAX_MARKS:
             break
     return list(found.values())
 
 
 def find_announcements(text: str) -> list[DecisionMark]:
-    """The decisions that a model marked as such, one to a line."""
-    return list(_announcement_marks(text))[:_MOST]
+    """Return the decisions that a model marked as such, one per line."""
+    return list(_announcement_marks(text))[:_MAX_MARKS]
 
 
 def likeness(text: str) -> str:
-    """What two sentences that say the same in the same words have in common."""
+    """Return a key that is equal for two sentences with the same words."""
     return " ".join(_WORD.findall(text.lower()))[:LONGEST]
 
 
@@ -71,7 +71,7 @@ def _sentence_mark(sentence: Sentence) -> DecisionMark | None:
     marker = _MARKER.match(words)
     if marker and not (sentence.pasted and marker[1].lower() in _REMARKS):
         return _marker_mark(marker[1].lower(), words[marker.end() :])
-    if sentence.text.rstrip("\"'*_) ").endswith("?") or len(words.split()) > _WORDIEST:
+    if sentence.text.rstrip("\"'*_) ").endswith("?") or len(words.split()) > _MAX_WORDS:
         return None
     excerpt = one_line(sentence.text, LONGEST)
     if _RULE.search(words) if not sentence.pasted else _STRICT.match(words):
@@ -100,16 +100,16 @@ _MARKER = re.compile(
     re.IGNORECASE,
 )
 
-#: What people put in front of what they want.
+#: Polite openings before a request.
 _POLITE = re.compile(
     r"^(?:(?:ok(?:ay)?|yes|yeah|yep|nope|hey|hm+|also|and|but|so|then|now|well|actually|please|pls|just|again|first|finally|remember)"
     r"\b[,.!:;]?\s+|no[,.!]\s+)+",
     re.IGNORECASE,
 )
 _DONT = r"(?:do\s+not|don['’]?t|dont)"
-#: Where an order may begin: the sentence, or a clause of it.
+#: Where an order may begin: a sentence or a clause.
 _OPENS = r"(?:^|[,;:(–—-]\s+|\b(?:please|pls|and|but|also|so|then|you\s+(?:should|must|can|need\s+to)|to|just)\s+)"
-#: The same without a purpose: `do it to make sure` asks for nothing more.
+#: The same without a purpose clause: `do it to make sure` is not an order.
 _ASKS = r"(?:^|[,;:(–—-]\s+|\b(?:please|pls|and|but|also|so|then|you\s+(?:should|must|can)|need\s+to)\s+)"
 #: Orders in form, not in meaning.
 _IDLE = r"(?!\s+(?:you\s+think|worry|bother|mind|know|think\s+so|get\s+me|have|need|see|want|remember|understand|forget\s+about|like|get|seem|care|believe|recall)\b)"
@@ -151,7 +151,7 @@ _RULE = re.compile(
     ),
     re.IGNORECASE,
 )
-#: In a document that was handed over only an order at the very beginning counts.
+#: In a pasted document only an order at the very beginning counts.
 _STRICT = re.compile(
     rf"(?:{_DONT}{_IDLE}|never|always|must\s+(?:not|never)|you\s+must|make\s+sure)\s+[a-z]{{2,}}", re.IGNORECASE
 )

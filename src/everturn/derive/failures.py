@@ -1,12 +1,12 @@
-"""What failed, and when it can be said that it no longer does.
+"""Decide what failed, and when it no longer does.
 
-A failed call is *the same* as a later one when the command is the same but for what does not matter to its outcome:
-where its output went, which part of it was looked at, a time limit, blanks. Whether a later run proves that it works
-is a stricter question: behind a pipe, `||` or `;` an exit status says nothing about what came before. `attempt_keys` names what
-was tried, `proven_keys` says which keys a call that went well has shown to work. Calls of other tools go by tool and file.
+A failed call is *the same* as a later one when the commands are equal except for what does not affect the outcome: where
+the output went, which part of it was shown, a time limit, blanks. Whether a later run proves that it works is a stricter
+question: behind a pipe, `||` or `;` an exit status says nothing about the command before. `attempt_keys` names what was
+tried, `proven_keys` the keys that a successful call has shown to work. Calls of other tools are compared by tool and file.
 
-`call_outcome` tells failures from what only looks like one: a question answered with no (`grep`, `test`), a look at what is not
-there, a call that was rejected, interrupted, or cancelled because of another.
+`call_outcome` separates failures from what only looks like one: a test that answered no (`grep`, `test`), a look at
+something that does not exist, a call that was rejected, interrupted, or cancelled because of another.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from msgspec import Struct
 from everturn.model.conversation import CallStart
 from everturn.text.diffs import patched_files
 
-#: How a call that did not go well ended. Only `failed` is something to be fixed.
+#: Outcomes of a call that did not succeed. Only `failed` needs a fix.
 OUTCOMES = ("failed", "probe", "rejected", "interrupted", "cancelled")
 
-_LONGEST = 8_000
+_MAX_CHARS = 8_000
 _NO_SUCH_COMMAND = 127
 _ANYWHERE = "*"
 _MISPLACED = re.compile(
@@ -34,7 +34,7 @@ _MISPLACED = re.compile(
 
 
 class ShellAttempt(Struct, frozen=True):
-    """What a shell command comes down to: the folder it names and the commands whose success decides."""
+    """A shell command reduced to its folder and the commands that decide its exit status."""
 
     folder: str
     parts: tuple[str, ...]
@@ -42,20 +42,20 @@ class ShellAttempt(Struct, frozen=True):
 
 
 def call_outcome(start: CallStart, error_class: str, exit_status: int | None) -> str:
-    """Of OUTCOMES, for a call that did not go well."""
+    """Return one of OUTCOMES for a call that did not succeed."""
     if error_class in ("rejected", "interrupted", "cancelled"):
         return error_class
     if start.kind in ("read", "search", "fetch"):
         return "probe"
-    if start.kind == "shell" and exit_status != _NO_SUCH_COMMAND and _is_only_looking(start.command):
+    if start.kind == "shell" and exit_status != _NO_SUCH_COMMAND and _is_probe(start.command):
         return "probe"
     return "failed"
 
 
 def attempt_keys(start: CallStart, workspace: str = "", output: str = "") -> tuple[str, ...]:
-    """Keys of what was tried, the same for every later attempt: one for each command whose success decides.
+    """Return the keys of an attempt, the same for every later one: one for each command that decides the exit status.
 
-    What failed because it ran in the wrong folder is the same as what is tried in any other.
+    A command that failed because it ran in the wrong folder is the same in any other folder.
     """
     if start.kind != "shell":
         return _tool_keys(start)
@@ -79,48 +79,56 @@ def proves_anywhere(start: CallStart) -> tuple[str, ...]:
 
 
 def strip_attempt(command: str, workspace: str = "") -> ShellAttempt:
-    """A command without what does not matter to its outcome."""
-    text = command[:_LONGEST].strip()
-    pieces = _split_shell(text)
-    chain, folder = _last_chain(pieces)
-    parts = tuple(part for piece, _ in chain if (part := _bare_command(piece)))
-    if "<<" in text or len(command) > _LONGEST or not parts or any(_KEYWORD.match(piece) for piece, _ in pieces):
+    """Return a command without what does not affect its outcome."""
+    text = command[:_MAX_CHARS].strip()
+    commands = _split_shell(text)
+    chain, folder = _last_chain(commands)
+    parts = tuple(part for command_text, _ in chain if (part := _bare_command(command_text)))
+    if (
+        "<<" in text
+        or len(command) > _MAX_CHARS
+        or not parts
+        or any(_KEYWORD.match(command_text) for command_text, _ in commands)
+    ):
         return _whole_script(text)
-    masked = any(joint in ("|", "||") for _, joint in chain)
+    masked = any(operator in ("|", "||") for _, operator in chain)
     return ShellAttempt(_relative_folder(folder, workspace), parts, () if masked else parts)
 
 
 def _whole_script(text: str) -> ShellAttempt:
-    """A script that is not taken apart: only the very same one is the same."""
+    """Return a script that is not split: only an identical one is the same."""
     whole = "git commit" if _COMMIT.search(text.partition("<<")[0]) else " ".join(text.split())
     return ShellAttempt("", (whole,), () if "|" in text.rpartition("\n")[2] else (whole,))
 
 
-# keys -----------------------------------------------------------------------------------------------------------------
+# --- keys ---
+
+
 def _shell_key(folder: str, part: str) -> str:
     return _short_digest(f"$ {folder}\0{part}")
 
 
 def _tool_keys(start: CallStart) -> tuple[str, ...]:
-    """Writing a file is one thing, with whichever tool; a patch writes several."""
+    """Return the keys of a call: writing a file is the same attempt with any tool; a patch writes several."""
     given = start.input.get("input") if isinstance(start.input, dict) else start.input
     paths = [path for _, path in patched_files(start.command or (given if isinstance(given, str) else ""))]
     if paths or start.kind in ("edit", "create"):
         return tuple(_short_digest(f"write\0{path}") for path in dict.fromkeys(paths or [start.path]))
-    return (_short_digest(f"{start.name}\0{start.path or start.command or repr(start.input)[:_LONGEST]}"),)
+    return (_short_digest(f"{start.name}\0{start.path or start.command or repr(start.input)[:_MAX_CHARS]}"),)
 
 
 def _short_digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-# commands -------------------------------------------------------------------------------------------------------------
-_PIECE = re.compile(
+# --- commands ---
+
+_SHELL_TOKEN = re.compile(
     r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.|(&&|\|\||\|&?|;|\n|(?<![>&])&(?![>&]))|[^'"\\&|;\n]+|.""", re.DOTALL
 )
 _FOLDER = re.compile(r"(?:cd|pushd)\s+(\S+|\"[^\"]+\"|'[^']+')\s*$")
 _IDLE = re.compile(r"(?:export|set|source|\.|unset|sleep|true|git\s+add|:)(?:\s|$)|\w+=\S*$")
-_IN_FRONT = re.compile(
+_PREFIX = re.compile(
     r"(?:(?:timeout(?:\s+-\S+)*\s+[\d.]+[smh]?|time|nohup|nice|command|env)\s+|\w+=(?:\"[^\"]*\"|'[^']*'|[^\s$]*)\s+)+"
 )
 _REDIRECT = re.compile(r"\s*(?:[0-9]?>&[0-9-]|(?:[0-9&])?>>?\s*(?:\"[^\"]*\"|[^\s&|;]+))")
@@ -133,7 +141,7 @@ _WRAPPED = re.compile(
 )
 _REBASE = re.compile(r"git\s+rebase\b")
 _KEYWORD = re.compile(r"(?:if|then|else|elif|fi|for|while|until|do|done|case|esac|select|function|exit)\b|[({}#!]")
-_LOUDNESS = re.compile(r"\s(?:-v{1,3}|-q{1,2}|--quiet|--verbose|--no-color)(?=\s|$)")
+_VERBOSITY = re.compile(r"\s(?:-v{1,3}|-q{1,2}|--quiet|--verbose|--no-color)(?=\s|$)")
 _LOOKS = re.compile(
     r"(?:ls|cat|head|tail|sed\s+-n|find|grep|egrep|fgrep|rg|ag|which|type|command\s+-v|test|\[|stat|file|pgrep|diff|cmp|wc|"
     r"git\s+(?:diff|log|show|status|rev-parse|branch|ls-files|grep|config|merge-base)|xargs|tree|du|jq|Get-\w+|dir|where|echo|"
@@ -142,51 +150,53 @@ _LOOKS = re.compile(
 
 
 def _split_shell(text: str) -> list[tuple[str, str]]:
-    """(command, sign behind it), split where the shell would split."""
-    pieces: list[tuple[str, str]] = []
+    """Split into (command, operator after it), where the shell would split."""
+    commands: list[tuple[str, str]] = []
     at = start = 0
-    for found in _PIECE.finditer(text):
+    for found in _SHELL_TOKEN.finditer(text):
         at = found.end()
         if found[1]:
-            pieces.append((text[start : found.start()].strip(), found[1]))
+            commands.append((text[start : found.start()].strip(), found[1]))
             start = at
-    pieces.append((text[start:].strip(), ""))
-    return [(piece, joint) for piece, joint in pieces if piece]
+    commands.append((text[start:].strip(), ""))
+    return [(command_text, operator) for command_text, operator in commands if command_text]
 
 
-def _last_chain(pieces: list[tuple[str, str]]) -> tuple[list[tuple[str, str]], str]:
-    """The commands whose outcome the exit status tells, without the filters behind them; and the folder they ran in."""
+def _last_chain(commands: list[tuple[str, str]]) -> tuple[list[tuple[str, str]], str]:
+    """Return the commands that decide the exit status, without the filters after them; and the folder they ran in."""
     folder = ""
     chain: list[tuple[str, str]] = []
-    for number, (piece, joint) in enumerate(pieces):
-        entered = _FOLDER.match(piece)
+    for number, (command_text, operator) in enumerate(commands):
+        entered = _FOLDER.match(command_text)
         if entered and not chain:
             folder = entered[1].strip("\"'")
             continue
-        before = pieces[number - 1][1] if number else ""
-        if before in ("|", "|&") and _FILTERS.match(piece) and chain:
-            continue  # its sign stays with the command in front: what that one said about itself is lost
+        before = commands[number - 1][1] if number else ""
+        if before in ("|", "|&") and _FILTERS.match(command_text) and chain:
+            continue  # its operator stays with the command before: that exit status is lost
         if before == "||" and chain:
             continue
         if before in (";", "\n", "&"):
-            if _SHOWS.match(piece) and chain:
+            if _SHOWS.match(command_text) and chain:
                 chain = [(one, "|") for one, _ in chain]
                 continue
             chain = []
-        chain.append((piece, joint if joint in ("|", "|&", "||") else "&&"))
-    return [(piece, "|" if joint == "|&" else joint) for piece, joint in chain], folder
+        chain.append((command_text, operator if operator in ("|", "|&", "||") else "&&"))
+    return [(command_text, "|" if operator == "|&" else operator) for command_text, operator in chain], folder
 
 
-def _bare_command(piece: str) -> str:
-    words = _REDIRECT.sub("", _IN_FRONT.sub("", piece, count=1) if _IN_FRONT.match(piece) else piece).strip()
+def _bare_command(command_text: str) -> str:
+    words = _REDIRECT.sub(
+        "", _PREFIX.sub("", command_text, count=1) if _PREFIX.match(command_text) else command_text
+    ).strip()
     if _IDLE.match(words):
         return ""
-    # A commit is tried again with other words, a run with more or less to say.
+    # A commit is retried with another message, a run with another verbosity.
     if _COMMIT.match(words):
         return "git commit"
     if _REBASE.match(words):
-        return "git rebase"  # begun once, then continued until it is through
-    return " ".join(_LOUDNESS.sub("", words).split())
+        return "git rebase"  # started once, then continued until it is done
+    return " ".join(_VERBOSITY.sub("", words).split())
 
 
 def _relative_folder(folder: str, workspace: str) -> str:
@@ -197,12 +207,12 @@ def _relative_folder(folder: str, workspace: str) -> str:
     return folder[len(home) + 1 :] if home and folder.startswith(f"{home}/") else folder.removeprefix("./")
 
 
-def _is_only_looking(command: str) -> bool:
-    text = command[:_LONGEST].strip()
+def _is_probe(command: str) -> bool:
+    text = command[:_MAX_CHARS].strip()
     wrapped = _WRAPPED.match(text)
     text = wrapped[2].strip() if wrapped else text
     chain, _ = _last_chain(_split_shell(text))
-    bare = [words for piece, _ in chain if (words := _bare_command(piece))]
-    if text.count('"') % 2:  # the shell did not understand it either
+    bare = [words for command_text, _ in chain if (words := _bare_command(command_text))]
+    if text.count('"') % 2:  # the shell did not parse it either
         bare = bare[:1]
     return bool(bare) and all(_LOOKS.match(words) for words in bare)

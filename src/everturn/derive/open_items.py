@@ -1,11 +1,9 @@
-"""What an answer leaves open at its end: questions to the human, and the next steps it names.
+"""Find what a session leaves open: questions to the human, next steps, and the items of a plan.
 
-Only the end of the last answer of a turn counts: a question in the middle of a text is often a figure of speech. Next
-steps are the items under a heading that says so, or else sentences that begin with it.
+Only the end of the last answer of a turn counts for questions: one in the middle of a text is often rhetorical. Next steps
+are the items under a heading that announces them, or else sentences that begin so.
 
-What a call says about a plan: items that are open, being done, done or dropped.
-
-Agents write plans in shapes of their own. They are told by shape, not by name: a list of items with a status replaces the
+Agents write plans in different shapes, recognised by shape and not by name: a list of items with a status replaces the
 plan, a single item is added, an id with a status changes one, and text with check boxes is a list too. Never raises.
 """
 
@@ -20,11 +18,11 @@ from everturn.model.conversation import CallStart
 from everturn.text.printable import one_line
 from everturn.text.sentences import split_sentences
 
-_LONGEST_CLOSING = 200
-_END = 700  # characters of an answer that are its end
+_LONGEST = 200
+_END = 700  # characters at the end of an answer
 _QUESTIONS = 3
 _STEPS = 8
-_WORDS = 4  # fewer say nothing about what to do
+_WORDS = 4  # a step with fewer words says nothing
 
 _HEADED = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]+|\*\*|__)?(?:(?:recommended|suggested|possible|immediate|concrete|your|the|my)[ ])?"
@@ -42,18 +40,18 @@ _NEXT = re.compile(
 
 
 def find_closing_questions(text: str) -> list[str]:
-    """The questions an answer ends with; none unless its last paragraph asks."""
+    """Return the questions in the last paragraph of an answer."""
     paragraphs = [one for one in re.split(r"\n[ \t]*\n", text[-_END:].strip()) if one.strip()]
     while len(paragraphs) > 1 and _ITEM.match(paragraphs[-1].splitlines()[0]):
-        paragraphs.pop()  # what there is to choose from
+        paragraphs.pop()  # the options of the question
     return _question_sentences(paragraphs[-1])[-_QUESTIONS:] if paragraphs else []
 
 
 def find_call_questions(start: CallStart) -> list[str]:
-    """What a call asks the human."""
+    """Return the questions of a call to the human."""
     given: Any = start.input
     if isinstance(given, str):
-        return [one_line(given, _LONGEST_CLOSING)] if given.strip() else []
+        return [one_line(given, _LONGEST)] if given.strip() else []
     if not isinstance(given, dict):
         return []
     listed = given.get("questions")
@@ -62,27 +60,23 @@ def find_call_questions(start: CallStart) -> list[str]:
     for item in items[:10]:
         words = item if isinstance(item, str) else _question_text(item) if isinstance(item, dict) else ""
         if words.strip():
-            found.append(one_line(words, _LONGEST_CLOSING))
+            found.append(one_line(words, _LONGEST))
     return found
 
 
 def find_next_steps(text: str) -> list[str]:
-    """The next steps that an answer names last."""
+    """Return the next steps that an answer names last."""
     headed = list(_HEADED.finditer(text))
     if headed:
         return _list_items(text[headed[-1].end() :])
     found = [
-        one_line(one.text, _LONGEST_CLOSING)
-        for one in split_sentences(text[-2_000:])
-        if _NEXT.match(one.text.lstrip("*_ "))
+        one_line(one.text, _LONGEST) for one in split_sentences(text[-2_000:]) if _NEXT.match(one.text.lstrip("*_ "))
     ]
     return [words for words in found if not words.endswith("?") and len(words.split()) >= _WORDS][-_QUESTIONS:]
 
 
 def _question_sentences(text: str) -> list[str]:
-    return [
-        one_line(one.text, _LONGEST_CLOSING) for one in split_sentences(text) if one.text.rstrip("*_\"')").endswith("?")
-    ]
+    return [one_line(one.text, _LONGEST) for one in split_sentences(text) if one.text.rstrip("*_\"')").endswith("?")]
 
 
 def _question_text(item: dict[str, Any]) -> str:
@@ -92,26 +86,27 @@ def _question_text(item: dict[str, Any]) -> str:
 
 
 def _list_items(text: str) -> list[str]:
-    """The items of the list that comes next, or the paragraph where there is none."""
+    """Return the items of the list at the beginning, or else the first line."""
     found: list[str] = []
     for line in text.strip("\n").splitlines():
         item = _ITEM.match(line)
         if item:
-            found.append(one_line(item[1], _LONGEST_CLOSING))
+            found.append(one_line(item[1], _LONGEST))
         elif found and line.strip() and not line.startswith((" ", "\t")):
             break
         elif not found and line.strip():
-            return [one_line(line, _LONGEST_CLOSING)]
+            return [one_line(line, _LONGEST)]
         if len(found) == _STEPS:
             break
     return found
 
 
-#: What can be said of an item.
+# --- plans ---
+
+#: Status of a plan item.
 STATUSES = ("open", "doing", "done", "dropped")
 
-_LONGEST_ITEM = 200
-_MOST = 200
+_MAX_ITEMS = 200
 _LISTS = ("todos", "plan", "items", "tasks", "steps", "todo_list", "todoList")
 _TEXTS = ("content", "step", "subject", "description", "title", "text", "task", "name", "todo")
 _IDS = ("taskId", "task_id", "id")
@@ -126,7 +121,7 @@ _NUMBER = re.compile(r"#(\d{1,6})\b")
 
 
 class PlanChange(Struct, frozen=True):
-    """An item and what became of it; `id` as the agent numbers it, "" when it does not."""
+    """A plan item and its new status; `id` as the agent numbers it, or ""."""
 
     text: str
     status: str
@@ -134,14 +129,14 @@ class PlanChange(Struct, frozen=True):
 
 
 class PlanUpdate(Struct, frozen=True):
-    """What one call says: the whole plan anew, or changes to the one there is."""
+    """The plan as one call states it: the whole plan, or changes to it."""
 
     changes: tuple[PlanChange, ...]
     whole: bool = True
 
 
 def find_plan(start: CallStart, output: str = "") -> PlanUpdate | None:
-    """What a call that went well says about the plan; None when it says nothing."""
+    """Return the plan update of a successful call, or None."""
     given = start.input
     if start.kind != "plan":
         # Some agents report progress in an argument of any call.
@@ -168,27 +163,27 @@ def _plan_of_arguments(given: dict[str, Any], output: str) -> PlanUpdate | None:
 
 
 def _plan_of_list(items: list[Any]) -> PlanUpdate:
-    changes = [_read_change(item) for item in items[:_MOST]]
+    changes = [_read_change(item) for item in items[:_MAX_ITEMS]]
     return PlanUpdate(tuple(change for change in changes if change.text))
 
 
 def _read_change(item: Any) -> PlanChange:
     if isinstance(item, str):
-        return PlanChange(one_line(item, _LONGEST_ITEM), "open")
+        return PlanChange(one_line(item, _LONGEST), "open")
     if not isinstance(item, dict):
         return PlanChange("", "open")
-    return PlanChange(_item_text(item), _status(item) or "open", _id(item))
+    return PlanChange(_item_text(item), _item_status(item) or "open", _item_id(item))
 
 
 def _plan_of_change(given: dict[str, Any]) -> PlanUpdate | None:
-    text, status = _item_text(given), _status(given)
-    return PlanUpdate((PlanChange(text, status, _id(given)),), whole=False) if text or status else None
+    text, status = _item_text(given), _item_status(given)
+    return PlanUpdate((PlanChange(text, status, _item_id(given)),), whole=False) if text or status else None
 
 
 def _plan_of_boxes(text: str) -> PlanUpdate | None:
     found = [
-        PlanChange(one_line(body, _LONGEST_ITEM), _box_status(sign))
-        for sign, body in _BOX.findall(text[:100_000])[:_MOST]
+        PlanChange(one_line(body, _LONGEST), _box_status(sign))
+        for sign, body in _BOX.findall(text[:100_000])[:_MAX_ITEMS]
     ]
     return PlanUpdate(tuple(found)) if found else None
 
@@ -198,14 +193,14 @@ def _box_status(sign: str) -> str:
 
 
 def _item_text(item: dict[str, Any]) -> str:
-    return next((one_line(item[name], _LONGEST_ITEM) for name in _TEXTS if isinstance(item.get(name), str)), "")
+    return next((one_line(item[name], _LONGEST) for name in _TEXTS if isinstance(item.get(name), str)), "")
 
 
-def _id(item: dict[str, Any]) -> str:
+def _item_id(item: dict[str, Any]) -> str:
     return next((str(item[name])[:40] for name in _IDS if isinstance(item.get(name), str | int)), "")
 
 
-def _status(item: dict[str, Any]) -> str:
+def _item_status(item: dict[str, Any]) -> str:
     for name in ("status", "state"):
         if isinstance(item.get(name), str):
             return _STATUS.get(item[name].lower().strip(), "open")

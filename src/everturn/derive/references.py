@@ -1,14 +1,14 @@
-"""Words in a prompt that point to something no longer in the window.
+"""Detect phrases in a prompt that refer to something no longer in the window.
 
-Fourteen phrases can do so. A hint is given only when one of them does, by rules that need no model:
+Fourteen phrases can do so. `find_reference` returns a hint only if one of them does, by rules that need no model:
 
-1. The phrase must be the writer's own, as whole words in any case: code, quotes, logs and handed-over documents do not
-   count, nor does a phrase in another sense (`so that file names …`, `earlier than`, `the previous commit`).
-2. `that file`, `that error`, `that function`, `that thing` are resolved by a file name, an error, the name of a function,
-   anything at all that stands in the window or in the prompt itself.
-3. The other phrases are resolved by what the sentence is about: at least half of its telling words stand in one text of the
-   window. A sentence without any points to what was said last, and is resolved by any window that is not empty.
-4. A previous session, chat or conversation is by its nature not in the window, unless the window speaks of it.
+1. The phrase must be the author's own, as whole words in any case: code, quotes, logs and pasted documents do not count,
+   nor does a phrase in another sense (`so that file names …`, `earlier than`, `the previous commit`).
+2. `that file`, `that error`, `that function`, `that thing` are resolved by a file name, an error, a function name, or
+   anything at all in the window or in the prompt itself.
+3. The other phrases are resolved by the subject of the sentence: at least half of its content words are in one text of the
+   window. A sentence without any refers to the last message, and is resolved by any window that is not empty.
+4. A previous session, chat or conversation is not in the window, unless the window mentions it.
 
 The texts of the window are those the model can see: prompts, answers, calls and results.
 """
@@ -31,44 +31,45 @@ HINT = (
     "Use the conversation_recall tool to search for relevant context before proceeding.]"
 )
 
-_LOOKED_AT = 400_000  # characters of a window, from its end
+_MAX_CHARS = 400_000  # read of a window, from its end
 
 
 def find_reference(text: str, window_texts: Iterable[str]) -> str | None:
-    """The hint, when a prompt points to what the window does not hold; else None."""
-    pointing = [
+    """Return the hint if a prompt refers to something that is not in the window; else None."""
+    references = [
         (found, sentence.text)
         for sentence in split_sentences(text)
         if not sentence.pasted
         for found in _PHRASE.finditer(sentence.text)
-        if _is_pointing_back(found, sentence.text)
+        if _refers_back(found, sentence.text)
     ]
-    if not pointing:
+    if not references:
         return None
     window = _Window(window_texts, text)
-    return HINT if any(not _is_resolved(found, said, window) for found, said in pointing) else None
+    return HINT if any(not _is_resolved(phrase, sentence, window) for phrase, sentence in references) else None
 
 
 def phrases_in(text: str) -> list[str]:
-    """The phrases that occur in a text at all, in lower case: what a search for words alone would find."""
+    """Return the phrases that occur in a text in any sense, in lower case."""
     return [found[0].lower() for found in _PHRASE.finditer(text)]
 
 
 _PHRASE = lazy_pattern(r"\b(?:" + "|".join(phrase.replace(" ", r"\s+") for phrase in PHRASES) + r")\b", re.IGNORECASE)
 
 
-# whether it points ----------------------------------------------------------------------------------------------------
+# --- does it refer back? ---
+
 _CLAUSE = lazy_pattern(
     r"\b(?:so|such|sure|ensure|ensures|means|says|said|given|note|assume|fact|confirm|in case|now|know|told|is|was|provided)\s+$",
     re.IGNORECASE,
 )
-#: After `that file` and its like: the noun goes on, so `that` is no pointer.
+#: After `that file` and the like: a compound noun, so `that` does not refer to anything.
 _COMPOUND = lazy_pattern(
     r"\s+(?:names|paths|types|uploads?|access|systems?|handling|handlers?|codes|calls|signatures?|extensions?|sizes|formats|"
     r"permissions|locks?|descriptors?|reading|writing|changes|recovery|reporting|boundaries)\b",
     re.IGNORECASE,
 )
-#: Things that have a previous one outside of any conversation.
+#: Things that have a previous one outside any conversation.
 _TECHNICAL = lazy_pattern(
     r"\s+(?:\w+\s+)?(?:commits?|versions?|releases?|lines?|months?|weeks?|years?|days?|pages?|screens?|states?|values?|rows?|"
     r"elements?|nodes?|iterations?|branch|branches|tags?|index|item|items|chapters?|sections?|tabs?|buttons?|frames?|owner|"
@@ -90,30 +91,29 @@ _BACK_TO = lazy_pattern(
 _ALREADY = lazy_pattern(r"\s+(?:know|knew|are|is|were)\b", re.IGNORECASE)
 
 
-def _is_pointing_back(found: re.Match[str], sentence: str) -> bool:
-    """Whether the phrase is used in the sense that points back."""
+def _refers_back(found: re.Match[str], sentence: str) -> bool:
+    """Whether the phrase refers back in this sentence."""
     phrase = " ".join(found[0].lower().split())
-    before, behind = sentence[: found.start()], sentence[found.end() :]
-    if _is_quoted(before, behind):
+    before, after = sentence[: found.start()], sentence[found.end() :]
+    if _is_quoted(before, after):
         return False
     if phrase.startswith("that "):
-        return not _COMPOUND.match(behind) and not (phrase != "that thing" and _CLAUSE.search(before))
+        return not _COMPOUND.match(after) and not (phrase != "that thing" and _CLAUSE.search(before))
     if phrase == "the previous":
-        return not _TECHNICAL.match(behind)
+        return not _TECHNICAL.match(after)
     if phrase == "earlier":
-        return not _EARLIER.match(behind) and not _BEFORE_EARLIER.search(before)
+        return not _EARLIER.match(after) and not _BEFORE_EARLIER.search(before)
     if phrase == "go back to":
-        return not _BACK_TO.match(behind) and not before.lower().rstrip().endswith(
-            ("users", "user", "refund to", "not")
-        )
-    return not (phrase == "we already" and _ALREADY.match(behind))
+        return not _BACK_TO.match(after) and not before.lower().rstrip().endswith(("users", "user", "refund to", "not"))
+    return not (phrase == "we already" and _ALREADY.match(after))
 
 
-def _is_quoted(before: str, behind: str) -> bool:
-    return any(before.count(sign) % 2 and sign in behind for sign in ('"', "`", "“"))
+def _is_quoted(before: str, after: str) -> bool:
+    return any(before.count(sign) % 2 and sign in after for sign in ('"', "`", "“"))
 
 
-# whether the window holds it ------------------------------------------------------------------------------------------
+# --- is it in the window? ---
+
 _FILE = lazy_pattern(r"[\w-]+\.(?!com\b|org\b|net\b|io\b)[A-Za-z][A-Za-z0-9]{0,5}\b(?!\.)|(?:/|\b)[\w.-]+/[\w.-]+")
 _ERROR = lazy_pattern(
     r"\b\w*(?:error|exception)\b|\btraceback\b|\bfail(?:ed|s|ure|ing)?\b|\bpanic\b|\bcannot\b|\bfatal\b", re.I
@@ -135,27 +135,27 @@ _IDLE = frozenset(
 
 
 class _Window:
-    """What the model can see, looked at once."""
+    """The texts that the model can see."""
 
     def __init__(self, texts: Iterable[str], prompt: str) -> None:
         self.texts = _latest_texts(texts)
         self.prompt = prompt
 
-    def shows(self, pattern: re.Pattern[str]) -> bool:
-        """Whether such a thing stands in the window, or in the rest of the prompt."""
+    def contains(self, pattern: re.Pattern[str]) -> bool:
+        """Whether the pattern matches in the window, or in the rest of the prompt."""
         return any(pattern.search(text) for text in (_PHRASE.sub(" ", self.prompt), *self.texts))
 
-    def speaks_of(self, words: list[str]) -> bool:
-        """At least half of the words in one text, each by its beginning: `tests` is spoken of where `test` is."""
+    def mentions(self, words: list[str]) -> bool:
+        """Whether at least half of the words occur in one text, each by its stem: `test` matches `tests`."""
         stems = [_stem(word) for word in words]
         folded = (text.lower() for text in self.texts)
         return not stems or any(2 * sum(stem in text for stem in stems) >= len(stems) for text in folded)
 
 
 def _latest_texts(texts: Iterable[str]) -> list[str]:
-    """The last texts of a window, the newest first, as many as are looked at."""
+    """Return the last texts of a window, newest first, up to the limit."""
     kept: list[str] = []
-    room = _LOOKED_AT
+    room = _MAX_CHARS
     for text in reversed([text for text in texts if text.strip()]):
         if room <= 0:
             break
@@ -168,15 +168,15 @@ def _is_resolved(found: re.Match[str], sentence: str, window: _Window) -> bool:
     phrase = " ".join(found[0].lower().split())
     pattern = {"that file": _FILE, "that error": _ERROR, "that function": _FUNCTION}.get(phrase)
     if pattern is not None:
-        return window.shows(pattern)
+        return window.contains(pattern)
     if not window.texts:
         return False
     if _AWAY.search(sentence) and not phrase.startswith("that "):
         return any(_AWAY.search(text) for text in window.texts)
-    return phrase == "that thing" or window.speaks_of(_telling_words(sentence))
+    return phrase == "that thing" or window.mentions(_content_words(sentence))
 
 
-def _telling_words(sentence: str) -> list[str]:
+def _content_words(sentence: str) -> list[str]:
     words = (word.lower() for word in _WORD.findall(_PHRASE.sub(" ", sentence)))
     return list(dict.fromkeys(word for word in words if len(word) > 2 and word not in _IDLE))
 

@@ -1,9 +1,9 @@
-"""The state of a session: what it is about, what was done, what failed and still fails, what is open. No model.
+"""The state of a session: its goal, what was done, what failed and still fails, what is open. No model.
 
-`advance(state, facts)` folds one turn into the state; it is pure, so a state can be kept as JSON and carried on where it
-stood (`covers` is the last message it knows). Everything is kept, each item with its evidence (turn, seq); views leave out
-(`derive.stateview`). An error is resolved only when the same thing later succeeded, see `derive.failures`. A question is
-answered when a human spoke after it. Turns are 0-based here and shown 1-based.
+`advance_state(state, facts)` folds one turn into the state. It is pure, so a state can be kept as JSON and continued
+(`covers` is the last message it knows). Everything is kept, each item with its evidence (turn, seq); views leave out
+(`derive.state_yaml`). An error is resolved only when the same attempt succeeds later, see `derive.failures`. A question is
+answered when a human writes after it. Turns are 0-based here and shown 1-based.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.decisions import DecisionMark, likeness
-from everturn.derive.turn_facts import CallFact, Saying, Touch, TurnFacts
+from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
 
-_NAMES = 2_000  # files named in words that are remembered
-_BETWEEN = 5  # files changed between a failure and its success that are named
+_NAMES = 2_000  # mentioned files that are remembered
+_BETWEEN = 5  # files listed that changed between a failure and its success
 
 
 class FileState(Struct, frozen=True):
-    """A file and what was last done to it. `count` are the changes, `reads` the looks at it."""
+    """A file and the last action on it. `count` counts changes, `reads` reads."""
 
     path: str
     action: str
@@ -28,11 +28,11 @@ class FileState(Struct, frozen=True):
     count: int = 0
     reads: int = 0
     first: int = 0  # turn in which it first appeared
-    by: str = ""  # "subagent" when only such a one touched it
+    by: str = ""  # "subagent" if only subagents touched it
 
 
 class DecisionState(Struct, frozen=True):
-    """A decision or a constraint, in the words in which it was said."""
+    """A decision or a constraint, in its original words."""
 
     text: str
     turn: int
@@ -42,7 +42,7 @@ class DecisionState(Struct, frozen=True):
 
 
 class FailureState(Struct, frozen=True):
-    """Something that did not go well. It still fails unless `resolved_by` names the turn in which it succeeded."""
+    """A call that did not succeed. It still fails unless `resolved_by` is the turn in which it succeeded."""
 
     what: str
     text: str
@@ -55,9 +55,9 @@ class FailureState(Struct, frozen=True):
     resolved_by: int | None = None
     resolved_seq: int | None = None
     between: tuple[str, ...] = ()  # files changed before it succeeded
-    needs: tuple[str, ...] = ()  # keys that are still to be proven
+    needs: tuple[str, ...] = ()  # keys not yet proven
     keys: tuple[str, ...] = ()
-    tool: str = ""  # its name where `what` begins with it
+    tool: str = ""  # its name if `what` begins with it
 
 
 class CommandState(Struct, frozen=True):
@@ -83,14 +83,14 @@ class PlanItem(Struct, frozen=True):
     """An item of the plan; turn and seq of its last change."""
 
     text: str
-    status: str  # of plans.STATUSES
+    status: str  # of open_items.STATUSES
     turn: int
     seq: int
     id: str = ""
 
 
 class Question(Struct, frozen=True):
-    """A question to the human, and the turn in which a human spoke again."""
+    """A question to the human, and the turn of the next human message."""
 
     text: str
     turn: int
@@ -99,7 +99,7 @@ class Question(Struct, frozen=True):
 
 
 class FileMention(Struct, frozen=True):
-    """A file that was named, how often, and where last."""
+    """A mentioned file, how often, and where last."""
 
     path: str
     count: int
@@ -108,7 +108,7 @@ class FileMention(Struct, frozen=True):
 
 
 class TurnRequest(Struct, frozen=True):
-    """What was asked for in a turn."""
+    """A request of a turn."""
 
     text: str
     turn: int
@@ -117,7 +117,7 @@ class TurnRequest(Struct, frozen=True):
 
 
 class SessionState(Struct, frozen=True):
-    """All that is known of a session up to the message `covers`."""
+    """Everything known of a session up to the message `covers`."""
 
     id: str = ""
     workspace: str = ""
@@ -129,7 +129,7 @@ class SessionState(Struct, frozen=True):
     current_focus: str = ""
     requests: tuple[TurnRequest, ...] = ()
     files: dict[str, FileState] = {}
-    named: dict[str, FileMention] = {}  # files that stand in the words, the last named last; the oldest are given up
+    named: dict[str, FileMention] = {}  # mentioned files, the latest last; the oldest are dropped
     decisions: tuple[DecisionState, ...] = ()
     constraints: tuple[DecisionState, ...] = ()
     errors: tuple[FailureState, ...] = ()
@@ -138,14 +138,14 @@ class SessionState(Struct, frozen=True):
     plan: tuple[PlanItem, ...] = ()
     questions: tuple[Question, ...] = ()
     next_steps: tuple[TurnRequest, ...] = ()  # of the last turn that named any
-    answer: TurnRequest | None = None  # the last thing the model said
+    answer: TurnRequest | None = None  # the last answer
     interrupted: bool = False  # the human stopped the last turn
     covers: int = -1
 
 
 def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
-    """The state after one more turn."""
-    requests = tuple(TurnRequest(said.text, facts.turn, said.seq, facts.starter) for said in facts.requests)
+    """Return the state after one more turn."""
+    requests = tuple(TurnRequest(one.text, facts.turn, one.seq, facts.starter) for one in facts.requests)
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
     decisions, constraints = _update_decisions(state, facts)
     return replace(
@@ -164,13 +164,13 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         decisions=decisions,
         constraints=constraints,
         errors=_update_failures(state, facts),
-        commands=state.commands
-        + tuple(_command_state(deed, facts.turn) for deed in facts.deeds if deed.kind == "shell"),
+        commands=state.commands + _new_commands(facts),
         commits=state.commits
         + tuple(CommitState(one.hash, one.subject, facts.turn, seq) for one, seq in facts.commits),
         plan=_update_plan(state, facts),
         questions=_update_questions(state, facts),
-        next_steps=tuple(_next_step_request(said, facts.turn) for said in facts.steps) or state.next_steps,
+        next_steps=tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.steps)
+        or state.next_steps,
         answer=TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model") if facts.answer else state.answer,
         interrupted=facts.interrupted,
         covers=max(state.covers, facts.last_seq),
@@ -178,24 +178,26 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
 
 
 def still_failing(state: SessionState) -> list[FailureState]:
-    """What failed and has not succeeded since, the latest last."""
+    """Return the failures that have not succeeded since, the latest last."""
     return [one for one in state.errors if one.outcome == "failed" and one.resolved_by is None]
 
 
 def unanswered_questions(state: SessionState) -> list[Question]:
-    """Questions after which no human spoke."""
+    """Return the questions without a later human message."""
     return [one for one in state.questions if one.answered_by is None]
 
 
 def local_path(path: str, workspace: str) -> str:
-    """A path as seen from the workspace, so that one file has one name."""
+    """Return a path relative to the workspace, so that one file has one name."""
     home = workspace.rstrip("/\\")
     if home and path.startswith((f"{home}/", f"{home}\\")):
         return path[len(home) + 1 :]
     return path.removeprefix("./")
 
 
-# files and commands ---------------------------------------------------------------------------------------------------
+# --- files and commands ---
+
+
 def _update_files(state: SessionState, facts: TurnFacts) -> dict[str, FileState]:
     if not facts.files:
         return state.files
@@ -229,13 +231,16 @@ def _update_mentions(state: SessionState, facts: TurnFacts) -> dict[str, FileMen
     return named
 
 
-def _command_state(deed: CallFact, turn: int) -> CommandState:
-    return CommandState(deed.what, deed.exit_status, deed.status, turn, deed.seq)
+def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
+    shell = (call for call in facts.deeds if call.kind == "shell")
+    return tuple(CommandState(call.what, call.exit_status, call.status, facts.turn, call.seq) for call in shell)
 
 
-# what failed ----------------------------------------------------------------------------------------------------------
+# --- failures ---
+
+
 def _update_failures(state: SessionState, facts: TurnFacts) -> tuple[FailureState, ...]:
-    """Deeds in order: one that went well may resolve what failed before it, never what fails after it."""
+    """Fold the calls in order: a success may resolve failures before it, never after it."""
     if not facts.deeds:
         return state.errors
     errors = list(state.errors)
@@ -243,12 +248,12 @@ def _update_failures(state: SessionState, facts: TurnFacts) -> tuple[FailureStat
     for touch in facts.files:
         if touch.action != "read":
             changed.setdefault(touch.seq, []).append(local_path(touch.path, state.workspace))
-    for deed in facts.deeds:
-        if deed.outcome:
-            _add_failure(errors, deed, facts.turn)
-        elif deed.keys:
-            _resolve_failures(errors, deed, facts.turn)
-        _note_changes_between(errors, changed.pop(deed.seq, []))
+    for call in facts.deeds:
+        if call.outcome:
+            _add_failure(errors, call, facts.turn)
+        elif call.keys:
+            _resolve_failures(errors, call, facts.turn)
+        _note_changes_between(errors, changed.pop(call.seq, []))
     return tuple(errors)
 
 
@@ -261,40 +266,33 @@ def _note_changes_between(errors: list[FailureState], paths: list[str]) -> None:
             errors[number] = replace(error, between=tuple(between)[-_BETWEEN:])
 
 
-def _add_failure(errors: list[FailureState], deed: CallFact, turn: int) -> None:
+def _add_failure(errors: list[FailureState], call: CallFact, turn: int) -> None:
     for number, error in enumerate(errors):
-        if error.resolved_by is None and error.keys == deed.keys and error.outcome == deed.outcome:
+        if error.resolved_by is None and error.keys == call.keys and error.outcome == call.outcome:
             errors[number] = replace(
-                error, times=error.times + 1, last_turn=turn, last_seq=deed.seq, text=deed.error or error.text,
-                needs=deed.keys,
+                error, times=error.times + 1, last_turn=turn, last_seq=call.seq, text=call.error or error.text,
+                needs=call.keys,
             )  # fmt: skip
             return
     errors.append(
         FailureState(
-            deed.what,
-            deed.error,
-            turn,
-            deed.seq,
-            deed.outcome,
-            1,
-            turn,
-            deed.seq,
-            needs=deed.keys,
-            keys=deed.keys,
-            tool=deed.tool,
+            call.what, call.error, turn, call.seq, call.outcome, 1, turn, call.seq,
+            needs=call.keys, keys=call.keys, tool=call.tool,
         )
-    )
+    )  # fmt: skip
 
 
-def _resolve_failures(errors: list[FailureState], deed: CallFact, turn: int) -> None:
+def _resolve_failures(errors: list[FailureState], call: CallFact, turn: int) -> None:
     for number, error in enumerate(errors):
-        if error.resolved_by is None and any(key in deed.keys for key in error.needs):
-            needs = tuple(key for key in error.needs if key not in deed.keys)
-            done = {} if needs else {"resolved_by": turn, "resolved_seq": deed.seq}
+        if error.resolved_by is None and any(key in call.keys for key in error.needs):
+            needs = tuple(key for key in error.needs if key not in call.keys)
+            done = {} if needs else {"resolved_by": turn, "resolved_seq": call.seq}
             errors[number] = replace(error, needs=needs, **done)
 
 
-# what was said --------------------------------------------------------------------------------------------------------
+# --- decisions and questions ---
+
+
 def _update_decisions(
     state: SessionState, facts: TurnFacts
 ) -> tuple[tuple[DecisionState, ...], tuple[DecisionState, ...]]:
@@ -313,7 +311,7 @@ def _decision_state(mark: DecisionMark, turn: int, seq: int) -> DecisionState:
 
 
 def _add_decisions(known: tuple[DecisionState, ...], new: list[DecisionState]) -> tuple[DecisionState, ...]:
-    """What is said again stays where it was first said."""
+    """Add new decisions; a repeated one keeps its first position."""
     if not new:
         return known
     by_words = {likeness(one.text): one for one in known}
@@ -323,21 +321,19 @@ def _add_decisions(known: tuple[DecisionState, ...], new: list[DecisionState]) -
 
 
 def _update_questions(state: SessionState, facts: TurnFacts) -> tuple[Question, ...]:
-    spoke = min((one.seq for one in facts.requests), default=None) if facts.starter == "human" else None
+    first = min((one.seq for one in facts.requests), default=None) if facts.starter == "human" else None
     known = state.questions
-    if spoke is not None:
+    if first is not None:
         known = tuple(one if one.answered_by is not None else replace(one, answered_by=facts.turn) for one in known)
     last = max((one.seq for one in facts.requests), default=-1) if facts.starter == "human" else -1
-    # A call that asked and got no answer, with words of the human behind it in the same turn, was answered by them.
+    # A question of a call is answered by a later message of the human in the same turn.
     new = [Question(one.text, facts.turn, one.seq, facts.turn if one.seq < last else None) for one in facts.asked]
     return (*known, *new)
 
 
-def _next_step_request(said: Saying, turn: int) -> TurnRequest:
-    return TurnRequest(said.text, turn, said.seq, "model")
+# --- the plan ---
 
 
-# the plan -------------------------------------------------------------------------------------------------------------
 def _update_plan(state: SessionState, facts: TurnFacts) -> tuple[PlanItem, ...]:
     items = list(state.plan)
     for plan, seq in facts.plans:
@@ -352,13 +348,13 @@ def _update_plan(state: SessionState, facts: TurnFacts) -> tuple[PlanItem, ...]:
 
 
 def _replace_plan(old: list[PlanItem], new: list[PlanItem]) -> list[PlanItem]:
-    """A plan written anew: what is no longer in it and was not done has been dropped."""
-    wanted = {likeness(one.text) for one in new}
+    """Replace the plan: items that are missing in the new one and were not done are dropped."""
+    new_keys = {likeness(one.text) for one in new}
     turn, seq = (new[0].turn, new[0].seq) if new else (old[-1].turn, old[-1].seq) if old else (0, 0)
     kept = [
         one if one.status in ("done", "dropped") else replace(one, status="dropped", turn=turn, seq=seq)
         for one in old
-        if likeness(one.text) not in wanted
+        if likeness(one.text) not in new_keys
     ]
     before = {likeness(one.text): one for one in old}
     return [*kept, *(_keep_unchanged(before.get(likeness(one.text)), one) for one in new)]

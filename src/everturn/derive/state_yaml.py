@@ -1,9 +1,9 @@
-"""The state of a session as a model gets it: a short YAML text, always within its budget.
+"""The state of a session as a short YAML text for a model, always within its budget.
 
-`prune_state` leaves out all but the last 20 files, 10 decisions and 5 resolved errors; what is pinned stays. `as_yaml` writes
-exactly the keys session, files_touched, key_decisions, current_focus and errors_resolved. Words of a transcript are quoted
-strings on one line, without control characters: they cannot become keys. Where the text would be longer than the budget,
-the oldest entries go first, then long ones are cut. Turns are shown 1-based.
+`prune_state` keeps the last 20 files, 10 decisions and 5 resolved errors, and everything pinned. `as_yaml` writes exactly the
+keys session, files_touched, key_decisions, current_focus and errors_resolved. Archived text becomes quoted strings on one
+line, without control characters: it cannot become keys. If the text exceeds the budget, the oldest entries go first, then
+long ones are cut. Turns are shown 1-based.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _WIDTHS = (200, 120, 60, 30)
 
 
 class StateView(Struct, frozen=True):
-    """What is shown of a state."""
+    """The part of a state that is shown."""
 
     session: dict[str, Any]
     files_touched: list[dict[str, Any]]
     key_decisions: list[str]
     current_focus: str
     errors_resolved: list[str]
-    pins: int = 0  # the first so many decisions are pinned
+    pins: int = 0  # number of pinned decisions, which come first
 
 
 def prune_state(state: SessionState) -> StateView:
-    """The latest of everything, and all that is pinned."""
-    said = sorted((*state.constraints, *state.decisions), key=lambda one: one.seq)
-    pinned = [one for one in said if one.pinned]
-    latest = [one for one in said if not one.pinned][-DECISIONS:]
+    """Return the latest of everything, and all that is pinned."""
+    marks = sorted((*state.constraints, *state.decisions), key=lambda one: one.seq)
+    pinned = [one for one in marks if one.pinned]
+    latest = [one for one in marks if not one.pinned][-DECISIONS:]
     written = [one for one in state.files.values() if one.action != "read"][-FILES:]
     resolved = [one for one in state.errors if one.outcome == "failed" and one.resolved_by is not None]
     resolved.sort(key=lambda one: one.resolved_seq or 0)
@@ -61,13 +61,13 @@ def prune_state(state: SessionState) -> StateView:
 
 
 def as_yaml(view: StateView, budget: int = BUDGET) -> str:
-    """The view as YAML of at most so many tokens; nothing when not even the session fits."""
+    """Return the view as YAML within a budget of tokens; empty if not even the session fits."""
     shown = view
     for width in _WIDTHS:
         shown = _thin_view(_narrow_view(view, width), budget)
         if fits_tokens(_view_yaml(shown), budget):
             return _view_yaml(shown)
-    while shown.key_decisions:  # more is pinned than there is room for, however short
+    while shown.key_decisions:  # the pins alone exceed the budget
         shown = replace(shown, key_decisions=shown.key_decisions[1:])
         if fits_tokens(_view_yaml(shown), budget):
             return _view_yaml(shown)
@@ -86,7 +86,7 @@ def _narrow_view(view: StateView, width: int) -> StateView:
 
 
 def _thin_view(view: StateView, budget: int) -> StateView:
-    """Without its oldest entries, from the longest list first, as far as that is needed; what is pinned stays."""
+    """Drop the oldest entries, from the longest list first, until it fits; pins stay."""
     files, decisions, errors = list(view.files_touched), list(view.key_decisions), list(view.errors_resolved)
     while True:
         shown = replace(view, files_touched=files, key_decisions=decisions, errors_resolved=errors)
@@ -101,20 +101,22 @@ def _thin_view(view: StateView, budget: int) -> StateView:
             errors.pop(0)
 
 
-# words ----------------------------------------------------------------------------------------------------------------
+# --- lines ---
+
+
 def _decision_line(one: DecisionState) -> str:
     return f"{one.text} (turn {one.turn + 1})"
 
 
 def _error_line(one: FailureState) -> str:
-    """What failed, what it said, and what was changed before it went well."""
-    said = f": {one_line(one.text, 80)}" if one.text and one.text not in one.what else ""
+    """Return what failed, its error, and the files changed before it succeeded."""
+    error = f": {one_line(one.text, 80)}" if one.text and one.text not in one.what else ""
     fixed = f"fixed by changing {one_line(', '.join(one.between[-2:]), 80)}" if one.between else "went well later"
-    return f"{one_line(one.what, 80)}{said} — {fixed} (turn {(one.resolved_by or 0) + 1})"
+    return f"{one_line(one.what, 80)}{error} — {fixed} (turn {(one.resolved_by or 0) + 1})"
 
 
 def _narrow_value(value: Any, width: int) -> Any:
-    """A text on one line; the end of it, which says where it comes from, is kept."""
+    """Cut a text to one line, but keep the turn at its end."""
     if not isinstance(value, str):
         return value
     text = one_line(value, 10_000)
@@ -145,7 +147,7 @@ def _list_lines(name: str, entries: list[list[str]]) -> list[str]:
 
 
 def _scalar(value: Any) -> str:
-    """A number, or a double-quoted string, which JSON writes as YAML reads it."""
+    """Return a number, or a double-quoted string, which JSON and YAML write alike."""
     if isinstance(value, int):
         return str(value)
     return json.dumps(printable(str(value), keep=""), ensure_ascii=False)

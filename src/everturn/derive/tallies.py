@@ -1,10 +1,9 @@
-"""Counts how tools are used: from trails to the tables of `model.analytics.TALLIES`.
+"""Count how tools are used: from trails to the tables of `model.analytics.TALLIES`.
 
-`TallyBuilder` adds trails up; only the tables that are asked for are counted. Paths and pairs stay within a turn. Each is
-counted in the session that owns its last call, so that what a fork repeats is counted once, and what it adds is counted
-with what came before.
+`TallyBuilder` adds up trails; only the requested tables are counted. Paths and pairs stay within a turn. Each is counted in
+the session that owns its last call, so calls repeated by a fork count once, and its new calls count with those before.
 
-What a number means must not change without a new `RULES`: totals are kept up to date by taking away what the same code
+The meaning of a number must not change without a new `RULES`: totals are updated by subtracting what the same code
 counted before.
 """
 
@@ -38,12 +37,12 @@ _WIDTH = {table.name: len(table.counters) for table in TALLIES}
 _EDGE = -1  # the number of EDGE
 _SUMS = ("sessions", "turns", "calls", "errors", "batches", "parallel")
 
-#: key → counters, and behind them the numbers of the session and the turn that were last counted in.
+#: key → counters, then the numbers of the session and turn last counted.
 _Counts = dict[tuple[int | str, ...], list[int]]
 
 
 class _TurnColumns:
-    """One turn of a trail, in columns; tools by their number in the tallying."""
+    """One turn of a trail, in columns; tools by their number in the builder."""
 
     def __init__(self, tools: list[int], batches: list[int], outcomes: list[int], durations: list[int]) -> None:
         self.tools, self.batches, self.durations, self.outcomes = tools, batches, durations, outcomes
@@ -54,7 +53,7 @@ class _TurnColumns:
 
 
 class TallyBuilder:
-    """Adds trails up."""
+    """Adds up trails."""
 
     def __init__(self, tables: Collection[str] = ALL) -> None:
         self._numbers: dict[str, int] = {}
@@ -63,8 +62,8 @@ class TallyBuilder:
         self._paths: dict[tuple[int, ...], list[int]] = {}
         self._session = self._turn = 0
         parts = (
-            (("tool_total", "tool_position", "tool_duration", "tool_failure"), self._calls),
-            (("tool_pair",), self._pairs),
+            (("tool_total", "tool_position", "tool_duration", "tool_failure"), self._count_calls),
+            (("tool_pair",), self._count_pairs),
             (("tool_path",), self._count_paths),
             (("turn_length", "plane_total"), self._count_totals),
         )
@@ -91,7 +90,7 @@ class TallyBuilder:
             start = end
 
     def tally(self, subagent: int, least: int = 1) -> Tally:
-        """What was counted, as rows of the tables; without paths that were seen less often than `least`."""
+        """Return the rows of the tables, without paths seen less often than `least`."""
         names = [*self._numbers, EDGE]  # EDGE is the last: number -1
         result: Tally = {}
         for table, counts in self._counts.items():
@@ -107,8 +106,9 @@ class TallyBuilder:
                     result["tool_path"][subagent, len(path), words] = row[: _WIDTH["tool_path"]]
         return result
 
-    # the parts ----------------------------------------------------------------------------------------------------
-    def _calls(self, turn: _TurnColumns) -> None:
+    # --- the parts ---
+
+    def _count_calls(self, turn: _TurnColumns) -> None:
         again = retries(turn.tools, turn.batches, turn.failed) if any(turn.failed) else {}
         single = {start for start, end in turn.spans if end - start == 1}
         for n, tool in enumerate(turn.tools):
@@ -119,8 +119,8 @@ class TallyBuilder:
                 row[0] += 1
                 row[1] += failed
                 row[2] += bool(code & OPEN)
-                row[3] += self._first(row, 10, self._session)
-                row[4] += self._first(row, 11, self._turn)
+                row[3] += self._count_first(row, 10, self._session)
+                row[4] += self._count_first(row, 11, self._turn)
                 row[5] += n in again
                 row[6] += n not in single
                 row[7] += spent >= 0
@@ -136,23 +136,23 @@ class TallyBuilder:
             row[0] += 1
         if error and (row := self._row("tool_failure", (tool, ERROR_CLASSES[error]))) is not None:
             row[0] += 1
-            row[1] += self._first(row, 2, self._session)
+            row[1] += self._count_first(row, 2, self._session)
 
-    def _pairs(self, turn: _TurnColumns) -> None:
+    def _count_pairs(self, turn: _TurnColumns) -> None:
         before: dict[int, bool] = {_EDGE: False}  # tool → failed
         for start, end in turn.spans:
             now: dict[int, bool] = {}
             for n in range(start, end):
                 now[turn.tools[n]] = now.get(turn.tools[n], False) or turn.failed[n]
             if turn.own[start]:
-                self._follow(before, now)
+                self._count_following(before, now)
                 if end - start > 1:
                     self._count_parallel(turn, start, end)
             before = now
         if turn.own[-1]:
-            self._follow(before, {_EDGE: False})
+            self._count_following(before, {_EDGE: False})
 
-    def _follow(self, before: dict[int, bool], now: dict[int, bool]) -> None:
+    def _count_following(self, before: dict[int, bool], now: dict[int, bool]) -> None:
         for first, first_failed in before.items():
             for second, second_failed in now.items():
                 self._count_pair(("next", first, second), second_failed)
@@ -172,10 +172,10 @@ class TallyBuilder:
         if row is not None:
             row[0] += 1
             row[1] += failed
-            row[2] += self._first(row, 3, self._session)
+            row[2] += self._count_first(row, 3, self._session)
 
     def _count_paths(self, turn: _TurnColumns) -> None:
-        """Every stretch of up to LONGEST_PATH steps; a step is a tool, called once or several times in a row."""
+        """Count every path of up to LONGEST_PATH steps; a step is a tool, called once or several times in a row."""
         tools = turn.tools
         starts = [n for n, tool in enumerate(tools) if n == 0 or tool != tools[n - 1]]
         ends = [*starts[1:], len(tools)]
@@ -184,9 +184,9 @@ class TallyBuilder:
         failed = [any(turn.failed[start:end]) for start, end in zip(starts, ends, strict=True)]
         for last, start in enumerate(starts):
             if turn.own[start]:
-                self._paths_to(turn, steps, starts, repeated, failed, last)
+                self._count_paths_to(turn, steps, starts, repeated, failed, last)
 
-    def _paths_to(
+    def _count_paths_to(
         self, turn: _TurnColumns, steps: tuple[int, ...], starts: Sequence[int], repeated: list[bool], failed: list[bool],
         last: int,
     ) -> None:  # fmt: skip
@@ -222,19 +222,20 @@ class TallyBuilder:
         own = [(start, end) for start, end in turn.spans if turn.own[start]]
         parallel = sum(end - start > 1 for start, end in own)
         sessions = self._row("plane_total", ("sessions",)) or [0, 0]
-        found = (self._first(sessions, 1, self._session), 1, calls, errors, len(own), parallel)
+        found = (self._count_first(sessions, 1, self._session), 1, calls, errors, len(own), parallel)
         for what, n in zip(_SUMS, found, strict=True):
-            self._sum(what, n)
+            self._add_total(what, n)
         steps = [turn.own[n] for n, tool in enumerate(turn.tools) if n == 0 or tool != turn.tools[n - 1]]
         for length in range(1, min(LONGEST_PATH, len(steps)) + 1):
-            self._sum(f"path{length}", sum(steps[length - 1 :]))
+            self._add_total(f"path{length}", sum(steps[length - 1 :]))
 
-    def _sum(self, what: str, n: int) -> None:
+    def _add_total(self, what: str, n: int) -> None:
         row = self._row("plane_total", (what,)) if n else None
         if row is not None:
             row[0] += n
 
-    # rows ---------------------------------------------------------------------------------------------------------
+    # --- rows ---
+
     def _row(self, table: str, key: tuple[int | str, ...]) -> list[int] | None:
         counts = self._counts.get(table)
         if counts is None:
@@ -245,15 +246,15 @@ class TallyBuilder:
         return row
 
     @staticmethod
-    def _first(row: list[int], place: int, number: int) -> int:
-        """1 when the row was not yet counted in this session or turn."""
+    def _count_first(row: list[int], place: int, number: int) -> int:
+        """Return 1 if the row was not yet counted in this session or turn, else 0."""
         if row[place] == number:
             return 0
         row[place] = number
         return 1
 
 
-#: Which parts of a key are numbers of tools.
+#: Positions in a key that are numbers of tools.
 _NAMED = {
     "tool_total": (0,),
     "tool_position": (0,),

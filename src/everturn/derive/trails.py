@@ -1,10 +1,10 @@
-"""From the calls of a session to its trail, and from a trail to its turns.
+"""Build the trail of a session from its calls, and read a trail by turns.
 
-A trail holds the turns that have at least one call of the session's own; calls that a fork repeats are in it, marked, so
-that the others keep their place in the turn. Results without a call are not calls.
+A trail contains the turns with at least one call of the session's own. Calls that a fork repeats are in it, marked, so that
+the others keep their position in the turn. Results without a call are not calls.
 
-A retry is told by names alone: where a tool failed, the next batch of the same turn that uses it again tries again, one
-call for each that failed. What was asked of the tool is not compared, because not even a hash of it is kept.
+A retry is recognised by names alone: after a tool failed, the next batch of the same turn that uses it again is a retry, one
+call for each failed one. Arguments are not compared, because not even a hash of them is kept.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Trail)
 
 
 def trail_of(calls: Sequence[Call]) -> Trail:
-    """The trail of a session's calls, which come in the order of the file."""
+    """Return the trail of a session's calls, given in file order."""
     trail, numbers = Trail([], [], [], [], [], []), dict[str, int]()
     for turn, group in groupby(_without_orphans(calls), key=attrgetter("turn")):
         of_turn = list(group)
@@ -54,17 +54,17 @@ def trail_of(calls: Sequence[Call]) -> Trail:
 
 
 def pack(trail: Trail) -> bytes:
-    """A trail as bytes: MessagePack, one list per column."""
+    """Encode a trail as MessagePack, one list per column."""
     return _ENCODER.encode(trail)
 
 
 def unpack(data: bytes) -> Trail:
-    """What `pack` made."""
+    """Decode a packed trail."""
     return _DECODER.decode(data)
 
 
 def turns_of(trail: Trail) -> Iterator[tuple[int, list[Use]]]:
-    """The turns of a trail with their calls, in order."""
+    """Yield the turns of a trail with their calls, in order."""
     start, turns = 0, trail.turns
     while start < len(turns):
         end = start + 1
@@ -75,7 +75,7 @@ def turns_of(trail: Trail) -> Iterator[tuple[int, list[Use]]]:
 
 
 def retries(tools: Sequence[int], batches: Sequence[int], failed: Sequence[bool]) -> dict[int, int]:
-    """Of the calls of one turn: which tries again which, by number."""
+    """Map each retry among the calls of one turn to the call it retries, by number."""
     found: dict[int, int] = {}
     waiting: dict[int, list[int]] = {}  # tool → failed calls of the last batch that used it
     start = 0
@@ -93,7 +93,7 @@ def retries(tools: Sequence[int], batches: Sequence[int], failed: Sequence[bool]
 
 
 def retry_rows(calls: Sequence[Call]) -> list[tuple[int, int, int, int]]:
-    """(seq, idx) of calls that try again, and of the call they do that for; own ones only."""
+    """Return (seq, idx) of each retry and of the call it retries; own calls only."""
     rows = []
     for _, group in groupby(_without_orphans(calls), key=attrgetter("turn")):
         of_turn = list(group)
@@ -106,9 +106,9 @@ def retry_rows(calls: Sequence[Call]) -> list[tuple[int, int, int, int]]:
 
 
 def turn_keys(session: Session, turns: Sequence[Turn]) -> list[TurnKey]:
-    """A stable name for each turn: a hash of the session's id and the start of the turn.
+    """Return a stable name for each turn: a hash of the session's id and the start of the turn.
 
-    A turn without a time has its first message instead; of several that start at once the later ones are numbered.
+    A turn without a time uses its first message instead; of several with the same start the later ones are numbered.
     """
     seen: dict[str, int] = {}
     keys = []
@@ -121,7 +121,7 @@ def turn_keys(session: Session, turns: Sequence[Turn]) -> list[TurnKey]:
 
 
 def usage_rows(session: int, steps: Sequence[Step]) -> list[UsageRow]:
-    """Tokens by quarter of an hour and model. The rest of a response that was cut in two is of the same response."""
+    """Sum tokens by quarter of an hour and model. Both halves of a split response count as one response."""
     rows: dict[tuple[int, str, int, int], UsageRow] = {}
     sizes: dict[str, int] = {}
     for step in steps:
@@ -142,21 +142,21 @@ def usage_rows(session: int, steps: Sequence[Step]) -> list[UsageRow]:
 
 
 def activity_rows(session: int, turns: Sequence[Turn], calls: Sequence[Call]) -> list[ActivityRow]:
-    """Own turns and calls by quarter of an hour."""
+    """Count own turns and calls by quarter of an hour."""
     rows: dict[int, ActivityRow] = {}
 
-    def at(time: int | None) -> ActivityRow:
+    def row_at(time: int | None) -> ActivityRow:
         return rows.setdefault(_time_slot(time), ActivityRow(session, _time_slot(time)))
 
     for turn in turns:
         if not turn.inherited:
-            row = at(turn.started)
+            row = row_at(turn.started)
             row.turns += 1
             row.prompts += turn.starter == "human"
             row.busy_ms += turn_ms(turn) or 0
     for call in _without_orphans(calls):
         if not call.inherited:
-            row = at(call.started)
+            row = row_at(call.started)
             row.calls += 1
             row.errors += call.status == "error"
     return [rows[slot] for slot in sorted(rows)]
@@ -167,7 +167,7 @@ def _without_orphans(calls: Sequence[Call]) -> list[Call]:
 
 
 def _batch_numbers(calls: Sequence[Call]) -> list[int]:
-    """The number of each call's batch. A call that no response made is a batch of its own."""
+    """Return the batch number of each call. A call outside a response is a batch of its own."""
     numbers, last = list[int](), -1
     for number, call in enumerate(calls):
         new = number == 0 or call.step < 0 or call.step != calls[number - 1].step

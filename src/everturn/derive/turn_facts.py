@@ -1,13 +1,11 @@
-"""What one turn says, in facts: requests, calls and how they ended, files, commits, plan, questions, next steps.
+"""The facts of one turn: requests, calls and their outcomes, files, commits, plan, questions, next steps.
 
-`turn_facts` takes the messages of a turn one by one and keeps excerpts only, so that a turn of any length costs the memory
-of its facts. The rows say how calls ended (`Call.status`), the messages hold the words. Every fact carries the seq of the
-message it rests on. Nothing is judged here; `derive.state` folds turns into a state.
+`turn_facts` reads the messages of a turn one by one and keeps excerpts only, so a turn of any length costs the memory of
+its facts. The rows say how calls ended (`Call.status`), the messages have the text. Every fact has the seq of the message it
+comes from. Nothing is judged here; `derive.session_state` folds turns into a state.
 
-Commits that a call made, as version control reported them.
-
-The line `[branch 1a2b3c4] subject` in the output of a command that commits is the proof. Without it (quiet mode) a commit
-counts only when the call went well and nothing hides its exit status; its subject is then that of the message given.
+The evidence for a commit is the line `[branch 1a2b3c4] subject` in the output of a command that commits. Without it (quiet
+mode) a commit counts only if the call succeeded and nothing hides its exit status; its subject is then the message given.
 """
 
 from __future__ import annotations
@@ -33,12 +31,12 @@ from everturn.model.conversation import Block, CallStart, Message
 from everturn.text.printable import one_line
 from everturn.text.tokens import estimate_tokens
 
-_LOOKED_AT = 20_000
+_MAX_CHARS = 20_000
 _SUBJECT = 200
 
 
 class Commit(Struct, frozen=True):
-    """One commit; the hash as printed, "" when it was not."""
+    """One commit; the hash as printed, or ""."""
 
     hash: str
     subject: str
@@ -54,12 +52,12 @@ _DRY = re.compile(r"--dry-run|--no-commit|\s-n\b(?=.*cherry)")
 
 
 def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]:
-    """What a call committed, in order."""
+    """Return the commits that a call made, in order."""
     text = start.command if start.kind == "shell" else _git_command_line(start)
-    if not text or not _COMMITS.search(text[:_LOOKED_AT]) or _DRY.search(text[:_LOOKED_AT]):
+    if not text or not _COMMITS.search(text[:_MAX_CHARS]) or _DRY.search(text[:_MAX_CHARS]):
         return []
     amends = "--amend" in text
-    shown = output if len(output) <= 2 * _LOOKED_AT else f"{output[:_LOOKED_AT]}\n{output[-_LOOKED_AT:]}"
+    shown = output if len(output) <= 2 * _MAX_CHARS else f"{output[:_MAX_CHARS]}\n{output[-_MAX_CHARS:]}"
     found = [Commit(report[1], one_line(report[2], _SUBJECT), amends) for report in _REPORT.finditer(shown)]
     if found or not went_well or start.kind != "shell" or _REFUSED.search(shown):
         return found
@@ -72,7 +70,7 @@ _REFUSED = re.compile(r"nothing to commit|no changes added|Aborting commit|nothi
 
 
 def _git_command_line(start: CallStart) -> str:
-    """The arguments of a tool that speaks to version control, as a command line."""
+    """Return the arguments of a version control tool as a command line."""
     if "git" not in start.name.lower() or not isinstance(start.input, dict):
         return ""
     words = [word for value in start.input.values() for word in (value if isinstance(value, list) else [value])]
@@ -91,36 +89,38 @@ def _commit_subject(text: str) -> str:
     return one_line(words.lstrip().partition("\n")[0], _SUBJECT)
 
 
+# --- the facts ---
+
 _FOCUS = 100
-_SPOKEN = 300
+_EXCERPT = 300
 _TYPED = ("text", "queued")
-_NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a file that is named may matter
-_ANSWER = 20_000  # characters of an answer that are looked at, from its end
+_NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a mentioned file may matter
+_ANSWER = 20_000  # characters read of an answer, from its end
 
 
 class Saying(Struct, frozen=True):
-    """Some words and the message they stand in."""
+    """An excerpt and the message it comes from."""
 
     text: str
     seq: int
 
 
 class CallFact(Struct, frozen=True):
-    """One call that did something, or tried to."""
+    """One call and its outcome."""
 
     seq: int
-    what: str  # the command, or the tool and what it was given
+    what: str  # the command, or the tool and its main argument
     kind: str
     status: str  # of CALL_STATUSES
     exit_status: int | None = None
-    outcome: str = ""  # of failures.OUTCOMES when it did not go well
-    error: str = ""  # the beginning of what it said then
-    keys: tuple[str, ...] = ()  # of what it tried when it failed, of what it proved when it went well
-    tool: str = ""  # its name where `what` begins with it
+    outcome: str = ""  # of failures.OUTCOMES if it did not succeed
+    error: str = ""  # the most telling line of its output then
+    keys: tuple[str, ...] = ()  # of the attempt if it failed, of what it proves if it succeeded
+    tool: str = ""  # its name if `what` begins with it
 
 
 class Touch(Struct, frozen=True):
-    """A file and what was done to it; `by` is "subagent" when another agent did it for this one."""
+    """A file and the action on it; `by` is "subagent" if a subagent did it."""
 
     path: str
     action: str
@@ -129,7 +129,7 @@ class Touch(Struct, frozen=True):
 
 
 class FileNamed(Struct, frozen=True):
-    """A name of a file that stands in some words, how often, and the last message it stands in."""
+    """A mentioned file, how often, and the last message that mentions it."""
 
     path: str
     count: int
@@ -152,7 +152,7 @@ class TurnFacts(Struct, frozen=True):
     asked: tuple[Saying, ...] = ()
     steps: tuple[Saying, ...] = ()
     mentions: tuple[FileNamed, ...] = ()
-    answer: Saying | None = None  # how the last thing the model said begins
+    answer: Saying | None = None  # the beginning of the last answer
     model: str = ""
     tokens: int = 0
     token_source: str = ""
@@ -167,16 +167,16 @@ def turn_facts(
     artifacts: Iterable[Artifact] = (),
     workspace: str = "",
 ) -> TurnFacts:
-    """The facts of a turn from its rows and its messages, which are read once and in order."""
+    """Return the facts of a turn from its rows and its messages, which are read once and in order."""
     steps = list(steps)
     tokens = sum(step.tokens_in + step.tokens_out + step.tokens_cache_write for step in steps if not step.inherited)
-    gathering = _FactGatherer(calls, workspace, tokens)
+    collector = _FactCollector(calls, workspace, tokens)
     for row, message in messages:
-        gathering.add(row, message)
-    return gathering.facts(turn, list(artifacts))
+        collector.add(row, message)
+    return collector.facts(turn, list(artifacts))
 
 
-class _FactGatherer:
+class _FactCollector:
     def __init__(self, calls: Iterable[Call], workspace: str, tokens: int) -> None:
         self.workspace, self.tokens = workspace, tokens
         self.calls = {(call.seq, call.idx): call for call in calls}
@@ -195,24 +195,24 @@ class _FactGatherer:
         self.mentioned_in: dict[str, int] = {}
 
     def add(self, row: MessageRow, message: Message) -> None:
-        """Take in the next message."""
+        """Add the next message."""
         self.model = message.model or self.model
-        spoken = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
-        if spoken and row.origin in ("human", "agent") and row.kind in _TYPED:
-            self._request(row, spoken)
+        prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
+        if prompt and row.origin in ("human", "agent") and row.kind in _TYPED:
+            self._add_request(row, prompt)
         for idx, block in enumerate(message.blocks):
             if block.field in _NAMING and block.text:
-                self._mention(row, block.text)
+                self._add_mentions(row, block.text)
             self.estimated += estimate_tokens(block.text) if block.text and not self.tokens else 0
             if block.call is not None:
-                self._call(self.calls.get((row.seq, idx)), block.call)
+                self._add_call(self.calls.get((row.seq, idx)), block.call)
             elif block.result is not None:
-                self._result(block, block.result.call_id)
+                self._take_result(block, block.result.call_id)
             elif block.field == "answer" and row.origin == "model" and block.text.strip():
-                self._answer(row, block.text)
+                self._set_answer(row, block.text)
 
     def facts(self, turn: Turn, artifacts: list[Artifact]) -> TurnFacts:
-        """What was gathered."""
+        """Return the collected facts."""
         for call, start in self.waiting.values():
             self._add_result(call, start, "")
         ending = self.answer.text
@@ -224,38 +224,38 @@ class _FactGatherer:
             requests=tuple(self.requests),
             focus=self.focus,
             marks=tuple(self.marks),
-            deeds=tuple(self.deeds[place] for place in sorted(self.deeds)),
+            deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
             files=tuple(Touch(one.path, one.action, one.seq) for one in artifacts),
             commits=tuple(self.commits),
             plans=tuple(self.plans),
             asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
             steps=tuple(Saying(words, self.answer.seq) for words in find_next_steps(ending)),
             mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
-            answer=Saying(one_line(ending, _SPOKEN), self.answer.seq) if ending else None,
+            answer=Saying(one_line(ending, _EXCERPT), self.answer.seq) if ending else None,
             model=self.model,
             tokens=self.tokens or self.estimated,
             token_source="api" if self.tokens else "estimate" if self.estimated else "",
             interrupted=bool(turn.interrupted),
         )
 
-    def _request(self, row: MessageRow, text: str) -> None:
+    def _add_request(self, row: MessageRow, text: str) -> None:
         self.requests.append(Saying(one_line(text, LONGEST), row.seq))
         if row.origin == "human":
             first = next((line for line in text.splitlines() if line.strip()), "")
             self.focus = one_line(first, _FOCUS)
             self.marks += [(mark, row.seq) for mark in find_decisions(text)]
 
-    def _mention(self, row: MessageRow, text: str) -> None:
+    def _add_mentions(self, row: MessageRow, text: str) -> None:
         found = find_mentions(text)
         self.mentions.update(found)
         self.mentioned_in.update(dict.fromkeys(found, row.seq))
 
-    def _answer(self, row: MessageRow, text: str) -> None:
+    def _set_answer(self, row: MessageRow, text: str) -> None:
         self.answer = Saying(text[-_ANSWER:], row.seq)
         if "Deci" in text:
             self.marks += [(mark, row.seq) for mark in find_announcements(text)]
 
-    def _call(self, call: Call | None, start: CallStart) -> None:
+    def _add_call(self, call: Call | None, start: CallStart) -> None:
         if call is None:
             return
         if call.result_seq is None:
@@ -263,7 +263,7 @@ class _FactGatherer:
         else:
             self.waiting[start.call_id] = call, start
 
-    def _result(self, block: Block, call_id: str) -> None:
+    def _take_result(self, block: Block, call_id: str) -> None:
         waiting = self.waiting.pop(call_id, None)
         if waiting is not None:
             self._add_result(*waiting, block.text)
@@ -289,11 +289,11 @@ class _FactGatherer:
             exit_status=call.exit_status,
             outcome=call_outcome(start, call.error_class, call.exit_status) if failed else "",
             error=error_line(output) if failed else "",
-            keys=self._keys(start, output, failed, went_well),
+            keys=self._call_keys(start, output, failed, went_well),
             tool="" if start.kind == "shell" and start.command else start.name,
         )
 
-    def _keys(self, start: CallStart, output: str, failed: bool, went_well: bool) -> tuple[str, ...]:
+    def _call_keys(self, start: CallStart, output: str, failed: bool, went_well: bool) -> tuple[str, ...]:
         if failed:
             return attempt_keys(start, self.workspace, output)
         return (*proven_keys(start, self.workspace), *proves_anywhere(start)) if went_well else ()
@@ -309,7 +309,7 @@ def _call_label(start: CallStart) -> str:
 
 
 def error_line(output: str) -> str:
-    """The line of an output that says most about what went wrong: the first with such a word, else the first."""
+    """Return the most telling line of an output: the first with an error word, else the first."""
     shown = output if len(output) <= 8000 else f"{output[:4000]}\n{output[-4000:]}"
     lines = [
         line for line in _TAG.sub("", shown).splitlines() if _LETTERS.search(line) and not _BARE_STATUS.fullmatch(line)
@@ -318,7 +318,7 @@ def error_line(output: str) -> str:
     return one_line(telling, LONGEST)
 
 
-_LETTERS = re.compile(r"\w{2}")  # a drawn line says nothing
+_LETTERS = re.compile(r"\w{2}")  # not a drawn line
 _TAG = re.compile(r"</?[\w-]{1,40}>")
 _BARE_STATUS = re.compile(r"\s*(?:exit(?:ed)?(?: with)?(?: code| status)?:? -?\d+)\s*", re.IGNORECASE)
 

@@ -1,10 +1,10 @@
-"""Groups messages into turns and steps, pairs calls with results, numbers parallel batches.
+"""Group messages into turns and steps, pair calls with results, number parallel batches.
 
-`grow(tail, messages)` is a pure function of where a session stands and what is new, so that reading a file at once or in
-any pieces gives the same rows. File order is the base order; times only give durations.
+`grow_session(tail, messages)` is a pure function of the state of a session and its new messages, so reading a file at once
+or in any pieces gives the same rows. File order is the base order; times only give durations.
 
-A turn starts with a message that `starts_turn`, unless the model has not spoken since the last one: several messages in a
-row are one request. A step is all messages of one model response (same provider id). A compaction is no boundary.
+A turn starts with a message that `starts_turn`, unless the model has not answered since the last one: several messages in a
+row are one request. A step is all messages of one model response (same provider id). A compaction is not a boundary.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from everturn.model.archive import (
 from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage
 from everturn.model.vocabulary import FIELDS
 
-#: Finds the arguments of a call read in an earlier piece, for the files its result touched.
+#: Finds the arguments of a call read in an earlier piece, for the artifacts of its result.
 StartOf = Callable[[Call], CallStart | None]
 
 _COLUMN = {name: number for number, name in enumerate(FIELDS)}
@@ -38,14 +38,14 @@ _TYPED = frozenset(("text", "command", "shell", "queued"))
 _PLAIN_NAME = re.compile(r"[\w.:/@-]{1,80}", re.ASCII)
 _FIRST_PROMPT = 300
 ODD_NAME = "(odd name)"
-#: What a step keeps of a usage, in its order.
+#: Fields of a step that hold token usage, in the order of TokenUsage.
 _TOKENS = ("tokens_in", "tokens_out", "tokens_cache_read", "tokens_cache_write", "tokens_cache_write_1h")
 
 
 def grow_session(
     tail: JournalTail, messages: Iterable[Message], start_of: StartOf | None = None
 ) -> tuple[SessionGrowth, JournalTail]:
-    """The rows `messages` add to a session that stands at `tail`, and where it stands then."""
+    """Return the rows that `messages` add to a session at `tail`, and its new tail."""
     grower = _Grower(tail, start_of or (lambda call: None))
     for message in messages:
         grower.add(message)
@@ -53,7 +53,7 @@ def grow_session(
 
 
 def plain_name(name: str) -> str:
-    """A tool's name, or a stand-in where it is not one: models invent names with whole sentences in them."""
+    """Return the name of a tool, or ODD_NAME: models invent names that contain whole sentences."""
     return name if _PLAIN_NAME.fullmatch(name) else ODD_NAME
 
 
@@ -63,7 +63,7 @@ class _Grower:
         self.turn, self.step = tail.turn, tail.step
         self.recent = deque(tail.recent, maxlen=RECENT_STEPS)
         if self.recent and tail.step is not None:
-            self.recent[-1] = tail.step  # the same one, and it may still grow
+            self.recent[-1] = tail.step  # the same step, which may still grow
         self.open_calls = {call_id: list(calls) for call_id, calls in tail.open_calls.items()}
         self.start_of = start_of
         self.starts: dict[tuple[int, int], CallStart] = {}
@@ -73,7 +73,7 @@ class _Grower:
         self.growth = SessionGrowth([], [], [], [], [], [], [], [], [])
 
     def add(self, message: Message) -> None:
-        """Take in the next message of the session."""
+        """Add the next message of the session."""
         turn = self._turn_for(message)
         step = self._step_for(message, turn)
         at = message.at
@@ -82,20 +82,20 @@ class _Grower:
             turn.ended = at if turn.ended is None else max(turn.ended, at)
         turn.last_seq = self.seq
         turn.n_messages += 1
-        self._mark(message, turn)
-        row_step = self._calls_and_results(message, turn, step)
+        self._update_flags(message, turn)
+        row_step = self._add_calls_and_results(message, turn, step)
         self.growth.messages.append(
             MessageRow(
                 0, self.seq, turn.idx, row_step, message.role, message.origin, message.kind, at, message.precision,
                 message.fingerprint, message.start, message.size, message.fidelity,
             )
         )  # fmt: skip
-        self._index(message)
-        self._sum(message)
+        self._add_index_row(message)
+        self._update_totals(message)
         self.seq += 1
 
     def finish(self) -> tuple[SessionGrowth, JournalTail]:
-        """The rows, and the new tail."""
+        """Return the rows and the new tail."""
         growth = self.growth
         growth.turns, growth.steps = list(self.turns.values()), list(self.steps.values())
         growth.calls = list(self.calls.values())
@@ -105,7 +105,8 @@ class _Grower:
             self.seq, self.n_turns, self.n_steps, self.turn, self.step, still_open, list(self.recent)
         )
 
-    # turns and steps ----------------------------------------------------------------------------------------------
+    # --- turns and steps ---
+
     def _turn_for(self, message: Message) -> Turn:
         turn = self.turn
         if turn is None or (message.starts_turn and turn.answered):
@@ -135,23 +136,23 @@ class _Grower:
             step.started = message.at if step.started is None else step.started
             step.ended = message.at if step.ended is None else max(step.ended, message.at)
         if message.usage is not None:
-            self._spend(step, message.usage)
+            self._set_usage(step, message.usage)
         return step
 
-    def _spend(self, step: Step, usage: TokenUsage) -> None:
-        """One response is several messages that repeat the usage; the last has the final count.
+    def _set_usage(self, step: Step, usage: TokenUsage) -> None:
+        """Set the usage of a step. One response is several messages that repeat the usage; the last has the final count.
 
-        Where something cut the response in two, the rest has what is more than the first half told.
+        If a response was split in two, the second step gets what exceeds the usage of the first.
         """
-        told = [0] * len(_TOKENS)
+        counted = [0] * len(_TOKENS)
         if step.resumes:
             halves = [old for old in self.recent if old.provider_id == step.provider_id and old.idx != step.idx]
-            told = [sum(getattr(old, name) for old in halves) for name in _TOKENS]
-        for name, now, before in zip(_TOKENS, astuple(usage), told, strict=True):
+            counted = [sum(getattr(old, name) for old in halves) for name in _TOKENS]
+        for name, now, before in zip(_TOKENS, astuple(usage), counted, strict=True):
             if now - before > getattr(step, name):
                 setattr(step, name, now - before)
 
-    def _mark(self, message: Message, turn: Turn) -> None:
+    def _update_flags(self, message: Message, turn: Turn) -> None:
         if message.kind == "compaction":
             turn.compacted = 1
         elif message.kind == "interrupt":
@@ -159,18 +160,21 @@ class _Grower:
         if message.reported_ms is not None:
             turn.reported_ms = (turn.reported_ms or 0) + message.reported_ms
 
-    # calls --------------------------------------------------------------------------------------------------------
-    def _calls_and_results(self, message: Message, turn: Turn, step: Step | None) -> int:
-        """Pair what the message holds; the step it belongs to, or -1."""
+    # --- calls ---
+
+    def _add_calls_and_results(self, message: Message, turn: Turn, step: Step | None) -> int:
+        """Add the calls and results of a message; return the step it belongs to, or -1."""
         row_step = -1 if step is None else step.idx
         for idx, block in enumerate(message.blocks):
             if block.call is not None:
-                self._call(message, turn, step, idx, block, block.call)
+                self._add_call(message, turn, step, idx, block, block.call)
             if block.result is not None:
-                row_step = self._result(message, turn, idx, block, block.result)
+                row_step = self._add_result(message, turn, idx, block, block.result)
         return row_step
 
-    def _call(self, message: Message, turn: Turn, step: Step | None, idx: int, block: Block, start: CallStart) -> None:
+    def _add_call(
+        self, message: Message, turn: Turn, step: Step | None, idx: int, block: Block, start: CallStart
+    ) -> None:
         call = Call(
             seq=self.seq, idx=idx, call_id=start.call_id, turn=turn.idx, step=-1, name=plain_name(start.name),
             kind=start.kind, started=message.at, input_size=len(block.text),
@@ -192,13 +196,13 @@ class _Grower:
         if self.calls.pop((early.seq, early.idx), None) is None:
             self.growth.dropped_calls.append((early.seq, early.idx))
         status = "error" if early.error_class else "ok"
-        self._close(call, status, early.error_class, early.exit_status, early.ended, early.seq, turn)
+        self._close_call(call, status, early.error_class, early.exit_status, early.ended, early.seq, turn)
         call.output_size = early.output_size
-        # What it gave back may have been read long ago and is not at hand: the same rows, however the file came in.
+        # Its output may have been read in an earlier piece: never use it, so that any pieces give the same rows.
         if start.kind != "shell":
             self._add_artifacts(call, CallEnd(early.call_id, status == "error", exit_status=early.exit_status), "")
 
-    def _result(self, message: Message, turn: Turn, idx: int, block: Block, end: CallEnd) -> int:
+    def _add_result(self, message: Message, turn: Turn, idx: int, block: Block, end: CallEnd) -> int:
         waiting = self.open_calls.get(end.call_id, [])
         call = next((other for other in waiting if other.status == "open"), None)
         error_class = (end.error_class or "other") if end.is_error else ""
@@ -214,7 +218,7 @@ class _Grower:
         waiting.remove(call)
         self.calls[call.seq, call.idx] = call
         status = "error" if end.is_error else "ok"
-        self._close(call, status, error_class, end.exit_status, message.at, self.seq, turn)
+        self._close_call(call, status, error_class, end.exit_status, message.at, self.seq, turn)
         call.output_size = len(block.text)
         if end.duration_ms is not None:
             call.duration_ms = end.duration_ms
@@ -224,7 +228,7 @@ class _Grower:
             self.steps[self.step.idx] = self.step
         return call.step
 
-    def _close(
+    def _close_call(
         self, call: Call, status: str, error_class: str, exit_status: int | None, at: int | None, seq: int, turn: Turn
     ) -> None:
         call.status, call.error_class, call.exit_status = status, error_class, exit_status
@@ -243,8 +247,9 @@ class _Grower:
         for n, (action, path) in enumerate(touched_files(start, end, output)):
             self.growth.artifacts.append(Artifact(0, call.seq, call.idx, n, call.turn, action, path))
 
-    # words --------------------------------------------------------------------------------------------------------
-    def _index(self, message: Message) -> None:
+    # --- text and totals ---
+
+    def _add_index_row(self, message: Message) -> None:
         texts: list[str | None] = [None] * len(FIELDS)
         more: dict[int, list[str]] = {}
         for block in message.blocks:
@@ -259,7 +264,7 @@ class _Grower:
         if any(texts):
             self.growth.index.append(IndexRow(self.seq, tuple(texts)))
 
-    def _sum(self, message: Message) -> None:
+    def _update_totals(self, message: Message) -> None:
         growth, at = self.growth, message.at
         if at is not None:
             growth.started = at if growth.started is None else min(growth.started, at)
@@ -269,11 +274,10 @@ class _Grower:
         if message.origin == "human" and message.kind in _TYPED:
             growth.n_prompts += 1
         if not growth.first_prompt and message.kind == "text" and message.origin in ("human", "agent"):
-            growth.first_prompt = _first_words_of_prompt(
-                next((b.text for b in message.blocks if b.field == "prompt"), "")
-            )
+            prompt = next((block.text for block in message.blocks if block.field == "prompt"), "")
+            growth.first_prompt = _cut_prompt(prompt)
 
 
-def _first_words_of_prompt(text: str) -> str:
-    """The first words: cut between words, because half a secret is not known as one."""
+def _cut_prompt(text: str) -> str:
+    """Return the beginning, cut between words: half a secret would not be recognised."""
     return text if len(text) <= _FIRST_PROMPT else text[:_FIRST_PROMPT].rpartition(" ")[0]
