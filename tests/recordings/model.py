@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from tests.agents.heard import Heard, heard, tools
@@ -92,16 +93,19 @@ class ScriptedModel:
         return squash(self._text)[:60] in said or (last >= 0 and told[last].kind in ("call", "result"))
 
     def _play(self, asked: Asked, offered: list[str]) -> Says | HttpAnswer:
+        """The next reply. One whose calls the program cannot make would end the turn: its text goes to the next."""
+        said: list[str] = []
         while True:
             reply = self._replies[min(self._played, len(self._replies) - 1)]
             self._played += 1
             calls = [(tool, spelt) for tool in reply.calls if (spelt := self._spell(tool, offered))]
-            if reply.text or calls or reply.fails or self._played > len(self._replies):
+            said += [reply.text] if reply.text else []
+            if calls or reply.fails or self._played >= len(self._replies):
                 break
         if reply.fails:
             self.failures.append(Notice("failure", REFUSAL, self._now()))
             return refuses(reply.fails, "invalid_request_error", REFUSAL)
-        return self._said(asked, reply, calls)
+        return self._said(asked, replace(reply, text="\n\n".join(said)), calls)
 
     def _said(self, asked: Asked, reply: Reply, calls: list[tuple[Tool, tuple[str, Any]]]) -> Says:
         made = []

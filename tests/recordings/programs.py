@@ -144,6 +144,7 @@ PROGRAMS = {
             agent=("BTab",),
             dialog=Dialog(r"Would you like to", {"once": ("y",), "always": ("p",), "reject": ("Escape",)}),
             spell_asking=SPELLINGS["codex-asking"],
+            has_todo=False,  # it offers its plan to models it knows only
         ),
         Program(
             "gemini-0.61",

@@ -199,7 +199,9 @@ class _Session:
             return
         self.pane.type(step.value)
         tail = squash(step.value)[-8:]
-        self._wait(lambda: squash(self._look()).count(tail) > squash(before).count(tail), ANSWER)
+        typed, soon = squash(before).count(tail), time.monotonic() + 10
+        # What stood there before may scroll away meanwhile, so that one more is not seen for sure.
+        self._wait(lambda: squash(self._look()).count(tail) > (typed if time.monotonic() < soon else 0), ANSWER)
         self._settle(0.3)
 
     def _is_well_begun(self) -> bool:
