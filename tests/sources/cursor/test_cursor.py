@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from everturn.model.conversation import TokenUsage
 from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.sources.cursor import SOURCE
-from everturn.sources.cursor.message import moment
+from everturn.sources.cursor.message import parse_local_time
 from tests.sources import goldens
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -253,7 +253,7 @@ def test_an_export_reads_the_same_in_any_pieces(seed: int) -> None:
     ],
 )
 def test_moments_are_read_the_way_of_many_countries(text: str, expected: tuple[int | None, str]) -> None:
-    assert moment(text) == expected
+    assert parse_local_time(text) == expected
 
 
 # damage -----------------------------------------------------------------------------------------------------------------------

@@ -1,26 +1,26 @@
-"""Cline and Roo Code: task folders of the editor extension, one JSON document for what the model was told.
+"""Cline and Roo Code: task folders of the editor extension, one JSON document for each view of a task.
 
-The conversation of a task is `api_conversation_history.json`. `ui_messages.json`, what the human was shown, is read as the
-conversation only where that is missing; beside it, it is a note about the task and gives what the other lacks: thoughts,
-tokens and errors. `task_metadata.json` is a note too.
+`api_conversation_history.json`, the history sent to the model, is the conversation of a task. `ui_messages.json`, the panel
+shown to the human, is read as the conversation only where the history is missing; beside it, it is a note about the task and
+adds thoughts, tokens and errors that the history lacks. `task_metadata.json` is a note too.
 
-Read first: `find` (where files are), `marks` (what the extension puts around words), `calls`, `history`, `panel`, `reader`.
+Reading order: `files` (where tasks are), `calls` (tool calls and the extension's marks), `message` (history and panel
+elements), `reader` (a whole document).
 """
 
 from __future__ import annotations
 
-from everturn.sources.cline.files import NAME, find, roots, sniff, workspace
 from everturn.sources.contract import Source, lazy_import
 
 SOURCE = Source(
-    name=NAME,
+    name="cline",
     title="Cline and Roo Code",
     parser=1,
-    roots=roots,
-    find=find,
-    sniff=sniff,
-    reader=lazy_import("everturn.sources.cline.reader:reader"),
+    roots=lazy_import("everturn.sources.cline.files:roots"),
+    find=lazy_import("everturn.sources.cline.files:find"),
+    sniff=lazy_import("everturn.sources.cline.files:sniff"),
+    reader=lazy_import("everturn.sources.cline.reader:ClineReader"),
     view=lazy_import("everturn.sources.cline.reader:view"),
-    workspace=workspace,
+    workspace=lazy_import("everturn.sources.cline.files:workspace"),
     option="cline-dir",
 )

@@ -1,6 +1,7 @@
-"""Tool calls as tags in the model's text, as blocks of their own, and as the panel shows them; and how results went.
+"""Parse tool calls and the marks that the extension puts into texts.
 
-What the extension puts around words: the head of a tool's result, the tags around a human's words, its own remarks.
+Calls are tags in the model's text, content blocks, or elements of the panel. The extension's marks are the head of a tool
+result, the tags around text that a human typed, and its own remarks.
 """
 
 from __future__ import annotations
@@ -11,16 +12,19 @@ from typing import Any, NamedTuple
 from everturn.model.conversation import Block, CallEnd, CallStart
 from everturn.sources.toolkit.blocks import call_start, call_text, error_class, exit_status
 from everturn.sources.toolkit.json_document import record
+from everturn.sources.toolkit.message_parts import text_blocks
 from everturn.sources.toolkit.values import digest, milliseconds, strings, word
 
 ENVIRONMENT = "<environment_details>"
 
-#: Tools that hand the word to the human: what comes back is their next request.
-TALKING = frozenset("plan_mode_respond act_mode_respond attempt_completion condense new_task summarize_task".split())
+#: Tools that hand over to the human: their result is the human's next request.
+HUMAN_TOOLS = frozenset(
+    "plan_mode_respond act_mode_respond attempt_completion condense new_task summarize_task".split()
+)
 
 _RESULT = re.compile(r"\[([a-z][a-z_]{1,60})( .*?)?\] Result:\n*", re.DOTALL)
 _QUOTED = re.compile(r" for '(.*)'", re.DOTALL)
-_OURS = ("[TASK RESUMPTION]", "[ERROR]", "[NOTE]", "<explicit_instructions", "<hook_context", ENVIRONMENT)
+_REMARKS = ("[TASK RESUMPTION]", "[ERROR]", "[NOTE]", "<explicit_instructions", "<hook_context", ENVIRONMENT)
 _TYPED = re.compile(r"<(task|feedback|user_message)>\n?(.*?)\n?</\1>", re.DOTALL)
 _STEERED = re.compile(r"feedback:\s*<(feedback)>\n?(.*?)\n?</\1>", re.DOTALL)
 _FOLDER = re.compile(r"# Current (?:Working|Workspace) Directory \((.+?)\) Files")
@@ -31,69 +35,67 @@ _LOCAL = re.compile(
 
 
 class ClineResultHead(NamedTuple):
-    """The head of a result: which tool, the call it answers, and the words after it."""
+    """The head of a result: the tool, the call it answers, and the text after it."""
 
     name: str
     call_id: str
     rest: str
 
 
-class ClineWords(NamedTuple):
-    """A text taken apart: what a human typed, and what stands around it."""
+class ClineText(NamedTuple):
+    """A text split into the parts a human typed and the rest."""
 
     typed: list[str]
     around: str
 
 
-def result_in(text: str) -> ClineResultHead | None:
-    """The result that a text begins with."""
-    if not text.startswith("["):
+def parse_result_head(text: str) -> ClineResultHead | None:
+    """Return the head of the result that a text begins with; None when it begins with none."""
+    head = _RESULT.match(text)
+    if head is None:
         return None
-    found = _RESULT.match(text)
-    if found is None:
-        return None
-    about = _QUOTED.fullmatch(found[2] or "")
-    return ClineResultHead(
-        found[1], call_id(found[1], about[1] if about else (found[2] or "").strip()), text[found.end() :]
-    )
+    quoted = _QUOTED.fullmatch(head[2] or "")
+    subject = quoted[1] if quoted else (head[2] or "").strip()
+    return ClineResultHead(head[1], call_id(head[1], subject), text[head.end() :])
 
 
-def call_id(name: str, about: str) -> str:
-    """A name for a call that its result can be given, too. Calls are answered one by one, so it need not be unique."""
-    return f"{name}:{digest(about.strip())}"
+def call_id(name: str, subject: str) -> str:
+    """Return an id that call and result have in common. Calls are answered one by one, so it need not be unique."""
+    return f"{name}:{digest(subject.strip())}"
 
 
 def is_remark(text: str) -> bool:
-    """Whether the extension speaks."""
-    return text.lstrip().startswith(_OURS)
+    """Return whether a text is a remark of the extension."""
+    return text.lstrip().startswith(_REMARKS)
 
 
-def words_in(text: str, steered: bool = False) -> ClineWords:
-    """What a human typed in a text with tags; `steered`: only what is announced as feedback, for texts may hold anything."""
+def split_typed(text: str, steered: bool = False) -> ClineText:
+    """Split off the tagged parts that a human typed; `steered`: only announced feedback, as the text may hold any tags."""
     pattern = _STEERED if steered else _TYPED
-    typed = [found[2].strip() for found in pattern.finditer(text)]
+    typed = [match[2].strip() for match in pattern.finditer(text)]
     around = pattern.sub("", text).strip() if typed else text
-    return ClineWords([one for one in typed if one], around)
+    return ClineText([one for one in typed if one], around)
 
 
-def moment_in(text: str) -> tuple[int | None, str]:
-    """The time that the details of the environment name, where its form leaves no doubt."""
-    found = _LOCAL.search(text)
-    if found is None:
+def find_time(text: str) -> tuple[int | None, str]:
+    """Return the time in the environment details, if its notation is unambiguous; else (None, "")."""
+    local = _LOCAL.search(text)
+    if local is None:
         iso = _ISO.search(text, max(text.find("# Current Time"), 0)) if "# Current Time" in text else None
         return milliseconds(iso[1]) if iso else (None, "")
-    month, day, year, hour, minute, second = (int(part) for part in found.groups()[:6])
-    hour = hour % 12 + (12 if found[7] == "P" else 0)
-    zone = f"{int(found[8]):+03d}:{found[9]}"
+    month, day, year, hour, minute, second = (int(part) for part in local.groups()[:6])
+    hour = hour % 12 + (12 if local[7] == "P" else 0)
+    zone = f"{int(local[8]):+03d}:{local[9]}"
     return milliseconds(f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}{zone}")
 
 
-def folder_in(text: str) -> str:
-    """The working folder that the details of the environment name."""
-    found = _FOLDER.search(text)
-    return found[1] if found else ""
+def find_folder(text: str) -> str:
+    """Return the working folder in the environment details; "" when they name none."""
+    match = _FOLDER.search(text)
+    return match[1] if match else ""
 
 
+# --- tool calls ---
 _TOOLS = (
     "execute_command read_file write_to_file replace_in_file apply_diff insert_content search_and_replace edit_file "
     "search_files list_files list_code_definition_names codebase_search browser_action use_mcp_tool access_mcp_resource "
@@ -105,11 +107,11 @@ _CALL = re.compile(rf"^[ \t]*<({'|'.join(_TOOLS)})>(.*?)(?:</\1>|\Z)", re.DOTALL
 _THOUGHT = re.compile(r"<thinking>\n?(.*?)\n?(?:</thinking>|\Z)", re.DOTALL)
 _PARAMETER = re.compile(r"<([a-z_]+)>")
 
-#: Parameters that may hold anything, also tags: they end at their last closing tag.
+#: Parameters with arbitrary text, tags included: they end at their last closing tag.
 _FREE = frozenset("content diff result response arguments replace search line_replacements context todos".split())
 
-#: Which parameter the head of the result quotes.
-_ABOUT = {
+#: The parameter that the head of the result quotes.
+_SUBJECT = {
     "execute_command": "command",
     "search_files": "regex",
     "ask_followup_question": "question",
@@ -122,11 +124,11 @@ _ABOUT = {
     "fetch_instructions": "task",
 }
 
-#: Parameters that are the model's words to the human.
-_SAID = {"plan_mode_respond": "response", "act_mode_respond": "response", "attempt_completion": "result"}
+#: Parameters that are the model's answer to the human.
+_ANSWER = {"plan_mode_respond": "response", "act_mode_respond": "response", "attempt_completion": "result"}
 
-#: Tools as the panel names them.
-_SHOWN = {
+#: The panel's names of tools.
+_PANEL_TOOLS = {
     "readFile": "read_file",
     "newFileCreated": "write_to_file",
     "editedExistingFile": "replace_in_file",
@@ -153,89 +155,74 @@ _DENIED = ("The user denied this operation", "The user rejected")
 _HEAD = 400
 
 
-def text_blocks(text: str) -> list[Block]:
-    """The blocks of a model's text: its words, thoughts between tags, and calls as tags."""
-    found: list[Block] = []
+def parse_answer(text: str) -> list[Block]:
+    """Return the blocks of a model's text: prose, tagged thoughts and tagged calls."""
+    blocks: list[Block] = []
     at = 0
     for match in _CALL.finditer(text):
-        found += _prose_blocks(text[at : match.start()])
-        found += _tagged_call(match[1], match[2])
+        blocks += _prose_blocks(text[at : match.start()])
+        blocks += named_call(match[1], _parse_parameters(match[2]))
         at = match.end()
-    return found + _prose_blocks(text[at:])
+    return blocks + _prose_blocks(text[at:])
 
 
 def native_call(block: dict[str, Any]) -> list[Block]:
-    """A call that is a block of its own."""
+    """Return the blocks of a call that is a content block."""
     start = call_start(word(block.get("id")), word(block.get("name")), block.get("input"))
     return _call_blocks(start, block)
 
 
-def panel_call(name: str, given: dict[str, Any]) -> list[Block]:
-    """A call as the panel shows it."""
-    name = _SHOWN.get(name, name)
-    return _call_blocks(call_start(call_id(name, _call_subject(name, given)), name, given))
+def named_call(name: str, arguments: dict[str, Any]) -> list[Block]:
+    """Return the blocks of a call without an id, as in a tag or in the panel."""
+    name = _PANEL_TOOLS.get(name, name)
+    return _call_blocks(call_start(call_id(name, _call_subject(name, arguments)), name, arguments))
 
 
-def end_of(identity: str, name: str, text: str, failed: bool = False) -> CallEnd:
-    """How a call went, as far as the words of its result tell."""
+def call_end(identity: str, name: str, text: str, failed: bool = False) -> CallEnd:
+    """Return how a call ended, judged by the text of its result."""
     head = text[:_HEAD].lstrip()
-    denied = any(words in head for words in _DENIED)
+    is_denied = any(phrase in head for phrase in _DENIED)
     status = exit_status(head) if name in ("execute_command", "") else None
-    wrong = failed or denied or head.startswith(_FAILED)
-    return CallEnd(
-        identity,
-        wrong or bool(status),
-        "rejected" if denied else _failure_class(head) if wrong else "exit_status" if status else "",
-        status,
-    )
-
-
-def _failure_class(head: str) -> str:
-    return "invalid_input" if "SEARCH" in head else error_class(head)
+    failed = failed or is_denied or head.startswith(_FAILED)
+    reason = "exit_status" if status else ""
+    if failed:
+        reason = "rejected" if is_denied else "invalid_input" if "SEARCH" in head else error_class(head)
+    return CallEnd(identity, failed or bool(status), reason, status)
 
 
 def _prose_blocks(text: str) -> list[Block]:
-    found: list[Block] = []
+    blocks: list[Block] = []
     at = 0
     for match in _THOUGHT.finditer(text):
-        found += _answer(text[at : match.start()])
-        found.append(Block("thinking", match[1], "thinking"))
+        blocks += text_blocks(text[at : match.start()].strip(), "answer")
+        blocks.append(Block("thinking", match[1], "thinking"))
         at = match.end()
-    return found + _answer(text[at:])
-
-
-def _answer(text: str) -> list[Block]:
-    return [Block("text", text.strip(), "answer")] if text.strip() else []
-
-
-def _tagged_call(name: str, body: str) -> list[Block]:
-    given = _parameters(body)
-    return _call_blocks(call_start(call_id(name, _call_subject(name, given)), name, given))
+    return [*blocks, *text_blocks(text[at:].strip(), "answer")]
 
 
 def _call_blocks(start: CallStart, data: Any = None) -> list[Block]:
-    """The block of a call; what it says to the human stands beside it as an answer."""
-    key = _SAID.get(start.name, "")
-    said = word(record(start.input).get(key)) if key else ""
-    text = "\n".join([start.name, *strings(start.input, key)]) if said else call_text(start)
+    """Return the block of a call, followed by an answer block with its text for the human, if it has one."""
+    key = _ANSWER.get(start.name, "")
+    answer = word(record(start.input).get(key)) if key else ""
+    text = "\n".join([start.name, *strings(start.input, key)]) if answer else call_text(start)
     call = Block("call", text, "tool_input", call=start, data=data)
-    return [call, Block("text", said, "answer")] if said else [call]
+    return [call, *text_blocks(answer, "answer")]
 
 
-def _parameters(body: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _parse_parameters(body: str) -> dict[str, str]:
+    parameters: dict[str, str] = {}
     at = 0
     while (match := _PARAMETER.search(body, at)) is not None:
         closing = f"</{match[1]}>"
         end = body.rfind(closing, match.end()) if match[1] in _FREE else body.find(closing, match.end())
-        found[match[1]] = (body[match.end() : end] if end >= 0 else body[match.end() :]).strip("\n")
+        parameters[match[1]] = (body[match.end() : end] if end >= 0 else body[match.end() :]).strip("\n")
         at = end + len(closing) if end >= 0 else len(body)
-    return found
+    return parameters
 
 
-def _call_subject(name: str, given: dict[str, Any]) -> str:
-    if name in TALKING:
+def _call_subject(name: str, arguments: dict[str, Any]) -> str:
+    if name in HUMAN_TOOLS:
         return ""
-    about = word(given.get(_ABOUT.get(name, "path")))
-    pattern = word(given.get("file_pattern") or given.get("filePattern")) if name == "search_files" else ""
-    return f"{about}' in '{pattern}" if pattern else about
+    subject = word(arguments.get(_SUBJECT.get(name, "path")))
+    pattern = word(arguments.get("file_pattern") or arguments.get("filePattern")) if name == "search_files" else ""
+    return f"{subject}' in '{pattern}" if pattern else subject

@@ -1,12 +1,10 @@
-"""Finds tasks on disk, and knows their files by their content wherever else they lie.
+"""Find the files of tasks, recognise them by their content, and read the notes in `task_metadata.json`.
 
-    <user>/globalStorage/<extension>/tasks/<task>/api_conversation_history.json   the conversation
-    …                                            /ui_messages.json                what the human was shown
+    <user>/globalStorage/<extension>/tasks/<task>/api_conversation_history.json   the history sent to the model
+    …                                            /ui_messages.json                the panel shown to the human
     …                                            /task_metadata.json              files and models used
 
-`<user>` is the user folder of the editor; there are many editors of one kind. Folders behind symbolic links are not entered.
-
-What the extension notes about a task: `task_metadata.json`.
+`<user>` is the user folder of an editor of the VS Code family. Folders behind symbolic links are not entered.
 """
 
 from __future__ import annotations
@@ -17,9 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from everturn.model.conversation import Block, Message
-from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, read_beginning
+from everturn.model.conversation import Message
+from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders, find_files, read_beginning
 from everturn.sources.toolkit.json_document import entries, record
+from everturn.sources.toolkit.message_parts import text_blocks
 from everturn.sources.toolkit.values import milliseconds, word
 
 NAME = "cline"
@@ -29,112 +28,81 @@ _EXTENSIONS = ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline")
 _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Code - OSS", "Cursor", "Windsurf")
 _REMOTE = (".vscode-remote", ".vscode-server", ".cursor-server")
 _DEEPEST = 10
-_HEAD = 16 << 10
 
 _ROLE = re.compile(rb'\s*\[\s*\{[^{}\[\]]{0,400}?"role"\s*:\s*"(?:user|assistant)"')
-_TOLD = re.compile(rb"<task>|<environment_details>|\[TASK RESUMPTION\]|<user_message>")
-_SHOWN = re.compile(rb'\s*\[\s*\{\s*"ts"\s*:\s*\d{1,15}\s*,\s*"type"\s*:\s*"(?:say|ask)"')
-_NOTED = re.compile(rb'\s*\{\s*"files_in_context"\s*:\s*\[')
+_MARKS = re.compile(rb"<task>|<environment_details>|\[TASK RESUMPTION\]|<user_message>")
+_PANEL = re.compile(rb'\s*\[\s*\{\s*"ts"\s*:\s*\d{1,15}\s*,\s*"type"\s*:\s*"(?:say|ask)"')
+_METADATA = re.compile(rb'\s*\{\s*"files_in_context"\s*:\s*\[')
 _FOLDER = re.compile(rb"# Current (?:Working|Workspace) Directory \(((?:[^()\\\"]|\\\\)+)\)")
 
 
 def roots(places: SearchPlaces) -> list[Path]:
-    """Existing task folders: named by the user, and those of every editor at its usual place; each once."""
-    wanted = list(places.extra.get(NAME, ()))
-    for folder in _user_folders(places):
-        wanted += [folder / "globalStorage" / extension / "tasks" for extension in _EXTENSIONS]
-    own = places.env.get("CLINE_DIR", "").strip()
-    wanted += [Path(own) / "data" / "tasks"] if own else []
-    wanted.append(places.home / ".cline" / "data" / "tasks")
-    return existing_folders(wanted)
+    """Return the existing task folders named by the user, and those of every editor in its default folder; each once."""
+    folders = list(places.extra.get(NAME, ()))
+    for user in _user_folders(places):
+        folders += [user / "globalStorage" / extension / "tasks" for extension in _EXTENSIONS]
+    named = places.env.get("CLINE_DIR", "").strip()
+    folders += [Path(named) / "data" / "tasks"] if named else []
+    return existing_folders([*folders, places.home / ".cline" / "data" / "tasks"])
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
-    """The files of every task below a root."""
-    failures: list[OSError] = []
-    yield from _walk(str(root), failures, 0)
-    if failures:
-        raise failures[0]
+    """Yield the files of every task below a root."""
+    return find_files(root, _pick_file, deepest=_DEEPEST)
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """What a file is, given its first bytes; None when it is not ours."""
+    """Return the candidate for a file that begins like this; None when it is no file of a task."""
     start = head.removeprefix(b"\xef\xbb\xbf")
     task = path.parent.name if path.name in (HISTORY, PANEL, METADATA) else path.stem
-    if _NOTED.match(start):
+    if _METADATA.match(start):
         return SourceCandidate(path, "meta", f"{task}/{METADATA.removesuffix('.json')}", task)
-    if _SHOWN.match(start):
+    if _PANEL.match(start):
         if path.name == PANEL and path.with_name(HISTORY).is_file():
             return SourceCandidate(path, "meta", f"{task}/{PANEL.removesuffix('.json')}", task)
         return SourceCandidate(path, "main", task)
-    if _ROLE.match(start) and (path.name == HISTORY or _TOLD.search(start)):
+    if _ROLE.match(start) and (path.name == HISTORY or _MARKS.search(start)):
         return SourceCandidate(path, "main", task)
     return None
 
 
 def workspace(head: bytes) -> str:
-    """The working folder that the beginning of a file names; "" when it names none."""
-    found = _FOLDER.search(head)
-    return found[1].replace(b"\\\\", b"\\").decode("utf-8", "replace") if found else ""
+    """Return the working folder that the beginning of a file names; "" when it names none."""
+    match = _FOLDER.search(head)
+    return match[1].replace(b"\\\\", b"\\").decode("utf-8", "replace") if match else ""
 
 
 def _user_folders(places: SearchPlaces) -> list[Path]:
-    home = places.home
-    if places.platform == "darwin":
-        base = home / "Library" / "Application Support"
-    elif places.platform == "win32":
-        base = Path(places.env.get("APPDATA", "") or home / "AppData" / "Roaming")
-    else:
-        base = Path(places.env.get("XDG_CONFIG_HOME", "") or home / ".config")
+    base, home = places.config_folder(), places.home
     remote = [home / name / "data" / "User" for name in _REMOTE]
     return [*(base / editor / "User" for editor in _EDITORS), *remote, home / ".local/share/code-server/User"]
 
 
-def _walk(folder: str, failures: list[OSError], depth: int) -> Iterator[SourceCandidate]:
-    folders, files = _list_folder(folder, failures)
-    for path in files:
-        found = sniff(Path(path), read_beginning(path))
-        if found is not None:
-            yield found
-    if depth < _DEEPEST:
-        for inner in folders:
-            yield from _walk(inner, failures, depth + 1)
+def _pick_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
+    if entry.name not in (HISTORY, PANEL, METADATA) or not entry.is_file():
+        return None
+    return sniff(Path(entry.path), read_beginning(entry.path))
 
 
-def _list_folder(folder: str, failures: list[OSError]) -> tuple[list[str], list[str]]:
-    """The folders in a folder, and the files with a name of ours."""
-    folders, files = [], []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.path)
-                elif entry.name in (HISTORY, PANEL, METADATA) and entry.is_file():
-                    files.append(entry.path)
-    except OSError as failure:
-        failures.append(failure)
-    return sorted(folders), sorted(files)
-
-
+# --- task_metadata.json ---
 _DATES = ("cline_edit_date", "user_edit_date", "cline_read_date", "roo_edit_date", "roo_read_date")
 
 
-def noted_file(element: dict[str, Any]) -> Message:
-    """A file that the task had to do with."""
+def file_message(element: dict[str, Any]) -> Message:
+    """Return the message of a file that the task read or edited."""
     times = [milliseconds(element.get(key)) for key in _DATES]
     at, precision = max((one for one in times if one[0] is not None), default=(None, ""))
-    path = word(element.get("path"))
-    blocks = (Block("text", path, "meta"),) if path else ()
+    blocks = text_blocks(word(element.get("path")), "meta")
     return Message("system", "system", "context", at, precision, blocks=blocks)
 
 
-def is_noted_file(element: dict[str, Any]) -> bool:
-    """Whether an element is of that kind."""
+def is_file_note(element: dict[str, Any]) -> bool:
+    """Return whether an element is a note about a file."""
     return "path" in element and "record_state" in element
 
 
-def version_in(key: str, value: Any) -> str:
-    """The version of the extension that a value of the outer object names last."""
+def find_version(key: str, value: Any) -> str:
+    """Return the latest version of the extension that a member of the outer object names; "" when it names none."""
     if key != "environment_history":
         return ""
     versions = [word(record(one).get("cline_version")) for one in entries(value)]

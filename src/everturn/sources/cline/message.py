@@ -1,9 +1,7 @@
-"""What the model was told and answered: `api_conversation_history.json`, element by element.
+"""Convert elements of the history (`api_conversation_history.json`) and of the panel (`ui_messages.json`) into messages.
 
-An element with role `user` holds several speakers: results of tools, what a human typed, what the extension adds. Each gets
-a message of its own, whose bytes are those of its content blocks.
-
-What the human was shown: `ui_messages.json`, element by element.
+A history element with role `user` has several writers: tools (results), the human (typed text), the extension (context). Each
+gets a message of its own, whose bytes are those of its content blocks.
 """
 
 from __future__ import annotations
@@ -13,61 +11,63 @@ from typing import Any, NamedTuple
 from everturn.model.conversation import Block, Message, TokenUsage
 from everturn.sources.cline.calls import (
     ENVIRONMENT,
-    TALKING,
-    end_of,
+    HUMAN_TOOLS,
+    call_end,
+    find_time,
     is_remark,
-    moment_in,
+    named_call,
     native_call,
-    panel_call,
-    result_in,
-    text_blocks,
-    words_in,
+    parse_answer,
+    parse_result_head,
+    split_typed,
 )
+from everturn.sources.toolkit.blocks import unknown_block
 from everturn.sources.toolkit.json_document import entries, record
+from everturn.sources.toolkit.message_parts import text_blocks, unknown_message
 from everturn.sources.toolkit.values import count, decode_value, milliseconds, strings, word
 
-_NEW_WORDS = ("<task>", "New message to respond to", "New instructions for task continuation")
+_TASK_TEXTS = ("<task>", "New message to respond to", "New instructions for task continuation")
 
 
 class ClineSegment(NamedTuple):
-    """Some content blocks of one speaker: from the first up to the last."""
+    """A range of content blocks by one writer."""
 
     first: int
     last: int
     kind: str  # result human context
 
 
-def segments(blocks: list[Any]) -> list[ClineSegment]:
-    """The speakers in the content of a user element, in order."""
-    found: list[ClineSegment] = []
+def split_segments(blocks: list[Any]) -> list[ClineSegment]:
+    """Return the segments of a user element's content, in order."""
+    segments: list[ClineSegment] = []
     for number, block in enumerate(blocks):
-        kind = _kind(block, found[-1].kind if found else "")
+        kind = _segment_kind(block, segments[-1].kind if segments else "")
         if kind == "same":
-            found[-1] = found[-1]._replace(last=number)
+            segments[-1] = segments[-1]._replace(last=number)
         else:
-            found.append(ClineSegment(number, number, kind))
-    return found
+            segments.append(ClineSegment(number, number, kind))
+    return segments
 
 
 def segment_message(blocks: list[Any], kind: str) -> Message:
-    """The message of one speaker."""
+    """Return the message of one segment."""
     if kind == "result":
-        return _result(blocks)
-    texts = [_text(block) for block in blocks]
-    rest = [made for block in blocks if (made := _wordless_block(block)) is not None]
+        return _result_message(blocks)
+    texts = [text for block in blocks if (text := _text(block))]
+    others = [other for block in blocks if (other := _other_block(block)) is not None]
     if kind == "context":
-        found = [Block("text", text, "meta") for text in texts if text]
-        return Message("user", "injected", "context", blocks=(*found, *rest))
-    found = []
-    for text in filter(None, texts):
-        words = words_in(text)
-        found += [Block("text", one, "prompt") for one in words.typed or [text]]
-        found += [Block("text", words.around, "meta")] if words.typed and words.around else []
-    return Message("user", "human", "text", blocks=(*found, *rest), starts_turn=True)
+        context = [Block("text", text, "meta") for text in texts]
+        return Message("user", "injected", "context", blocks=(*context, *others))
+    prompt: list[Block] = []
+    for text in texts:
+        parts = split_typed(text)
+        prompt += [Block("text", one, "prompt") for one in parts.typed or [text]]
+        prompt += text_blocks(parts.around, "meta") if parts.typed else ()
+    return Message("user", "human", "text", blocks=(*prompt, *others), starts_turn=True)
 
 
-def answer(element: dict[str, Any]) -> Message:
-    """The message of an assistant element."""
+def answer_message(element: dict[str, Any]) -> Message:
+    """Return the message of an assistant element."""
     content = element.get("content")
     blocks: list[Block] = []
     for block in [content] if isinstance(content, str) else entries(content):
@@ -78,47 +78,46 @@ def answer(element: dict[str, Any]) -> Message:
     model = word(record(element.get("modelInfo")).get("modelId"))
     return Message(
         "assistant", "model", "text", at, precision, word(element.get("id")), model=model, blocks=tuple(blocks),
-        usage=_usage(element),
+        usage=_answer_usage(element),
     )  # fmt: skip
 
 
 def unknown_element(element: dict[str, Any]) -> Message:
-    """An element of a role this version does not know, or without a content."""
-    text = "\n".join(strings(element, "role", "type"))
-    return Message("system", "system", "unknown", blocks=(Block("unknown", text, "meta"),) if text else ())
+    """Return the message of an element of unknown role, or without content."""
+    return unknown_message(element, "role", "type")
 
 
 def is_summary(element: dict[str, Any]) -> bool:
-    """Whether an element stands for older ones that were condensed."""
+    """Return whether an element replaces older ones that were condensed."""
     return element.get("isSummary") is True or element.get("isTruncationMarker") is True
 
 
-def summary(element: dict[str, Any]) -> Message:
-    """What the client wrote in the place of older elements."""
+def summary_message(element: dict[str, Any]) -> Message:
+    """Return the message of an element that replaces older ones."""
     content = element.get("content")
     text = content if isinstance(content, str) else "\n".join(filter(None, map(_text, entries(content))))
     role = "assistant" if element.get("role") == "assistant" else "user"
-    return Message(role, "injected", "summary", blocks=(Block("text", text, "summary"),) if text else ())
+    return Message(role, "injected", "summary", blocks=text_blocks(text, "summary"))
 
 
-def details(blocks: list[Any]) -> str:
-    """The details of the environment among some blocks."""
+def environment_details(blocks: list[Any]) -> str:
+    """Return the environment details among some content blocks; "" when there are none."""
     return next((text for block in blocks if (text := _text(block)).startswith(ENVIRONMENT)), "")
 
 
-def moment(element: dict[str, Any], blocks: list[Any]) -> tuple[int | None, str]:
-    """When an element was written: its own time, or the one that it tells the model."""
+def element_time(element: dict[str, Any], blocks: list[Any]) -> tuple[int | None, str]:
+    """Return the time of an element: its own, or the one in its environment details."""
     at, precision = milliseconds(element.get("ts"))
-    return (at, precision) if at is not None else moment_in(details(blocks))
+    return (at, precision) if at is not None else find_time(environment_details(blocks))
 
 
-def _kind(block: Any, before: str) -> str:
+def _segment_kind(block: Any, before: str) -> str:
     kind, text = word(record(block).get("type")), _text(block)
-    if kind == "tool_result" or result_in(text) is not None:
+    if kind == "tool_result" or parse_result_head(text) is not None:
         return "result"
     if is_remark(text):
-        return "human" if words_in(text).typed else "context"
-    if text.startswith(_NEW_WORDS):
+        return "human" if split_typed(text).typed else "context"
+    if text.startswith(_TASK_TEXTS):
         return "human"
     return "same" if before in ("result", "human") else "human"
 
@@ -131,37 +130,36 @@ def _text(block: Any) -> str:
     return text if isinstance(text, str) and one.get("type") in ("text", None) else ""
 
 
-def _wordless_block(block: Any) -> Block | None:
-    """A block that is no text."""
+def _other_block(block: Any) -> Block | None:
+    """Return the block of content that is no text; None for text."""
     if isinstance(block, str) or isinstance(record(block).get("text"), str):
         return None
     kind = word(record(block).get("type"))
-    if kind in ("image", "document"):
-        return Block(kind, data=block)
-    return Block("unknown", "\n".join(strings(block, "type")), "meta", data=block)
+    return Block(kind, data=block) if kind in ("image", "document") else unknown_block(block)
 
 
-def _result(blocks: list[Any]) -> Message:
+def _result_message(blocks: list[Any]) -> Message:
     first = record(blocks[0])
-    native = first.get("type") == "tool_result"
-    text = _content(first.get("content")) if native else _text(blocks[0])
-    head = result_in(text)
+    is_native = first.get("type") == "tool_result"
+    text = _content_text(first.get("content")) if is_native else _text(blocks[0])
+    head = parse_result_head(text)
     name = head.name if head else ""
-    identity = word(first.get("tool_use_id")) if native else head.call_id if head else ""
-    parts = [head.rest if head else text, *(_text(block) or "[image]" for block in blocks[1:])]
-    whole = "\n".join(part for part in parts if part)
-    words = words_in(whole, steered=name not in TALKING)
-    shown = words.around if words.typed else whole
-    end = end_of(identity, name, whole, first.get("is_error") is True)
-    result = Block("result", shown, "tool_output", result=end, data=blocks[0] if native else None)
-    if not words.typed:
+    identity = word(first.get("tool_use_id")) if is_native else head.call_id if head else ""
+    texts = [head.rest if head else text, *(_text(block) or "[image]" for block in blocks[1:])]
+    whole = "\n".join(part for part in texts if part)
+    is_request = name in HUMAN_TOOLS
+    parts = split_typed(whole, steered=not is_request)
+    end = call_end(identity, name, whole, first.get("is_error") is True)
+    output = parts.around if parts.typed else whole
+    result = Block("result", output, "tool_output", result=end, data=blocks[0] if is_native else None)
+    if not parts.typed:
         return Message("tool", "tool", "result", blocks=(result,))
-    typed = [Block("text", one, "prompt") for one in words.typed]
-    talks = name in TALKING
-    return Message("user", "human", "text" if talks else "queued", blocks=(result, *typed), starts_turn=talks)
+    typed = [Block("text", one, "prompt") for one in parts.typed]
+    kind = "text" if is_request else "queued"
+    return Message("user", "human", kind, blocks=(result, *typed), starts_turn=is_request)
 
 
-def _content(content: Any) -> str:
+def _content_text(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(_text(block) or f"[{word(record(block).get('type')) or 'block'}]" for block in entries(content))
@@ -171,23 +169,24 @@ def _answer_blocks(block: Any) -> list[Block]:
     one = record(block)
     kind, text = word(one.get("type")), _text(block)
     if text:
-        return text_blocks(text)
+        return parse_answer(text)
     if kind == "tool_use":
         return native_call(one)
     if kind in ("thinking", "reasoning"):
         return [Block("thinking", word(one.get("thinking") or one.get("text")), "thinking", data=block)]
     if kind in ("redacted_thinking", "text", "image", "document"):
         return [Block({"redacted_thinking": "thinking"}.get(kind, kind), data=block)]
-    return [Block("unknown", "\n".join(strings(block, "type")), "meta", data=block)]
+    return [unknown_block(block)]
 
 
-def _usage(element: dict[str, Any]) -> TokenUsage | None:
-    """Tokens; what was read from the cache is part of the prompt here."""
+def _answer_usage(element: dict[str, Any]) -> TokenUsage | None:
+    """Return the tokens of an answer. The prompt's count includes those read from the cache."""
     tokens = record(record(element.get("metrics")).get("tokens"))
-    given, said, cached = (count(tokens.get(key)) or 0 for key in ("prompt", "completion", "cached"))
-    return TokenUsage(max(given - cached, 0), said, cached) if given or said else None
+    prompt, completion, cached = (count(tokens.get(key)) or 0 for key in ("prompt", "completion", "cached"))
+    return TokenUsage(max(prompt - cached, 0), completion, cached) if prompt or completion else None
 
 
+# --- the panel ---
 REQUEST = "api_req_started"
 THOUGHT = "reasoning"
 
@@ -211,20 +210,20 @@ _SILENT = frozenset(
 )
 KNOWN = _HUMAN | _ANSWERS | _CALLS | _OUTPUTS | NOTICES | COMPACTED | _SILENT | {REQUEST, THOUGHT}
 _CHANGED = "HAS_CHANGES"
-_ASKED = "REQ_APP"
+_APPROVAL = "REQ_APP"
 
 
-def kind_of(element: dict[str, Any]) -> str:
-    """What is said or asked."""
+def panel_kind(element: dict[str, Any]) -> str:
+    """Return the kind of a panel element; "" for any other element."""
     return word(element.get("say")) or word(element.get("ask"))
 
 
-def shown_message(element: dict[str, Any], first: bool = False) -> Message | None:
-    """The message of an element; None when it holds none. The first text is what the human asked for."""
-    kind, text = kind_of(element), word(element.get("text"))
+def panel_message(element: dict[str, Any], is_first: bool = False) -> Message | None:
+    """Return the message of an element; None when it holds none. The first text is the task of the human."""
+    kind, text = panel_kind(element), word(element.get("text"))
     if kind in _SILENT:
         return None
-    message = _build_message("task" if first and kind == "text" else kind, text, element)
+    message = _spoken_message("task" if is_first and kind == "text" else kind, text, element)
     if message is None:
         return None
     at, precision = milliseconds(element.get("ts"))
@@ -234,78 +233,75 @@ def shown_message(element: dict[str, Any], first: bool = False) -> Message | Non
     )  # fmt: skip
 
 
-def usage(element: dict[str, Any]) -> TokenUsage | None:
-    """The tokens noted with a request."""
-    noted = record(decode_value(word(element.get("text")).encode("utf-8", "replace")))
-    tokens = [count(noted.get(key)) or 0 for key in ("tokensIn", "tokensOut", "cacheReads", "cacheWrites")]
-    return TokenUsage(*tokens) if any(tokens) else None
+def request_tokens(element: dict[str, Any]) -> list[int]:
+    """Return the tokens recorded with a request, in the order of `TokenUsage`; nothing when there are none."""
+    request = _parse_json(word(element.get("text")))
+    tokens = [count(request.get(key)) or 0 for key in ("tokensIn", "tokensOut", "cacheReads", "cacheWrites")]
+    return tokens if any(tokens) else []
 
 
-def _build_message(kind: str, text: str, element: dict[str, Any]) -> Message | None:
+def _parse_json(text: str) -> dict[str, Any]:
+    return record(decode_value(text.encode("utf-8", "replace")))
+
+
+def _spoken_message(kind: str, text: str, element: dict[str, Any]) -> Message | None:
     if kind in _HUMAN:
         return Message("user", "human", "text", blocks=_prompt_blocks(text, element), starts_turn=True)
     if kind in _ANSWERS:
-        blocks = _answer(kind, text)
+        blocks = _panel_answer(kind, text)
         return Message("assistant", "model", "text", blocks=blocks) if blocks else None
     if kind == THOUGHT:
-        words = text or word(element.get("reasoning"))
-        return Message("assistant", "model", "text", blocks=(Block("thinking", words, "thinking"),)) if words else None
+        blocks = text_blocks(text or word(element.get("reasoning")), "thinking", "thinking")
+        return Message("assistant", "model", "text", blocks=blocks) if blocks else None
     if kind in _CALLS:
-        return Message("assistant", "model", "text", blocks=tuple(_call(kind, text)))
+        return Message("assistant", "model", "text", blocks=tuple(_panel_call(kind, text)))
     if kind == REQUEST:
-        return _request(text)
+        return _request_message(text)
     return _machine_message(kind, text, element)
 
 
 def _machine_message(kind: str, text: str, element: dict[str, Any]) -> Message | None:
     if kind in _OUTPUTS:
-        return Message("tool", "tool", "output", blocks=(Block("text", text, "tool_output"),)) if text else None
+        return Message("tool", "tool", "output", blocks=text_blocks(text, "tool_output")) if text else None
     if kind in COMPACTED:
-        words = "\n".join([text, *strings(element.get("contextCondense"))]).strip()
-        return Message("system", "system", "compaction", blocks=(Block("text", words, "summary"),) if words else ())
+        summary = "\n".join([text, *strings(element.get("contextCondense"))]).strip()
+        return Message("system", "system", "compaction", blocks=text_blocks(summary, "summary"))
     if kind in NOTICES:
-        return Message("system", "system", "notice", blocks=(Block("text", text, "meta"),) if text else ())
-    words = "\n".join(strings(element, "type", "say", "ask"))
-    return Message("system", "system", "unknown", blocks=(Block("unknown", words, "meta"),) if words else ())
+        return Message("system", "system", "notice", blocks=text_blocks(text, "meta"))
+    return unknown_message(element, "type", "say", "ask")
 
 
 def _prompt_blocks(text: str, element: dict[str, Any]) -> tuple[Block, ...]:
-    images = element.get("images")
-    pictures = [Block("image", data=image) for image in images] if isinstance(images, list) else []
-    return (*((Block("text", text, "prompt"),) if text else ()), *pictures)
+    images = [Block("image", data=image) for image in entries(element.get("images"))]
+    return (*text_blocks(text, "prompt"), *images)
 
 
-def _answer(kind: str, text: str) -> tuple[Block, ...]:
+def _panel_answer(kind: str, text: str) -> tuple[Block, ...]:
     if kind in ("plan_mode_respond", "act_mode_respond") and text.startswith("{"):
-        noted = record(decode_value(text.encode("utf-8", "replace")))
-        text = word(noted.get("response")) or text
-    text = text.removesuffix(_CHANGED)
-    return (Block("text", text, "answer"),) if text else ()
+        text = word(_parse_json(text).get("response")) or text
+    return text_blocks(text.removesuffix(_CHANGED), "answer")
 
 
-def _call(kind: str, text: str) -> list[Block]:
-    given = record(decode_value(text.encode("utf-8", "replace"))) if text.startswith("{") else {}
+def _panel_call(kind: str, text: str) -> list[Block]:
+    arguments = _parse_json(text) if text.startswith("{") else {}
     if kind == "tool":
-        name = word(given.get("tool")) or "tool"
-        return panel_call(name, {key: value for key, value in given.items() if key != "tool"})
+        name = word(arguments.pop("tool", "")) or "tool"
+        return named_call(name, arguments)
     if kind == "command":
-        return panel_call("execute_command", {"command": text.removesuffix(_ASKED)})
-    name = {"followup": "ask_followup_question", "use_mcp_server": word(given.get("type")) or "use_mcp_tool"}.get(
-        kind, kind
-    )
+        return named_call("execute_command", {"command": text.removesuffix(_APPROVAL)})
     if kind == "use_mcp_server":
-        given = {**given, "server_name": given.get("serverName")}
-    return panel_call(name, given or {"text": text})
+        arguments = {**arguments, "server_name": arguments.get("serverName")}
+        return named_call(word(arguments.get("type")) or "use_mcp_tool", arguments)
+    return named_call("ask_followup_question" if kind == "followup" else kind, arguments or {"text": text})
 
 
-def _request(text: str) -> Message | None:
-    """What was sent to the model: the results of the call before, and details of the environment."""
-    request = word(record(decode_value(text.encode("utf-8", "replace"))).get("request"))
-    said, mark, rest = request.partition(ENVIRONMENT)
-    around = [Block("text", mark + rest, "meta")] if mark else []
-    head = result_in(said.lstrip())
-    if head is not None and head.name not in TALKING:
-        words = head.rest.rstrip()
-        end = end_of(head.call_id, head.name, words)
-        return Message("tool", "tool", "result", blocks=(Block("result", words, "tool_output", result=end), *around))
-    return Message("user", "injected", "context", blocks=tuple(around)) if around else None
+def _request_message(text: str) -> Message | None:
+    """Return the message of a request to the model: the result of the previous call, and the environment details."""
+    sent, mark, rest = word(_parse_json(text).get("request")).partition(ENVIRONMENT)
+    details = text_blocks(mark + rest, "meta")
+    head = parse_result_head(sent.lstrip())
+    if head is not None and head.name not in HUMAN_TOOLS:
+        output = head.rest.rstrip()
+        result = Block("result", output, "tool_output", result=call_end(head.call_id, head.name, output))
+        return Message("tool", "tool", "result", blocks=(result, *details))
+    return Message("user", "injected", "context", blocks=details) if details else None

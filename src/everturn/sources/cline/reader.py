@@ -1,10 +1,12 @@
-"""Reads the documents of a task. Each element says by its own shape what it is; the file's kind, how much of it is wanted.
+"""Read the documents of a task, and view the bytes of one message.
 
-The bytes of a message → the message, for whoever shows or exports it. Their own shape says what they are.
+The shape of an element shows whether it is of the history, of the panel or a note; the kind of the file decides which of its
+elements become messages.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any
 
@@ -13,242 +15,247 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.model.conversation import Link, Message, ReadResult, TokenUsage, fingerprint
-from everturn.sources.cline import message
-from everturn.sources.cline import message as history
-from everturn.sources.cline.calls import folder_in
-from everturn.sources.cline.files import is_noted_file, noted_file, version_in
-from everturn.sources.contract import SourceCandidate, SourceReader
+from everturn.sources.cline.calls import find_folder
+from everturn.sources.cline.files import file_message, find_version, is_file_note
+from everturn.sources.cline.message import (
+    COMPACTED,
+    KNOWN,
+    NOTICES,
+    REQUEST,
+    THOUGHT,
+    answer_message,
+    element_time,
+    environment_details,
+    is_summary,
+    panel_kind,
+    panel_message,
+    request_tokens,
+    segment_message,
+    split_segments,
+    summary_message,
+    unknown_element,
+)
+from everturn.sources.contract import SourceCandidate
 from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, settle, value_of
 from everturn.sources.toolkit.line_reader import ReadTally, SessionTally
-from everturn.sources.toolkit.values import milliseconds, plain, word
+from everturn.sources.toolkit.values import milliseconds, plain, state_of, word
 
 _RANGE = "conversationHistoryDeletedRange"
 
+#: Panel elements that become messages even where the history has the conversation.
+_NOT_IN_HISTORY = NOTICES | COMPACTED | {THOUGHT}
+
 
 class ClineReaderState(Struct, array_like=True):
-    """What a later reader needs."""
+    """The state a later reader continues from."""
 
     stage: str = ""
     index: int = 0  # elements read
     waiting: list[str] = []  # calls of the last answer
     request: int = 0  # number of the last request, in a panel
     tokens: list[int] = []  # of it, not yet given to an answer
-    deleted: str = ""  # the last stretch of history that was left out
+    deleted: str = ""  # the last range that was deleted from the history
     workspace: bool = False
     linked: bool = False
 
 
-def reader(found: SourceCandidate, state: bytes) -> SourceReader:
-    """The reader of a file."""
-    try:
-        known = msgspec.msgpack.decode(state, type=ClineReaderState) if state else ClineReaderState()
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        known = ClineReaderState()
-    return ClineReader(found, known)
-
-
 class ClineReader:
-    """One document of a task."""
+    """Reads one document of a task."""
 
-    def __init__(self, found: SourceCandidate, state: ClineReaderState) -> None:
-        self._found, self._state = found, state
-        self._walk = DocumentWalk("files_in_context", state.stage)
-        self._gathering = ReadTally()
+    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
+        self._candidate, self._state = candidate, state_of(state, ClineReaderState)
+        self._name = candidate.native_id or candidate.path.stem
+        self._walk = DocumentWalk("files_in_context", self._state.stage)
+        self._tally = ReadTally()
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `sources.Reader`."""
-        gathering, walk = ReadTally(), self._walk
-        self._gathering = gathering
+        """See `SourceReader.feed`."""
+        tally, walk = ReadTally(), self._walk
+        self._tally = tally
         for item in walk.split(data, base, last):
             value, trouble = value_of(item)
             if trouble:
-                gathering.trouble(trouble, item.start, len(item.raw), is_record=value is None)
+                tally.trouble(trouble, item.start, len(item.raw), is_record=value is None)
             if not trouble or value is not None:
-                self._item(item, value)
-        settle(walk, gathering)
-        return gathering.reading(walk.consumed)
+                self._read_item(item, value)
+        settle(walk, tally)
+        return tally.reading(walk.consumed)
 
     def state(self) -> bytes:
-        """See `sources.Reader`."""
+        """See `SourceReader.state`."""
         self._state.stage = self._walk.stage
         return msgspec.msgpack.encode(self._state)
 
-    def _item(self, item: DocumentItem, value: Any) -> None:
+    def _read_item(self, item: DocumentItem, value: Any) -> None:
         if item.key:
-            self._talk().learn(client=version_in(item.key, value))
-            self._gathering.count(f"({plain(item.key)})", "known")
+            self._session().learn(client=find_version(item.key, value))
+            self._tally.count(f"({plain(item.key)})", "known")
             return
         if "role" in value or value.get("type") == "reasoning":
-            self._gathering.count(plain(value.get("role")), self._element(item, value))
-        elif message.kind_of(value):
-            kind = plain(message.kind_of(value))
-            self._gathering.count(f"{plain(value.get('type'))}/{kind}", self._shown(item, value))
-        elif is_noted_file(value):
-            self._gathering.count("(file)", self._say(noted_file(value), item, 0))
+            self._tally.count(plain(value.get("role")), self._read_history(item, value))
+        elif kind := panel_kind(value):
+            self._tally.count(f"{plain(value.get('type'))}/{plain(kind)}", self._read_panel(item, value, kind))
+        elif is_file_note(value):
+            self._tally.count("(file)", self._add(file_message(value), item))
         else:
-            self._say(message.unknown_element(value), item, 0)
-            self._gathering.count("?", "unknown")
+            self._add(unknown_element(value), item)
+            self._tally.count("?", "unknown")
         self._state.index += 1
 
-    # what the model was told and answered -------------------------------------------------------------------------------
-    def _element(self, item: DocumentItem, value: dict[str, Any]) -> str:
+    # --- the history ---
+    def _read_history(self, item: DocumentItem, value: dict[str, Any]) -> str:
         role, content = word(value.get("role")), value.get("content")
-        if message.is_summary(value):
-            return self._say(message.summary(value), item, 0)
+        if is_summary(value):
+            return self._add(summary_message(value), item)
         if role == "assistant" or word(value.get("type")) == "reasoning":
-            return self._answer(message.answer(value), item)
+            return self._add_answer(answer_message(value), item)
         if role != "user" or not isinstance(content, (str, list)):
-            self._say(message.unknown_element(value), item, 0)
+            self._add(unknown_element(value), item)
             return "unknown"
         blocks = [content] if isinstance(content, str) else content
-        at, precision = message.moment(value, blocks)
-        self._place(folder_in(message.details(blocks)))
-        pieces = _blocks(item) if isinstance(content, list) else [item]
-        for number, segment in enumerate(message.segments(blocks)):
-            made = message.segment_message(blocks[segment.first : segment.last + 1], segment.kind)
-            made = replace(self._pair_result(made), at=at, precision=precision)
-            self._say(made, _join_blocks(item, pieces[segment.first], pieces[segment.last]), number)
+        at, precision = element_time(value, blocks)
+        self._learn_folder(environment_details(blocks))
+        items = _content_items(item) if isinstance(content, list) else [item]
+        for number, segment in enumerate(split_segments(blocks)):
+            message = segment_message(blocks[segment.first : segment.last + 1], segment.kind)
+            message = replace(self._match_result(message), at=at, precision=precision)
+            self._add(message, _join_items(item, items[segment.first], items[segment.last]), number)
         return "message" if blocks else "known"
 
-    def _answer(self, message: Message, item: DocumentItem) -> str:
+    def _add_answer(self, message: Message, item: DocumentItem) -> str:
         self._state.waiting = [block.call.call_id for block in message.blocks if block.call is not None]
-        return self._say(replace(message, provider_id=f"{self._name()}/{self._state.index}"), item, 0)
+        return self._add(replace(message, provider_id=f"{self._name}/{self._state.index}"), item)
 
-    def _pair_result(self, message: Message) -> Message:
-        """The head of a result may quote a call in other words: then the only waiting call of that tool is meant."""
+    def _match_result(self, message: Message) -> Message:
+        """Give a result whose head quotes its call in other words the id of the only waiting call of that tool."""
         end = message.blocks[0].result if message.blocks else None
         waiting = self._state.waiting
         if end is None or end.call_id in waiting:
             return message
         tool = end.call_id.partition(":")[0]
-        meant = [name for name in waiting if name.partition(":")[0] == tool]
-        if len(meant) != 1:
+        calls = [call for call in waiting if call.partition(":")[0] == tool]
+        if len(calls) != 1:
             return message
-        first = replace(message.blocks[0], result=replace(end, call_id=meant[0]))
+        first = replace(message.blocks[0], result=replace(end, call_id=calls[0]))
         return replace(message, blocks=(first, *message.blocks[1:]))
 
-    # what the human was shown ---------------------------------------------------------------------------------------------
-    def _shown(self, item: DocumentItem, value: dict[str, Any]) -> str:
-        state, kind = self._state, message.kind_of(value)
+    # --- the panel ---
+    def _read_panel(self, item: DocumentItem, value: dict[str, Any], kind: str) -> str:
+        state = self._state
         self._note_truncation(item, value)
-        if kind == message.REQUEST:
-            state.request, state.tokens = state.index + 1, _tokens(message.usage(value))
-        beside = self._found.kind == "meta"
-        if beside and kind in message.KNOWN and kind not in message.NOTICES | message.COMPACTED | {message.THOUGHT}:
+        if kind == REQUEST:
+            state.request, state.tokens = state.index + 1, request_tokens(value)
+        has_history = self._candidate.kind == "meta"
+        if has_history and kind in KNOWN and kind not in _NOT_IN_HISTORY:
             return self._add_request_tokens(item, value)
-        made = message.shown_message(value, _is_first(value, state.index))
-        if made is None:
+        message = panel_message(value, state.index == 0 or _is_task(value))
+        if message is None:
             return "known"
-        if made.origin == "model":
+        if message.origin == "model":
             tokens, state.tokens = state.tokens, []
-            made = replace(
-                made, provider_id=f"{self._name()}/{state.request}", usage=TokenUsage(*tokens) if tokens else None
-            )
-        elif details := next((block.text for block in made.blocks if block.field == "meta"), ""):
-            self._place(folder_in(details))
-        self._say(made, item, 0)
-        return "message" if kind in message.KNOWN else "unknown"
+            usage = TokenUsage(*tokens) if tokens else None
+            message = replace(message, provider_id=f"{self._name}/{state.request}", usage=usage)
+        else:
+            self._learn_folder(next((block.text for block in message.blocks if block.field == "meta"), ""))
+        self._add(message, item)
+        return "message" if kind in KNOWN else "unknown"
 
     def _add_request_tokens(self, item: DocumentItem, value: dict[str, Any]) -> str:
-        """Beside the history only the tokens of a request are told, and not those that the history has itself."""
+        """Add the tokens of a request beside the history, unless the history has them itself."""
         tokens, self._state.tokens = self._state.tokens, []
-        where = next((one for one in DocumentWalk("").split(item.raw, item.start, True) if one.key == "text"), None)
-        if not tokens or where is None or "modelInfo" in value:
+        text = next((one for one in _members(item) if one.key == "text"), None)
+        if not tokens or text is None or "modelInfo" in value:
             return "known"
         at, precision = milliseconds(value.get("ts"))
-        name = f"{self._name()}/{self._state.request}"
+        name = f"{self._name}/{self._state.request}"
         message = Message("assistant", "model", "text", at, precision, provider_id=name, usage=TokenUsage(*tokens))
-        return self._say(message, where, 0)
+        return self._add(message, text)
 
     def _note_truncation(self, item: DocumentItem, value: dict[str, Any]) -> None:
-        """A new stretch of history that the model is no longer told."""
+        """Add a compaction when another range of the history is no longer sent to the model."""
         deleted = str(value.get(_RANGE) or "")
         if not deleted or deleted == self._state.deleted:
             return
         self._state.deleted = deleted
-        for one in DocumentWalk("").split(item.raw, item.start, True):
+        for one in _members(item):
             if one.key == _RANGE:
-                self._say(Message("system", "system", "compaction", *milliseconds(value.get("ts"))), one, 1)
+                self._add(Message("system", "system", "compaction", *milliseconds(value.get("ts"))), one, 1)
 
-    # adding up --------------------------------------------------------------------------------------------------------------
-    def _say(self, message: Message, where: DocumentItem, number: int) -> str:
-        talk, found = self._talk(), self._found
-        if found.parent and not self._state.linked:
+    def _add(self, message: Message, item: DocumentItem, number: int = 0) -> str:
+        """Add the message of these bytes to the session; `number` tells messages of one element apart."""
+        session, parent = self._session(), self._candidate.parent
+        if parent and not self._state.linked:
             self._state.linked = True
-            talk.links.append(Link("about", found.parent))
-        mark = blake2b(where.raw, digest_size=8).hexdigest()
-        identity = fingerprint(f"{talk.native_id}/{self._state.index}/{number}", mark)
-        talk.messages.append(replace(message, start=where.start, size=len(where.raw), fingerprint=identity))
+            session.links.append(Link("about", parent))
+        mark = blake2b(item.raw, digest_size=8).hexdigest()
+        identity = fingerprint(f"{self._name}/{self._state.index}/{number}", mark)
+        session.messages.append(replace(message, start=item.start, size=len(item.raw), fingerprint=identity))
         return "message"
 
-    def _place(self, folder: str) -> None:
+    def _learn_folder(self, details: str) -> None:
+        folder = find_folder(details)
         if folder and not self._state.workspace:
             self._state.workspace = True
-            self._talk().learn(workspace=folder)
+            self._session().learn(workspace=folder)
 
-    def _name(self) -> str:
-        return self._found.native_id or self._found.path.stem
-
-    def _talk(self) -> SessionTally:
-        return self._gathering.session(self._name(), self._found.kind, self._found.parent)
+    def _session(self) -> SessionTally:
+        return self._tally.session(self._name, self._candidate.kind, self._candidate.parent)
 
 
-def _blocks(item: DocumentItem) -> list[DocumentItem]:
-    """The content blocks of an element."""
+def _members(item: DocumentItem) -> Iterator[DocumentItem]:
+    return DocumentWalk("").split(item.raw, item.start, True)
+
+
+def _content_items(item: DocumentItem) -> list[DocumentItem]:
     return [one for one in DocumentWalk("content").split(item.raw, item.start, True) if not one.key]
 
 
-def _join_blocks(item: DocumentItem, first: DocumentItem, last: DocumentItem) -> DocumentItem:
-    """The bytes from one block of an element to another."""
+def _join_items(item: DocumentItem, first: DocumentItem, last: DocumentItem) -> DocumentItem:
+    """Return the bytes of an element from the first content block to the last."""
     end = last.start + len(last.raw)
     return DocumentItem("", first.start, item.raw[first.start - item.start : end - item.start])
 
 
-def _is_first(value: dict[str, Any], index: int) -> bool:
-    return index == 0 or value.get("conversationHistoryIndex") == -1
-
-
-def _tokens(usage: TokenUsage | None) -> list[int]:
-    return [usage.input, usage.output, usage.cache_read, usage.cache_write] if usage is not None else []
+def _is_task(value: dict[str, Any]) -> bool:
+    return value.get("conversationHistoryIndex") == -1
 
 
 def view(record_bytes: bytes) -> Message | None:
-    """An element, some content blocks of one (without brackets around them), or a note in one; None when it is no JSON."""
+    """Return the message of an element, of some of its content blocks (without brackets), or of a note in it."""
     value, _ = decode_item(record_bytes)
     if value is None:
         value, _ = decode_item(b"[" + record_bytes + b"]")
         return _blocks_message(value) if isinstance(value, list) and value else None
     if isinstance(value, dict):
-        return _element(value)
+        return _element_message(value)
     if isinstance(value, list):
         return Message("system", "system", "compaction")
     return Message("assistant", "model")
 
 
-def _element(value: dict[str, Any]) -> Message:
-    if message.kind_of(value):
-        first = value.get("conversationHistoryIndex") == -1
-        return message.shown_message(value, first) or Message("system", "system", "notice")
-    if is_noted_file(value):
-        return noted_file(value)
+def _element_message(value: dict[str, Any]) -> Message:
+    if panel_kind(value):
+        return panel_message(value, _is_task(value)) or Message("system", "system", "notice")
+    if is_file_note(value):
+        return file_message(value)
     if "role" not in value and word(value.get("type")) != "reasoning":
-        return _blocks_message([value]) if "type" in value else history.unknown_element(value)
+        return _blocks_message([value]) if "type" in value else unknown_element(value)
     return _history_message(value)
 
 
 def _history_message(value: dict[str, Any]) -> Message:
-    if history.is_summary(value):
-        return history.summary(value)
+    if is_summary(value):
+        return summary_message(value)
     if value.get("role") == "assistant" or word(value.get("type")) == "reasoning":
-        return history.answer(value)
+        return answer_message(value)
     content = value.get("content")
     if value.get("role") != "user" or not isinstance(content, (str, list)):
-        return history.unknown_element(value)
+        return unknown_element(value)
     return _blocks_message([content] if isinstance(content, str) else content)
 
 
 def _blocks_message(blocks: list[Any]) -> Message:
-    found = history.segments(blocks)
-    message = history.segment_message(blocks, found[0].kind if found else "context")
-    at, precision = history.moment({}, blocks)
+    segments = split_segments(blocks)
+    message = segment_message(blocks, segments[0].kind if segments else "context")
+    at, precision = element_time({}, blocks)
     return replace(message, at=at, precision=precision)

@@ -1,8 +1,7 @@
-"""Bubbles: what the human typed and what the model answered, thought and called, as the editor's databases hold them.
+"""Convert bubbles of the editor's databases, transcript lines and export sections into messages.
 
-Lines of an agent's transcript: who spoke, and which tools were called. What they gave back is not written.
-
-Markdown as the editor exports it: a title, a line that says when and by which version, and what was said in turns.
+A bubble holds a prompt of the human, or an answer of the model with its thinking and one call. A transcript line holds prompts,
+answers and calls, but not the results of the calls. An export is Markdown:
 
     # Title
     _Exported on 5/19/2025 at 11:13:55 EDT from Cursor (0.50.4)_
@@ -13,146 +12,148 @@ Markdown as the editor exports it: a title, a line that says when and by which v
     **Cursor**
     …
 
-Tools are not in it, and the only time is that of the export, written the way of the country.
+It has no tool calls, and its only time is that of the export, in the notation of the country.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from everturn.model.conversation import Block, CallEnd, Message, TokenUsage, fingerprint
-from everturn.sources.toolkit.blocks import call_start, call_text, error_class, exit_status
+from everturn.sources.toolkit.blocks import call_block, error_class, exit_status, unknown_block
 from everturn.sources.toolkit.json_document import entries, record
+from everturn.sources.toolkit.message_parts import text_blocks, unknown_message
 from everturn.sources.toolkit.values import count, decode_value, digest, milliseconds, strings, word
 
 _HUMAN, _MODEL = (1, "user"), (2, "ai")
-_AROUND = ("attachedCodeChunks", "selections", "codebaseContextChunks", "docsReferences")
+_ATTACHED = ("attachedCodeChunks", "selections", "codebaseContextChunks", "docsReferences")
 
 
-def bubble(found: dict[str, Any]) -> Message:
-    """The message of a bubble."""
-    if is_known_bubble(found):
-        human = found.get("type") in _HUMAN
-        return _message(found, "user", "human", "text", _prompt_blocks(found)) if human else _answer(found)
-    text = "\n".join(strings(found, "bubbleId", "type"))
-    return _message(found, "system", "system", "unknown", [Block("unknown", text, "meta")] if text else [])
+# --- bubbles ---
+def bubble_message(bubble: dict[str, Any]) -> Message:
+    """Return the message of a bubble."""
+    if is_known_bubble(bubble):
+        is_human = bubble.get("type") in _HUMAN
+        return _message(bubble, "user", "human", "text", _prompt_blocks(bubble)) if is_human else _answer(bubble)
+    blocks = text_blocks("\n".join(strings(bubble, "bubbleId", "type")), "meta", "unknown")
+    return _message(bubble, "system", "system", "unknown", blocks)
 
 
-def is_known_bubble(found: dict[str, Any]) -> bool:
-    """Whether a bubble is of a kind that this version knows."""
-    kind = found.get("type")
+def is_known_bubble(bubble: dict[str, Any]) -> bool:
+    """Return whether a bubble is of a known kind."""
+    kind = bubble.get("type")
     return kind in (*_HUMAN, *_MODEL) and kind is not True
 
 
-def _answer(found: dict[str, Any]) -> Message:
-    blocks: list[Block] = []
-    thought = record(found.get("thinking")).get("text") or found.get("thinking")
-    if isinstance(thought, str) and thought:
-        blocks.append(Block("thinking", thought, "thinking"))
-    text = _text(found)
-    blocks += [Block("text", text, "answer")] if text else []
-    blocks += _code_blocks(found, text)
-    blocks += _call(record(found.get("toolFormerData")))
-    failure = "\n".join(strings(found.get("errorDetails")))
+def _answer(bubble: dict[str, Any]) -> Message:
+    thought = record(bubble.get("thinking")).get("text") or bubble.get("thinking")
+    text = _text(bubble)
+    blocks = [
+        *text_blocks(thought if isinstance(thought, str) else "", "thinking", "thinking"),
+        *text_blocks(text, "answer"),
+        *_code_blocks(bubble, text),
+        *_call_blocks(record(bubble.get("toolFormerData"))),
+    ]
+    failure = "\n".join(strings(bubble.get("errorDetails")))
     if failure and not blocks:
-        return _message(found, "assistant", "system", "notice", [Block("text", failure, "meta")])
-    return _message(found, "assistant", "model", "text", blocks)
+        return _message(bubble, "assistant", "system", "notice", text_blocks(failure, "meta"))
+    return _message(bubble, "assistant", "model", "text", blocks)
 
 
-def _prompt_blocks(found: dict[str, Any]) -> list[Block]:
-    text = _text(found)
-    blocks = [Block("text", text, "prompt")] if text else []
-    around = {key: found.get(key) or record(found.get("context")).get(key) for key in _AROUND}
-    added = "\n".join(strings(around, "uuid", "type", "range"))
-    blocks += [Block("text", added, "meta")] if added else []
-    return blocks + [Block("image", data=image) for image in entries(found.get("images"))]
+def _prompt_blocks(bubble: dict[str, Any]) -> list[Block]:
+    attached = {key: bubble.get(key) or record(bubble.get("context")).get(key) for key in _ATTACHED}
+    context = "\n".join(strings(attached, "uuid", "type", "range"))
+    images = [Block("image", data=image) for image in entries(bubble.get("images"))]
+    return [*text_blocks(_text(bubble), "prompt"), *text_blocks(context, "meta"), *images]
 
 
-def _text(found: dict[str, Any]) -> str:
+def _text(bubble: dict[str, Any]) -> str:
     for key in ("text", "rawText"):
-        if isinstance(found.get(key), str) and found[key]:
-            return word(found[key])
-    return word(record(found.get("delegate")).get("a")) or _rich_text(found.get("richText") or found.get("initText"))
+        if isinstance(bubble.get(key), str) and bubble[key]:
+            return word(bubble[key])
+    delegate = word(record(bubble.get("delegate")).get("a"))
+    return delegate or _rich_text(bubble.get("richText") or bubble.get("initText"))
 
 
 def _rich_text(rich: Any) -> str:
-    """The words of a text that is kept as a tree of the editor's."""
+    """Return the text in a syntax tree of the editor."""
     tree = decode_value(rich.encode("utf-8", "replace")) if isinstance(rich, str) else rich
-    words: list[str] = []
+    texts: list[str] = []
     stack = [tree]
     while stack:
         node = stack.pop()
         if isinstance(node, dict):
-            words += [node["text"]] if isinstance(node.get("text"), str) else []
+            texts += [node["text"]] if isinstance(node.get("text"), str) else []
             stack += reversed(list(node.values()))
         elif isinstance(node, list):
             stack += reversed(node)
-    return word("".join(words))
+    return word("".join(texts))
 
 
-def _code_blocks(found: dict[str, Any], text: str) -> list[Block]:
-    """Code that stands beside the words and not in them."""
-    codes = [word(record(one).get("content")) for one in entries(found.get("codeBlocks"))]
+def _code_blocks(bubble: dict[str, Any], text: str) -> list[Block]:
+    """Return the blocks of code that the text does not contain."""
+    codes = [word(record(one).get("content")) for one in entries(bubble.get("codeBlocks"))]
     return [Block("text", code, "answer") for code in codes if code and code not in text]
 
 
-def _call(data: dict[str, Any]) -> list[Block]:
+def _call_blocks(data: dict[str, Any]) -> list[Block]:
     name = word(data.get("name"))
     if not name:
         return []
-    given = _parse_json(data.get("rawArgs")) or _parse_json(data.get("params"))
-    identity = word(data.get("toolCallId")) or f"{name}:{digest(*strings(given))}"
-    start = call_start(identity, name, given)
-    call = Block("call", call_text(start), "tool_input", call=start, data=data)
+    arguments = _parse_json(data.get("rawArgs")) or _parse_json(data.get("params"))
+    identity = word(data.get("toolCallId")) or f"{name}:{digest(*strings(arguments))}"
+    call = call_block(identity, name, arguments, data)
     status = word(data.get("status"))
     result = data.get("result")
     if not result and status not in ("completed", "error", "cancelled"):
         return [call]
     value = _parse_json(result)
     text = "\n".join(strings(value)) if value is not None else word(result)
-    return [call, Block("result", text, "tool_output", result=_end(identity, data, value, text))]
+    return [call, Block("result", text, "tool_output", result=_call_end(identity, data, record(value), text))]
 
 
-def _end(identity: str, data: dict[str, Any], value: Any, text: str) -> CallEnd:
-    status, denied = word(data.get("status")), word(data.get("userDecision")) == "rejected"
-    noted = record(value)
-    code = noted.get("exitCode", noted.get("exitCodeV2"))
+def _call_end(identity: str, data: dict[str, Any], result: dict[str, Any], text: str) -> CallEnd:
+    status, is_denied = word(data.get("status")), word(data.get("userDecision")) == "rejected"
+    code = result.get("exitCode", result.get("exitCodeV2"))
     code = code if isinstance(code, int) and not isinstance(code, bool) and abs(code) < 1 << 31 else None
-    failed = status in ("error", "cancelled") or denied
-    why = "rejected" if denied else "interrupted" if status == "cancelled" else error_class(text)
+    failed = status in ("error", "cancelled") or is_denied
+    reason = "rejected" if is_denied else "interrupted" if status == "cancelled" else error_class(text)
     return CallEnd(
         identity,
         failed or bool(code),
-        why if failed else "exit_status" if code else "",
+        reason if failed else "exit_status" if code else "",
         code if code is not None else exit_status(text) if failed else None,
-        child=word(noted.get("agentId")),
+        child=word(result.get("agentId")),
     )
 
 
 def _parse_json(value: Any) -> Any:
-    """Arguments and results are JSON in a string."""
+    """Return the value of arguments or results, which may be JSON in a string."""
     if isinstance(value, str):
         return decode_value(value.encode("utf-8", "replace")) if value.lstrip()[:1] in ("{", "[") else None
     return value
 
 
-def _message(found: dict[str, Any], role: str, origin: str, kind: str, blocks: list[Block]) -> Message:
-    at, precision = milliseconds(
-        found.get("createdAt") or record(found.get("timingInfo")).get("clientStartTime") or None
-    )
-    name = word(found.get("bubbleId")) or word(found.get("id"))
-    spoke = origin == "model"
-    tool = record(found.get("toolFormerData"))
-    tokens = record(found.get("tokenCount"))
-    given, said = count(tokens.get("inputTokens")) or 0, count(tokens.get("outputTokens")) or 0
-    states = f"{word(tool.get('status'))}/{len(_text(found))}"
+def _message(bubble: dict[str, Any], role: str, origin: str, kind: str, blocks: Sequence[Block]) -> Message:
+    started = record(bubble.get("timingInfo")).get("clientStartTime")
+    at, precision = milliseconds(bubble.get("createdAt") or started or None)
+    name = word(bubble.get("bubbleId")) or word(bubble.get("id"))
+    is_answer = origin == "model"
+    tool = record(bubble.get("toolFormerData"))
+    tokens = record(bubble.get("tokenCount"))
+    given, output = count(tokens.get("inputTokens")) or 0, count(tokens.get("outputTokens")) or 0
+    version = f"{word(tool.get('status'))}/{len(_text(bubble))}"
     return Message(
-        role, origin, kind, at, precision, name, (word(tool.get("modelCallId")) or name) if spoke else "",
-        (word(record(found.get("modelInfo")).get("modelName")) or word(found.get("modelType"))) if spoke else "",
-        tuple(blocks), TokenUsage(given, said) if spoke and (given or said) else None, origin == "human",
-        fingerprint=fingerprint(name, states) if name else None,
+        role, origin, kind, at, precision, name, (word(tool.get("modelCallId")) or name) if is_answer else "",
+        (word(record(bubble.get("modelInfo")).get("modelName")) or word(bubble.get("modelType"))) if is_answer else "",
+        tuple(blocks), TokenUsage(given, output) if is_answer and (given or output) else None, origin == "human",
+        fingerprint=fingerprint(name, version) if name else None,
     )  # fmt: skip
+
+
+# --- transcript lines ---
 
 
 _QUERY = re.compile(r"<user_query>\n?(.*?)\n?</user_query>", re.DOTALL)
@@ -163,38 +164,37 @@ _STAMP = re.compile(
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
-def read_line(found: dict[str, Any]) -> Message | None:
-    """The message of a line; None when it holds none."""
-    if word(found.get("type")) == "turn_ended":
-        return _turn_end(found)
-    content = record(found.get("message")).get("content")
-    blocks = [content] if isinstance(content, str) else entries(content)
-    if found.get("role") == "assistant":
-        made = tuple(block for part in blocks for block in _answer_blocks(part))
-        whole = all(block.call is None for block in made)
-        return Message("assistant", "model", "text", blocks=made, fidelity="exact" if whole else "partial")
-    if found.get("role") == "user" and blocks:
-        return _prompt_message(blocks)
-    return unknown(found)
+def line_message(line: dict[str, Any]) -> Message | None:
+    """Return the message of a line; None when it holds none."""
+    if word(line.get("type")) == "turn_ended":
+        return _turn_end(line)
+    content = record(line.get("message")).get("content")
+    parts = [content] if isinstance(content, str) else entries(content)
+    if line.get("role") == "assistant":
+        blocks = tuple(_answer_block(part) for part in parts)
+        is_complete = all(block.call is None for block in blocks)
+        return Message("assistant", "model", "text", blocks=blocks, fidelity="exact" if is_complete else "partial")
+    if line.get("role") == "user" and parts:
+        return _prompt_message(parts)
+    return unknown_line(line)
 
 
-def is_known_line(found: dict[str, Any]) -> bool:
-    """Whether a line is of a kind that this version knows."""
-    return found.get("role") in ("user", "assistant") or found.get("type") == "turn_ended"
+def is_known_line(line: dict[str, Any]) -> bool:
+    """Return whether a line is of a known kind."""
+    return line.get("role") in ("user", "assistant") or line.get("type") == "turn_ended"
 
 
-def unknown(found: dict[str, Any]) -> Message:
-    """A line of a kind this version does not know: its words are kept, shown and indexed."""
-    text = "\n".join(strings(found, "type", "role"))
-    return Message("system", "system", "unknown", blocks=(Block("unknown", text, "meta"),) if text else ())
+def unknown_line(line: dict[str, Any]) -> Message:
+    """Return the message of a line of unknown kind."""
+    return unknown_message(line, "type", "role")
 
 
-def _turn_end(found: dict[str, Any]) -> Message | None:
-    status = word(found.get("status"))
+def _turn_end(line: dict[str, Any]) -> Message | None:
+    status = word(line.get("status"))
     if status in ("", "success", "completed"):
         return None
     kind = "interrupt" if status in ("aborted", "cancelled", "interrupted") else "notice"
-    return Message("system", "system", kind, blocks=(Block("text", "\n".join(strings(found, "type")), "meta"),))
+    return Message("system", "system", kind, blocks=(Block("text", "\n".join(strings(line, "type")), "meta"),))
 
 
 def _prompt_message(parts: list[Any]) -> Message:
@@ -203,60 +203,57 @@ def _prompt_message(parts: list[Any]) -> Message:
     for part in parts:
         text = part if isinstance(part, str) else record(part).get("text")
         if isinstance(text, str):
-            blocks += _words(text)
-            at = _stamp(text) if at[0] is None else at
+            blocks += _split_query(text)
+            at = _parse_timestamp(text) if at[0] is None else at
         else:
-            blocks.append(_wordless_block(part))
-    human = any(block.field == "prompt" for block in blocks) or all(block.kind == "image" for block in blocks)
-    origin, kind = ("human", "text") if human else ("injected", "context")
-    return Message("user", origin, kind, *at, blocks=tuple(blocks), starts_turn=human)
+            blocks.append(_other_block(part))
+    is_human = any(block.field == "prompt" for block in blocks) or all(block.kind == "image" for block in blocks)
+    origin, kind = ("human", "text") if is_human else ("injected", "context")
+    return Message("user", origin, kind, *at, blocks=tuple(blocks), starts_turn=is_human)
 
 
-def _words(text: str) -> list[Block]:
-    """What the human asked, and what the editor put around it."""
-    asked = [found[1].strip() for found in _QUERY.finditer(text)]
-    if not asked:
-        return [Block("text", text, "meta" if _TAGGED.match(text) else "prompt")] if text else []
-    around = _QUERY.sub("", text).strip()
-    return [*([Block("text", around, "meta")] if around else []), *(Block("text", one, "prompt") for one in asked)]
+def _split_query(text: str) -> list[Block]:
+    """Return the blocks of the human's query, and of the context the editor put around it."""
+    queries = [match[1].strip() for match in _QUERY.finditer(text)]
+    if not queries:
+        return [*text_blocks(text, "meta" if _TAGGED.match(text) else "prompt")]
+    context = text_blocks(_QUERY.sub("", text).strip(), "meta")
+    return [*context, *(Block("text", query, "prompt") for query in queries)]
 
 
-def _wordless_block(part: Any) -> Block:
+def _other_block(part: Any) -> Block:
     kind = word(record(part).get("type"))
-    if kind in ("image", "document"):
-        return Block(kind, data=part)
-    return Block("unknown", "\n".join(strings(part, "type")), "meta", data=part)
+    return Block(kind, data=part) if kind in ("image", "document") else unknown_block(part)
 
 
-def _answer_blocks(part: Any) -> list[Block]:
+def _answer_block(part: Any) -> Block:
     one = record(part)
     kind, text = word(one.get("type")), part if isinstance(part, str) else one.get("text")
     if kind == "tool_use":
         name = word(one.get("name"))
         identity = word(one.get("id")) or f"{name}:{digest(*strings(one.get('input')))}"
-        start = call_start(identity, name, one.get("input"))
-        return [Block("call", call_text(start), "tool_input", call=start, data=part)]
+        return call_block(identity, name, one.get("input"), part)
     if kind in ("thinking", "reasoning"):
-        words = word(one.get("thinking")) or word(text)
-        return [Block("thinking", words, "thinking", data=part)]
+        return Block("thinking", word(one.get("thinking")) or word(text), "thinking", data=part)
     if isinstance(text, str):
-        return [Block("text", text, "answer", data=None if isinstance(part, str) else part)]
-    return [_wordless_block(part)]
+        return Block("text", text, "answer", data=None if isinstance(part, str) else part)
+    return _other_block(part)
 
 
-def _stamp(text: str) -> tuple[int | None, str]:
-    found = _STAMP.search(text)
-    if found is None or found[1] not in _MONTHS:
+def _parse_timestamp(text: str) -> tuple[int | None, str]:
+    stamp = _STAMP.search(text)
+    if stamp is None or stamp[1] not in _MONTHS:
         return None, ""
-    hour = int(found[4]) % 12 + (12 if found[6] == "P" else 0)
-    zone = f"{int(found[7]):+03d}:{found[8] or '00'}" if found[7] else "+00:00"
-    month = _MONTHS.index(found[1]) + 1
-    at, _ = milliseconds(f"{found[3]}-{month:02d}-{int(found[2]):02d}T{hour:02d}:{found[5]}:00{zone}")
-    return (at, "min" if found[7] else "day") if at is not None else (None, "")
+    hour = int(stamp[4]) % 12 + (12 if stamp[6] == "P" else 0)
+    zone = f"{int(stamp[7]):+03d}:{stamp[8] or '00'}" if stamp[7] else "+00:00"
+    month = _MONTHS.index(stamp[1]) + 1
+    at, _ = milliseconds(f"{stamp[3]}-{month:02d}-{int(stamp[2]):02d}T{hour:02d}:{stamp[5]}:00{zone}")
+    return (at, "min" if stamp[7] else "day") if at is not None else (None, "")
 
 
-#: Where the next speaker begins.
-TURN = re.compile(rb"^---[ \t]*\r?\n\s*\*\*(?:User|Cursor)\*\*[ \t]*\r?$", re.MULTILINE)
+# --- exports ---
+#: The beginning of the next writer's section.
+EXPORT_TURN = re.compile(rb"^---[ \t]*\r?\n\s*\*\*(?:User|Cursor)\*\*[ \t]*\r?$", re.MULTILINE)
 _SPEAKER = re.compile(r"\s*---\s*\*\*(User|Cursor)\*\*[ \t]*\n?")
 _HEAD = re.compile(r"\s*# ([^\n]*)\n+_Exported on ([^\n]{1,200}?) from Cursor(?: \(([^()\n]{1,40})\))?_")
 _NUMBERS = re.compile(r"\d+")
@@ -268,7 +265,7 @@ _ZONES = {
 
 
 class CursorExportHead(NamedTuple):
-    """What the first lines say."""
+    """The facts in the first lines of an export."""
 
     title: str
     client: str
@@ -276,34 +273,34 @@ class CursorExportHead(NamedTuple):
     precision: str
 
 
-def head_of(text: str) -> CursorExportHead | None:
-    """The head of an export."""
-    found = _HEAD.match(text.removeprefix("\ufeff"))
-    return CursorExportHead(found[1].strip(), found[3] or "", *moment(found[2])) if found else None
+def parse_export_head(text: str) -> CursorExportHead | None:
+    """Return the head of an export; None when the text does not begin with one."""
+    head = _HEAD.match(text.removeprefix("\ufeff"))
+    return CursorExportHead(head[1].strip(), head[3] or "", *parse_local_time(head[2])) if head else None
 
 
 def export_message(text: str) -> Message:
-    """The message of one stretch: the head, or what one side said."""
-    found = _SPEAKER.match(text)
-    if found is None:
-        head = head_of(text)
+    """Return the message of one section of an export: the head, a prompt or an answer."""
+    speaker = _SPEAKER.match(text)
+    if speaker is None:
+        head = parse_export_head(text)
         at = (head.at, head.precision) if head else (None, "")
-        return Message("system", "system", "context", *at, blocks=_block(text, "meta"), fidelity="rendered")
-    words = text[found.end() :]
-    if found[1] == "User":
-        return Message("user", "human", "text", blocks=_block(words, "prompt"), starts_turn=True, fidelity="rendered")
-    return Message("assistant", "model", "text", blocks=_block(words, "answer"), fidelity="rendered")
+        blocks = text_blocks(text.strip(), "meta")
+        return Message("system", "system", "context", *at, blocks=blocks, fidelity="rendered")
+    body = text[speaker.end() :].strip()
+    if speaker[1] == "User":
+        blocks = text_blocks(body, "prompt")
+        return Message("user", "human", "text", blocks=blocks, starts_turn=True, fidelity="rendered")
+    return Message("assistant", "model", "text", blocks=text_blocks(body, "answer"), fidelity="rendered")
 
 
-def moment(text: str) -> tuple[int | None, str]:
-    """A moment as the editor writes it in many countries; (None, "") where day and month could be either."""
+def parse_local_time(text: str) -> tuple[int | None, str]:
+    """Return a time in the notation of any country; (None, "") where day and month are ambiguous."""
     numbers = [int(number) for number in _NUMBERS.findall(text)][:6]
-    if len(numbers) < 3:
-        return None, ""
-    date = _date(*numbers[:3])
+    date = _parse_date(*numbers[:3]) if len(numbers) >= 3 else None
     if date is None:
         return None, ""
-    zone = _zone(text)
+    zone = _parse_zone(text)
     if len(numbers) < 6 or zone is None:
         return milliseconds(date)
     hour, minute, second = numbers[3:]
@@ -311,7 +308,7 @@ def moment(text: str) -> tuple[int | None, str]:
     return milliseconds(f"{date}T{hour:02d}:{minute:02d}:{second:02d}{zone}")
 
 
-def _date(first: int, second: int, third: int) -> str | None:
+def _parse_date(first: int, second: int, third: int) -> str | None:
     if first > 31:
         year, month, day = first, second, third
     elif first > 12:
@@ -326,14 +323,10 @@ def _date(first: int, second: int, third: int) -> str | None:
     return f"{year:04d}-{month:02d}-{day:02d}"
 
 
-def _zone(text: str) -> str | None:
-    for found in _ZONE.finditer(text):
-        if found[1]:
-            return f"{int(found[1]):+03d}:{found[2] or '00'}"
-        if found[3] in _ZONES:
-            return f"{_ZONES[found[3]]:+03d}:00"
+def _parse_zone(text: str) -> str | None:
+    for zone in _ZONE.finditer(text):
+        if zone[1]:
+            return f"{int(zone[1]):+03d}:{zone[2] or '00'}"
+        if zone[3] in _ZONES:
+            return f"{_ZONES[zone[3]]:+03d}:00"
     return None
-
-
-def _block(words: str, field: str) -> tuple[Block, ...]:
-    return (Block("text", words.strip(), field),) if words.strip() else ()

@@ -1,25 +1,21 @@
-"""Goose: a database of all sessions, and one file of lines per session in versions before 1.10.
-
-Read first: `find` (where they are), `content` (what a message holds), `database` (taking the database apart), `reader`.
-"""
+"""Goose: a database of all sessions, and one JSON Lines file per session in versions before 1.10."""
 
 from __future__ import annotations
 
 from everturn.sources.contract import Source, lazy_import
-from everturn.sources.goose.reader import NAME, find, resume_command, roots, sniff, workspace
 
 SOURCE = Source(
-    name=NAME,
+    name="goose",
     title="Goose",
     parser=1,
-    roots=roots,
-    find=find,
-    sniff=sniff,
-    reader=lazy_import("everturn.sources.goose.reader:reader"),
+    roots=lazy_import("everturn.sources.goose.reader:roots"),
+    find=lazy_import("everturn.sources.goose.reader:find"),
+    sniff=lazy_import("everturn.sources.goose.reader:sniff"),
+    reader=lazy_import("everturn.sources.goose.reader:GooseReader"),
     view=lazy_import("everturn.sources.goose.reader:view"),
-    workspace=workspace,
+    workspace=lazy_import("everturn.sources.goose.reader:workspace"),
     unpack=lazy_import("everturn.sources.goose.reader:unpack"),
     is_database=True,
     option="goose-dir",
-    resume_command=resume_command,
+    resume_command=lambda native_id: ["goose", "session", "--resume", "--session-id", native_id],
 )

@@ -1,18 +1,14 @@
-r"""Reads a session: lines of a file, or of the database taken apart. The first says where and about what.
-
-What a message holds: words, thoughts, calls and their results, notices.
-
-Finds sessions on disk, and knows them by their content wherever else they lie.
+r"""Find, unpack and read Goose sessions.
 
     <data>/sessions/sessions.db      all sessions, since version 1.10
     <data>/sessions/<name>.jsonl     one session
 
-`<data>` is `~/.local/share/goose` on Linux and macOS, `%APPDATA%\Block\goose\data` on Windows.
+`<data>` is `~/.local/share/goose` on Linux and macOS, `%APPDATA%\Block\goose\data` on Windows. Sessions elsewhere are
+recognised by their content.
 
-Takes the database apart: each session becomes lines, a head and then its messages in order.
-
-The head holds what does not change as a session goes on, so that its lines only grow. Counters of tokens, which change with
-every message and cannot be told apart by response, are in the database itself, which is kept beside.
+`unpack` writes each session of the database as lines: a head with the working folder and the title, then its messages in
+order. The head holds only facts that never change, so that lines are only appended. Token counters, which change with every
+message and cannot be assigned to responses, are left to the database, which the archive keeps beside the lines.
 """
 
 from __future__ import annotations
@@ -27,21 +23,14 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.model.conversation import Block, CallEnd, CallStart, Message, ReadResult, fingerprint
-from everturn.sources.contract import (
-    Member,
-    SearchPlaces,
-    SourceCandidate,
-    SourceReader,
-    existing_folders,
-    read_beginning,
-)
-from everturn.sources.toolkit.blocks import call_start, call_text, error_class, exit_status
+from everturn.model.conversation import Block, CallEnd, CallStart, Message, fingerprint
+from everturn.sources.contract import Member, SearchPlaces, SourceCandidate, existing_folders, read_beginning
+from everturn.sources.toolkit.blocks import call_start, call_text, error_class, exit_status, unknown_block
 from everturn.sources.toolkit.json_document import decode_item, entries, record
-from everturn.sources.toolkit.json_lines import JsonLines
-from everturn.sources.toolkit.line_reader import ReadTally, SessionTally
+from everturn.sources.toolkit.line_reader import Counted, LineReader, Rec, RecordPlace, SessionTally
+from everturn.sources.toolkit.message_parts import message_digest, unknown_message
 from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot, Row, beginnings, is_sqlite, open_snapshot, stamp
-from everturn.sources.toolkit.values import digest, milliseconds, plain, strings, word
+from everturn.sources.toolkit.values import milliseconds, plain, state_of, strings, word
 
 _EDITOR = {
     "view": "read",
@@ -57,28 +46,33 @@ _NOTICES = ("systemNotification", "contextLengthExceeded", "actionRequired", "to
 _COMPACTED = ("conversationCompacted", "summarizationRequested")
 
 
-def message(found: dict[str, Any]) -> Message:
-    """The message of a line."""
-    content = found.get("content")
+# --- messages ---
+def view(record_bytes: bytes) -> Message | None:
+    """Return the message of a line; None when it is no JSON object."""
+    value, _ = decode_item(record_bytes)
+    return _build(value) if isinstance(value, dict) else None
+
+
+def _build(row: Rec) -> Message:
+    content = row.get("content")
     if isinstance(content, str) and content.startswith("["):
         content, _ = decode_item(content.encode("utf-8", "replace"))
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else entries(content)
-    role, origin, kind = _speaker(word(found.get("role")), parts, _metadata(found))
+    role, origin, kind = _classify(word(row.get("role")), parts, _metadata(row))
     field = {"human": "prompt", "model": "answer"}.get(origin, "summary" if kind == "summary" else "meta")
     blocks = tuple(block for part in parts for block in _blocks(part, field))
     if kind == "unknown" and not blocks:
-        text = "\n".join(strings(found, "role"))
-        blocks = (Block("unknown", text, "meta"),) if text else ()
-    at, precision = milliseconds(found.get("created_timestamp", found.get("created")))
-    name = word(found.get("message_id")) or word(found.get("id"))
+        blocks = unknown_message(row, "role").blocks
+    at, precision = milliseconds(row.get("created_timestamp", row.get("created")))
+    name = word(row.get("message_id")) or word(row.get("id"))
     return Message(
         role, origin, kind, at, precision, name, name if origin == "model" else "", blocks=blocks, starts_turn=origin == "human",
         fingerprint=fingerprint(name, str(at)) if name else None,
     )  # fmt: skip
 
 
-def _speaker(role: str, parts: list[Any], metadata: dict[str, Any]) -> tuple[str, str, str]:
-    """Role, origin and kind, judged by what is in it."""
+def _classify(role: str, parts: list[Any], metadata: Rec) -> tuple[str, str, str]:
+    """Return role, origin and kind of a message, judged by its content."""
     kinds = {word(record(part).get("type")) for part in parts}
     if role not in ("user", "assistant") or not parts:
         return "system", "system", "unknown"
@@ -93,45 +87,38 @@ def _speaker(role: str, parts: list[Any], metadata: dict[str, Any]) -> tuple[str
     return (role, "human", "text") if role == "user" else (role, "model", "text")
 
 
-def _metadata(found: dict[str, Any]) -> dict[str, Any]:
-    noted = found.get("metadata")
-    return record(decode_item(noted.encode("utf-8", "replace"))[0]) if isinstance(noted, str) else record(noted)
+def _metadata(row: Rec) -> Rec:
+    metadata = row.get("metadata")
+    if isinstance(metadata, str):
+        metadata, _ = decode_item(metadata.encode("utf-8", "replace"))
+    return record(metadata)
 
 
-# parts ------------------------------------------------------------------------------------------------------------------
 def _blocks(part: Any, field: str) -> list[Block]:
-    made = _PARTS.get(word(record(part).get("type")))
-    return made(part, field) if made else [_unknown_block(part)]
+    build = _PARTS.get(word(record(part).get("type")))
+    return build(part, field) if build else [unknown_block(part)]
 
 
-def _text(part: dict[str, Any], field: str) -> list[Block]:
+def _text(part: Rec, field: str) -> list[Block]:
     text = part.get("text")
-    return [Block("text", text, field, data=part)] if isinstance(text, str) else [_unknown_block(part)]
+    return [Block("text", text, field, data=part)] if isinstance(text, str) else [unknown_block(part)]
 
 
-def _thinking(part: dict[str, Any], field: str) -> list[Block]:
-    return [Block("thinking", word(part.get("thinking")), "thinking", data=part)]
-
-
-def _image(part: dict[str, Any], field: str) -> list[Block]:
-    return [Block("image", data=part)]
-
-
-def _notice(part: dict[str, Any], field: str) -> list[Block]:
+def _notice(part: Rec, field: str) -> list[Block]:
     text = "\n".join(strings(part, "type", "notificationType", "id", "actionType"))
     return [Block("text", text, "meta", data=part)] if text else []
 
 
-def _call(part: dict[str, Any], field: str) -> list[Block]:
-    outcome = record(part.get("toolCall"))
-    value = record(outcome.get("value"))
+def _call(part: Rec, field: str) -> list[Block]:
+    request = record(part.get("toolCall"))
+    value = record(request.get("value"))
     start = _neutral_call(call_start(word(part.get("id")), word(value.get("name")), value.get("arguments")))
-    text = call_text(start) if value else "\n".join(strings(outcome, "status"))
+    text = call_text(start) if value else "\n".join(strings(request, "status"))
     return [Block("call", text, "tool_input", call=start, data=part)]
 
 
 def _neutral_call(start: CallStart) -> CallStart:
-    """Names of this agent's own tools."""
+    """Give calls of Goose's own tools their neutral kind."""
     if start.name.endswith("text_editor"):
         return replace(start, kind=_EDITOR.get(word(record(start.input).get("command")), "edit"), command="")
     if start.name.startswith(_TASKS):
@@ -139,38 +126,34 @@ def _neutral_call(start: CallStart) -> CallStart:
     return replace(start, kind="plan") if start.name.startswith(_TODO) else start
 
 
-def _result(part: dict[str, Any], field: str) -> list[Block]:
-    outcome = record(part.get("toolResult"))
-    value = outcome.get("value")
-    failed = word(outcome.get("status")) == "error" or record(value).get("isError") is True
-    text = "\n".join(_result_texts(value)) if "value" in outcome else "\n".join(strings(outcome, "status"))
+def _result(part: Rec, field: str) -> list[Block]:
+    result = record(part.get("toolResult"))
+    value = result.get("value")
+    failed = word(result.get("status")) == "error" or record(value).get("isError") is True
+    text = "\n".join(_result_texts(value) if "value" in result else strings(result, "status"))
     status = exit_status(text) if failed else None
     end = CallEnd(word(part.get("id")), failed, error_class(text) if failed else "", status)
     return [Block("result", text, "tool_output", result=end, data=part)]
 
 
 def _result_texts(value: Any) -> list[str]:
-    """The words of a result. The same is often there twice, for the model and for the human: the model's are taken."""
+    """Return the texts of a result. Where it has texts for the model and for the human, the model's are used."""
     items = value if isinstance(value, list) else record(value).get("content", value)
     if not isinstance(items, list):
         return strings(items)
-    told = [item for item in items if "assistant" in entries(record(record(item).get("annotations")).get("audience"))]
+    own = [item for item in items if "assistant" in entries(record(record(item).get("annotations")).get("audience"))]
     texts: list[str] = []
-    for item in told or items:
-        one = record(item)
-        texts += ["[image]"] if one.get("type") == "image" else strings(item, "type", "annotations", "mimeType")
+    for item in own or items:
+        is_image = record(item).get("type") == "image"
+        texts += ["[image]"] if is_image else strings(item, "type", "annotations", "mimeType")
     return texts
 
 
-def _unknown_block(part: Any) -> Block:
-    return Block("unknown", "\n".join(strings(part, "type")), "meta", data=part)
-
-
-_PARTS: dict[str, Callable[[dict[str, Any], str], list[Block]]] = {
+_PARTS: dict[str, Callable[[Rec, str], list[Block]]] = {
     "text": _text,
-    "thinking": _thinking,
+    "thinking": lambda part, field: [Block("thinking", word(part.get("thinking")), "thinking", data=part)],
     "redactedThinking": lambda part, field: [Block("thinking", data=part)],
-    "image": _image,
+    "image": lambda part, field: [Block("image", data=part)],
     "toolRequest": _call,
     "frontendToolRequest": _call,
     "toolResponse": _result,
@@ -178,113 +161,73 @@ _PARTS: dict[str, Callable[[dict[str, Any], str], list[Block]]] = {
 }
 
 
-_decode: Callable[[bytes | memoryview], dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode
-
-
 class GooseReaderState(Struct, array_like=True):
-    """What a later reader needs."""
+    """The state a later reader continues from."""
 
     open_line: bool = False
     index: int = 0  # messages read
     model: str = ""
 
 
-def reader(found: SourceCandidate, state: bytes) -> SourceReader:
-    """The reader of a file."""
-    try:
-        known = msgspec.msgpack.decode(state, type=GooseReaderState) if state else GooseReaderState()
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        known = GooseReaderState()
-    return GooseReader(found, known)
+class GooseReader(LineReader[GooseReaderState]):
+    """Reads one session."""
 
+    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
+        super().__init__(state_of(state, GooseReaderState))
+        self._candidate = candidate
 
-def view(record_bytes: bytes) -> Message | None:
-    """The message of a line; None when it is none."""
-    value, _ = decode_item(record_bytes)
-    return message(value) if isinstance(value, dict) else None
+    def _take(self, record: Rec, place: RecordPlace) -> Counted:
+        candidate = self._candidate
+        name = candidate.native_id or candidate.path.stem
+        session = self._gathering.session(name, candidate.kind, candidate.parent)
+        if "working_dir" in record and "role" not in record:
+            self._learn(session, record)
+            return "(head)", "known", ""
+        message = self._add_context(_build(record), name)
+        session.messages.append(replace(message, start=place.start, size=place.size))
+        return plain(record.get("role")), "unknown" if message.kind == "unknown" else "message", ""
 
-
-class GooseReader:
-    """One session."""
-
-    def __init__(self, found: SourceCandidate, state: GooseReaderState) -> None:
-        self._found, self._state = found, state
-        self._lines = JsonLines[dict[str, Any]](_decode, lambda value: value, state.open_line)
-        self._gathering = ReadTally()
-
-    def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `sources.Reader`."""
-        gathering, lines = ReadTally(), self._lines
-        self._gathering = gathering
-        for start, raw, found, trouble in lines.split(data, base, last):
-            if trouble:
-                gathering.trouble(trouble, start, len(raw), is_record=found is None)
-            if found is None:
-                continue
-            if "working_dir" in found and "role" not in found:
-                self._learn(found)
-                gathering.count("(head)", "known")
-            else:
-                gathering.count(plain(found.get("role")), self._say(message(found), start, len(raw)))
-        if lines.tail is not None:
-            start, size, trouble = lines.tail
-            gathering.trouble(trouble, start, size, is_record=False, provisional=True)
-        return gathering.reading(lines.consumed, lines.lines, lines.glued)
-
-    def state(self) -> bytes:
-        """See `sources.Reader`."""
-        self._state.open_line = self._lines.open_line
-        return msgspec.msgpack.encode(self._state)
-
-    def _learn(self, head: dict[str, Any]) -> None:
+    def _learn(self, session: SessionTally, head: Rec) -> None:
         self._state.model = word(record(head.get("model_config")).get("model_name"))
-        self._talk().learn(workspace=word(head.get("working_dir")))
+        session.learn(workspace=word(head.get("working_dir")))
         title = word(head.get("description")) or word(head.get("name"))
         if title:
-            self._talk().learn(title=title, title_rank=2)
+            session.learn(title=title, title_rank=2)
 
-    def _say(self, said: Message, start: int, size: int) -> str:
-        talk, state = self._talk(), self._state
-        if said.fingerprint is None:
-            words = digest(said.role, *(block.text for block in said.blocks))  # marks of visibility change
-            said = replace(said, fingerprint=fingerprint(f"{talk.native_id}/{state.index}", words))
-        if said.origin == "human" and self._found.kind == "subagent":
-            said = replace(said, origin="agent")
-        if said.origin == "model":
-            said = replace(said, model=state.model, provider_id=said.provider_id or f"{talk.native_id}/{state.index}")
-        talk.messages.append(replace(said, start=start, size=size))
+    def _add_context(self, message: Message, name: str) -> Message:
+        """Return the message with its fingerprint, model and response; in a subagent, prompts come from an agent."""
+        state, position = self._state, f"{name}/{self._state.index}"
+        if message.fingerprint is None:  # of the text alone: marks of visibility change
+            message = replace(message, fingerprint=fingerprint(position, message_digest(message)))
+        if message.origin == "human" and self._candidate.kind == "subagent":
+            message = replace(message, origin="agent")
+        if message.origin == "model":
+            message = replace(message, model=state.model, provider_id=message.provider_id or position)
         state.index += 1
-        return "unknown" if said.kind == "unknown" else "message"
-
-    def _talk(self) -> SessionTally:
-        found = self._found
-        return self._gathering.session(found.native_id or found.path.stem, found.kind, found.parent)
+        return message
 
 
+# --- files ---
 NAME = "goose"
-_HEAD_SIZE = 16 << 10
 _SCHEMA = (b"CREATE TABLE sessions", b"CREATE TABLE messages", b"content_json", b"working_dir")
-
-# Patterns are compiled when they are first needed: every start of the program imports this.
 _FIRST = rb'\s*\{(?=[^\n]*"working_dir"\s*:)(?=[^\n]*"(?:message_count|description)"\s*:)(?![^\n]*"role"\s*:)'
 _FOLDER = rb'"working_dir"\s*:\s*("(?:[^"\\]|\\.)*")'
 
 
 def roots(places: SearchPlaces) -> list[Path]:
-    """Existing folders: named by the user, by the environment, and the usual one; each once."""
-    wanted = list(places.extra.get(NAME, ()))
+    """Return the existing folders named by the user and by the environment, and the default one; each once."""
+    folders = list(places.extra.get(NAME, ()))
     moved = places.env.get("GOOSE_PATH_ROOT", "").strip()
-    wanted += [Path(moved) / "data" / "sessions"] if moved else []
+    folders += [Path(moved) / "data" / "sessions"] if moved else []
     if places.platform == "win32":
-        base = Path(places.env.get("APPDATA", "") or places.home / "AppData" / "Roaming") / "Block" / "goose" / "data"
+        base = places.config_folder() / "Block" / "goose" / "data"
     else:
         base = Path(places.env.get("XDG_DATA_HOME", "") or places.home / ".local" / "share") / "goose"
-    wanted.append(base / "sessions")
-    return existing_folders(wanted)
+    return existing_folders([*folders, base / "sessions"])
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
-    """The database and the files of lines in a folder, or in its `sessions`."""
+    """Yield the database and the session files in a folder, or in its `sessions`."""
     for folder in (root, root / "sessions"):
         if not folder.is_dir() or (folder != root and folder.is_symlink()):
             continue
@@ -293,72 +236,64 @@ def find(root: Path) -> Iterator[SourceCandidate]:
                 entry.path for entry in entries if entry.name.endswith((".jsonl", ".db")) and entry.is_file()
             )
         for name in names:
-            found = sniff(Path(name), read_beginning(name))
-            if found is not None:
-                yield found
+            if (candidate := sniff(Path(name), read_beginning(name))) is not None:
+                yield candidate
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """What a file is, given its first bytes; None when it is not ours."""
+    """Return the candidate for a file that begins like this; None when it is neither database nor session."""
     if is_sqlite(head):
         schema = beginnings(path, head)
-        ours = all(words in schema for words in _SCHEMA)
-        return SourceCandidate(path, "container", stamp=stamp(path)) if ours else None
+        is_goose = all(text in schema for text in _SCHEMA)
+        return SourceCandidate(path, "container", stamp=stamp(path)) if is_goose else None
     return SourceCandidate(path, "main", path.stem) if re.match(_FIRST, head) else None
 
 
 def workspace(head: bytes) -> str:
-    """The working folder that the first line names."""
-    from everturn.sources.toolkit.json_document import decode_item
-
-    found = re.search(_FOLDER, head.split(b"\n", 1)[0])
-    value = decode_item(found[1])[0] if found else ""
+    """Return the working folder that the first line names; "" when it names none."""
+    match = re.search(_FOLDER, head.split(b"\n", 1)[0])
+    value = decode_item(match[1])[0] if match else ""
     return value if isinstance(value, str) else ""
 
 
-def resume_command(native_id: str) -> list[str]:
-    """The command that goes on with a session."""
-    return ["goose", "session", "--resume", "--session-id", native_id]
-
-
+# --- the database ---
 _HEAD_COLUMNS = (
     "id name description session_type working_dir created_at schedule_id recipe_json user_recipe_values_json provider_name "
     "model_config_json"
 ).split()
-_MESSAGE = "id message_id role created_timestamp tokens content_json metadata_json".split()
+_MESSAGE_COLUMNS = "id message_id role created_timestamp tokens content_json metadata_json".split()
 _NUMBERS = ("id", "created_timestamp", "tokens")
-_SUBAGENT = "sub_agent"
 
 
-def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
-    """Every session in the database."""
+def unpack(candidate: SourceCandidate, path: Path) -> Iterator[Member]:
+    """Yield every session in the database."""
     with open_snapshot(path) as database:
         head = [name for name in _HEAD_COLUMNS if name in database.columns("sessions")]
-        message = [name for name in _MESSAGE if name in database.columns("messages")]
+        message = [name for name in _MESSAGE_COLUMNS if name in database.columns("messages")]
         if "id" not in head or "session_id" not in database.columns("messages"):
             return
-        for row in list(database.rows(f"SELECT {_columns(head)} FROM sessions ORDER BY id")):
+        for row in list(database.rows(f"SELECT {_select_list(head)} FROM sessions ORDER BY id")):
             name = str(row["id"])
-            kind = "subagent" if _plain_text(row.get("session_type")) == _SUBAGENT else "main"
+            kind = "subagent" if _decode_text(row.get("session_type")) == "sub_agent" else "main"
             yield Member(name, _lines(database, row, message), kind, name)
 
 
 def _lines(database: DatabaseSnapshot, session: Row, columns: list[str]) -> Iterator[bytes]:
-    yield _line({"session": session["id"], **session})
-    sql = f"SELECT {_columns(columns)} FROM messages WHERE session_id=? ORDER BY id"
+    yield _encode_row({"session": session["id"], **session})
+    sql = f"SELECT {_select_list(columns)} FROM messages WHERE session_id=? ORDER BY id"
     for row in database.rows(sql, session["id"]):
-        yield _line(row)
+        yield _encode_row(row)
 
 
-def _columns(names: list[str]) -> str:
-    """Texts as bytes: one that is not UTF-8 would be refused."""
+def _select_list(names: list[str]) -> str:
+    """Return SQL that selects texts as bytes: SQLite would refuse a text that is not UTF-8."""
     return ",".join(name if name in _NUMBERS else f"CAST({name} AS BLOB) AS {name}" for name in names)
 
 
-def _line(row: Row) -> bytes:
-    """One row; what is JSON in it stays as it is."""
+def _encode_row(row: Row) -> bytes:
+    """Return a row as one line; JSON columns are copied unchanged."""
     value = {
-        key.removesuffix("_json"): _raw_json(item) if key.endswith("_json") else _plain_text(item)
+        key.removesuffix("_json"): _raw_json(item) if key.endswith("_json") else _decode_text(item)
         for key, item in row.items()
     }
     return msgspec.json.encode({key: item for key, item in value.items() if item is not None}) + b"\n"
@@ -366,13 +301,13 @@ def _line(row: Row) -> bytes:
 
 def _raw_json(raw: Any) -> Any:
     if not isinstance(raw, bytes) or b"\n" in raw:
-        return _plain_text(raw)
+        return _decode_text(raw)
     try:
         msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _plain_text(raw)
+        return _decode_text(raw)
     return msgspec.Raw(raw)
 
 
-def _plain_text(value: Any) -> Any:
+def _decode_text(value: Any) -> Any:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

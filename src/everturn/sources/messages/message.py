@@ -1,11 +1,11 @@
-r"""One element → one message, without knowing the elements around it: used by the reader and by `view` alike.
-
-What is a message, and what holds messages.
+r"""The shapes of messages and of the objects that hold them, and the conversion of one element into a message.
 
 {"role": …, "content": …}             a message; one per line, or the elements of a list
 {"type": "function_call", …}          an item of the newer interface, among messages
-{"messages": […], …}                  a conversation with things around it; also traj, history
+{"messages": […], …}                  a conversation with metadata; also traj, history
 {"messages_display": "user: …\n…"}    a conversation as one text
+
+`build` and `view` convert an element independently of the elements around it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from everturn.model.conversation import Block, CallEnd, CallStart, Message
 from everturn.sources.toolkit.blocks import blocks_of, call_block, function_calls, has_results, result_block, usage_of
 from everturn.sources.toolkit.json_document import Damage, document_start, elements
 from everturn.sources.toolkit.line_reader import records
+from everturn.sources.toolkit.message_parts import text_blocks, unknown_message
 from everturn.sources.toolkit.values import decode_value, milliseconds, strings, word
 
 ROLES = frozenset(("system", "developer", "user", "assistant", "tool", "function"))
 ITEMS = frozenset(("function_call", "function_call_output", "reasoning", "custom_tool_call", "custom_tool_call_output"))
 
-#: Keys under which lists of messages stand, the likeliest first.
+#: Keys that hold lists of messages, the likeliest first.
 HOLDERS = ("messages", "history", "traj", "conversation", "chat_history", "conversations", "input")
 DISPLAY = "messages_display"
 
@@ -30,76 +31,75 @@ _SAYS = ("content", "tool_calls", "function_call")
 _HELD = re.compile(rb'"(?:%b)"\s*:\s*(?=\[\s*\{)' % "|".join(HOLDERS).encode())
 _ROLE = re.compile(rb'\{\s*"role"\s*:\s*"(?:system|developer|user|assistant)"\s*,')
 _TRAJECTORY = re.compile(rb'"trajectory"\s*:\s*\[\s*\{\s*"(?:action|response|thought|observation|state)"\s*:')
-_LOOKED_AT = 20
 
 
 def is_message(value: Any) -> bool:
-    """A message of a chat interface."""
-    return isinstance(value, dict) and _is_role(value.get("role")) and any(key in value for key in _SAYS)
+    """Return whether a value is a message of a chat interface."""
+    role = value.get("role") if isinstance(value, dict) else None
+    return isinstance(role, str) and role in ROLES and any(key in value for key in _SAYS)
 
 
 def is_item(value: Any) -> bool:
-    """An item of the newer interface that is no message."""
+    """Return whether a value is an item of the newer interface that is no message."""
     kind = value.get("type") if isinstance(value, dict) else None
     return isinstance(kind, str) and kind in ITEMS
 
 
 def holder_in(value: Any) -> str:
-    """The key under which an object holds messages; "" when it holds none."""
+    """Return the key under which an object holds messages; "" when it holds none."""
     if not isinstance(value, dict):
         return ""
     return next((key for key in HOLDERS if _is_list(value.get(key))), "")
 
 
 def is_conversation(value: Any) -> bool:
-    """An object that holds messages, in a list or as one text."""
+    """Return whether a value is an object that holds messages, in a list or as one text."""
     return bool(holder_in(value)) or (isinstance(value, dict) and isinstance(value.get(DISPLAY), str))
 
 
 def holder_of(data: bytes) -> str | None:
-    """The key under which a document holds its messages: "" for a list; None when what is there does not tell (yet)."""
+    """Return the key under which a document holds its messages; "" for a list, None when the data does not show it yet."""
     try:
         at = document_start(data)
     except Damage:
         return ""
     if data[at : at + 1] == b"[":
         return ""
-    seen: list[tuple[str, bytes]] = []
     try:
-        seen = [(element.key, element.cut(data)) for element in elements(data, at)]
+        members = [(element.key, element.cut(data)) for element in elements(data, at)]
     except Damage:
-        seen += _outer_values(data, at)
-    found = [key for key, raw in seen if key in HOLDERS and raw.startswith(b"[") and _is_list_text(raw)]
-    if not found and any(key == "trajectory" for key, _ in seen):
+        members = _outer_values(data, at)
+    holders = [key for key, raw in members if key in HOLDERS and raw.startswith(b"[") and _is_list_text(raw)]
+    if not holders and any(key == "trajectory" for key, _ in members):
         return "history"
-    return min(found, key=HOLDERS.index) if found else None
+    return min(holders, key=HOLDERS.index) if holders else None
 
 
 def holds_messages(head: bytes) -> bool:
-    """Whether a file that begins like this is clearly made of messages."""
+    """Return whether a file that begins like this clearly consists of messages."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith(b"["):
         return _begins_with_messages(start)
     first = start.partition(b"\n")[0].rstrip()
     if first.endswith(b"}") and isinstance(decode_value(first), dict):
-        found = records(start[: start.rfind(b"\n") + 1] or start)[:_LOOKED_AT]
-        return bool(found) and all(is_message(one) or is_item(one) or is_conversation(one) for one in found[:2])
+        values = records(start[: start.rfind(b"\n") + 1] or start)[:2]
+        return bool(values) and all(is_message(one) or is_item(one) or is_conversation(one) for one in values)
     held = _HELD.search(start)
     return (held is not None and _begins_with_messages(start[held.end() :])) or _TRAJECTORY.search(start) is not None
 
 
 def _outer_values(data: bytes, at: int) -> list[tuple[str, bytes]]:
-    """The values of an object that breaks off; of the last one only its beginning."""
-    found: list[tuple[str, bytes]] = []
+    """Return the values of an object that breaks off; of the last one only its beginning."""
+    values: list[tuple[str, bytes]] = []
     end = at
     try:
         for element in elements(data, at):
-            found.append((element.key, element.cut(data)))
+            values.append((element.key, element.cut(data)))
             end = element.start + element.size
     except Damage:
         pass
     begun = re.compile(rb'[\s,{]*"([a-z_]{1,40})"\s*:\s*(?=[\[{])').match(data, end)
-    return [*found, (begun[1].decode(), data[begun.end() :])] if begun else found
+    return [*values, (begun[1].decode(), data[begun.end() :])] if begun else values
 
 
 def _begins_with_messages(start: bytes) -> bool:
@@ -124,14 +124,11 @@ def _is_list(value: Any) -> bool:
     )
 
 
-def _is_role(role: Any) -> bool:
-    return isinstance(role, str) and role in ROLES
-
-
-#: The name of a call where nothing names it: call and result follow each other.
+# --- messages ---
+#: Call ids where the format has none: call and result follow each other.
 ACTION, SHOWN = "action", "shown"
 
-_SHOWN = re.compile(rb"(user|assistant|tool|system): ?")
+_DISPLAYED = re.compile(rb"(user|assistant|tool|system): ?")
 _ACTIONS = {
     "read": ("open", "goto", "scroll_up", "scroll_down"),
     "create": ("create",),
@@ -145,70 +142,60 @@ _THOUGHTS = ("reasoning_content", "reasoning", "thinking_blocks", "thinking")
 
 
 def view(record: bytes) -> Message | None:
-    """The message of an element, judged by itself."""
-    shown = _SHOWN.match(record)
-    if shown:
-        return message_in_text(shown[1].decode(), decode_value(b'"' + record[shown.end() :] + b'"'))
+    """Return the message of an element."""
+    displayed = _DISPLAYED.match(record)
+    if displayed:
+        return _displayed_message(displayed[1].decode(), decode_value(b'"' + record[displayed.end() :] + b'"'))
     value = decode_value(record)
     return build(value) if isinstance(value, dict) else context_message(value)
 
 
 def build(value: dict[str, Any]) -> Message:
-    """The message of an element."""
+    """Return the message of an object."""
     if is_item(value):
-        return _item(value)
+        return _item_message(value)
     if not is_message(value):
-        return context_message(value) if "role" not in value and "type" not in value else unknown(value)
+        return context_message(value) if "role" not in value and "type" not in value else unknown_message(value)
     role = value["role"]
     if role in ("system", "developer") or value.get("is_demo"):
         role = "system" if role in ("system", "developer") else role
         return _message(value, role, "injected", "context", blocks_of(value.get("content"), "meta"))
     if role == "assistant":
-        return _message(value, role, "model", "text", _answer(value))
+        return _message(value, role, "model", "text", _answer_blocks(value))
     if role == "user" and not has_results(value.get("content")):
         return _message(value, role, "human", "text", blocks_of(value.get("content"), "prompt"), starts_turn=True)
     blocks = blocks_of(value.get("content"), "meta") if role == "user" else [_tool_result(value)]
     return _message(value, "tool", "tool", "result", blocks)
 
 
-def message_in_text(role: str, text: Any) -> Message:
-    """A message that stands in a text with others: what tools were given is not in it."""
-    words = text if isinstance(text, str) else ""
-    if role == "assistant" and words == "None":
+def _displayed_message(role: str, value: Any) -> Message:
+    """Return a message of a conversation that is one text. The text lacks the arguments of tool calls."""
+    text = value if isinstance(value, str) else ""
+    if role == "assistant" and text == "None":
         call = Block("call", "", "tool_input", call=CallStart(SHOWN, "tool"))
         return Message(role, "model", "text", blocks=(call,), fidelity="partial")
     if role == "tool":
-        result = Block("result", words, "tool_output", result=CallEnd(SHOWN))
+        result = Block("result", text, "tool_output", result=CallEnd(SHOWN))
         return Message(role, "tool", "result", blocks=(result,), fidelity="partial")
     origin, field = {"user": ("human", "prompt"), "assistant": ("model", "answer")}.get(role, ("injected", "meta"))
-    blocks = (Block("text", words, field),) if words else ()
-    kind = "context" if origin == "injected" else "text"
+    blocks, kind = text_blocks(text, field), "context" if origin == "injected" else "text"
     return Message(role, origin, kind, blocks=blocks, starts_turn=role == "user", fidelity="partial")
 
 
 def observed_result(message: Message) -> Message:
-    """What a user says after an action is what the action gave back."""
+    """Return the result of an action, which is the user message after it."""
     text = "\n".join(block.text for block in message.blocks)
-    kept = [block for block in message.blocks if block.kind != "text"]
-    blocks = (result_block(ACTION, text), *kept) if len(message.blocks) == len(kept) + 1 else message.blocks
-    return Message(
-        "user", "tool", "output", message.at, message.precision, message.native_id, blocks=blocks
-    )  # fmt: skip
+    others = [block for block in message.blocks if block.kind != "text"]
+    blocks = (result_block(ACTION, text), *others) if len(message.blocks) == len(others) + 1 else message.blocks
+    return Message("user", "tool", "output", message.at, message.precision, message.native_id, blocks=blocks)
 
 
 def context_message(value: Any) -> Message:
-    """What stands around the messages of a conversation: settings, results, counts."""
-    text = "\n".join(strings(value))
-    return Message("system", "system", "context", blocks=(Block("text", text, "meta"),) if text else ())
+    """Return a message with the metadata around the messages of a conversation: settings, results, counts."""
+    return Message("system", "system", "context", blocks=text_blocks("\n".join(strings(value)), "meta"))
 
 
-def unknown(value: Any) -> Message:
-    """An element of a shape this version does not know."""
-    text = "\n".join(strings(value))
-    return Message("system", "system", "unknown", blocks=(Block("unknown", text, "meta"),) if text else ())
-
-
-def _answer(value: dict[str, Any]) -> list[Block]:
+def _answer_blocks(value: dict[str, Any]) -> list[Block]:
     thoughts = [Block("thinking", text, "thinking") for key in _THOUGHTS for text in ["\n".join(strings(value.get(key), "type", "signature"))] if text]  # fmt: skip
     blocks = thoughts[:1] + blocks_of(value.get("content"), "answer")
     blocks += [Block("text", value["refusal"], "answer")] if isinstance(value.get("refusal"), str) else []
@@ -224,7 +211,7 @@ def _answer(value: dict[str, Any]) -> list[Block]:
 
 
 def _action_call(action: str) -> Block:
-    """A command that stands in the text of the model, which the program has taken out of it."""
+    """Return the call of a command that the program extracted from the model's text."""
     first, *rest = action.split(None, 2)
     kind = _ACTION_OF.get(first, "shell")
     name = first if kind != "shell" else "bash"
@@ -244,23 +231,23 @@ def _tool_result(value: dict[str, Any]) -> Block:
     return result_block(call, value.get("content"), failed if isinstance(failed, bool) else None, value)
 
 
-def _item(value: dict[str, Any]) -> Message:
+def _item_message(value: dict[str, Any]) -> Message:
     kind, call = value["type"], word(value.get("call_id")) or word(value.get("id"))
     if kind == "reasoning":
         text = "\n".join(strings([value.get("summary"), value.get("content")], "type"))
         return _message(value, "assistant", "model", "text", [Block("thinking", text, "thinking", data=value)])
     if kind.endswith("_output"):
         return _message(value, "tool", "tool", "result", [result_block(call, value.get("output"), data=value)])
-    given = value.get("arguments", value.get("input"))
-    return _message(value, "assistant", "model", "text", [call_block(call, word(value.get("name")), given, value)])
+    arguments = value.get("arguments", value.get("input"))
+    return _message(value, "assistant", "model", "text", [call_block(call, word(value.get("name")), arguments, value)])
 
 
 def _message(
     value: dict[str, Any], role: str, origin: str, kind: str, blocks: list[Block], starts_turn: bool = False
 ) -> Message:
-    at, precision = next((found for key in _TIMES if (found := milliseconds(value.get(key)))[1]), (None, ""))
-    spoke = origin == "model"
+    at, precision = next((time for key in _TIMES if (time := milliseconds(value.get(key)))[1]), (None, ""))
+    is_answer = origin == "model"
     return Message(
-        role, origin, kind, at, precision, word(value.get("id")), "", word(value.get("model")) if spoke else "",
-        tuple(blocks), usage_of(value.get("usage")) if spoke else None, starts_turn and bool(blocks),
+        role, origin, kind, at, precision, word(value.get("id")), "", word(value.get("model")) if is_answer else "",
+        tuple(blocks), usage_of(value.get("usage")) if is_answer else None, starts_turn and bool(blocks),
     )  # fmt: skip

@@ -1,9 +1,10 @@
-"""Reads message lists: one per line, a document, or conversations in either, each message with its own byte range."""
+"""Recognise and read message lists: one message per line, a document, or conversations in either."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
@@ -18,25 +19,26 @@ from everturn.sources.messages.message import (
     context_message,
     holder_in,
     holder_of,
+    holds_messages,
     is_conversation,
     is_item,
     is_message,
     observed_result,
-    unknown,
     view,
 )
 from everturn.sources.toolkit.json_document import Damage, DocumentWalk, elements, follow_keys, settle
 from everturn.sources.toolkit.line_reader import Counted, ReadTally, Rec, RecordPlace, add, read, walker
-from everturn.sources.toolkit.values import decode_value, digest, plain, state_of, word
+from everturn.sources.toolkit.message_parts import message_digest, unknown_message
+from everturn.sources.toolkit.values import decode_value, plain, state_of, word
 
 _NAMES = ("title", "name", "instance_id", "task_id", "id")
-#: Repeats the messages in other words.
+#: Keys whose values repeat the messages in another form.
 _REPLAYS = frozenset(("trajectory",))
 _TURN = re.compile(rb"\\(?:(n)(?=(?:user|assistant|tool|system): )|.)", re.DOTALL)
 
 
 class MessagesReaderState(Struct):
-    """What a later reader needs to go on."""
+    """The state a later reader continues from."""
 
     mode: str = ""  # lines or document, once that is known
     holder: str = ""
@@ -47,45 +49,54 @@ class MessagesReaderState(Struct):
     index: int = 0
     answers: int = 0
     spoke: bool = False  # the last message was the model's
-    acting: bool = False  # an action waits for what it gives back
+    acting: bool = False  # an action waits for its result
+
+
+def sniff(path: Path, head: bytes) -> SourceCandidate | None:
+    """Return the candidate for a file that begins like this; None when it is not clearly a message list."""
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"[", b"{") or not holds_messages(head):
+        return None
+    return SourceCandidate(path, "main", f"{path.stem}@{path.parent.name}")
 
 
 class MessagesReader:
-    """One file."""
+    """Reads one file; each message has its own byte range."""
 
-    def __init__(self, found: SourceCandidate, state: bytes) -> None:
+    def __init__(self, candidate: SourceCandidate, state: bytes) -> None:
         self._state = state_of(state, MessagesReaderState)
-        self._name = found.native_id or f"{found.path.stem}@{found.path.parent.name}"
+        self._name = candidate.native_id or f"{candidate.path.stem}@{candidate.path.parent.name}"
         self._state.session = self._state.session or self._name
-        self._lined = found.path.suffix in (".jsonl", ".ndjson")
+        self._has_lines = candidate.path.suffix in (".jsonl", ".ndjson")
         self._lines = walker(self._state.open_line)
         self._walk = DocumentWalk(self._state.holder, self._state.stage)
-        self._gathering = ReadTally()
-        self._piece = b"", 0
+        self._tally = ReadTally()
+        self._data, self._base = b"", 0
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `sources.Reader`."""
-        self._gathering, self._piece = ReadTally(), (data, base)
-        if not self._state.mode and not self._settle_mode(data, last):
+        """See `SourceReader.feed`."""
+        self._tally, self._data, self._base = ReadTally(), data, base
+        if not self._state.mode and not self._choose_mode(data, last):
             if last and data.strip():
-                self._gathering.trouble("torn_tail", base, len(data), is_record=False, provisional=True)
-            return self._gathering.reading(0)
+                self._tally.trouble("torn_tail", base, len(data), is_record=False, provisional=True)
+            return self._tally.reading(0)
         if self._state.mode == "lines":
-            return read(self._gathering, self._lines, data, base, last, self._line)
-        return self._document(data, base, last)
+            return read(self._tally, self._lines, data, base, last, self._read_line)
+        return self._read_document(data, base, last)
 
     def state(self) -> bytes:
-        """See `sources.Reader`."""
+        """See `SourceReader.state`."""
         self._state.open_line, self._state.stage = self._lines.open_line, self._walk.stage
         return msgspec.msgpack.encode(self._state)
 
-    def _settle_mode(self, data: bytes, last: bool) -> bool:
-        """Whether the file is made of lines or is a document, and where the messages are in it."""
+    def _choose_mode(self, data: bytes, last: bool) -> bool:
+        """Determine whether the file consists of lines or is a document; return False where more data is needed."""
         start = data.removeprefix(b"\xef\xbb\xbf").lstrip()
         first, end, _ = start.partition(b"\n")
         if not start or not (end or last or start.startswith(b"[")):
             return False
-        if not start.startswith(b"[") and (self._lined or start[:1] != b"{" or isinstance(decode_value(first), dict)):
+        if not start.startswith(b"[") and (
+            self._has_lines or start[:1] != b"{" or isinstance(decode_value(first), dict)
+        ):
             self._state.mode = "lines"
             return True
         holder = holder_of(data)
@@ -95,65 +106,62 @@ class MessagesReader:
         self._walk = DocumentWalk(self._state.holder)
         return True
 
-    # documents ------------------------------------------------------------------------------------------------------
-    def _document(self, data: bytes, base: int, last: bool) -> ReadResult:
-        gathering, walk = self._gathering, self._walk
+    def _read_document(self, data: bytes, base: int, last: bool) -> ReadResult:
+        tally, walk = self._tally, self._walk
         for key, start, raw in walk.split(data, base, last):
             value = decode_value(raw)
             if value is None and raw != b"null":
-                gathering.trouble("invalid_json", start, len(raw))
+                tally.trouble("invalid_json", start, len(raw))
             elif key:
-                gathering.count(f"around/{plain(key)}", self._read_context(key, value, RecordPlace(start, len(raw))))
+                tally.count(f"around/{plain(key)}", self._read_context(key, value, RecordPlace(start, len(raw))))
             elif is_conversation(value):
-                gathering.count("conversation", self._conversation(raw, value, start))
+                tally.count("conversation", self._read_conversation(raw, value, start))
             else:
-                gathering.count(*self._element(value, RecordPlace(start, len(raw))))
-        settle(walk, gathering)
-        return gathering.reading(walk.consumed)
+                tally.count(*self._read_element(value, RecordPlace(start, len(raw))))
+        settle(walk, tally)
+        return tally.reading(walk.consumed)
 
     def _read_context(self, key: str, value: object, place: RecordPlace) -> str:
         if key in _REPLAYS:
             return "known"
         if key in _NAMES[:2]:
-            self._gathering.session(self._state.session).learn(title=word(value), title_rank=1 if word(value) else 0)
+            self._tally.session(self._state.session).learn(title=word(value), title_rank=1 if word(value) else 0)
         self._add(context_message(value), place)
         return "message"
 
-    # lines ----------------------------------------------------------------------------------------------------------
-    def _line(self, record: Rec, place: RecordPlace) -> Counted:
+    def _read_line(self, record: Rec, place: RecordPlace) -> Counted:
         if is_conversation(record):
-            data, base = self._piece
-            raw = data[place.start - base : place.start - base + place.size]
-            return "conversation", self._conversation(raw, record, place.start), ""
-        return *self._element(record, place), ""
+            start = place.start - self._base
+            raw = self._data[start : start + place.size]
+            return "conversation", self._read_conversation(raw, record, place.start), ""
+        return *self._read_element(record, place), ""
 
-    # both -----------------------------------------------------------------------------------------------------------
-    def _conversation(self, raw: bytes, value: Rec, start: int) -> str:
-        """A conversation of its own."""
+    def _read_conversation(self, raw: bytes, value: Rec, start: int) -> str:
+        """Read an object that holds a whole conversation as a session of its own."""
         state, before = self._state, self._state.session
         state.conversations += 1
         state.session = f"{self._name}/{state.conversations}"
         state.index, state.spoke, state.acting = 0, False, False
         title = next((str(value[key]) for key in _NAMES if isinstance(value.get(key), str | int)), "")
-        self._gathering.session(state.session).learn(title=title, title_rank=1 if title else 0)
-        pieces = _split_display(raw) if isinstance(value.get(DISPLAY), str) else _list_elements(raw, holder_in(value))
-        for at, piece in pieces:
-            message = view(piece)
+        self._tally.session(state.session).learn(title=title, title_rank=1 if title else 0)
+        parts = _split_display(raw) if isinstance(value.get(DISPLAY), str) else _split_list(raw, holder_in(value))
+        for at, part in parts:
+            message = view(part)
             if message is not None:
-                self._add(message, RecordPlace(start + at, len(piece)))
+                self._add(message, RecordPlace(start + at, len(part)))
         state.session, state.index = before, 0
         return "message"
 
-    def _element(self, value: object, place: RecordPlace) -> tuple[str, str]:
+    def _read_element(self, value: object, place: RecordPlace) -> tuple[str, str]:
         if is_message(value) or is_item(value):
             assert isinstance(value, dict)
             self._add(build(value), place)
             return plain(value.get("role", value.get("type"))), "message"
-        self._add(build(value) if isinstance(value, dict) else unknown(value), place)
+        self._add(build(value) if isinstance(value, dict) else unknown_message(value), place)
         return "?", "unknown"
 
     def _add(self, message: Message, place: RecordPlace) -> None:
-        """The message with what only its place tells: which response it is of, and what it gives back."""
+        """Add a message with its response; after an action, a user message is the result of the action."""
         state = self._state
         if message.origin == "human" and state.acting:
             message = observed_result(message)
@@ -164,33 +172,32 @@ class MessagesReader:
         elif message.origin in ("tool", "human"):
             state.acting = False
         state.spoke = message.origin == "model"
-        words = digest(message.role, *(block.text for block in message.blocks))
-        prints = fingerprint(f"{state.session}/{state.index}", words)
+        identity = fingerprint(f"{state.session}/{state.index}", message_digest(message))
         state.index += 1
-        talk = self._gathering.session(state.session)
-        add(self._gathering, talk, replace(message, start=place.start, size=place.size, fingerprint=prints))
+        message = replace(message, start=place.start, size=place.size, fingerprint=identity)
+        add(self._tally, self._tally.session(state.session), message)
 
 
-def _list_elements(raw: bytes, holder: str) -> Iterator[tuple[int, bytes]]:
-    """The elements of the list in a conversation, and where they begin."""
+def _split_list(raw: bytes, holder: str) -> Iterator[tuple[int, bytes]]:
+    """Yield the offset and the bytes of each element in the message list of a conversation."""
     try:
-        found = follow_keys(raw, raw.find(b"{"), holder)
-        if found is not None:
-            for element in elements(raw, found.start):
+        held = follow_keys(raw, raw.find(b"{"), holder)
+        if held is not None:
+            for element in elements(raw, held.start):
                 yield element.start, element.cut(raw)
     except Damage:
         return
 
 
 def _split_display(raw: bytes) -> Iterator[tuple[int, bytes]]:
-    """The pieces of a conversation that is one text, as they stand in the JSON of it."""
+    """Yield the offset and the bytes of each message in a conversation that is one JSON string."""
     try:
-        found = follow_keys(raw, raw.find(b"{"), DISPLAY)
+        text = follow_keys(raw, raw.find(b"{"), DISPLAY)
     except Damage:
         return
-    if found is None:
+    if text is None:
         return
-    start, end = found.start + 1, found.start + found.size - 1
+    start, end = text.start + 1, text.start + text.size - 1
     for turn in _TURN.finditer(raw, start, end):
         if turn[1]:
             yield start, raw[start : turn.start()]
