@@ -19,20 +19,20 @@ def test_running_totals_are_taken_by_differences_and_one_that_falls_has_begun_an
 
 def test_the_providers_count_goes_before_the_estimate_and_estimates_are_marked() -> None:
     meter = Meter(10_000)
-    meter.estimated(4_000)
-    assert meter.described() == "40% full (~4.0K of 10.0K tokens)"
-    meter.answered(ReplyTokens(3_000, 100, cache_read=2_000))
-    assert meter.described() == "51% full (5.1K of 10.0K tokens)"
-    meter.answered(ReplyTokens(6_000, 0, source="estimate"))
-    assert meter.described() == "60% full (~6.0K of 10.0K tokens)"
-    assert Meter().described().endswith("of 128.0K tokens, assumed)")
+    meter.record_estimate(4_000)
+    assert meter.describe() == "40% full (~4.0K of 10.0K tokens)"
+    meter.record_usage(ReplyTokens(3_000, 100, cache_read=2_000))
+    assert meter.describe() == "51% full (5.1K of 10.0K tokens)"
+    meter.record_usage(ReplyTokens(6_000, 0, source="estimate"))
+    assert meter.describe() == "60% full (~6.0K of 10.0K tokens)"
+    assert Meter().describe().endswith("of 128.0K tokens, assumed)")
 
 
 def test_each_threshold_is_told_once_until_there_is_room_again() -> None:
     meter = Meter(100)
     told = []
     for used in (79, 80, 85, 92, 96, 99, 20, 81):
-        meter.answered(ReplyTokens(used))
+        meter.record_usage(ReplyTokens(used))
         told.append(bool(meter.suggestion()))
     assert told == [False, True, False, True, True, False, False, True]
 

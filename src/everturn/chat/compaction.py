@@ -1,8 +1,8 @@
-"""Ending a session with a summary, and going on in a child that begins with it.
+"""End a session with a summary, and continue in a child session that begins with it.
 
-`/compact`: summary, save, child session, restoration prompt, acknowledgment, and the conversation goes on. The parent stays
-as it is, whole and recallable. Nothing a model does can lose it: without a summary by the model the mechanical one is used,
-and an acknowledgment that fails, is odd or never comes is shown as it is.
+`/compact` writes the summary, saves the file, opens the child session, sends the restoration prompt and shows the
+acknowledgment. The parent stays as it is, complete and recallable. No failure of a model can lose it: without a summary by
+the model the mechanical one is used, and a missing or odd acknowledgment is shown as it is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from everturn.chat.conversation import Conversation
-from everturn.chat.earlier_sessions import EarlierSummary, restoration_heading, restoration_prompt, save, tell_earlier
+from everturn.chat.earlier_sessions import (
+    EarlierSummary,
+    describe_earlier,
+    restoration_heading,
+    restoration_prompt,
+    save,
+)
 from everturn.chat.screen import ChatScreen
 from everturn.chat.setup import ChatSetup, input_tokens
 from everturn.chat.summaries import ChatSummary, make_summary, mechanical_text, read_kept_summary
@@ -32,19 +38,19 @@ from everturn.text.times import iso
 _ANSWER = 1024
 
 
-def summarise(talk: Conversation, screen: ChatScreen) -> ChatSummary:
-    """The summary of a live session, from the model or mechanically; warns when the model could not."""
-    setting, session, previous = talk.setting, talk.row, str(talk.restored.get("summary", ""))
-    with talk.journal.alone:
-        kept = read_kept_summary(setting, session)
+def summarise(conversation: Conversation, screen: ChatScreen) -> ChatSummary:
+    """Return the summary of a live session, by the model or mechanical. Warns if the model failed."""
+    setup, session, previous = conversation.setup, conversation.row, str(conversation.restored.get("summary", ""))
+    with conversation.journal.alone:
+        kept = read_kept_summary(setup, session)
     if kept is not None:
         return kept
-    if setting.summariser is None:
-        return ChatSummary(mechanical_text(talk.state, previous), "mechanical")
+    if setup.summariser is None:
+        return ChatSummary(mechanical_text(conversation.state, previous), "mechanical")
     screen.say("📝 Generating session summary...", end=" ")
     try:
-        with talk.journal.alone:
-            made = make_summary(setting, session, previous, screen.say)
+        with conversation.journal.alone:
+            made = make_summary(setup, session, previous, screen.say)
     except KeyboardInterrupt:
         made = ChatSummary(failed="stopped")
     if not made.failed:
@@ -52,63 +58,63 @@ def summarise(talk: Conversation, screen: ChatScreen) -> ChatSummary:
         return made
     screen.say("")
     screen.warn(f"Summary generation failed - session saved without a summary by the model ({made.failed})")
-    return ChatSummary(mechanical_text(talk.state, previous), "mechanical", made.failed)
+    return ChatSummary(mechanical_text(conversation.state, previous), "mechanical", made.failed)
 
 
-def compact(talk: Conversation, screen: ChatScreen, watch: Watch) -> Conversation:
-    """Go on in a new session that begins with the summary of this one. On failure the old one goes on."""
-    if not talk.queries:
+def compact(conversation: Conversation, screen: ChatScreen, watch: Watch) -> Conversation:
+    """Continue in a new session that begins with the summary of this one. On failure the old one continues."""
+    if not conversation.queries:
         screen.say("There is nothing to compact yet.")
-        return talk
-    setting = talk.setting
-    made = summarise(talk, screen)
-    save_conversation(talk, screen, made)
-    with talk.journal.alone:
-        one = tell_earlier(setting, talk.row, made.text)
+        return conversation
+    setup = conversation.setup
+    made = summarise(conversation, screen)
+    save_conversation(conversation, screen, made)
+    with conversation.journal.alone:
+        one = describe_earlier(setup, conversation.row, made.text)
     screen.say(f"💾 Saved session: {one.session} ({one.counts})")
     screen.say("🔄 Starting new session with summary...")
-    talk.close()
+    conversation.close()
     try:
-        child = Conversation.begin(setting, [one], watch)
+        child = Conversation.begin(setup, [one], watch)
     except EverturnError as failure:
         screen.warn(f"{failure}; going on in the session as it was")
-        return Conversation.take_up(setting, talk.journal.session, watch)
+        return Conversation.take_up(setup, conversation.journal.session, watch)
     restore(child, [one], screen)
     return child
 
 
 def restore(child: Conversation, sessions: Sequence[EarlierSummary], screen: ChatScreen) -> None:
-    """Tell a new session what came before it, show what the model says to that, and keep both."""
-    clock = iso(child.setting.clock())[11:19]
+    """Send a new session the restoration prompt, show the acknowledgment, and keep both."""
+    clock = iso(child.setup.clock())[11:19]
     heading = records.StateRecord(kind="restored_heading", data=restoration_heading(sessions, clock))
     facts = {
         "sessions": to_builtins([replace(one, text="") for one in sessions]),
         "summary": "\n\n".join(one.text for one in sessions),
     }
-    told_first = child.past.injection(restoration_prompt(sessions), "restoration")
-    child.journal.write(told_first, heading, records.StateRecord(kind="restored", data=facts))
+    prompt = child.past.injection(restoration_prompt(sessions), "restoration")
+    child.journal.write(prompt, heading, records.StateRecord(kind="restored", data=facts))
     reply = _ask_acknowledgment(child, screen)
     if reply is not None:
         usage = {"in": input_tokens(reply.usage), "out": reply.usage.output, "source": reply.usage.source}
         done = records.StateRecord(kind="restored", data={**facts, "usage": usage})
         child.journal.write(records.ResponseRecord(reply=reply), done)
-        child.meter.answered(reply.usage)
+        child.meter.record_usage(reply.usage)
     child.carry_on()
     save_conversation(child, screen)
 
 
-def leave_conversation(talk: Conversation, screen: ChatScreen) -> None:
-    """The way out: summary, saved file, the facts. Whatever fails, the conversation is in the archive."""
-    if not talk.queries or talk.past.count == talk.count_before:
-        talk.close()
+def leave_conversation(conversation: Conversation, screen: ChatScreen) -> None:
+    """Leave: summary, saved file, the facts. Whatever fails, the conversation is in the archive."""
+    if not conversation.queries or conversation.past.count == conversation.count_before:
+        conversation.close()
         screen.say("Goodbye!")
         return
-    made = summarise(talk, screen)
-    path = save_conversation(talk, screen, made)
-    spent, row = talk.spent(), talk.row
-    with talk.journal.alone:
-        short = short_ids([row], talk.setting.store)[row.id]
-    talk.close()
+    made = summarise(conversation, screen)
+    path = save_conversation(conversation, screen, made)
+    spent, row = conversation.spent(), conversation.row
+    with conversation.journal.alone:
+        short = short_ids([row], conversation.setup.store)[row.id]
+    conversation.close()
     screen.say("Goodbye!")
     screen.say("✓ Conversation saved successfully!")
     screen.say(f"  Session ID: {row.native_id}")
@@ -119,12 +125,12 @@ def leave_conversation(talk: Conversation, screen: ChatScreen) -> None:
     screen.say(f"  Go on with: everturn chat --resume {short}")
 
 
-def save_conversation(talk: Conversation, screen: ChatScreen, made: ChatSummary | None = None) -> str:
-    """Write the file; "" when there is none. A file that cannot be written is a warning."""
+def save_conversation(conversation: Conversation, screen: ChatScreen, made: ChatSummary | None = None) -> str:
+    """Write the file and return its path; "" if there is none. A file that cannot be written is a warning."""
     try:
-        with talk.journal.alone:
-            found = made or read_kept_summary(talk.setting, talk.row)
-            path = save(talk.setting, talk.row, found.text if found is not None else "")
+        with conversation.journal.alone:
+            found = made or read_kept_summary(conversation.setup, conversation.row)
+            path = save(conversation.setup, conversation.row, found.text if found is not None else "")
     except EverturnError as failure:
         screen.warn(str(failure))
         return ""
@@ -132,22 +138,20 @@ def save_conversation(talk: Conversation, screen: ChatScreen, made: ChatSummary 
 
 
 def _ask_acknowledgment(child: Conversation, screen: ChatScreen) -> Reply | None:
-    """What the model says; None when it could not be asked, or said nothing."""
-    setting = child.setting
-    request = ModelRequest(
-        tuple(child.past.history), child.past.system, model=setting.backend.model, max_tokens=_ANSWER
-    )
-    cancelled, deadline = threading.Event(), monotonic() + setting.summary_seconds
+    """Return the acknowledgment; None if the model could not be asked or answered nothing."""
+    setup = child.setup
+    request = ModelRequest(tuple(child.past.history), child.past.system, model=setup.backend.model, max_tokens=_ANSWER)
+    cancelled, deadline = threading.Event(), monotonic() + setup.summary_seconds
 
     def tick() -> float:
         if monotonic() > deadline:
             cancelled.set()
         return 0.2
 
-    screen.begin_answer(setting.agent.name)
+    screen.begin_answer(setup.agent.name)
     words: list[str] = []
     try:
-        asked = ask_model(setting.backend, request, cancelled, queue.SimpleQueue(), screen.delta, tick)
+        asked = ask_model(setup.backend, request, cancelled, queue.SimpleQueue(), screen.delta, tick)
         words, reply = asked.words, asked.reply
     except KeyboardInterrupt:
         reply = None
@@ -159,28 +163,28 @@ def _ask_acknowledgment(child: Conversation, screen: ChatScreen) -> Reply | None
     if reply is None:
         screen.warn("The acknowledgment did not come in time or was stopped; going on")
         return Reply(ChatMessage("assistant", (ChatPart("text", "".join(words)),))) if "".join(words).strip() else None
-    return _spoken_reply(reply, setting.backend.bound)
+    return _spoken_reply(reply, setup.backend.bound)
 
 
 def _spoken_reply(reply: Reply, bound: bool) -> Reply | None:
-    """The words of it. Thoughts that hold only for this very request, which has no tools, cannot go into the next one."""
+    """Return the reply without calls, or only its text. Thoughts bound to this request cannot go into the next one."""
     if bound:
         return replace(reply, message=ChatMessage("assistant", (ChatPart("text", reply.text),))) if reply.text else None
     parts = tuple(part for part in reply.message.parts if part.kind != "call")
     return replace(reply, message=replace(reply.message, parts=parts)) if parts else None
 
 
-def summary_for(setting: ChatSetup, session: Session, screen: ChatScreen) -> ChatSummary:
-    """The summary of an earlier session: kept, or made now. `failed` says why there is none."""
-    kept = read_kept_summary(setting, session)
-    if kept is not None or setting.summariser is None:
-        return kept or ChatSummary(failed=_missing_summary_reason(setting, session))
+def summary_for(setup: ChatSetup, session: Session, screen: ChatScreen) -> ChatSummary:
+    """Return the summary of an earlier session, kept or made now. `failed` says why there is none."""
+    kept = read_kept_summary(setup, session)
+    if kept is not None or setup.summariser is None:
+        return kept or ChatSummary(failed=_missing_summary_reason(setup, session))
     screen.say("📝 No summary yet: generating it now...", end=" ")
-    made = make_summary(setting, session, say=screen.say)
+    made = make_summary(setup, session, say=screen.say)
     screen.say("" if made.failed else "✓")
-    return ChatSummary(failed=_missing_summary_reason(setting, session)) if made.failed else made
+    return ChatSummary(failed=_missing_summary_reason(setup, session)) if made.failed else made
 
 
-def _missing_summary_reason(setting: ChatSetup, session: Session) -> str:
-    broken = any(one.kind == "unpaired" for one in setting.store.problems(session.version))
+def _missing_summary_reason(setup: ChatSetup, session: Session) -> str:
+    broken = any(one.kind == "unpaired" for one in setup.store.problems(session.version))
     return "invalid summary format" if broken else "no summary"

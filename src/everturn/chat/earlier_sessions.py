@@ -1,16 +1,14 @@
-"""How a new session is told what came before it.
+"""Earlier sessions of a workspace: the list, the saved Markdown file, and the prompt that restores one.
 
-The prompt holds the summary of the session before, and only of that one (several, when several are taken up together);
-what lies further back is reached by recall. It is put into the conversation as something nobody typed, and the model's
-short acknowledgment is the first thing said: counted in tokens, not as a query.
+A session is chosen by its number in the list, an id or `last`.
 
-The conversation as a Markdown file, written from the archive and kept current.
+Each session has one Markdown file, in a folder of ours outside any repository and readable by its owner alone. It is
+written beside its path and renamed, so that a reader finds the old or the new one. The archive is the store; the file is
+for people, and reads back as the same prompts, answers, tokens, summary and lineage. The `Source` knows the format.
 
-One file for each session, in a folder of ours outside of any repository, for its owner alone. It is written beside its
-place and renamed, so that a reader finds the old one or the new one. The archive is the store; the file is for people, and
-reads back as the same prompts, answers, tokens, summary and lineage. What the file format is, its `Source` knows.
-
-Which earlier session is meant: the list of a workspace, and a number, an id or `last` out of it.
+The restoration prompt holds the summary of the previous session only (of several, when several are resumed together);
+older ones are reached by recall. It is recorded as injected, and the model's short acknowledgment is the first answer: its
+tokens are counted, but it is not a query.
 """
 
 from __future__ import annotations
@@ -41,42 +39,42 @@ from everturn.text.times import iso
 _RESTORED_HEADING = "## Session Restored"
 
 
-def path_of(setting: ChatSetup, session: Session) -> Path | None:
-    """Where the conversation is saved: a name to be read, a time to be sorted by, an id that is nobody else's."""
-    if setting.folder is None:
+def path_of(setup: ChatSetup, session: Session) -> Path | None:
+    """Return the path of the saved conversation: a readable name, a time to sort by, a unique id."""
+    if setup.folder is None:
         return None
-    began = session.started or setting.store.version(session.version).opened_at
+    began = session.started or setup.store.version(session.version).opened_at
     stamp = datetime.fromtimestamp(began / 1000, UTC).strftime("%Y%m%d_%H%M%S")
-    name = re.sub(r"[^a-z0-9]+", "_", setting.agent.name.lower()).strip("_")[:40] or "chat"
-    return setting.folder / f"{name}_{stamp}_{_file_id(session.native_id)}.md"
+    name = re.sub(r"[^a-z0-9]+", "_", setup.agent.name.lower()).strip("_")[:40] or "chat"
+    return setup.folder / f"{name}_{stamp}_{_file_id(session.native_id)}.md"
 
 
-def save(setting: ChatSetup, session: Session, summary: str = "", target: Path | None = None) -> Path | None:
-    """Write the file anew; None when conversations are not saved. Raises EverturnError when it cannot be written."""
-    path = target or path_of(setting, session)
-    if path is None or setting.write is None:
+def save(setup: ChatSetup, session: Session, summary: str = "", target: Path | None = None) -> Path | None:
+    """Write the file anew; None if conversations are not saved. Raises EverturnError if it cannot be written."""
+    path = target or path_of(setup, session)
+    if path is None or setup.write is None:
         return None
-    write_private(path, text_of(setting, session, summary))
+    write_private(path, text_of(setup, session, summary))
     return path
 
 
-def text_of(setting: ChatSetup, session: Session, summary: str = "") -> str:
-    """The text of the file."""
-    assert setting.write is not None
-    return setting.write(_session_part(setting, session, summary))
+def text_of(setup: ChatSetup, session: Session, summary: str = "") -> str:
+    """Return the text of the file."""
+    assert setup.write is not None
+    return setup.write(_session_part(setup, session, summary))
 
 
-def chain_text(setting: ChatSetup, session: Session) -> str:
-    """A session and all it came from, the oldest first, as one document."""
+def chain_text(setup: ChatSetup, session: Session) -> str:
+    """Return a session and its ancestors, oldest first, as one document."""
     from everturn.chat.summaries import read_kept_summary
 
-    elders = [one.session for one in reversed(ancestors(setting.store, session)) if one.session is not None]
-    found = [(one, read_kept_summary(setting, one)) for one in [*elders, session]]
-    return "\n\n".join(text_of(setting, one, made.text if made is not None else "") for one, made in found)
+    elders = [one.session for one in reversed(ancestors(setup.store, session)) if one.session is not None]
+    found = [(one, read_kept_summary(setup, one)) for one in [*elders, session]]
+    return "\n\n".join(text_of(setup, one, made.text if made is not None else "") for one, made in found)
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that is there as a whole or not at all, readable by its owner alone."""
+    """Write a file atomically, readable by its owner alone."""
     beside = path.with_name(f".{path.name[:200]}.{os.getpid()}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -94,7 +92,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def erase_saved(folder: Path, session: str) -> int:
-    """Delete what was saved of a session, for those who forget it; how many files that was."""
+    """Delete the saved files of a session that is forgotten, and return their number."""
     found = list(folder.glob(f"*_{_file_id(session)}.md")) if folder.is_dir() else []
     for path in found:
         path.unlink(missing_ok=True)
@@ -105,44 +103,44 @@ def _file_id(session: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", session)[:12]
 
 
-def _session_part(setting: ChatSetup, session: Session, summary: str) -> SessionPart:
-    messages = list(_messages(setting, session))
-    links = [Link(link.relation, link.native_id) for link in setting.store.links(session.id)]
-    facts = SessionFacts(workspace=setting.workspace, summary=summary, agent_name=setting.agent.name)
-    return SessionPart(session.native_id, facts, [_header_message(setting, session, messages), *messages], links)
+def _session_part(setup: ChatSetup, session: Session, summary: str) -> SessionPart:
+    messages = list(_messages(setup, session))
+    links = [Link(link.relation, link.native_id) for link in setup.store.links(session.id)]
+    facts = SessionFacts(workspace=setup.workspace, summary=summary, agent_name=setup.agent.name)
+    return SessionPart(session.native_id, facts, [_header_message(setup, session, messages), *messages], links)
 
 
-def _header_message(setting: ChatSetup, session: Session, messages: list[Message]) -> Message:
-    """What the file says about itself; the parent is named in its own section where there is one."""
-    began = session.started or setting.store.version(session.version).opened_at
+def _header_message(setup: ChatSetup, session: Session, messages: list[Message]) -> Message:
+    """Return the header of the file. The parent has a section of its own if there is one."""
+    began = session.started or setup.store.version(session.version).opened_at
     fields = {
         "Session ID": session.native_id,
         "Date": datetime.fromtimestamp(began / 1000, UTC).replace(tzinfo=None).isoformat(timespec="microseconds"),
-        "Agent": setting.agent.name,
-        "Agent Path": setting.agent.path,
-        "Resumed From": next((one.native_id for one in ancestors(setting.store, session)), ""),
-        "Previous Session": _previous_path(setting, session),
+        "Agent": setup.agent.name,
+        "Agent Path": setup.agent.path,
+        "Resumed From": next((one.native_id for one in ancestors(setup.store, session)), ""),
+        "Previous Session": _previous_path(setup, session),
     }
     lines = [f"**{name}:** {value}" for name, value in fields.items() if value]
-    text = "\n".join([f"# {setting.agent.name} Conversation", "", *lines])
+    text = "\n".join([f"# {setup.agent.name} Conversation", "", *lines])
     return Message("system", "system", "notice", began, "ms", blocks=(Block("text", text, "meta"),))
 
 
-def _previous_path(setting: ChatSetup, session: Session) -> str:
-    elder = next((one.session for one in ancestors(setting.store, session)), None)
-    path = path_of(setting, elder) if elder is not None else None
+def _previous_path(setup: ChatSetup, session: Session) -> str:
+    elder = next((one.session for one in ancestors(setup.store, session)), None)
+    path = path_of(setup, elder) if elder is not None else None
     return str(path) if path is not None and path.is_file() else ""
 
 
-def _messages(setting: ChatSetup, session: Session) -> Iterator[Message]:
-    """What the file shows: prompts, answers with how long the turn took, and the restoration."""
-    records = Records(setting.store, setting.sources, session)
-    for view in read_turns(setting.store, session):
+def _messages(setup: ChatSetup, session: Session) -> Iterator[Message]:
+    """Yield the messages of the file: prompts, answers with the duration of the turn, the restoration."""
+    records = Records(setup.store, setup.sources, session)
+    for view in read_turns(setup.store, session):
         shown = [message for row in view.rows if _is_saved_message(message := records.message(row))]
-        last = max((place for place, one in enumerate(shown) if one.role == "assistant"), default=-1)
+        last = max((number for number, one in enumerate(shown) if one.role == "assistant"), default=-1)
         took = (view.turn.ended or 0) - (view.turn.started or 0)
-        for place, message in enumerate(shown):
-            yield replace(message, reported_ms=max(0, took)) if place == last else message
+        for number, message in enumerate(shown):
+            yield replace(message, reported_ms=max(0, took)) if number == last else message
 
 
 def _is_saved_message(message: Message) -> bool:
@@ -160,10 +158,10 @@ Keep your response concise."""
 
 
 class EarlierSummary(Struct, frozen=True):
-    """A session that another goes on from."""
+    """A session that another one continues."""
 
     session: str
-    agent: str = ""  # whose session it is in the archive
+    agent: str = ""  # of the session in the archive
     date: str = ""
     queries: int = 0
     tokens: int = 0
@@ -174,14 +172,14 @@ class EarlierSummary(Struct, frozen=True):
 
     @property
     def counts(self) -> str:
-        """`5 queries, 2.3K tokens`."""
+        """The counts, such as `5 queries, 2.3K tokens`."""
         return f"{self.queries} quer{'y' if self.queries == 1 else 'ies'}, {short(self.tokens)} tokens"
 
 
-def tell_earlier(setting: ChatSetup, session: Session, text: str, strategy: str = "summary") -> EarlierSummary:
-    """What there is to say about a session that is taken up again."""
-    elders = ancestors(setting.store, session)
-    path = path_of(setting, session)
+def describe_earlier(setup: ChatSetup, session: Session, text: str, strategy: str = "summary") -> EarlierSummary:
+    """Describe a session that is resumed."""
+    elders = ancestors(setup.store, session)
+    path = path_of(setup, session)
     return EarlierSummary(
         session.native_id,
         session.agent,
@@ -196,12 +194,12 @@ def tell_earlier(setting: ChatSetup, session: Session, text: str, strategy: str 
 
 
 def tokens_of(session: Session) -> int:
-    """All tokens of a session."""
+    """Return all tokens of a session."""
     return session.tokens_in + session.tokens_out + session.tokens_cache_read + session.tokens_cache_write
 
 
 def restoration_prompt(sessions: Sequence[EarlierSummary]) -> str:
-    """What the model is told, and asked to acknowledge."""
+    """Return the prompt that restores sessions and asks for an acknowledgment."""
     dates = ", ".join(dict.fromkeys(one.date for one in sessions if one.date))
     several = "several previous conversations" if len(sessions) > 1 else "a previous conversation"
     head = f"CONTEXT RESTORATION: You are continuing {several}{f' from {dates}' if dates else ''}."
@@ -209,7 +207,7 @@ def restoration_prompt(sessions: Sequence[EarlierSummary]) -> str:
 
 
 def restoration_heading(sessions: Sequence[EarlierSummary], clock: str) -> str:
-    """The section of a saved conversation that stands before the acknowledgment."""
+    """Return the section of a saved conversation before the acknowledgment."""
     lines = [f"## Session Restored ({clock})"]
     lines += [f"**Context:** Resumed from {one.session} ({one.counts})" for one in sessions]
     lines += [f"**Previous Session:** {one.path}" for one in sessions if one.path]
@@ -227,20 +225,20 @@ def _summary_section(one: EarlierSummary) -> str:
 
 MOST = 20
 _PAGE = 100
-_PAGES = 10  # looked through for sessions of one workspace
+_PAGES = 10  # read to find sessions of one workspace
 
 
 class EarlierSession(Struct, frozen=True):
     """One earlier session of the list."""
 
-    number: int  # from 1, the newest first
+    number: int  # from 1, newest first
     session: Session
     text: SessionText
     short: str
-    state: str  # open (somebody runs it now) | crashed (its process ended without closing it) | closed
+    state: str  # open (running now) | crashed (its process ended without closing it) | closed
 
     def line(self, width: int = 100) -> str:
-        """`1. 2026-01-31 10:00  47 turns  model  first words…`."""
+        """Return the line of the list, such as `1. 2026-01-31 10:00  47 turns  model  first words…`."""
         row = self.session
         date = iso(row.ended or row.started)[:16].replace("T", " ")
         turns = f"{row.n_prompts} quer{'y' if row.n_prompts == 1 else 'ies'}"
@@ -251,7 +249,7 @@ class EarlierSession(Struct, frozen=True):
 def list_earlier(
     store: Store, workspace: str, now: int, machine: str = "", without: str = "", most: int = MOST
 ) -> list[EarlierSession]:
-    """The conversations held in a workspace, the newest first. Those in which nothing was said are left out."""
+    """Return the conversations in a workspace, newest first, without those that have no prompt."""
     found: list[tuple[Session, SessionText]] = []
     cursor = ""
     for _ in range(_PAGES):
@@ -270,20 +268,20 @@ def list_earlier(
     ]
 
 
-def find_earlier(store: Store, wanted: str, listed: list[EarlierSession]) -> Session:
-    """The session that a number of the list, an id, any unique beginning of one, or `last` means.
+def find_earlier(store: Store, name: str, listed: list[EarlierSession]) -> Session:
+    """Return the session that a number of the list, an id, any unique beginning of one, or `last` means.
 
-    Raises SessionNotFound, AmbiguousSession. A number that is on the list is meant as one.
+    A number within the list is always a number. Raises SessionNotFound, AmbiguousSession.
     """
-    wanted = wanted.strip()
-    if wanted.isdigit() and 1 <= int(wanted) <= len(listed):
-        return listed[int(wanted) - 1].session
-    if wanted in ("last", "@last") and listed:
+    name = name.strip()
+    if name.isdigit() and 1 <= int(name) <= len(listed):
+        return listed[int(name) - 1].session
+    if name in ("last", "@last") and listed:
         return listed[0].session
     try:
-        return resolve_session(store, wanted)
+        return resolve_session(store, name)
     except UnknownSession:
-        raise SessionNotFound(wanted) from None
+        raise SessionNotFound(name) from None
 
 
 def _lease_state(store: Store, session: Session, now: int, machine: str) -> str:

@@ -1,9 +1,9 @@
-"""The built-in tools of a chat: read and search the workspace; write, edit and run, which ask first.
+"""The built-in tools of a chat: read and search the workspace; write, edit and run after approval.
 
-Nothing outside of the workspace is read or written by a path (`recall.workspace`, `contained`). A command of the shell can
-do anything its user can: it is shown word for word and runs only when a person has agreed. What a tool cannot do is its
-answer, in words for the model. Hints tell the loop what to do about a call that a crash cut short: reading is done again,
-a written file is compared with what was to be written, a command is asked about.
+Paths outside the workspace are neither read nor written (`recall.workspace`). A shell command can do anything its user
+can, so it is shown word for word and runs only after approval. A tool answers what it cannot do in words for the model.
+Hints tell the loop how to handle a call that a crash cut short: a read is repeated, a written file is compared with its
+intended content, and a person is asked about a command.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from everturn.recall.workspace import FileRefused, read_inside, walk_inside, wri
 from everturn.text.printable import plain_text, quote_for_model
 from everturn.text.regex import EFFORT, Effort, compile_pattern
 
-#: How far tools may go: nothing at all, only looking, everything (with a person's word for each change).
+#: Which tools there are: none, those that only read, or all (each change needs approval).
 LEVELS = ("none", "read", "all")
 
 _MOST_LISTED = 500
@@ -31,13 +31,13 @@ _SHELL_SECONDS = 600.0
 
 
 def built_in_tools(workspace: str, level: str, env: Mapping[str, str]) -> list[Tool]:
-    """The tools of a level, for one workspace; commands run with `env`."""
-    looking = [_read_file(workspace), _list_files(workspace), _search(workspace)]
+    """Return the tools of a level for one workspace. Commands run with `env`."""
+    reading = [_read_file(workspace), _list_files(workspace), _search(workspace)]
     changing = [_write_file(workspace), _edit_file(workspace), _shell(workspace, env)]
-    return {"none": [], "read": looking, "all": [*looking, *changing]}[level]
+    return {"none": [], "read": reading, "all": [*reading, *changing]}[level]
 
 
-# looking --------------------------------------------------------------------------------------------------------------
+# --- reading ---
 def _read_file(workspace: str) -> Tool:
     @tool(read_only=True)
     def read_file(path: str, first_line: int = 1, last_line: int = 0) -> str:
@@ -63,7 +63,7 @@ def _read_file(workspace: str) -> Tool:
 
 def _list_files(workspace: str) -> Tool:
     @tool(read_only=True, name="list")
-    def listed(path: str = "") -> str:
+    def list_files(path: str = "") -> str:
         """List the files and folders below a folder of the workspace (the workspace itself when no path is given)."""
         lines: list[str] = []
         for name, is_folder in walk_inside(workspace, path):
@@ -73,14 +73,14 @@ def _list_files(workspace: str) -> Tool:
             lines.append(f"{name}/" if is_folder else name)
         return "\n".join(lines) or "the folder is empty"
 
-    return listed
+    return list_files
 
 
 def _search(workspace: str) -> Tool:
     @tool(read_only=True)
     def search(pattern: str, path: str = "") -> str:
         """Search the text files below a folder of the workspace for a regular expression; path:line: text for each match."""
-        wanted, effort = compile_pattern(pattern), Effort(EFFORT)
+        compiled, effort = compile_pattern(pattern), Effort(EFFORT)
         found: list[str] = []
         for name, is_folder in walk_inside(workspace, path):
             if is_folder:
@@ -89,7 +89,7 @@ def _search(workspace: str) -> Tool:
                 text = read_inside(workspace, name).text
             except FileRefused:  # binary, unreadable, a link
                 continue
-            for line in wanted.search_lines(text, effort):
+            for line in compiled.search_lines(text, effort):
                 found.append(f"{name}:{line.number + 1}: {plain_text(line.text).strip()[:_LONGEST_LINE]}")
                 if len(found) >= _MOST_MATCHES:
                     return "\n".join([*found, f"[the first {_MOST_MATCHES} matches: use a narrower pattern]"])
@@ -100,7 +100,7 @@ def _search(workspace: str) -> Tool:
     return search
 
 
-# changing -------------------------------------------------------------------------------------------------------------
+# --- changing ---
 def _write_file(workspace: str) -> Tool:
     def reconcile(context: ToolContext, given: dict[str, Any]) -> ReconciledResult | NotDone | None:
         try:
@@ -156,16 +156,16 @@ def _shell(workspace: str, env: Mapping[str, str]) -> Tool:
 
 
 class CommandFailed(Exception):
-    """A command that ended badly; what it printed is the message."""
+    """A command failed. The message is its output."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 def _run_command(command: str, workspace: str, env: Mapping[str, str], context: ToolContext) -> tuple[int, str]:
-    """Run it in a group of its own, so that stopping it stops all it started."""
+    """Run a command in a process group of its own, so that stopping it stops all it started."""
     with tempfile.TemporaryFile() as out:
-        running = subprocess.Popen(  # noqa: S602 -- that is what was agreed to
+        running = subprocess.Popen(  # noqa: S602 -- the command was approved
             command, shell=True, cwd=workspace, env=dict(env), stdin=subprocess.DEVNULL, stdout=out,
             stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip

@@ -1,14 +1,11 @@
-"""The program itself: a line is read, it is a command or words for the model, and what comes of it is shown.
+"""The chat program: read a line, run it as a command or send it to the model, and show the result.
 
-A session begins with its first words, so that looking around leaves nothing behind. Ctrl-C stops an answer and keeps what
-came; Ctrl-D, `/exit` and the end of a pipe leave. Calls that need a person are asked about one by one; where there is no
-terminal they are refused. What fails is told in a sentence, and the conversation goes on.
+`/word` and `#word` are commands with arguments. A bare word is a command only if it is the whole line (`exit quit compact
+resume sessions help`, and `resume N`), so that people can begin a sentence with any word.
 
-What a typed line is: words for the model, or a command.
-
-`/word` and `#word` are commands with whatever follows. A bare word is one only when the line is nothing but a command word
-(`exit quit compact resume sessions help`, and `resume N`): anything longer is text, so that people can begin a sentence
-with any word.
+A session begins with its first message, so that looking around leaves nothing behind. Ctrl-C stops an answer and keeps
+what came; Ctrl-D, `/exit` and the end of a pipe leave. Calls that need approval are asked about one by one; without a
+terminal they are refused. A failure is shown in a sentence, and the conversation goes on.
 """
 
 from __future__ import annotations
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
     from everturn.model.archive import Session
 
 
-#: Every command with its argument and what it does, as /help shows them.
+#: Every command with its argument and description, as /help shows them.
 COMMANDS = {
     "help": ("", "this list"),
     "sessions": ("", "earlier sessions of this workspace"),
@@ -55,7 +52,7 @@ _MARKED_COMMAND = re.compile(r"[/#](\w+|\?)(?:[ \t]+(\S.*))?", re.DOTALL)
 
 
 class ChatCommand(Struct, frozen=True):
-    """A command and what was written behind it. A name that is not in `COMMANDS` is a mistake to be told."""
+    """A command and its argument. A name that is not in `COMMANDS` is a mistake of the user."""
 
     name: str
     rest: str = ""
@@ -67,9 +64,9 @@ class ChatCommand(Struct, frozen=True):
 
 
 def parse(line: str) -> ChatCommand | None:
-    """The command of a line; None for words to the model.
+    """Return the command of a line; None if it is a message to the model.
 
-    A marked word counts when it is a command or stands alone: `/etc/hosts is wrong` and `# Notes` are words.
+    A marked word counts if it is a command or the whole line: `/etc/hosts is wrong` and `# Notes` are messages.
     """
     text = line.strip()
     bare = _BARE_COMMAND.fullmatch(text)
@@ -83,7 +80,7 @@ def parse(line: str) -> ChatCommand | None:
 
 
 def help_text() -> str:
-    """All commands, one on each line."""
+    """Return all commands, one on each line."""
     named = {f"/{name} {argument}".strip(): what for name, (argument, what) in COMMANDS.items()}
     width = max(map(len, named))
     lines = [f"  {name:<{width}}  {what}" for name, what in named.items()]
@@ -101,32 +98,32 @@ def _command_name(word: str) -> str:
     return _OTHER_NAMES.get(word.lower(), word.lower())
 
 
-#: A longer conversation is saved to its file only now and then, and when it ends: the archive has it anyway.
+#: A longer conversation is saved to its file only every few turns and at its end: the archive has it anyway.
 _SAVED_ALWAYS, _SAVED_EACH = 40, 10
-_MOST_ARGUMENT_LINES = 12  # of an argument that are shown where a call is to be decided about
+_MOST_ARGUMENT_LINES = 12  # of an argument that are shown for approval
 
 
 class ChatProgram:
     """One run of the program."""
 
-    def __init__(self, setting: ChatSetup, screen: ChatScreen, conversation: Conversation | None = None) -> None:
-        self.setting, self.screen, self.conversation = setting, screen, conversation
+    def __init__(self, setup: ChatSetup, screen: ChatScreen, conversation: Conversation | None = None) -> None:
+        self.setup, self.screen, self.conversation = setup, screen, conversation
         self.answers: list[Outcome] = []
         self._listed: list[EarlierSession] = []
-        self._always: set[str] = set()  # tools that need not be asked about again
+        self._always: set[str] = set()  # tools approved for the rest of the chat
 
     @property
     def watch(self) -> Watch:
-        """What the loop tells as it happens."""
+        """The callbacks of the loop."""
         from everturn.loop.loop import Watch
 
         return Watch(self.screen.delta, self.screen.call)
 
     def run(self) -> None:
-        """Until the person leaves."""
+        """Run until the person leaves."""
         if self.screen.is_terminal and self.conversation is None:
-            who = self.setting.agent.name if self.setting.agent.path else self.setting.backend.model
-            self.screen.say(f"{who} in {self.setting.workspace or '.'}; /help lists what can be typed, Ctrl-D leaves")
+            who = self.setup.agent.name if self.setup.agent.path else self.setup.backend.model
+            self.screen.say(f"{who} in {self.setup.workspace or '.'}; /help lists what can be typed, Ctrl-D leaves")
         going = True
         while going:
             try:
@@ -143,7 +140,7 @@ class ChatProgram:
         self._leave()
 
     def take(self, line: str) -> bool:
-        """One line; False when it was the last."""
+        """Handle one line; False if it was the last."""
         command = parse(line)
         try:
             if command is None:
@@ -166,28 +163,28 @@ class ChatProgram:
 
         leave_conversation(self.conversation, self.screen)
 
-    # talking ----------------------------------------------------------------------------------------------------------
+    # --- turns ---
     def begin(self) -> Conversation:
-        """The session, a new one when none is open."""
+        """Return the session, a new one if none is open."""
         if self.conversation is None:
             from everturn.chat.conversation import Conversation
 
-            self.conversation = Conversation.begin(self.setting, watch=self.watch)
+            self.conversation = Conversation.begin(self.setup, watch=self.watch)
         return self.conversation
 
     def say(self, text: str) -> None:
-        """Words for the model."""
-        talk = self.begin()
-        if talk.past.open_calls:  # left behind by a process that died: settled before anything new is said
-            self._follow_turn(talk, talk.go_on)
-            if talk.past.open_calls:
+        """Send a message to the model."""
+        conversation = self.begin()
+        if conversation.past.open_calls:  # left by a process that died: settle them before anything new
+            self._follow_turn(conversation, conversation.go_on)
+            if conversation.past.open_calls:
                 self.screen.say("Calls of the last answer still wait for you: /retry asks about them again.")
                 return
-        self._follow_turn(talk, lambda: talk.send(text))
+        self._follow_turn(conversation, lambda: conversation.send(text))
 
-    def _follow_turn(self, talk: Conversation, start: Callable[[], Outcome]) -> None:
-        """See it through: decisions, one retry of an answer that broke off, and what is to be said at the end."""
-        self.screen.begin_answer(self.setting.agent.name)
+    def _follow_turn(self, conversation: Conversation, start: Callable[[], Outcome]) -> None:
+        """Run a turn to its end: approvals, one retry of a truncated answer, and the final messages."""
+        self.screen.begin_answer(self.setup.agent.name)
         try:
             outcome = start()
             was_cut = False
@@ -195,13 +192,13 @@ class ChatProgram:
                 was_cut = was_cut or outcome.state == "cut"
                 if outcome.state == "cut":
                     self.screen.say("the answer broke off; asking once more")
-                elif not self._decide_calls(talk, outcome.waiting):
+                elif not self._decide_calls(conversation, outcome.waiting):
                     break
-                self.screen.begin_answer(self.setting.agent.name)
-                outcome = talk.go_on()
+                self.screen.begin_answer(self.setup.agent.name)
+                outcome = conversation.go_on()
         finally:
             self.screen.end_answer()
-            self._save_turn(talk)
+            self._save_turn(conversation)
         self.answers.append(outcome)
         ends = {
             "cancelled": "(stopped; what came is kept)",
@@ -211,20 +208,20 @@ class ChatProgram:
         if outcome.state in ends:
             self.screen.say(ends[outcome.state])
         elif outcome.reply is not None or outcome.state == "done":
-            talk.meter.answered(self.setting.asker.receipts[-1].usage)
-        if suggestion := talk.meter.suggestion():
+            conversation.meter.record_usage(self.setup.asker.receipts[-1].usage)
+        if suggestion := conversation.meter.suggestion():
             self.screen.say(suggestion)
 
-    def _decide_calls(self, talk: Conversation, waiting: tuple[WaitingCall, ...]) -> bool:
-        """Ask about each call that waits; False when there is nothing that could be asked."""
+    def _decide_calls(self, conversation: Conversation, waiting: tuple[WaitingCall, ...]) -> bool:
+        """Ask about each waiting call; False if there is none."""
         for call in waiting:
             verdict = "a" if call.name in self._always and call.why == "approval" else self._ask_verdict(call)
             if verdict == "a":
                 self._always.add(call.name)
             if verdict in ("y", "a"):
-                talk.journal.approve(call.call_id, self.setting.owner)
+                conversation.journal.approve(call.call_id, self.setup.owner)
             else:
-                talk.journal.deny(call.call_id, by=self.setting.owner)
+                conversation.journal.deny(call.call_id, by=self.setup.owner)
         return bool(waiting)
 
     def _ask_verdict(self, call: WaitingCall) -> str:
@@ -244,16 +241,16 @@ class ChatProgram:
             verdict = self.screen.choose("  Allow it? (y/n/a = always in this chat) ", "n")
         return verdict.lower()[:1]
 
-    def _save_turn(self, talk: Conversation) -> None:
-        """What is kept current after every turn."""
+    def _save_turn(self, conversation: Conversation) -> None:
+        """Update the state and the saved file after a turn."""
         from everturn.chat.compaction import save_conversation
 
-        talk.carry_on()
-        turns = talk.row.n_turns
+        conversation.carry_on()
+        turns = conversation.row.n_turns
         if turns <= _SAVED_ALWAYS or turns % _SAVED_EACH == 0:
-            save_conversation(talk, self.screen)
+            save_conversation(conversation, self.screen)
 
-    # commands ---------------------------------------------------------------------------------------------------------
+    # --- commands ---
     def _command(self, command: ChatCommand) -> None:
         handler = getattr(self, f"_on_{command.name}", None) if command.is_known else None
         if handler is None:
@@ -270,11 +267,11 @@ class ChatProgram:
         self.screen.show("\n".join(lines) or "No earlier sessions in this workspace.")
 
     def list(self) -> list[EarlierSession]:
-        """Earlier sessions of the workspace, without the one that is open."""
-        setting, talk = self.setting, self.conversation
-        with talk.journal.alone if talk is not None else nullcontext():
-            own = talk.journal.session if talk is not None else ""
-            return list_earlier(setting.store, setting.workspace, setting.clock(), setting.machine, own)
+        """Return earlier sessions of the workspace, without the open one."""
+        setup, conversation = self.setup, self.conversation
+        with conversation.journal.alone if conversation is not None else nullcontext():
+            own = conversation.journal.session if conversation is not None else ""
+            return list_earlier(setup.store, setup.workspace, setup.clock(), setup.machine, own)
 
     def _on_resume(self, rest: str) -> None:
         if not rest:
@@ -284,7 +281,7 @@ class ChatProgram:
         listed = self._listed or self.list()
         try:
             with self.conversation.journal.alone if self.conversation else nullcontext():
-                session = find_earlier(self.setting.store, rest, listed)
+                session = find_earlier(self.setup.store, rest, listed)
         except SessionNotFound:
             self.screen.warn(f"Parent session {rest} not found, starting fresh — not so, this conversation goes on")
             return
@@ -294,7 +291,7 @@ class ChatProgram:
         self._change_to(session)
 
     def _change_to(self, session: Session) -> None:
-        """Go on from another session; on failure this one stays open."""
+        """Resume another session; on failure this one stays open."""
         from everturn.chat.compaction import save_conversation
         from everturn.chat.conversation import Conversation
         from everturn.chat.resumption import ResumptionDeclined, take_up
@@ -304,10 +301,10 @@ class ChatProgram:
             save_conversation(before, self.screen)
             before.close()
         try:
-            self.conversation = take_up(self.setting, [session], self.screen, self.watch, "summary")
+            self.conversation = take_up(self.setup, [session], self.screen, self.watch, "summary")
         except (EverturnError, ResumptionDeclined) as failure:
             self.screen.warn(str(failure) or "not taken up; this conversation goes on")
-            self.conversation = before and Conversation.take_up(self.setting, before.journal.session, self.watch)
+            self.conversation = before and Conversation.take_up(self.setup, before.journal.session, self.watch)
 
     def _on_compact(self, rest: str) -> None:
         from everturn.chat.compaction import compact
@@ -321,9 +318,7 @@ class ChatProgram:
         from everturn.chat.conversation import recall
 
         asked = {"action": "search", "query": rest} if rest else {"action": "summary"}
-        self.screen.show(
-            recall(self.setting, asked) if self.conversation is None else self.conversation.recall(**asked)
-        )
+        self.screen.show(recall(self.setup, asked) if self.conversation is None else self.conversation.recall(**asked))
 
     def _on_pin(self, rest: str) -> None:
         if not rest:
@@ -336,42 +331,49 @@ class ChatProgram:
         self.screen.show(self._require_conversation().state_text())
 
     def _on_tokens(self, rest: str) -> None:
-        talk = self._require_conversation()
-        self.screen.show(report(talk.spent(), talk.queries))
+        conversation = self._require_conversation()
+        self.screen.show(report(conversation.spent(), conversation.queries))
 
     def _on_context(self, rest: str) -> None:
-        talk = self._require_conversation()
-        out = f"; {talk.left_out} earlier messages are out of view, recall finds them" if talk.left_out else ""
-        self.screen.show(f"Context {talk.meter.described()}{out}")
+        conversation = self._require_conversation()
+        out = (
+            f"; {conversation.left_out} earlier messages are out of view, recall finds them"
+            if conversation.left_out
+            else ""
+        )
+        self.screen.show(f"Context {conversation.meter.describe()}{out}")
 
     def _on_retry(self, rest: str) -> None:
-        talk = self.conversation
-        if talk is None or not (talk.past.open_calls or talk.past.awaits_model):
+        conversation = self.conversation
+        if conversation is None or not (conversation.past.open_calls or conversation.past.awaits_model):
             self.screen.say("Nothing waits for an answer.")
             return
-        self._follow_turn(talk, talk.go_on)
+        self._follow_turn(conversation, conversation.go_on)
 
     def _on_save(self, rest: str) -> None:
         from everturn.chat.earlier_sessions import chain_text, save, write_private
         from everturn.chat.summaries import read_kept_summary
 
-        talk = self._require_conversation()
+        conversation = self._require_conversation()
         words = rest.split(maxsplit=1)
-        with talk.journal.alone:
+        with conversation.journal.alone:
             if words and words[0] == "chain":
-                target = Path(words[1] if len(words) > 1 else f"{talk.journal.session[:8]}-chain.md")
-                write_private(self._absolute_path(target), chain_text(self.setting, talk.row))
+                target = Path(words[1] if len(words) > 1 else f"{conversation.journal.session[:8]}-chain.md")
+                write_private(self._absolute_path(target), chain_text(self.setup, conversation.row))
                 self.screen.say(f"✓ Saved: {self._absolute_path(target)}")
                 return
-            found = read_kept_summary(self.setting, talk.row)
+            found = read_kept_summary(self.setup, conversation.row)
             path = save(
-                self.setting, talk.row, found.text if found else "", self._absolute_path(Path(rest)) if rest else None
+                self.setup,
+                conversation.row,
+                found.text if found else "",
+                self._absolute_path(Path(rest)) if rest else None,
             )
         self.screen.say(f"✓ Saved: {path}" if path else "Conversations are not saved here: /save FILE writes one.")
 
     def _on_copy(self, rest: str) -> None:
         answer = self._require_conversation().last_answer
-        if answer and self.screen.is_terminal:  # OSC 52: the terminal puts it on its clipboard, also from afar
+        if answer and self.screen.is_terminal:  # OSC 52: the terminal copies it to its clipboard, also over ssh
             self.screen.out.write(f"\x1b]52;c;{b64encode(answer.encode('utf-8', 'replace')).decode()}\x07")
             self.screen.say("Copied, if your terminal allows it.")
         else:
@@ -383,4 +385,4 @@ class ChatProgram:
         return self.conversation
 
     def _absolute_path(self, path: Path) -> Path:
-        return path if path.is_absolute() else Path(self.setting.workspace or ".") / path
+        return path if path.is_absolute() else Path(self.setup.workspace or ".") / path

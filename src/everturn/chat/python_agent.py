@@ -1,10 +1,10 @@
-"""An agent written in Python, from a file, as something to talk to.
+"""An agent written in Python, loaded from a file and used like a model.
 
-The file has an `agent` (or `root_agent`), or a function `create_agent()` that makes one. An agent is called with the words
-of the user, through `stream`, `stream_async` or by calling it, and gives text: a string, or events of any of the shapes
-that frameworks use. It keeps its own conversation, so it is told what was said before only when it cannot know it: in its
-first answer of this process. Running totals of tokens are taken by differences. Its file runs with all rights of the
-user: only name one that you trust.
+The file has an `agent` (or `root_agent`), or a function `create_agent()` that makes one. An agent is called with the
+user's message, through `stream`, `stream_async` or directly, and returns text: a string, or events in any of the shapes
+that frameworks use. It keeps its own conversation, so earlier messages are sent only with its first request of this
+process. Running totals of tokens are counted by differences. The file runs with all rights of the user: only name one
+that you trust.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from typing import Any
 
 from everturn.chat.setup import TokenTotals
 from everturn.errors import MissingPath, ModelRefused, UsageError
-from everturn.llm.protocol import ChatMessage, ChatPart, Delta, ModelRequest, Reply
-from everturn.llm.protocol import ReplyTokens as Tokens
+from everturn.llm.protocol import ChatMessage, ChatPart, Delta, ModelRequest, Reply, ReplyTokens
 
 _AGENT_NAMES = ("agent", "root_agent", "AGENT")
 _TEXT_KEYS = ("data", "delta", "text", "content", "message", "output", "value")
@@ -28,7 +27,7 @@ _DEEPEST = 5
 
 
 def load_agent(path: str) -> AgentBackend:
-    """The agent of a file. Raises MissingPath, Usage."""
+    """Load the agent of a file. Raises MissingPath, UsageError."""
     file = Path(path).absolute()
     if not file.is_file():
         raise MissingPath(path)
@@ -51,7 +50,7 @@ def load_agent(path: str) -> AgentBackend:
 
 
 class AgentBackend:
-    """An agent behind the face of a model."""
+    """An agent as a backend."""
 
     max_tokens = 0
     takes_tools = False  # it has its own
@@ -60,19 +59,19 @@ class AgentBackend:
         self.path, self.name, self._make = path, name, make
         self.model = str(getattr(agent, "model_name", "") or name)
         self.window = int(getattr(agent, "context_window", 0) or 0)
-        self._agent, self._met, self._counter = agent, False, TokenTotals()
+        self._agent, self._has_history, self._counter = agent, False, TokenTotals()
 
     def stream(self, request: ModelRequest) -> Iterator[Delta]:
         """See `llm.Backend`."""
         words: list[str] = []
         try:
-            for event in self._events(_prompt_text(request, self._met)):
+            for event in self._events(_prompt_text(request, self._has_history)):
                 if text := text_of(event):
                     words.append(text)
                     yield Delta("text", text)
         except Exception as failure:
             raise ModelRefused(self.name, f"the agent failed: {type(failure).__name__}: {failure}") from failure
-        self._met = True
+        self._has_history = True
         reply = Reply(
             ChatMessage("assistant", (ChatPart("text", "".join(words)),)), usage=self._usage(), model=self.model
         )
@@ -83,7 +82,7 @@ class AgentBackend:
         return next(delta.reply for delta in self.stream(request) if delta.reply is not None)
 
     def another(self) -> AgentBackend | None:
-        """A second one that knows nothing of this conversation, for what must stay out of it; None where it cannot be."""
+        """Return a second agent without this conversation, for requests out of band; None if it cannot be made."""
         return AgentBackend(self._make(), self.path, self.name) if self._make is not None else None
 
     def _events(self, prompt: str) -> Iterable[Any]:
@@ -93,20 +92,20 @@ class AgentBackend:
                 return _iterate_answer(stream(prompt))
         return _iterate_answer(self._agent(prompt))
 
-    def _usage(self) -> Tokens:
-        """From the running totals that some agents keep; nothing where there are none, and it is estimated."""
+    def _usage(self) -> ReplyTokens:
+        """Return the usage from the running totals of the agent; an empty one, to be estimated, if it has none."""
         metrics = getattr(self._agent, "event_loop_metrics", None)
         found = getattr(metrics, "accumulated_usage", None) or getattr(self._agent, "usage", None)
         if not isinstance(found, dict):
-            return Tokens()
+            return ReplyTokens()
         given = [
             int(found.get(a) or found.get(b) or 0) for a, b in (("inputTokens", "input"), ("outputTokens", "output"))
         ]
-        return Tokens(*self._counter.since(*given))
+        return ReplyTokens(*self._counter.since(*given))
 
 
 def text_of(event: Any, depth: int = 0) -> str:
-    """The words of an event, whatever its shape; nothing for one that has none."""
+    """Return the text of an event of any shape; "" if it has none."""
     if isinstance(event, str):
         return event
     if event is None or isinstance(event, bool | int | float | bytes) or depth > _DEEPEST:
@@ -126,8 +125,7 @@ def _iterate_answer(given: Any) -> Iterator[Any]:
     if hasattr(given, "__aiter__"):
         yield from _drain_events(given)
     elif isinstance(given, str | dict) or not hasattr(given, "__iter__"):
-        said = text_of(given)
-        yield said or ("" if given is None else str(given))
+        yield text_of(given) or ("" if given is None else str(given))
     else:
         yield from given
 
@@ -137,7 +135,7 @@ async def _await_value(given: Any) -> Any:
 
 
 def _drain_events(events: AsyncIterator[Any]) -> Iterator[Any]:
-    """Events of an asynchronous stream, one by one, in a loop of their own."""
+    """Yield the events of an asynchronous stream, in an event loop of their own."""
     with asyncio.Runner() as runner:
         while True:
             try:
@@ -146,17 +144,17 @@ def _drain_events(events: AsyncIterator[Any]) -> Iterator[Any]:
                 return
 
 
-def _prompt_text(request: ModelRequest, met: bool) -> str:
-    """What is new; the first time also what was said before."""
+def _prompt_text(request: ModelRequest, has_history: bool) -> str:
+    """Return the new messages, with the earlier ones the first time."""
     messages = list(request.messages)
     new: list[str] = []
     while messages and messages[-1].role == "user":
         new.insert(0, _message_text(messages.pop()))
     words = "\n\n".join(new)
-    if met or not messages:
+    if has_history or not messages:
         return words
-    told = "\n\n".join(f"{message.role}: {_message_text(message)}" for message in messages if _message_text(message))
-    return f"The conversation so far:\n\n{told}\n\nThe user now says:\n\n{words}"
+    earlier = "\n\n".join(f"{message.role}: {_message_text(message)}" for message in messages if _message_text(message))
+    return f"The conversation so far:\n\n{earlier}\n\nThe user now says:\n\n{words}"
 
 
 def _message_text(message: ChatMessage) -> str:

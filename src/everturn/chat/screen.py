@@ -1,9 +1,9 @@
-"""What the person sees and types, on a terminal or through pipes.
+"""Input and output of a chat, on a terminal or through pipes.
 
-Answers and what commands show go to `out`, words about the program to `err`. On a terminal answers are styled as they
-stream: a line is shown as it comes and set again in its style when it is whole, also where it has run over the edge, as
-long as it is certain how many rows it took. Without a terminal everything is plain text. Whatever a model says is made safe first: no control character reaches the terminal. With NO_COLOR there are no
-styles.
+Answers and the output of commands go to `out`, messages about the program to `err`. On a terminal answers are styled as
+they stream: a line is shown as it arrives and set again in its style when it is complete, also if it wrapped, as long as
+the number of rows it took is certain. Without a terminal everything is plain text. No control character of a model
+reaches the terminal. With NO_COLOR there are no styles.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _MOST_CALL_TEXT = 160  # characters of a call that are shown
 
 
 class InputEnded(Exception):
-    """The person is done: end of the input."""
+    """The input has ended."""
 
 
 @dataclass
 class ChatScreen:
-    """One person. `read` gives the next line for a prompt, and raises EOFError at the end."""
+    """The screen of one person. `read` returns the next line for a prompt and raises EOFError at the end."""
 
     out: TextIO
     err: TextIO
@@ -39,24 +39,24 @@ class ChatScreen:
     is_terminal: bool = False
     is_coloured: bool = False
     size: Callable[[], tuple[int, int]] = lambda: (80, 24)  # columns and rows, which may change
-    _line: str = ""  # what stands on the line that an answer is being written to
-    _name: str = ""  # whose answer comes, until it is shown
-    _head: int = 0  # how much of the line is that name
+    _line: str = ""  # the current line of the answer
+    _name: str = ""  # the name of the answering agent, until it is shown
+    _head: int = 0  # length of the name within the line
     _fenced: bool = False
     _speaks: bool = False
     _asked: bool = False
 
     @property
     def width(self) -> int:
-        """Columns."""
+        """The number of columns."""
         return self.size()[0]
 
-    # asking -----------------------------------------------------------------------------------------------------------
+    # --- input ---
     def prompt(self, label: str = "You: ") -> str:
-        """What the person typed, of one line or several. Raises Ended, KeyboardInterrupt."""
+        """Read one line or several. Raises InputEnded, KeyboardInterrupt."""
         self.end_answer()
         if self._asked and self.is_terminal:
-            self.out.write("\n")  # what was said stands apart from what is said next
+            self.out.write("\n")  # a blank line between turns
         self._asked = True
         lines = [self._read(label)]
         while lines[-1].endswith("\\") and not lines[-1].endswith("\\\\"):
@@ -68,11 +68,11 @@ class ChatScreen:
         return "\n".join(lines)
 
     def agrees(self, question: str, default: bool = False) -> bool:
-        """Yes or no. Without a terminal nobody can be asked, and the answer is the default."""
+        """Ask yes or no. Without a terminal the answer is the default."""
         return self.choose(f"{question} (y/n) ", default="y" if default else "n").lower() in ("y", "yes")
 
     def choose(self, question: str, default: str = "") -> str:
-        """A short answer; the default where there is no terminal, at the end of the input and when interrupted."""
+        """Ask for a short answer. The default without a terminal, at the end of the input and on interrupt."""
         self.end_answer()
         if not self.is_terminal:
             self.say(f"{question}{default}")
@@ -91,46 +91,46 @@ class ChatScreen:
         except EOFError:
             raise InputEnded from None
 
-    # telling ----------------------------------------------------------------------------------------------------------
+    # --- output ---
     def say(self, text: str, end: str = "\n") -> None:
-        """A word about the program."""
+        """Print a message about the program."""
         self.end_answer()
         self.err.write(printable(text) + end)
         self.err.flush()
 
     def warn(self, text: str) -> None:
-        """A word that deserves a look."""
+        """Print a warning."""
         self.end_answer()
         self.err.write(self._style_text(_YELLOW, f"⚠️ {printable(text)}") + "\n")
         self.err.flush()
 
     def show(self, text: str) -> None:
-        """What a command was asked for."""
+        """Print the output of a command."""
         self.end_answer()
         self.out.write(printable(text) + "\n")
         self.out.flush()
 
-    # an answer as it comes --------------------------------------------------------------------------------------------
+    # --- a streamed answer ---
     def begin_answer(self, name: str) -> None:
-        """The next words are an answer. Its name is shown with the first of them."""
+        """Begin an answer. The name is shown with its first text."""
         self.end_answer()
         self._fenced, self._name = False, f"{printable(name, keep='')}: "
 
     def delta(self, delta: Delta) -> None:
-        """A piece of it. What is thought is not shown."""
+        """Print a part of the answer. Thinking is not shown."""
         if delta.kind == "text" and delta.text:
             if not self._speaks:
                 self.out.write(self._style_text(_BOLD, self._name))
                 self._line, self._head, self._name, self._speaks = self._name, len(self._name), "", True
             *whole, rest = printable(delta.text).split("\n")
-            for piece in whole:
-                self._add(piece)
+            for line in whole:
+                self._add(line)
                 self._finish_line()
             self._add(rest)
             self.out.flush()
 
     def call(self, event: str, about: Any) -> None:
-        """A tool begins, or has ended badly."""
+        """Print that a tool call began or failed."""
         if event == "started" and isinstance(about, ChatPart):
             self.end_answer()
             self.err.write(self._style_text(_DIM, f"  → {describe_call(about.name, about.arguments)}") + "\n")
@@ -139,7 +139,7 @@ class ChatScreen:
             self.say(f"  ✗ {about.part.name}: {one_line(about.text, _MOST_CALL_TEXT)}")
 
     def end_answer(self) -> None:
-        """Nothing more comes of it."""
+        """End the answer."""
         if self._speaks:
             self._finish_line()
             self.out.flush()
@@ -150,7 +150,7 @@ class ChatScreen:
         self.out.write(text)
 
     def _finish_line(self) -> None:
-        """The line is whole: set it again in its style, unless it looks the same or nobody can tell where it began."""
+        """Set a complete line again in its style, unless it looks the same or its beginning is uncertain."""
         head, words = self._line[: self._head], self._line[self._head :]
         styled = self._markdown(words) if self.is_coloured and words else words
         rows = _count_rows(self._line, *self.size()) if styled != words else 0
@@ -158,7 +158,7 @@ class ChatScreen:
         self.out.write(f"{up}\r\x1b[J{self._style_text(_BOLD, head) if head else ''}{styled}\n" if rows else "\n")
         self._line, self._head = "", 0
 
-    # styles -----------------------------------------------------------------------------------------------------------
+    # --- styles ---
     def _markdown(self, line: str) -> str:
         if _FENCE.match(line):
             self._fenced = not self._fenced
@@ -178,30 +178,30 @@ class ChatScreen:
 
 
 def describe_call(name: str, arguments: Any) -> str:
-    """A call in a few words: its name, and the first thing that it is about."""
+    """Describe a call in a few words: its name and its main argument."""
     given = arguments if isinstance(arguments, dict) else {}
     about = next((given[key] for key in ("command", "path", "pattern", "query", "action") if given.get(key)), "")
     return f"{name} {one_line(str(about), _MOST_CALL_TEXT)}".strip()
 
 
 def describe_call_fully(name: str, arguments: Any, most: int = 0) -> str:
-    """A call to be decided about: its name and each argument, of long ones so many lines (0: all of them)."""
+    """Describe a call for approval: its name and each argument, at most `most` lines of each (0: all)."""
     given = arguments if isinstance(arguments, dict) else {"": arguments}
-    told = [f"? {name}"]
+    text = [f"? {name}"]
     for key, value in given.items():
         first, *more = str(value).rstrip("\n").split("\n")
         if not more:
-            told.append(f"  {key}: {first}")
+            text.append(f"  {key}: {first}")
             continue
         lines = [first, *more]
         shown = lines[:most] if most and len(lines) > most + 1 else lines
-        told += [f"  {key}:", *(f"    {line}" for line in shown)]
-        told += [f"    … {len(lines) - len(shown)} more lines"] if len(shown) < len(lines) else []
-    return "\n".join(told)
+        text += [f"  {key}:", *(f"    {line}" for line in shown)]
+        text += [f"    … {len(lines) - len(shown)} more lines"] if len(shown) < len(lines) else []
+    return "\n".join(text)
 
 
 def _count_rows(line: str, width: int, height: int) -> int:
-    """How many rows of the screen a line takes; 0 when that is not certain, or it began above the screen."""
+    """Return the rows that a line takes; 0 if that is uncertain or it began above the screen."""
     if "\t" in line or any(_has_doubtful_width(char) for char in line):
         return 1 if count_cells(line.expandtabs()) + 8 < width else 0
     row, column = 1, 0
@@ -213,7 +213,7 @@ def _count_rows(line: str, width: int, height: int) -> int:
 
 
 def _has_doubtful_width(char: str) -> bool:
-    """Whether terminals disagree about its width: pictures, marks, joiners."""
+    """Whether terminals disagree about the width: emoji, combining marks, joiners."""
     return not (char < "\u0300" or "\u2010" <= char < "\u2600" or "\u3000" <= char < "\ua000")
 
 

@@ -1,10 +1,8 @@
-"""What a chat stands on: archive, model, tools, places and the clock, all passed in by the surface.
+"""The setup of a chat: archive, model, tools, folders and the clock, all passed in by the surface; and its token meter.
 
-How full the context window is, and how many tokens were spent on what.
-
-The provider's own count is used where there is one; everything else is an estimate and shown with `~`. Programs that
-report a running total (`TokenTotals`) are taken by differences. At 80, 90 and 95 % of the window compacting is suggested,
-once for each.
+The provider's own token count is used if there is one. Everything else is an estimate and shown with `~`. Programs that
+report a running total (`TokenTotals`) are counted by differences. Compacting is suggested once each at 80, 90 and 95 % of
+the context window.
 """
 
 from __future__ import annotations
@@ -27,21 +25,21 @@ from everturn.sessions.messages import Sources
 from everturn.store.contract import Store
 from everturn.text.printable import Clean
 
-#: Shares of the window at which compacting is suggested, in percent.
+#: Percentages of the window at which compacting is suggested.
 THRESHOLDS = (80, 90, 95)
 
-#: Taken for the window of a model when nobody says how large it is.
+#: The window of a model whose size is unknown.
 ASSUMED_WINDOW = 128_000
 
 
 class SessionTokens(Struct, frozen=True):
-    """Tokens of one session: what restoring cost, and what the conversation did."""
+    """Tokens of one session: for the restoration and for the conversation."""
 
     restoration: int = 0
     restoration_in: int = 0
     restoration_out: int = 0
     session: int = 0
-    summaries: int = 0  # made out of band while this program ran
+    summaries: int = 0  # written out of band while this program ran
     is_estimate: bool = False
 
     @property
@@ -51,17 +49,17 @@ class SessionTokens(Struct, frozen=True):
 
 
 def total_tokens(usage: ReplyTokens) -> int:
-    """All tokens of a usage, those of the cache too."""
+    """Return all tokens of a usage, with those of the cache."""
     return input_tokens(usage) + usage.output
 
 
 def input_tokens(usage: ReplyTokens) -> int:
-    """What went in, those of the cache too."""
+    """Return the input tokens of a usage, with those of the cache."""
     return usage.input + usage.cache_read + usage.cache_write
 
 
 def short(tokens: int) -> str:
-    """`2.3K` as people say it; small numbers as they are."""
+    """Format a token count: `2.3K`, small numbers as they are."""
     if tokens < 1000:
         return str(tokens)
     size, unit = (tokens / 1000, "K") if tokens < 999_950 else (tokens / 1_000_000, "M")
@@ -70,57 +68,57 @@ def short(tokens: int) -> str:
 
 @dataclass
 class Meter:
-    """The window of one model."""
+    """The context window of one model, and how much of it is used."""
 
-    window: int = 0  # 0: nobody said
+    window: int = 0  # 0: unknown
     used: int = 0
     is_estimate: bool = True
-    _told: int = 0  # the highest threshold that was told
+    _suggested: int = 0  # the highest threshold that was shown
 
     @property
     def size(self) -> int:
-        """The window, an assumed one where nobody said."""
+        """The window, an assumed one if it is unknown."""
         return self.window or ASSUMED_WINDOW
 
     @property
     def percent(self) -> int:
-        """How much of it is used."""
+        """The used share of the window."""
         return 100 * self.used // self.size
 
-    def answered(self, usage: ReplyTokens) -> None:
-        """Take the count of the last answer: what went in and what came out is what the next request begins with."""
+    def record_usage(self, usage: ReplyTokens) -> None:
+        """Record the usage of the last answer: its input and output are what the next request begins with."""
         if total_tokens(usage):
             self.used, self.is_estimate = total_tokens(usage), usage.source != "api"
 
-    def estimated(self, tokens: int) -> None:
-        """Take our own count of a request, until the provider says better."""
+    def record_estimate(self, tokens: int) -> None:
+        """Record our own estimate of a request, until the provider reports better."""
         self.used, self.is_estimate = tokens, True
 
     def suggestion(self) -> str:
-        """What to tell the person now; nothing when there is nothing new."""
+        """Return the suggestion to show now; "" if there is nothing new."""
         reached = max((one for one in THRESHOLDS if self.percent >= one), default=0)
-        if reached <= self._told:
-            self._told = min(self._told, reached)
+        if reached <= self._suggested:
+            self._suggested = min(self._suggested, reached)
             return ""
-        self._told = reached
+        self._suggested = reached
         urgency = {80: "consider", 90: "better use", 95: "it is time for"}[reached]
-        return f"⚠️  Context {self.described()}: {urgency} /compact to go on in a fresh session"
+        return f"⚠️  Context {self.describe()}: {urgency} /compact to go on in a fresh session"
 
-    def described(self) -> str:
-        """`81% full (~103.7K of 128.0K tokens)`."""
+    def describe(self) -> str:
+        """Describe the window, such as `81% full (~103.7K of 128.0K tokens)`."""
         about, assumed = "~" if self.is_estimate else "", "" if self.window else ", assumed"
         return f"{self.percent}% full ({about}{short(self.used)} of {short(self.size)} tokens{assumed})"
 
 
 @dataclass
 class TokenTotals:
-    """Turns running totals into what each answer cost. A total that falls has begun anew."""
+    """Turns running totals into the usage of each answer. A total that falls has been reset."""
 
     input: int = 0
     output: int = 0
 
     def since(self, input: int, output: int) -> tuple[int, int]:
-        """The tokens since the last time it was asked."""
+        """Return the tokens since the last call."""
         fell = input < self.input or output < self.output
         new = (input, output) if fell else (input - self.input, output - self.output)
         self.input, self.output = input, output
@@ -128,7 +126,7 @@ class TokenTotals:
 
 
 def report(spent: SessionTokens, queries: int) -> str:
-    """What /tokens shows."""
+    """Return the output of /tokens."""
     about = "~" if spent.is_estimate else ""
     lines = [f"Total Queries: {queries}"]
     if spent.restoration:
@@ -143,7 +141,7 @@ def report(spent: SessionTokens, queries: int) -> str:
     return "\n".join(lines)
 
 
-#: For a model that nobody gave another system prompt.
+#: The default system prompt.
 SYSTEM = (
     "You are a careful assistant that works with the user in a workspace, in a terminal. Answer in Markdown, briefly and "
     "precisely. Look before you change something, and say what you did and what you could not do."
@@ -152,7 +150,7 @@ SYSTEM = (
 
 @dataclass(frozen=True)
 class Agent:
-    """Whom the person talks to: the name on screen and in saved files, and the file it was loaded from, if any."""
+    """The agent: its name on screen and in saved files, and the file it was loaded from, if any."""
 
     name: str = "Assistant"
     path: str = ""
@@ -160,13 +158,13 @@ class Agent:
 
 @dataclass(frozen=True)
 class ChatSetup:
-    """One chat program. `store` is the connection of the journals; one journal is open on it at a time."""
+    """The setup of one chat program. `store` is the connection of the journals; one is open on it at a time."""
 
     store: Store
     sources: Sources
     asker: Asker
     clock: Clock
-    summariser: Asker | None = None  # whom summaries are asked of, out of band; None: they are made mechanically
+    summariser: Asker | None = None  # writes summaries out of band; None: they are made mechanically
     workspace: str = ""
     machine: str = ""
     owner: str = ""
@@ -181,7 +179,7 @@ class ChatSetup:
 
     @property
     def backend(self) -> CountedBackend:
-        """The model, asked through the asker: counted, within its budget."""
+        """The model behind the asker: counted, within its budget."""
         assert self.asker.backend is not None
         return CountedBackend(self.asker, self.asker.backend)
 
@@ -192,15 +190,15 @@ class ChatSetup:
 
     @property
     def instructions(self) -> str:
-        """The system prompt, with the word about recall where the model can use it."""
+        """The system prompt, with the instruction about recall if the model can use it."""
         has_recall = self.asker.backend is not None and self.asker.backend.takes_tools and bool(self.tools)
         return f"{self.system}\n\n{INSTRUCTION}" if has_recall else self.system
 
 
 class CountedBackend:
-    """A backend whose every request goes through an asker: with a receipt, and an estimate where the provider is silent.
+    """A backend whose requests all go through an asker, with a receipt and an estimate if the provider reports no usage.
 
-    What else it tells of itself (`resume.requests`) is passed on.
+    Its other attributes (`loop.model_request`) are passed on.
     """
 
     def __init__(self, asker: Asker, backend: Backend) -> None:

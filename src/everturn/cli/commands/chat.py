@@ -75,9 +75,9 @@ def take_up_session(
     from everturn.chat.resumption import ResumptionDeclined, take_up
 
     listed = talk.list() if listed is None else listed
-    rows = [find_earlier(talk.setting.store, name, listed) for name in names]
+    rows = [find_earlier(talk.setup.store, name, listed) for name in names]
     try:
-        talk.conversation = take_up(talk.setting, rows, talk.screen, talk.watch, strategy, force)
+        talk.conversation = take_up(talk.setup, rows, talk.screen, talk.watch, strategy, force)
     except ResumptionDeclined:
         talk.screen.say("Not taken up; nothing was changed.")
         return False

@@ -114,6 +114,6 @@ def _write_chain(cx: frame.CommandContext, talk: Any, sessions: tuple[str, ...],
 
     from everturn.chat.earlier_sessions import chain_text, find_earlier, write_private
 
-    texts = [chain_text(talk.setting, find_earlier(talk.setting.store, name, talk.list())) for name in sessions]
+    texts = [chain_text(talk.setup, find_earlier(talk.setup.store, name, talk.list())) for name in sessions]
     write_private(Path(target), "\n\n".join(texts))
     cx.out.say(f"wrote {target}")
