@@ -2,7 +2,7 @@
 
 import sys
 
-from everturn.cli.main import main
+from everturn.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

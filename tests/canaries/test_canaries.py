@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import everturn
-from everturn.cli.main import main
+from everturn.cli import main
 from everturn.store.contract import open_store
 from tests.canaries.planting import NAMED, NAMES, NEIGHBOUR, SECRETS, leaks, plant
 from tests.capture.history import SID

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import everturn
-from everturn.cli.main import main
+from everturn.cli import main
 from everturn.store.contract import open_store
 from tests.capture.history import SID
 from tests.recall.archives import Archive

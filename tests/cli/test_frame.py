@@ -12,7 +12,7 @@ import pytest
 
 import everturn
 from everturn.cli import frame
-from everturn.cli.main import main
+from everturn.cli import main
 from everturn.errors import Busy, PartlyFailed, UnknownSession
 
 Capture = pytest.CaptureFixture[str]
@@ -179,7 +179,7 @@ def test_help_imports_nothing_it_does_not_need() -> None:
 
 def test_a_command_imports_no_other_command() -> None:
     asked = _imported("from everturn.cli import main; main(['config', 'path'])")
-    commands = {f"everturn.cli.{name.replace('-', '_')}" for name in frame.one_line_helps()}
+    commands = {f"everturn.cli.commands.{name.replace('-', '_')}" for name in frame.one_line_helps()}
     assert commands & asked == {"everturn.cli.commands.config"}
     assert not asked & {"rich", "apsw", "psycopg", "watchfiles", "typing_extensions"}
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from everturn.cli.main import main
+from everturn.cli import main
 from everturn.store.vector_file import VectorFile
 from tests.capture.history import OTHER, SID
 from tests.cli.reading import KEY, Desk

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.cli.main import main
+from everturn.cli import main
 from everturn.store import sql_store
 from everturn.store.sqlite import open_sqlite
 

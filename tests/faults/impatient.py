@@ -2,7 +2,7 @@
 
 import sys
 
-from everturn.cli.main import main
+from everturn.cli import main
 from everturn.store import sqlite
 
 if __name__ == "__main__":

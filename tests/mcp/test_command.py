@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.cli.main import main
+from everturn.cli import main
 from tests.capture.history import OTHER, SID
 from tests.mcp.pipes import Pipes
 from tests.recall.archives import Archive

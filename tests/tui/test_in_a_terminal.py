@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import everturn
-from everturn.cli.main import main
+from everturn.cli import main
 from tests.capture.history import SID
 from tests.cli.reading import HOSTILE
 from tests.tmux import Pane

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from starlette.routing import Route
 
-from everturn.cli.main import main
+from everturn.cli import main
 from everturn.web.api import OPERATIONS
 from everturn.web.api.operation import Operation
 from everturn.web.app import application

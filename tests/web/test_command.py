@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from everturn.cli.main import main
+from everturn.cli import main
 from everturn.store.contract import open_store
 from everturn.web.app import PORT, open_listener
 

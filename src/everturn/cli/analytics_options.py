@@ -59,27 +59,9 @@ def scope_of(
     store, also = cx.store(), subagents == "inclusive"
     at = parse_when(since, clock.now()) if since else None
     only = family_ids(store, resolve_session(store, session), also) if session else None
-    count(cx, store)
+    cx.update_counts(store)
     wanted = SessionFilter(agent=agent, workspace=workspace, since=at) if agent or workspace or at is not None else None
     return counts.AnalyticsScope(wanted, only, also)
-
-
-def count(cx: frame.CommandContext, store: Store) -> None:
-    """Bring the counts up to date; a line says how far that is, as the first time may take a while."""
-    from everturn.analytics import counts
-
-    with cx.out.progress("counting tool use, sessions") as step:
-        counts.catch_up(store, lambda done, total: step(done, "", total))
-
-
-def count_new(cx: frame.CommandContext, store: Store) -> None:
-    """The same after sessions came in; where another process writes it may wait, as every question does it too."""
-    from contextlib import suppress
-
-    from everturn.errors import Busy
-
-    with suppress(Busy):
-        count(cx, store)
 
 
 def print_nothing(cx: frame.CommandContext, scope: AnalyticsScope, what: str, limited: bool = False) -> int:

@@ -1,21 +1,18 @@
-"""The frame every command hangs in: how commands are found, what they share, how errors are told.
+"""The frame of the command line: how commands are found, the options they share, how errors are printed.
 
-A command is a file `cli/commands/NAME.py` with a `command` in it; the first line of its docstring is its one-line help. Nothing
-lists the commands: the folder does, and the files are read, not imported, until one is asked for. That keeps
+A command is a file `cli/commands/NAME.py` that defines `command`; the first line of its docstring is its one-line help. There
+is no list of commands: the folder is the list, and its files are read, not imported, until a command runs. That keeps
 `everturn --help` below 80 ms (`tests/cli/test_frame.py` holds it).
 
     @click.command(epilog=frame.examples("everturn sessions --since 2d"))
     @click.argument("words", nargs=-1)
     @frame.common
-    def command(cx: frame.Context, words: tuple[str, ...]) -> int | None: ...
+    def command(cx: frame.CommandContext, words: tuple[str, ...]) -> int | None: ...
 
-`common` adds `--db`, `--config` and `--json` and passes the `CommandContext` first. A command returns None (exit 0) or an exit
-code, and raises an `EverturnError` for anything a person should read.
-
-A command that takes words, of which some may begin with a minus: `everturn search parser -yaml`.
-
-Only `-h` and what begins with two minuses are options of it. All else is a word, in the order typed; after `--`
-everything is one.
+`common` adds `--db`, `--config` and `--json`, and passes the `CommandContext` as the first argument. A command returns None
+(exit 0) or an exit code, and raises an `EverturnError` for anything a person should read. `main` alone prints errors: one
+sentence on stderr, never a traceback for a user's mistake. Exit codes: 0 ok · 1 failure · 2 usage · 3 nothing found ·
+4 partly failed · 75 busy · 130 interrupted · 141 the reader of stdout is gone.
 """
 
 from __future__ import annotations
@@ -24,14 +21,14 @@ import functools
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
 import click
 
 from everturn import __version__
-from everturn.errors import NoArchive, OlderArchive
+from everturn.errors import Busy, EverturnError, NoArchive, OlderArchive
 
 if TYPE_CHECKING:
     from everturn.cli.output import Output
@@ -42,6 +39,9 @@ if TYPE_CHECKING:
 
 
 Handler = Callable[..., Any]
+
+INTERRUPTED = 130
+READER_GONE = 141  # 128 + SIGPIPE, as a shell reports any other program in that place
 
 #: Other words for a command.
 ALIASES = {"ingest": "add"}
@@ -118,13 +118,26 @@ class CommandContext:
 
     def _make_key(self) -> None:
         """Commands that write see to it that equal secrets can be told; one that has to wait for others leaves it."""
-        from everturn.errors import EverturnError
         from everturn.sessions.secrets import make_key
 
         try:
             make_key(self.store())
         except EverturnError:
             pass
+
+    def update_counts(self, store: Store, wait: bool = True) -> None:
+        """Bring the counts of tool use up to date, with a progress line: the first time may take a while.
+
+        Without `wait`, leave it to the next command when another process is writing.
+        """
+        from everturn.analytics.counts import catch_up
+
+        try:
+            with self.out.progress("counting tool use, sessions") as step:
+                catch_up(store, lambda done, total: step(done, "", total))
+        except Busy:
+            if wait:
+                raise
 
     def places(self) -> SearchPlaces:
         """Where sources look for their files."""
@@ -330,3 +343,95 @@ class WordsCommand(click.Command):
             else:
                 words.append(arg)
         return super().parse_args(ctx, [*options, "--", *words])
+
+
+# --- one command line ---
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and give its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    _never_fail_to_encode()
+    if os.environ.get("_EVERTURN_COMPLETE"):
+        return _complete()
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _reader_gone()
+    except KeyboardInterrupt:
+        return _tell("interrupted; nothing is lost, run it again to go on", INTERRUPTED, before="\n")
+    except Exception as error:
+        return _explain(error)
+    return code
+
+
+def _run(words: list[str]) -> int:
+    with root.make_context("everturn", words) as context:
+        result = root.invoke(context)
+    return result if isinstance(result, int) else 0
+
+
+def _explain(error: Exception) -> int:
+    """One sentence and the exit code for anything that came up."""
+    if isinstance(error, click.exceptions.Exit):
+        return error.exit_code
+    if isinstance(error, click.Abort):
+        return _tell("stopped; nothing was changed", INTERRUPTED)
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)  # the whole help: lines are to stay lines
+        return error.exit_code
+    if isinstance(error, click.ClickException):
+        return _tell(_usage(error), error.exit_code)
+    if isinstance(error, EverturnError):
+        return _tell(str(error), error.exit_code)
+    if os.environ.get("EVERTURN_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    what = f"{type(error).__name__}: {error}".rstrip(": ")
+    return _tell(f"this should not happen: {what}; set EVERTURN_DEBUG=1 to see where, and please report it", 1)
+
+
+def _usage(error: Any) -> str:
+    """What click says, in our form: a sentence that ends with where to look."""
+    message: str = " ".join(error.format_message().split()).rstrip(".")  # click puts choices in lines, with tabs
+    message = message[:1].lower() + message[1:] if message[1:2].islower() else message
+    context = getattr(error, "ctx", None)
+    if context is None or "`everturn " in message:
+        return message
+    return f"{message}; see `{context.command_path} --help`"
+
+
+def _tell(sentence: str, code: int, before: str = "") -> int:
+    try:
+        from everturn.secrets.redaction import redact_text
+        from everturn.text.printable import printable
+
+        # An error may name a path or the address of a database with the password in it.
+        sys.stderr.write(f"{before}everturn: {printable(redact_text(sentence), '')}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _reader_gone()
+    return code
+
+
+def _reader_gone() -> int:
+    """Nobody reads stdout any more (`| head`): be quiet, also when the interpreter flushes at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return READER_GONE
+
+
+def _never_fail_to_encode() -> None:
+    """A character the terminal cannot show must not end a command."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _complete() -> int:
+    """Answer the shell, which asks through an environment variable what may come next."""
+    from click.shell_completion import shell_complete
+
+    return shell_complete(root, {}, "everturn", "_EVERTURN_COMPLETE", os.environ["_EVERTURN_COMPLETE"])

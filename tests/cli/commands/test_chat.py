@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.cli.main import main
+from everturn.cli import main
 from tests.model_server import ModelServer
 from tests.model_wires import Says
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.cli.main import main
+from everturn.cli import main
 
 Capture = pytest.CaptureFixture[str]
 

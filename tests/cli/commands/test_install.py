@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.cli.main import main
+from everturn.cli import main
 from everturn.sources.contract import all_sources
 
 ABLE = [name for name, source in all_sources().items() if source.install is not None]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from everturn.cli.main import main
+from everturn.cli import main
 from everturn.store.contract import open_store
 from tests.recall.archives import put
 

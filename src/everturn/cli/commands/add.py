@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from everturn.cli import analytics_options, frame, sync_report
+from everturn.cli import frame
+from everturn.cli.commands.sync import make_sync_job, print_sync_report, sync_progress
 
 
 @click.command(
@@ -33,8 +34,8 @@ def command(cx: frame.CommandContext, paths: tuple[Path, ...], source: str) -> i
     if source and source not in all_sources():
         raise click.UsageError(f"there is no source {source!r}; `everturn sources` lists them")
     store = cx.store(create=True)
-    report = add_paths(sync_report.job_for(cx, store, cx.places(), sync_report.progress_line(cx, "add")), paths, source)
-    analytics_options.count_new(cx, store)
-    code = sync_report.print_report(cx, report)
+    report = add_paths(make_sync_job(cx, store, cx.places(), sync_progress(cx, "add")), paths, source)
+    cx.update_counts(store, wait=False)
+    code = print_sync_report(cx, report)
     nothing = not (report.new or report.grown or report.rewritten or report.unchanged or report.off or report.forgotten)
     return code or (3 if nothing else 0)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from everturn import clock
-from everturn.cli import frame, sync_report
+from everturn.cli import frame
+from everturn.cli.commands.sync import folder_options, search_places
 from everturn.errors import EverturnError
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog=frame.examples("everturn doctor", "everturn doctor --json"))
-@sync_report.folder_options
+@folder_options
 @frame.common
 def command(cx: frame.CommandContext, **folders: Any) -> int:
     """Prove health by writing, reading and searching; report drift, quarantine, and what an agent will soon delete.
@@ -30,7 +31,7 @@ def command(cx: frame.CommandContext, **folders: Any) -> int:
 
     store = cx.store(create=True)
     folder = None if cx.settings.db.startswith(("postgres", "memory:")) else Path(cx.settings.db).parent
-    places = sync_report.places_with(cx, folders)
+    places = search_places(cx, folders)
     doctor = examine_archive(store, all_sources(), places, cx.settings.machine, folder, clock.now)
     _check_meaning(cx, store, doctor)
     _check_prices(cx, doctor)

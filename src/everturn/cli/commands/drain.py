@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from everturn import clock
-from everturn.cli import frame, sync_report
+from everturn.cli import frame
+from everturn.cli.commands.sync import make_sync_job
 from everturn.errors import EverturnError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def command(cx: frame.CommandContext) -> int:
     """
     from everturn.capture.drain import drain_once
 
-    job = sync_report.job_for(cx, cx.store(create=True), cx.places())
+    job = make_sync_job(cx, cx.store(create=True), cx.places())
     rounds = drain_once(job, time.sleep, _make_preparer(cx, job))
     if cx.json:
         cx.out.emit_json("drain", [], rounds=rounds)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from everturn.cli import analytics_options, frame, sync_report
+from everturn.cli import frame
+from everturn.cli.commands.sync import make_sync_job, sync_progress
 
 
 @click.command(
@@ -34,11 +35,11 @@ def command(cx: frame.CommandContext, paths: tuple[Path, ...]) -> int:
         if not path.exists():
             raise MissingPath(str(path))
     store = cx.store(create=True)
-    job = sync_report.job_for(cx, store, cx.places(), sync_report.progress_line(cx, "enrich"))
+    job = make_sync_job(cx, store, cx.places(), sync_progress(cx, "enrich"))
     report = add_paths(job, paths) if paths else None
     drained = drain_spool(store, cx.settings.state / "spool", job.policy)
     done = enrich_calls(store)
-    analytics_options.count(cx, store)  # it names the turns
+    cx.update_counts(store)  # it names the turns
     if cx.json:
         cx.out.emit_json("enrich", [], found=done.found, left=done.left, heard=drained.rows)
     else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from everturn import clock
-from everturn.cli import analytics_options, frame
+from everturn.cli import frame
 from everturn.errors import EverturnError, UsageError
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _analytics(cx: frame.CommandContext, sessions: tuple[str, ...], form: str, t
     for path in files if not force else ():  # all of them or none
         if os.path.lexists(path):
             raise _exists_error(path)
-    analytics_options.count(cx, store)
+    cx.update_counts(store)
     size = sum(write_file(path, pieces, force) for path, pieces in files.items())
     cx.out.say(f"wrote {len(PLANE)} tables, {size:,} bytes, to {target}")
 

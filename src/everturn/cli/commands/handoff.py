@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from shutil import which
+from typing import TYPE_CHECKING, Any
+
 import click
 
+from everturn import clock
 from everturn.cli import frame
+from everturn.errors import EverturnError, UsageError
+
+if TYPE_CHECKING:
+    from everturn.model.archive import Session
+    from everturn.resume.handoff import Handoff, NativeOptions
 
 
 @click.command(
@@ -33,13 +45,103 @@ def command(
 
     No model is asked for it. What does not fit is reached by recall. The same as `everturn resume --strategy document`.
     """
-    from everturn.cli.handoff_options import carry_out, wanted_for
     from everturn.resume.handoff import tell_history
     from everturn.sessions.lookup import resolve_session
     from everturn.sources.contract import all_sources
 
     store = cx.store()
     found = resolve_session(store, session)
-    wanted = wanted_for(cx, found, agent, None, workspace)
+    wanted = native_options(cx, found, agent, None, workspace)
     opening = tell_history(store, all_sources(), found, wanted, cx.out.clean, budget)
-    return carry_out(cx, found, opening, "print" if only_print else "")
+    return carry_out_handoff(cx, found, opening, "print" if only_print else "")
+
+
+# --- shared with `resume` ---
+
+
+def native_options(
+    cx: frame.CommandContext, session: Session, agent: str, upto: int | None, workspace: str | None
+) -> NativeOptions:
+    """What a session is to be opened as."""
+    from everturn.resume.handoff import NativeOptions, agent_named
+    from everturn.sources.contract import all_sources
+
+    target = agent_named(all_sources(), agent or session.agent)
+    held = cx.store().session(session.id)[1].workspace
+    folder = os.path.realpath(workspace) if workspace else ""
+    if not folder and not os.path.isdir(held):
+        folder = os.getcwd()
+        cx.out.warn(f"the folder it was held in is not there ({held or 'unknown'}); it goes on in {folder}")
+    return NativeOptions(
+        target=target,
+        places=cx.places(),
+        random=clock.new_id(),
+        now=clock.now(),
+        folder=cx.settings.data / "handed-over",
+        workspace="" if folder == held else folder,
+        upto=upto - 1 if upto is not None else None,
+    )
+
+
+def carry_out_handoff(cx: frame.CommandContext, session: Session, opening: Handoff, only: str = "") -> int:
+    """Write what is to be written and run the program, or only `print` or `tell` (nothing is written) what would be."""
+    from everturn.resume.handoff import show_command, write_native
+
+    for note in opening.notes:
+        cx.out.say(note)
+    if opening.plan is not None:
+        size = len(opening.plan.content)
+        cx.out.say(f"{'would write' if only == 'tell' else 'writes'} {opening.plan.path} ({size:,} bytes)")
+        if only != "tell":
+            write_native(cx.store(), session, opening.plan)
+    if cx.json:
+        cx.out.emit_json("resume", [_handoff_item(opening)])
+        return 0
+    if only:
+        cx.out.emit(cx.out.text(show_command(opening)))
+        return 0
+    return _run_commands(cx, opening)
+
+
+def _handoff_item(opening: Handoff) -> dict[str, Any]:
+    plan = opening.plan
+    return {
+        "way": opening.way,
+        "agent": opening.source.name,
+        "session": plan.new.id if plan is not None else None,
+        "path": str(plan.path) if plan is not None else None,
+        "workspace": opening.workspace,
+        "commands": opening.commands,
+        "notes": opening.notes,
+    }
+
+
+def _run_commands(cx: frame.CommandContext, opening: Handoff) -> int:
+    """Run the commands in the workspace; the last one takes the place of this process where the system can do that."""
+    from everturn.resume.handoff import show_command
+
+    programs = [which(command[0]) for command in opening.commands]
+    if not all(programs):
+        cx.out.emit(cx.out.text(show_command(opening)))
+        raise EverturnError(f"{opening.commands[-1][0]} is not installed here; the line above opens it where it is")
+    cx.store().close()
+    try:
+        os.chdir(opening.workspace or ".")
+    except OSError as failure:
+        raise UsageError(
+            f"cannot go to {opening.workspace}: {failure.strerror}; name another with --workspace"
+        ) from failure
+    commands = [[program or "", *command[1:]] for program, command in zip(programs, opening.commands, strict=True)]
+    for command in commands[:-1]:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
+        if done.returncode:
+            raise EverturnError(f"`{' '.join(command)}` failed ({done.returncode}); the file is kept, run it again")
+    return _replace_process(commands[-1])
+
+
+def _replace_process(command: list[str]) -> int:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if os.name != "nt":
+        os.execv(command[0], command)  # noqa: S606  the person's own agent, by the path that was just found
+    return subprocess.run(command, check=False).returncode

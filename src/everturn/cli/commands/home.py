@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from everturn import clock
-from everturn.cli import analytics_options, frame, sync_report
+from everturn.cli import frame
+from everturn.cli.commands.sync import make_sync_job, print_sync_report, sync_progress
 
 
 @click.command()
@@ -56,12 +57,12 @@ def _first_run(cx: frame.CommandContext, places: Any) -> None:
 def _sync_and_status(cx: frame.CommandContext, store: Any, places: Any, db: str = "") -> int:
     from everturn.capture.sync import sync_all
 
-    report = sync_all(sync_report.job_for(cx, store, places, sync_report.progress_line(cx, "sync")))
-    analytics_options.count_new(cx, store)
+    report = sync_all(make_sync_job(cx, store, places, sync_progress(cx, "sync")))
+    cx.update_counts(store, wait=False)
     if cx.json:
-        sync_report.print_report(cx, report)
+        print_sync_report(cx, report)
         return 4 if report.failed else 0
-    code = sync_report.print_report(cx, report)
+    code = print_sync_report(cx, report)
     _print_status(cx, store)
     _print_next_steps(cx, db)
     return code

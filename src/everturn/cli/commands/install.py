@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,13 +14,16 @@ import click
 import msgspec
 
 from everturn import clock
-from everturn.cli import frame, installation
-from everturn.errors import NothingFound, UsageError
+from everturn.cli import frame
+from everturn.errors import NothingFound, PartlyFailed, UsageError
+from everturn.sources.contract import Source, all_sources
 
 if TYPE_CHECKING:
-    from everturn.install.plan import InstallPlan, InstallRecord
-    from everturn.sources.contract import Source
+    from everturn.install.plan import FileChange, InstallPlan, InstallRecord
 
+#: The name under which background sync is recorded.
+SERVICE = "service"
+ALL = "all"
 _OPTIONS = ("where", "hints", "statusline")
 
 
@@ -52,13 +60,13 @@ def command(
     --where-you-were let them give the model some quoted lines of the archive; they are off unless you turn them on.
     """
     if not agent and not service:
-        raise UsageError(f"which agent? {', '.join(installation.installable_agents())}, or `all`; or --service alone")
+        raise UsageError(f"which agent? {', '.join(installable_agents())}, or `all`; or --service alone")
     plans = [_agent_plan(cx, source, project, options) for source in _chosen_agents(cx, agent)]
     if service:
         plans.append(_service_plan(cx))
     for _, plan, _ in plans:
-        installation.show_plan(cx, plan)
-    items = [item for record, plan, _ in plans for item in installation.as_items(record.name, plan)]
+        show_plan(cx, plan)
+    items = [item for record, plan, _ in plans for item in plan_items(record.name, plan)]
     if cx.json:
         cx.out.emit_json("install", items, dry_run=dry_run)
     if not items:
@@ -76,36 +84,32 @@ Planned = tuple["InstallRecord", "InstallPlan", Any]
 def _carry_out_plans(cx: frame.CommandContext, plans: list[Planned]) -> None:
     from everturn.install.plan import carry_out
 
-    where = installation.record_folder(cx)
+    where = record_folder(cx)
     for record, plan, start in plans:
         if not plan.work:
             continue
         try:
             carry_out(plan, record, where)
         except OSError as failure:
-            raise installation.write_failure(failure) from None
-        title = (
-            installation.installable_agents()[record.name.partition("@")[0]]
-            if record.name != installation.SERVICE
-            else None
-        )
+            raise write_failure(failure) from None
+        title = installable_agents()[record.name.partition("@")[0]] if record.name != SERVICE else None
         cx.out.say(
             f"{title.title if title else 'background sync'}: installed; what was there before is in {where / record.name}"
         )
         if title is not None and title.install is not None:
             cx.out.say(title.install.remark)
-        for line in installation.run_all(start):
+        for line in run_commands(start):
             cx.out.say(f"to start it, run: {line}")
 
 
 def _chosen_agents(cx: frame.CommandContext, agent: str) -> list[Source]:
-    if agent != installation.ALL:
-        return [installation.find_agent(agent)] if agent else []
+    if agent != ALL:
+        return [find_agent(agent)] if agent else []
     places = cx.places()
-    found = [source for source in installation.installable_agents().values() if source.roots(places)]
+    found = [source for source in installable_agents().values() if source.roots(places)]
     if not found:
         raise NothingFound(
-            f"none of {', '.join(installation.installable_agents())} was used on this machine yet; name the one to set up"
+            f"none of {', '.join(installable_agents())} was used on this machine yet; name the one to set up"
         )
     return found
 
@@ -115,14 +119,14 @@ def _agent_plan(cx: frame.CommandContext, source: Source, project: bool, options
     from everturn.sources.contract import InstallPrograms
 
     here = Path.cwd() if project else None
-    name, folder = record_name(source.name, here), installation.record_folder(cx)
+    name, folder = record_name(source.name, here), record_folder(cx)
     earlier = read_record(folder, name)
     before = earlier.options if earlier else ()
     chosen = {key: key in before if options[key] is None else bool(options[key]) for key in _OPTIONS}
     programs = InstallPrograms(
-        installation.program_command("everturn-hook"),
-        installation.program_command("everturn"),
-        installation.archive_environment(cx),
+        program_command("everturn-hook"),
+        program_command("everturn"),
+        archive_environment(cx),
         **chosen,
     )
     assert source.install is not None
@@ -135,10 +139,104 @@ def _service_plan(cx: frame.CommandContext) -> Planned:
     from everturn.install.plan import InstallRecord, plan_install, read_record
     from everturn.install.service import service_for
 
-    made = service_for(
-        cx.places(), installation.program_command("everturn"), installation.archive_environment(cx), cx.settings.state
-    )
-    earlier = read_record(installation.record_folder(cx), installation.SERVICE)
-    plan = plan_install([made.file], earlier, installation.record_folder(cx))
-    record = msgspec.structs.replace(InstallRecord(installation.SERVICE, clock.now()), stop=made.stop)
+    made = service_for(cx.places(), program_command("everturn"), archive_environment(cx), cx.settings.state)
+    earlier = read_record(record_folder(cx), SERVICE)
+    plan = plan_install([made.file], earlier, record_folder(cx))
+    record = msgspec.structs.replace(InstallRecord(SERVICE, clock.now()), stop=made.stop)
     return record, plan, made.start
+
+
+# --- shared with `uninstall` ---
+
+
+def record_folder(cx: frame.CommandContext) -> Path:
+    """Where it is recorded what was installed."""
+    return cx.settings.state / "installed"
+
+
+def installable_agents() -> dict[str, Source]:
+    """The agents that everturn can be installed into."""
+    return {name: source for name, source in all_sources().items() if source.install is not None}
+
+
+def find_agent(word: str) -> Source:
+    """The agent of that name, or of the only name that begins so."""
+    word = word.lower().replace("-", "_")
+    found = [source for name, source in installable_agents().items() if name == word or name.startswith(word)]
+    if len(found) != 1:
+        raise UsageError(
+            f"no agent {word!r} that everturn can be installed into; there are {', '.join(installable_agents())}, and `all`"
+        )
+    return found[0]
+
+
+def program_command(name: str) -> tuple[str, ...]:
+    """The words that run one of our programs, from anywhere."""
+    ending = ".exe" if sys.platform == "win32" else ""
+    beside = [Path(sys.executable).with_name(name + ending), Path(sys.argv[0]).absolute().with_name(name + ending)]
+    found = next((str(path) for path in beside if path.is_file()), None) or shutil.which(name)
+    if found:
+        return (os.path.abspath(found),)
+    return (sys.executable, "-P", "-m", "everturn.hook" if name.endswith("hook") else "everturn")
+
+
+def archive_environment(cx: frame.CommandContext) -> dict[str, str]:
+    """The variables that lead to the same archive from wherever an agent is started."""
+    found = {}
+    if home := os.environ.get("EVERTURN_HOME"):
+        found["EVERTURN_HOME"] = os.path.abspath(os.path.expanduser(home))
+    if cx.settings.origins["config"] in ("flag", "environment"):
+        found["EVERTURN_CONFIG"] = str(cx.settings.config)
+    if cx.settings.origins["db"] in ("flag", "environment"):
+        if "@" in cx.settings.db:
+            cx.out.warn("the address of the archive may hold a password and is not written down; set EVERTURN_DB")
+        else:
+            found["EVERTURN_DB"] = cx.settings.db
+    return found
+
+
+def show_plan(cx: frame.CommandContext, plan: InstallPlan) -> None:
+    """The plan as a diff of each file, without secrets, and why some are left alone."""
+    if not cx.json:
+        for change in plan.work:
+            for line in _diff_lines(change):
+                cx.out.emit(cx.out.text(line, "\t"))
+    for path, why in plan.refused + plan.remarks:
+        cx.out.warn(f"{path}: {why}")
+
+
+def plan_items(name: str, plan: InstallPlan) -> list[dict[str, Any]]:
+    """The plan for programs."""
+    does = {(True, False): "create", (False, True): "delete"}
+    return [
+        {"agent": name, "path": str(one.path), "does": does.get((one.before is None, one.after is None), "change")}
+        for one in plan.work
+    ]
+
+
+def write_failure(failure: OSError) -> PartlyFailed:
+    """A file that could not be written."""
+    why = failure.strerror or str(failure)
+    return PartlyFailed(f"cannot write {failure.filename}: {why}; `everturn uninstall` takes out what was done")
+
+
+def run_commands(commands: Iterable[Sequence[str]]) -> list[str]:
+    """Run commands one after another; those that could not be run, as one would type them."""
+    from everturn.install.service import typed_command
+
+    left = []
+    for command in commands:
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=30, check=False).returncode == 0
+        except (OSError, subprocess.SubprocessError):
+            done = False
+        left += [] if done else [typed_command(command)]
+    return left
+
+
+def _diff_lines(change: FileChange) -> Iterable[str]:
+    from difflib import unified_diff
+
+    before, after = ((data or b"").decode("utf-8", "replace").splitlines() for data in (change.before, change.after))
+    old, new = ("/dev/null" if data is None else str(change.path) for data in (change.before, change.after))
+    return unified_diff(before, after, old, new, lineterm="")

@@ -6,7 +6,8 @@ from dataclasses import asdict
 
 import click
 
-from everturn.cli import frame, sync_report
+from everturn.cli import frame
+from everturn.cli.commands.sync import make_sync_job
 
 
 @click.command(
@@ -35,7 +36,7 @@ def command(cx: frame.CommandContext, other: str) -> None:
         mine = cx.store(create=True)
         if theirs.url == mine.url:
             raise UsageError("an archive cannot be merged into itself; name the target with --db")
-        desk = writer_for(sync_report.job_for(cx, mine, cx.places()))
+        desk = writer_for(make_sync_job(cx, mine, cx.places()))
         with cx.out.progress("merge") as step:
             done = merge_archive(desk, theirs, all_sources(), lambda n, total, path: step(n, path, total))
     finally:

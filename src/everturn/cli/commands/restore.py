@@ -85,7 +85,7 @@ def command(cx: frame.CommandContext, target: str, form: str, path: str, force: 
 
 def _find_target(cx: frame.CommandContext, name: str) -> RestoreTarget:
     from everturn.capture.policy import Policy
-    from everturn.cli.sync_report import job_for
+    from everturn.cli.commands.sync import make_sync_job
     from everturn.restore.job import find_target
 
     store = None if cx.settings.is_missing else cx.store()
@@ -93,7 +93,7 @@ def _find_target(cx: frame.CommandContext, name: str) -> RestoreTarget:
     if store is None and name.startswith("@"):
         raise NoArchive(cx.settings.db)
     # A file that is named is read as it is: the rules say what the archive keeps, and nothing is kept here.
-    return find_target(name, store, lambda into: replace(job_for(cx, into, places), policy=Policy()))
+    return find_target(name, store, lambda into: replace(make_sync_job(cx, into, places), policy=Policy()))
 
 
 def _write_document(cx: frame.CommandContext, target: RestoreTarget, options: Options) -> tuple[str, bool]:

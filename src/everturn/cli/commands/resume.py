@@ -78,18 +78,20 @@ def _find_agent_session(cx: frame.CommandContext, names: tuple[str, ...], wanted
 
 
 def _open_in_agent(cx: frame.CommandContext, session: Session, wanted: dict[str, Any]) -> int:
-    from everturn.cli.handoff_options import carry_out, wanted_for
+    from everturn.cli.commands.handoff import carry_out_handoff, native_options
     from everturn.resume.handoff import open_session, tell_history
     from everturn.sources.contract import all_sources
 
-    target = wanted_for(cx, session, wanted["agent"], wanted["upto"], wanted["workspace"])
+    target = native_options(cx, session, wanted["agent"], wanted["upto"], wanted["workspace"])
     store, sources, strategy = cx.store(), all_sources(), wanted["strategy"] or "native"
     if strategy in ("window", "summary", "document"):
         why = "" if strategy == "document" else f"{strategy}: only a chat has that → document"
         opening = tell_history(store, sources, session, target, cx.out.clean, _BUDGET, why)
     else:
         opening = open_session(store, sources, session, target, cx.settings.machine)
-    return carry_out(cx, session, opening, "tell" if wanted["dry_run"] else "print" if wanted["only_print"] else "")
+    return carry_out_handoff(
+        cx, session, opening, "tell" if wanted["dry_run"] else "print" if wanted["only_print"] else ""
+    )
 
 
 def _resume_chat(cx: frame.CommandContext, sessions: tuple[str, ...], chain: str, wanted: dict[str, Any]) -> int | None:

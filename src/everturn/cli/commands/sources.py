@@ -6,17 +6,18 @@ from typing import Any
 
 import click
 
-from everturn.cli import frame, sync_report
+from everturn.cli import frame
+from everturn.cli.commands.sync import folder_options, search_places
 
 
 @click.command(epilog=frame.examples("everturn sources", "everturn sources --json"))
-@sync_report.folder_options
+@folder_options
 @frame.common
 def command(cx: frame.CommandContext, **folders: Any) -> None:
     """List the formats everturn reads, what it can do with each, where it looks, and how much is in the archive."""
     from everturn.sources.contract import abilities, all_sources
 
-    places = sync_report.places_with(cx, folders)
+    places = search_places(cx, folders)
     known = _archived_files(cx)
     items = []
     for name, source in sorted(all_sources().items()):

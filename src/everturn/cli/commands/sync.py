@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from everturn import clock
-from everturn.cli import analytics_options, frame, sync_report
+from everturn.capture.intake import Progress, SyncJob, SyncReport
+from everturn.capture.policy import Policy
+from everturn.cli import frame
 from everturn.errors import ModelError
+from everturn.sources.contract import SearchPlaces, all_sources
+from everturn.store.contract import Store
 
 if TYPE_CHECKING:
     from everturn.llm.embedder import Embedder
-    from everturn.store.contract import Store
 
 _EXIT_FAILED = 1
 #: A session is counted as a whole, so one that is being written is not counted at each of its lines.
 _COUNT_EVERY_MS = 600_000
+
+
+def folder_options(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """One option per source that has one, to look for its files in more folders."""
+    for source in all_sources().values():
+        if source.option:
+            handler = click.option(
+                f"--{source.option}", f"dir_{source.name}", multiple=True, metavar="DIR",
+                type=click.Path(file_okay=False, path_type=Path), help=f"Look for {source.title} sessions here too.",
+            )(handler)  # fmt: skip
+    return handler
 
 
 @click.command(
@@ -31,7 +49,7 @@ _COUNT_EVERY_MS = 600_000
 @click.option("--watch", is_flag=True, help="Go on until Ctrl-C, taking in what is written as it is written.")
 @click.option("--retry", is_flag=True, help="Also try files again that failed before and are waiting.")
 @click.option("--meaning", is_flag=True, help="Then send what was said, without secrets, to the model of [meaning].")
-@sync_report.folder_options
+@folder_options
 @frame.common
 def command(cx: frame.CommandContext, watch: bool, retry: bool, meaning: bool, **folders: Any) -> int:
     """Find every agent's sessions on this machine and take in what is new.
@@ -48,18 +66,18 @@ def command(cx: frame.CommandContext, watch: bool, retry: bool, meaning: bool, *
         raise click.UsageError("--watch goes on until it is stopped; run `everturn sync --meaning` by itself")
     embedder = _embedder(cx) if meaning else None
     store = cx.store(create=True)
-    job = sync_report.job_for(cx, store, sync_report.places_with(cx, folders), sync_report.progress_line(cx, "sync"))
+    job = make_sync_job(cx, store, search_places(cx, folders), sync_progress(cx, "sync"))
     if watch:
         return _watch(cx, store, job)
     report = sync_all(job, retry=retry)
-    analytics_options.count_new(cx, store)
+    cx.update_counts(store, wait=False)
     if embedder is None:
-        return sync_report.print_report(cx, report)
-    code = 0 if cx.json else sync_report.print_report(cx, report)
+        return print_sync_report(cx, report)
+    code = 0 if cx.json else print_sync_report(cx, report)
     cx.out.stdout.flush()
     made = _make_vectors(cx, store, embedder)
     if cx.json:
-        code = sync_report.print_report(cx, report, meaning=made)
+        code = print_sync_report(cx, report, meaning=made)
     return _EXIT_FAILED if made["error"] else code
 
 
@@ -74,7 +92,6 @@ def _make_vectors(cx: frame.CommandContext, store: Store, embedder: Embedder) ->
     from everturn.cli.meaning_options import open_vectors
     from everturn.retrieval.meaning import make_all_vectors
     from everturn.sessions.secrets import archive_cleaner
-    from everturn.sources.contract import all_sources
 
     goes = f"are sent to {embedder.where}" if embedder.where else "stay on this machine"
     cx.out.say(f"making vectors by {embedder.name}: prompts and answers {goes}, without secrets")
@@ -97,11 +114,6 @@ def _make_vectors(cx: frame.CommandContext, store: Store, embedder: Embedder) ->
     return {**told, "where": embedder.where or None, "error": error}
 
 
-def _tell(cx: frame.CommandContext, report: Any) -> None:
-    sync_report.print_report(cx, report)
-    cx.out.stdout.flush()
-
-
 def _watch(cx: frame.CommandContext, store: Store, job: Any) -> int:
     from everturn.capture.sync import watch_sources
 
@@ -109,9 +121,10 @@ def _watch(cx: frame.CommandContext, store: Store, job: Any) -> int:
 
     def tell(report: Any) -> None:
         nonlocal counted
-        _tell(cx, report)
+        print_sync_report(cx, report)
+        cx.out.stdout.flush()
         if clock.now() - counted >= _COUNT_EVERY_MS:
-            analytics_options.count_new(cx, store)
+            cx.update_counts(store, wait=False)
             counted = clock.now()
 
     cx.out.say("watching; Ctrl-C ends it")
@@ -120,3 +133,96 @@ def _watch(cx: frame.CommandContext, store: Store, job: Any) -> int:
     except KeyboardInterrupt:
         cx.out.say("stopped; everything seen so far is in the archive")
     return 0
+
+
+# --- shared with the other commands that take files in ---
+
+
+def search_places(cx: frame.CommandContext, options: dict[str, Any]) -> SearchPlaces:
+    """The places of the settings, and those of the command line."""
+    places = cx.places()
+    extra = dict(places.extra)
+    for name in all_sources():
+        given = options.get(f"dir_{name}") or ()
+        for folder in given:
+            if not folder.is_dir():
+                raise click.UsageError(f"there is no folder {folder}; check the path")
+        extra[name] = (*extra.get(name, ()), *given)
+    return replace(places, extra=extra)
+
+
+def make_sync_job(
+    cx: frame.CommandContext, store: Store, places: SearchPlaces, progress: Progress | None = None
+) -> SyncJob:
+    """A sync as the settings want it."""
+    settings = cx.settings
+    policy = Policy(
+        settings.capture.mode,
+        tuple((rule.path, rule.mode) for rule in settings.workspaces),
+        tuple(settings.capture.exclude),
+        _redact_line,
+    )
+    job = SyncJob(store, all_sources(), places, policy, settings.machine, settings.owner, clock.now)
+    job.spool = settings.state / "spool"
+    return job if progress is None else replace(job, progress=progress)
+
+
+def _redact_line(line: bytes) -> bytes:
+    from everturn.secrets.redaction import redact_bytes  # its rules take a while to compile; few need them here
+
+    return redact_bytes(line)
+
+
+def sync_progress(cx: frame.CommandContext, label: str) -> Progress:
+    """A progress line for a sync."""
+    line = cx.out.progress(label)
+
+    def draw(done: int, total: int, read: int, to_read: int, path: str) -> None:
+        share = f"{read / 1e6:.0f} of {to_read / 1e6:.0f} MB  " if to_read > 1e6 else ""
+        line(done, share + os.path.basename(path), total)
+        if not path:
+            cx.out.clear_progress()
+
+    return draw
+
+
+def print_sync_report(cx: frame.CommandContext, report: SyncReport, **more: Any) -> int:
+    """Print what a sync did, with `more` where it is JSON; the exit code is 4 when some files failed."""
+    if cx.json:
+        cx.out.emit_json("sync", [], report=asdict(report), **more)
+    else:
+        for line in _report_lines(report):
+            cx.out.emit(line)
+    for path, why in report.skipped:
+        cx.out.warn(f"left out {path}" + (f": {why}" if why else ""))
+    for path, why in report.failed:
+        cx.out.warn(
+            f"could not take in {path}: {why}; it will be tried again later (`everturn sync --retry` does it now)"
+        )
+    return 4 if report.failed else 0
+
+
+def _report_lines(report: SyncReport) -> list[str]:
+    """A report for people."""
+    done = [
+        (report.new, "new"),
+        (report.grown, "grown"),
+        (report.rewritten, "rewritten (older versions kept)"),
+        (report.moved, "moved"),
+        (report.gone, "gone from disk (kept here)"),
+        (report.rederived, "read and indexed again by a newer version"),
+        (report.waiting, "waiting to be tried again"),
+        (report.off, "left out by your rules"),
+        (report.forgotten, "left out because you forgot them"),
+        (report.unchanged, "unchanged"),
+    ]
+    files = ", ".join(f"{n:,} {what}" for n, what in done if n) or "no transcripts found"
+    text = [f"files: {files}"]
+    if report.messages or report.bytes_stored:
+        text.append(
+            f"added: {report.sessions:,} sessions, {report.turns:,} turns, {report.messages:,} messages, "
+            f"{report.bytes_stored / 1e6:,.1f} MB"
+        )
+    if report.problems:
+        text.append(f"problems: {report.problems:,} records could not be read (kept as they are; `everturn doctor`)")
+    return text

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from everturn.cli import frame, installation
+from everturn.cli import frame
+from everturn.cli.commands.install import (
+    ALL,
+    SERVICE,
+    find_agent,
+    plan_items,
+    record_folder,
+    run_commands,
+    show_plan,
+    write_failure,
+)
 from everturn.errors import NothingFound, UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +55,7 @@ def command(
 
     if not (agent or service or purge):
         raise UsageError("which agent? `all` for every one; or --service, or --purge")
-    folder = installation.record_folder(cx)
+    folder = record_folder(cx)
     found = [one for one in records(folder) if purge or _is_chosen(one, agent, project, service)]
     if not found and not purge:
         raise NothingFound("nothing of that is installed; `everturn install --help` says how")
@@ -62,23 +72,21 @@ def command(
 
 
 def _is_chosen(record: InstallRecord, agent: str, project: bool, service: bool) -> bool:
-    if record.name == installation.SERVICE:
-        return service or agent == installation.ALL
+    if record.name == SERVICE:
+        return service or agent == ALL
     if project and record.project != str(Path.cwd()):
         return False
     name = record.name.partition("@")[0]
-    return agent == installation.ALL or (
-        bool(agent) and name == installation.find_agent(agent).name and (project or not record.project)
-    )
+    return agent == ALL or (bool(agent) and name == find_agent(agent).name and (project or not record.project))
 
 
 def _show(
     cx: frame.CommandContext, plans: list[tuple[InstallRecord, InstallPlan]], ours: list[Path], dry_run: bool
 ) -> None:
     for _, plan in plans:
-        installation.show_plan(cx, plan)
+        show_plan(cx, plan)
     if cx.json:
-        items = [item for record, plan in plans for item in installation.as_items(record.name, plan)]
+        items = [item for record, plan in plans for item in plan_items(record.name, plan)]
         cx.out.emit_json("uninstall", items, dry_run=dry_run, erased=[str(path) for path in ours])
     for path in ours:
         cx.out.say(f"to be erased: {path}")
@@ -100,12 +108,12 @@ def _take_out_plans(cx: frame.CommandContext, plans: list[tuple[InstallRecord, I
     from everturn.install.plan import take_out
 
     for record, plan in plans:
-        for line in installation.run_all(record.stop):
+        for line in run_commands(record.stop):
             cx.out.warn(f"could not be run: {line}")
         try:
-            take_out(plan, record, installation.record_folder(cx))
+            take_out(plan, record, record_folder(cx))
         except OSError as failure:
-            raise installation.write_failure(failure) from None
+            raise write_failure(failure) from None
         cx.out.say(f"{record.name}: taken out")
 
 
