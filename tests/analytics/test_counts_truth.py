@@ -21,7 +21,7 @@ from everturn.sources.contract import SearchPlaces
 from everturn.store.contract import Store, open_store
 from tests.analytics.tool_sessions import stored
 from tests.capture.history import FORMAT, SOURCES, ticking
-from tests.store.test_analytics import OF_PLANE
+from tests.store.test_contract_analytics import OF_PLANE
 from tests.transcript_truth import CallTruth, SessionTruth, Truth
 from tests.transcripts import write_history
 
@@ -186,7 +186,7 @@ def test_totals_are_right_after_a_session_and_its_forks_are_forgotten(truth: Tru
         counts.catch_up(store)
     kept = stored(store)
     with store.write():
-        store.plane.start_over()  # type: ignore[attr-defined]
+        store.reset_counts()  # type: ignore[attr-defined]
     counts.catch_up(store)
     assert stored(store) == kept
     assert 0 < counts.read_counts(store, AnalyticsScope()).total("calls") < calls

@@ -65,6 +65,15 @@ def alone(store: Store) -> list[tuple[Any, ...]]:
     )
 
 
+def batches(store: Store, session: str) -> list[list[str]]:
+    """Return the parallel calls of a session as its agent reported them: call ids in order, batches by time."""
+    calls: dict[str, list[str]] = {}
+    for row in store.hooked(session):
+        if row.phase == "batch":
+            calls.setdefault(row.batch, []).append(row.call_id)
+    return list(calls.values())
+
+
 # a real client --------------------------------------------------------------------------------------------------------
 def test_the_batches_of_a_real_client_are_those_derived_from_its_transcript(
     history: History, store: Store, folder: Path
@@ -77,7 +86,7 @@ def test_the_batches_of_a_real_client_are_those_derived_from_its_transcript(
     derived: dict[int, list[str]] = {}
     for call in store.calls(current(store, RECORDED).id):
         derived.setdefault(call.step, []).append(call.call_id)
-    assert spool.batches(store, RECORDED) == list(derived.values())
+    assert batches(store, RECORDED) == list(derived.values())
     assert sorted(map(len, derived.values())) == [1, 2, 3]
     assert spool.enrich_calls(store) == spool.EnrichReport(found=6, left=0)
 
@@ -122,7 +131,7 @@ def test_the_batches_of_a_generated_history_are_the_same_from_hooks_and_from_its
         derived: dict[int, list[str]] = {}
         for row in store.calls(current(store, session.native_id).id):
             derived.setdefault(row.step, []).append(row.call_id)
-        assert spool.batches(store, session.native_id) == made == list(derived.values())
+        assert batches(store, session.native_id) == made == list(derived.values())
     assert any(call.batch_size > 1 for session in truth.sessions.values() for call in session.calls)
     assert spool.enrich_calls(store).left == 0
 

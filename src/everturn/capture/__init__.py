@@ -1,6 +1,5 @@
-"""Getting conversations into the archive: find, read, store; and keeping them right afterwards.
+"""Files into the archive: find, read, store.
 
-`scan` compares what is on disk with the cursors, `pieces` reads what is new, `writing` puts it into the archive in one
-transaction each, `sync` is the job that joins them. `deriving` makes derived rows again from the raw layer; `verify`,
-`forget`, `merge` and `health` are jobs of their own.
+`scan` compares the disk with the cursors, `file_reader` reads what is new, `intake` takes candidates in, `writer` stores
+them in one transaction each and derives rows again, `sync` is the job. `spool`, `drain` and `hook_answer` serve the hook.
 """

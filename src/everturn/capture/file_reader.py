@@ -1,8 +1,9 @@
-"""Reads what is new in one file, piece by piece, and says what each piece means. Writes nothing.
+"""Reads the new bytes of one file in pieces, without writing anything.
 
-A piece is at most a few megabytes, or one line if that is longer, so memory follows the longest line. Bytes before the
-cursor are not read again when a file has only grown: a hash of its first and of its last kilobyte before the cursor tells
-a grown file from a rewritten one. In every doubtful case (another inode, same size, smaller) the whole file is compared.
+A piece has at most a few megabytes, or one line if that is longer, so memory is bounded by the longest line. If a file has
+only grown, bytes before the cursor are not read again: hashes of its first kilobyte and of the last one before the cursor
+tell a grown file from a rewritten one. In every doubtful case (another inode, same size, smaller) the whole file is
+compared.
 """
 
 from __future__ import annotations
@@ -22,44 +23,44 @@ from everturn.store.contract import Store
 BATCH = 4 << 20
 PROBE = 1024
 
-#: `Version.parser` while its rows are being made from stored bytes.
+#: `Version.parser` while its rows are derived from stored bytes.
 UNFINISHED = -2
 
-#: Makes one line fit to be stored, for mode `redacted`.
+#: Redacts one line, for mode `redacted`.
 Redact = Callable[[bytes], bytes]
 
 
 @dataclass
 class FilePiece:
-    """Some new bytes of one file, read but not yet written."""
+    """New bytes of one file, read but not yet written."""
 
-    intake: ReaderStart
-    stored: bytes  # to be appended to the raw layer
-    at: int  # where in the stored stream
+    start: ReaderStart
+    stored: bytes  # to append to the raw layer
+    at: int  # offset in the stored bytes
     reading: ReadResult
     offset: int  # cursor before
-    changes: dict[str, int | bytes]  # columns of the version afterwards
+    changes: dict[str, int | bytes]  # new values of the version's columns
     last: bool
-    failed: str = ""  # the reader broke on it: keep the bytes only
+    failed: str = ""  # why the reader failed; only the bytes are stored then
 
 
 @dataclass
 class ReaderStart:
-    """The reading of one file. `version` is filled in by the writer once the row exists."""
+    """Where and why the reading of one file starts. The writer fills in `version` once its row exists."""
 
     candidate: FileCandidate
     mode: str
     version: Version
-    reason: str = ""  # why a new version starts; "" to go on with the one there is
-    shared: int = 0  # bytes that the new version has in common with the old one
+    reason: str = ""  # for a new version; "" to continue the current one
+    shared: int = 0  # bytes that the new version shares with the old one
     old_version: int = 0
     pieces_written: int = 0
-    blanked: bool = False  # forgotten messages were taken out of it
-    in_forgotten: bool = False  # the last piece ended in a forgotten stretch
+    blanked: bool = False  # forgotten messages were blanked in it
+    in_forgotten: bool = False  # the last piece ended inside a forgotten range
 
 
 def start_reader(store: Store, candidate: FileCandidate, mode: str, file: BinaryIO) -> ReaderStart:
-    """Decide whether the file goes on where the cursor is, or starts a new version."""
+    """Decide whether the file continues at the cursor or starts a new version."""
     version, known = candidate.version, candidate.known
     if version is None or known is None or version.id == 0:
         return ReaderStart(candidate, mode, _next_version(0), reason="first")
@@ -73,34 +74,34 @@ def start_reader(store: Store, candidate: FileCandidate, mode: str, file: Binary
     )
 
 
-def read_pieces(store: Store, intake: ReaderStart, file: BinaryIO, redact: Redact | None = None) -> Iterator[FilePiece]:
-    """Every piece up to the size the file has now. Each must be written before the next is asked for."""
+def read_pieces(store: Store, start: ReaderStart, file: BinaryIO, redact: Redact | None = None) -> Iterator[FilePiece]:
+    """Yield pieces up to the current size of the file. Write each one before requesting the next."""
     info = os.fstat(file.fileno())
-    version, source, whole = intake.version, intake.candidate.source, intake.mode == "full"
-    if intake.shared:
-        yield _shared_piece(intake, file)
-    reader = _start_reader(intake)
+    version, source, whole = start.version, start.candidate.source, start.mode == "full"
+    if start.shared:
+        yield _shared_piece(start, file)
+    reader = _start_reader(start)
     parsed, size, offset, last = version.parsed, version.size, version.offset, False
     unread = store.read_raw(version.id, parsed, size - parsed) if whole and version.id and reader is not None else b""
     batch, state = BATCH, version.state
     while not last:
         file.seek(offset)
-        taken = _read_batch(file, info.st_size - offset, batch)
-        last = offset + len(taken) >= info.st_size or not taken
+        batch_bytes = _read_batch(file, info.st_size - offset, batch)
+        last = offset + len(batch_bytes) >= info.st_size or not batch_bytes
         if not (whole or last):
-            taken = taken[: taken.rfind(b"\n") + 1]
-        stored = _redact_lines(taken, redact)
+            batch_bytes = batch_bytes[: batch_bytes.rfind(b"\n") + 1]
+        stored = _redact_lines(batch_bytes, redact)
         data = unread + stored if unread else stored
         reading, failed = _feed_reader(reader, data, parsed, last)
         reader = None if failed else reader
-        advance = len(taken)
+        advance = len(batch_bytes)
         if not whole and reader is not None and reading.consumed < len(data):
-            if not last:  # a record longer than a piece, in a mode that keeps no half ones: all the rest at once
-                batch, reader = info.st_size, reader_for(source, intake.candidate.found, state)
+            if not last:  # a record longer than a piece, in a mode without partial ones: read all the rest
+                batch, reader = info.st_size, reader_for(source, start.candidate.found, state)
                 continue
-            # Half a line of a file that is being written: only mode `full` stores it before it is whole.
+            # A partial line of a file that is being written: only mode `full` stores it.
             stored = data = data[: reading.consumed]
-            advance = _source_length(taken, reading.consumed, redact)
+            advance = _source_length(batch_bytes, reading.consumed, redact)
         state = reader.state() if reader is not None else version.state
         before, offset = offset, offset + advance
         parsed, unread = parsed + reading.consumed, data[reading.consumed :] if reader is not None else b""
@@ -112,29 +113,29 @@ def read_pieces(store: Store, intake: ReaderStart, file: BinaryIO, redact: Redac
             "parser": -1 if failed else source.parser if reader is not None else version.parser,
             "state": state,
             **probes(file, offset),
-            **((intake.candidate.columns or stat_columns(info)) if last else {"mtime_ns": 0}),
+            **((start.candidate.columns or stat_columns(info)) if last else {"mtime_ns": 0}),
         }
-        yield FilePiece(intake, stored, at, reading, before, changes, last, failed)
+        yield FilePiece(start, stored, at, reading, before, changes, last, failed)
 
 
-def _shared_piece(intake: ReaderStart, file: BinaryIO) -> FilePiece:
-    """The first piece of a version that begins like the one before: no bytes, and rows to be made once all are there."""
-    size = intake.shared
+def _shared_piece(start: ReaderStart, file: BinaryIO) -> FilePiece:
+    """Return the first piece of a version that begins like the one before: no bytes, and rows are derived later."""
+    size = start.shared
     changes: dict[str, int | bytes] = {
         "offset": size, "size": size, "parsed": 0, "parser": UNFINISHED, "mtime_ns": 0, **probes(file, size),
     }  # fmt: skip
-    return FilePiece(intake, b"", 0, empty_result(), 0, changes, last=False)
+    return FilePiece(start, b"", 0, empty_result(), 0, changes, last=False)
 
 
-def is_read(intake: ReaderStart, file: BinaryIO) -> bool:
-    """Is there nothing in the file that was not taken in before?"""
-    version, source = intake.version, intake.candidate.source
-    same = not intake.reason and version.parser == source.parser
+def is_read(start: ReaderStart, file: BinaryIO) -> bool:
+    """Whether the file has nothing new."""
+    version, source = start.version, start.candidate.source
+    same = not start.reason and version.parser == source.parser
     return same and os.fstat(file.fileno()).st_size == version.offset
 
 
 def probes(file: BinaryIO, offset: int) -> dict[str, bytes]:
-    """Hashes of the first and the last bytes before the cursor."""
+    """Return hashes of the first and the last bytes before the cursor."""
     here = file.tell()
     file.seek(0)
     head = file.read(min(PROBE, offset))
@@ -145,7 +146,7 @@ def probes(file: BinaryIO, offset: int) -> dict[str, bytes]:
 
 
 def common_bytes(store: Store, version: int, file: BinaryIO) -> int:
-    """How many bytes, in whole chunks, the file has in common with what is stored."""
+    """Return how many bytes, in whole chunks, the file shares with a stored version."""
     same = 0
     file.seek(0)
     for chunk in store.chunks(version):
@@ -156,24 +157,24 @@ def common_bytes(store: Store, version: int, file: BinaryIO) -> int:
 
 
 def reader_for(source: Source, found: SourceCandidate, state: bytes) -> SourceReader:
-    """The reader of a file. A container is only kept: what is in it is read from its members."""
+    """Return the reader of a file. A container has none: its members are read instead."""
     return OpaqueReader() if found.kind == "container" else source.reader(found, state)
 
 
 class OpaqueReader:
-    """Reads nothing."""
+    """A reader that consumes bytes and returns nothing."""
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `sources.Reader`."""
+        """Consume all bytes."""
         return empty_result(len(data))
 
     def state(self) -> bytes:
-        """See `sources.Reader`."""
+        """Return no state."""
         return b""
 
 
 def empty_result(consumed: int = 0) -> ReadResult:
-    """A reading that found nothing."""
+    """Return a result without messages."""
     return ReadResult(consumed, [], [], [])
 
 
@@ -182,11 +183,11 @@ def _next_version(number: int) -> Version:
 
 
 def _compare(store: Store, version: Version, mode: str, file: BinaryIO) -> tuple[str, int]:
-    """("", …) when the file still begins with what was taken in; else the reason and the bytes in common."""
+    """Return ("", 0) if the file still begins with the stored bytes; otherwise the reason and the shared bytes."""
     info = os.fstat(file.fileno())
     columns = stat_columns(info)
     same_file = (columns["device"], columns["inode"]) == (version.device, version.inode)
-    if info.st_size >= version.offset and _probes_fit(version, file):
+    if info.st_size >= version.offset and _probes_match(version, file):
         if (same_file and info.st_size > version.offset) or mode != "full" or version.erased:
             return "", 0
         common = common_bytes(store, version.id, file)
@@ -195,16 +196,16 @@ def _compare(store: Store, version: Version, mode: str, file: BinaryIO) -> tuple
     return reason, common_bytes(store, version.id, file) if mode == "full" else 0
 
 
-def _probes_fit(version: Version, file: BinaryIO) -> bool:
+def _probes_match(version: Version, file: BinaryIO) -> bool:
     return probes(file, version.offset) == {"head": version.head, "tail": version.tail}
 
 
-def _start_reader(intake: ReaderStart) -> SourceReader | None:
-    """None when the rows there are come from another parser, or none could be made: `deriving` makes them all again."""
-    version, source = intake.version, intake.candidate.source
-    if version.id and version.parser != source.parser and intake.mode != "structure":
+def _start_reader(start: ReaderStart) -> SourceReader | None:
+    """Return the reader, or None if the existing rows are of another parser or missing: then all are derived again."""
+    version, source = start.version, start.candidate.source
+    if version.id and version.parser != source.parser and start.mode != "structure":
         return None
-    return reader_for(source, intake.candidate.found, version.state)
+    return reader_for(source, start.candidate.found, version.state)
 
 
 def _feed_reader(reader: SourceReader | None, data: bytes, base: int, last: bool) -> tuple[ReadResult, str]:
@@ -212,12 +213,12 @@ def _feed_reader(reader: SourceReader | None, data: bytes, base: int, last: bool
         return empty_result(), ""
     try:
         return reader.feed(data, base, last), ""
-    except Exception as failure:  # a defect of ours must not cost the user their bytes
+    except Exception as failure:  # our defect must not cost the user their bytes
         return empty_result(), f"the reader failed with {type(failure).__name__} after byte {base}"
 
 
 def _read_batch(file: BinaryIO, limit: int, batch: int) -> bytes:
-    """A batch, lengthened to the next line end."""
+    """Read a batch, extended to the next line end."""
     data = file.read(min(batch, limit))
     if len(data) >= limit or b"\n" in data:
         return data
@@ -238,20 +239,20 @@ def _redact_lines(data: bytes, redact: Redact | None) -> bytes:
     return b"".join(redact(line) for line in data.splitlines(keepends=True))
 
 
-def _source_length(taken: bytes, consumed: int, redact: Redact | None) -> int:
-    """How many bytes of the source the reader has dealt with, when it stopped in the last line."""
+def _source_length(data: bytes, consumed: int, redact: Redact | None) -> int:
+    """Return how many bytes of the source the reader consumed if it stopped in the last line."""
     if redact is None:
         return consumed
-    line = taken.rfind(b"\n") + 1
-    rest = consumed - len(_redact_lines(taken[:line], redact))
+    line = data.rfind(b"\n") + 1
+    rest = consumed - len(_redact_lines(data[:line], redact))
     if rest <= 0:
         return line
-    cut = taken.find(b"}", line) + 1
+    cut = data.find(b"}", line) + 1
     while cut:
-        if len(redact(taken[line:cut])) == rest:
+        if len(redact(data[line:cut])) == rest:
             return cut
-        cut = taken.find(b"}", cut) + 1
-    return len(taken)
+        cut = data.find(b"}", cut) + 1
+    return len(data)
 
 
 def _hash(data: bytes) -> bytes:

@@ -1,14 +1,14 @@
-"""Takes candidates in, one after another: reads their pieces and writes them, small ones together.
+"""Takes in candidates one after another: reads their pieces and writes them, small files together.
 
-Small files share a transaction, big ones have one per piece. A file that another process moved meanwhile is started again;
-one that rows cannot be made of is kept as bytes; one that cannot be read goes into quarantine. None holds up the others.
+Small files share a transaction, big ones have one per piece. If another process moved the cursor of a file meanwhile, the
+file is started again; a file whose rows cannot be derived is stored as bytes; an unreadable one goes into quarantine. No
+file holds up the others.
 
-Files that hold conversations rather than being one: databases, archives, recordings, folders of small files.
-
-The container's own bytes are kept like those of any file (a database through a copy made by its engine), and each
-conversation in it becomes a source file of its own at `CONTAINER#NAME`, written out as lines, that grows, changes and is
-read like any other. A container is kept without its bytes where they may not be kept as they are: under rules for
-workspaces, after something in it was forgotten, or when it is very large.
+A container (database, zip archive, recording, folder of small files) holds conversations. Its own bytes are stored like
+those of any file (a database through a copy made by its engine), and each conversation in it becomes a source file of its
+own at `CONTAINER#NAME`, written out as lines, that grows, changes and is read like any other. The container's bytes are
+not stored where they must not be stored unchanged: under rules for workspaces, after something in it was forgotten, or
+if it is very large.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from everturn.sources.contract import Member, SearchPlaces, Source, SourceCandid
 from everturn.sources.toolkit.sqlite_file import snapshot
 from everturn.store.contract import Store
 
-#: Files are written together until their new bytes, or their number, reach this.
+#: Files share a transaction until their new bytes, or their number, reach this.
 GROUP = 4 << 20
 GROUP_FILES = 256
 HEAD = 64 << 10
@@ -42,7 +42,7 @@ _TRIES = 4
 
 @dataclass
 class SyncReport:
-    """What a sync did. `failed` are (path, why) of files that are in quarantine now."""
+    """The result of a sync. `failed` are (path, reason) of files in quarantine."""
 
     files: int = 0
     unchanged: int = 0
@@ -71,7 +71,7 @@ Progress = Callable[[int, int, int, int, str], None]
 
 @dataclass
 class SyncJob:
-    """Everything a sync needs, given by a surface."""
+    """Everything a sync needs, from a surface."""
 
     store: Store
     sources: Mapping[str, Source]
@@ -81,20 +81,20 @@ class SyncJob:
     owner: str
     clock: Callable[[], int]
     progress: Progress = lambda *numbers: None
-    spool: Path | None = None  # where `everturn-hook` leaves its lines; None: nobody has looked
+    spool: Path | None = None  # folder of the hook's spool, if any
 
 
 class Intake:
-    """One run of taking files in."""
+    """One run of the intake."""
 
-    def __init__(self, job: SyncJob, desk: ArchiveWriter, report: SyncReport, once: bool = False) -> None:
+    def __init__(self, job: SyncJob, writer: ArchiveWriter, report: SyncReport, once: bool = False) -> None:
         self._once = once
-        self.job, self.desk, self.report = job, desk, report
+        self.job, self.writer, self.report = job, writer, report
         self._group: list[FilePiece] = []
         self._grouped = 0
 
     def take(self, candidate: FileCandidate) -> None:
-        """Read one file and write it, now or with the next ones."""
+        """Read one file and write it, at once or with the next ones."""
         self.report.files += 1
         if candidate.stat is None:
             self.fail(candidate, candidate.error)
@@ -106,23 +106,23 @@ class Intake:
             self.fail(candidate, failure.strerror or "cannot be read")
 
     def take_open(self, candidate: FileCandidate, file: BinaryIO, mode: str) -> None:
-        """Read a file that is open, wherever its bytes come from."""
+        """Read an open file, wherever its bytes come from."""
         if mode == "off" or self._is_forgotten(candidate):
             self.report.off += mode == "off"
             self.report.forgotten += mode != "off"
             return
-        intake = start_reader(self.job.store, candidate, mode, file)
-        if candidate.container and is_read(intake, file):
+        start = start_reader(self.job.store, candidate, mode, file)
+        if candidate.container and is_read(start, file):
             self.report.unchanged += 1
             return
-        self._count(candidate, intake.reason)
+        self._count(candidate, start.reason)
         redact = self.job.policy.redact if mode == "redacted" else None
-        for piece in read_pieces(self.job.store, intake, file, redact):
+        for piece in read_pieces(self.job.store, start, file, redact):
             self.report.bytes_read += len(piece.stored)
-            if is_buried(self.desk, candidate.source.name, piece.reading):
+            if is_buried(self.writer, candidate.source.name, piece.reading):
                 self.report.forgotten += 1
                 return
-            if piece.last and intake.pieces_written == 0 and len(piece.stored) < GROUP:
+            if piece.last and start.pieces_written == 0 and len(piece.stored) < GROUP:
                 self._group.append(piece)
                 self._grouped += len(piece.stored)
                 if self._grouped >= GROUP or len(self._group) >= GROUP_FILES:
@@ -131,19 +131,19 @@ class Intake:
                 return
 
     def flush(self, *more: FilePiece) -> bool:
-        """Write what is waiting."""
+        """Write the waiting pieces."""
         group, self._group, self._grouped = [*self._group, *more], [], 0
         return not group or self._write(group)
 
     def fail(self, candidate: FileCandidate, why: str) -> None:
-        """A file that cannot be read goes into quarantine."""
+        """Put an unreadable file into quarantine."""
         self.report.failed.append((candidate.path, why))
         known = candidate.known or self.register(candidate)
         with self.job.store.write():
-            note_failure(self.desk, known, why)
+            note_failure(self.writer, known, why)
 
     def register(self, candidate: FileCandidate) -> SourceFile:
-        """Make the row of a file that has no version yet."""
+        """Insert the row of a file that has no version yet."""
         found = candidate.found
         known = SourceFile(
             0, candidate.source.name, self.job.machine, self.job.owner, candidate.path, found.kind, found.native_id,
@@ -159,7 +159,7 @@ class Intake:
         return known
 
     def mode(self, candidate: FileCandidate, file: BinaryIO) -> str:
-        """What to keep of it. What we asked a program as a model is nobody's history."""
+        """Return the mode for a file. Our own questions to a program used as a model are not history."""
         policy, is_new = self.job.policy, candidate.version is None
         if policy.is_simple and not is_new:
             return policy.mode
@@ -168,9 +168,9 @@ class Intake:
             return "off"
         return policy.mode if policy.is_simple else policy.mode_for(candidate.source.workspace(head), candidate.path)
 
-    # helpers --------------------------------------------------------------------------------------------------------
+    # --- helpers ---
     def _is_forgotten(self, candidate: FileCandidate) -> bool:
-        name, found, buried = candidate.source.name, candidate.found, self.desk.buried_sessions
+        name, found, buried = candidate.source.name, candidate.found, self.writer.buried_sessions
         return (name, found.native_id) in buried or (name, found.parent) in buried
 
     def _count(self, candidate: FileCandidate, reason: str) -> None:
@@ -182,7 +182,7 @@ class Intake:
             self.report.grown += 1
 
     def _write(self, group: list[FilePiece]) -> bool:
-        """Write pieces together; if that fails, one by one, so that one bad file does not hold up the others."""
+        """Write pieces together or, if that fails, one by one, so that one bad file does not hold up the others."""
         try:
             self._commit(group)
             return True
@@ -190,7 +190,7 @@ class Intake:
             if self._once:
                 raise
             for piece in group:
-                self._again(piece)
+                self._retry_piece(piece)
             return False
         except EverturnError:
             raise
@@ -203,41 +203,41 @@ class Intake:
             return True
 
     def _commit(self, group: list[FilePiece]) -> None:
-        before = dict(self.desk.written)
-        saved = [(p.intake, copy(p.intake), copy(p.intake.version), p.intake.candidate.known) for p in group]
+        before = dict(self.writer.written)
+        saved = [(p.start, copy(p.start), copy(p.start.version), p.start.candidate.known) for p in group]
         try:
             with self.job.store.write():
                 for piece in group:
-                    write_piece(self.desk, piece)
-        except BaseException:  # the rows are rolled back, so what was noted about them must be too
-            self.desk.written.update(before)
-            for intake, old, version, known in saved:
-                intake.__dict__.update(old.__dict__, version=version)
-                intake.candidate.known = known
+                    write_piece(self.writer, piece)
+        except BaseException:  # the rows are rolled back, so our notes must be too
+            self.writer.written.update(before)
+            for start, old, version, known in saved:
+                start.__dict__.update(old.__dict__, version=version)
+                start.candidate.known = known
             raise
         for piece in group:
             self.report.bytes_stored += len(piece.stored)
             if piece.failed:
-                self.report.failed.append((piece.intake.candidate.path, piece.failed))
+                self.report.failed.append((piece.start.candidate.path, piece.failed))
             elif piece.last:
                 self._derive_rest(piece)
 
     def _derive_rest(self, piece: FilePiece) -> None:
-        """Rows of an older parser are made again, and what could not be parsed is tried when its time has come."""
-        known, version = piece.intake.candidate.known, piece.intake.version
-        if known is not None and derive_pending(self.desk, piece.intake.candidate.source, known, version):
+        """Derive rows of an older parser again, and retry what could not be parsed when it is due."""
+        known, version = piece.start.candidate.known, piece.start.version
+        if known is not None and derive_pending(self.writer, piece.start.candidate.source, known, version):
             self.report.rederived += 1
 
-    def _again(self, piece: FilePiece) -> None:
-        """Another process moved this file's cursor: look at it afresh."""
-        old = piece.intake.candidate
+    def _retry_piece(self, piece: FilePiece) -> None:
+        """Read a file again whose cursor another process has moved."""
+        old = piece.start.candidate
         if old.container:
             return  # the next sync finds its container changed
         for _ in range(_TRIES):
             candidate = look_at_file(old.source, old.found, self.job.store.file(self.job.machine, old.path))
             if is_unchanged(candidate):
                 return
-            alone = Intake(self.job, self.desk, self.report, once=True)
+            alone = Intake(self.job, self.writer, self.report, once=True)
             try:
                 alone.take(candidate)
                 group, alone._group = alone._group, []
@@ -246,54 +246,56 @@ class Intake:
             except Conflict:
                 continue
             return
-        self.report.waiting += 1  # whoever keeps moving its cursor is taking it in
+        self.report.waiting += 1  # the other process is taking it in
 
     def _keep_bytes_only(self, piece: FilePiece, failure: Exception) -> None:
-        """Rows could not be made of a piece: a defect of ours. Its bytes are kept and it is tried again later."""
+        """Store only the bytes of a piece whose rows could not be derived, a defect of ours, for a later retry."""
         piece.failed = f"rows could not be made ({type(failure).__name__}) after byte {piece.at}"
         piece.reading = empty_result()
-        piece.changes |= {"parsed": piece.intake.version.parsed, "parser": -1}
+        piece.changes |= {"parsed": piece.start.version.parsed, "parser": -1}
         self._commit([piece])
 
 
 def _is_our_question(candidate: FileCandidate, head: bytes) -> bool:
-    """By the folder it was asked in; a conversation that merely talks of such a folder is the user's."""
+    """Whether a file is our own question, by its folder. A conversation that only mentions such a folder is not."""
     return ASKING in candidate.path or (ASKING.encode() in head and ASKING in candidate.source.workspace(head))
 
 
-#: Bytes of larger containers are not kept; their conversations are.
+# --- containers ---
+
+#: The bytes of larger containers are not stored; their conversations are.
 LARGEST = 256 << 20
 
 
 def is_container(candidate: FileCandidate) -> bool:
-    """Must this file be taken apart?"""
+    """Whether a file has to be unpacked."""
     return candidate.source.unpack is not None and candidate.found.kind in ("container", "bundle")
 
 
-def take_container(taking: Intake, candidate: FileCandidate) -> None:
+def take_container(intake: Intake, candidate: FileCandidate) -> None:
     """Take in a container and every conversation in it."""
     if candidate.stat is None:
-        taking.report.files += 1
-        taking.fail(candidate, candidate.error)
+        intake.report.files += 1
+        intake.fail(candidate, candidate.error)
         return
     candidate.columns = candidate.columns or stat_columns(candidate.stat)
     try:
         with tempfile.TemporaryDirectory(prefix="everturn-") as folder:
             path = _readable_copy(candidate, Path(folder))
-            _take_members(taking, candidate, path, Path(folder))
-            _take_bytes(taking, candidate, path, Path(folder))
+            _take_members(intake, candidate, path, Path(folder))
+            _take_bytes(intake, candidate, path, Path(folder))
     except OSError as failure:
-        _keep_damaged(taking, candidate)
-        taking.fail(candidate, failure.strerror or "cannot be read")
+        _keep_damaged(intake, candidate)
+        intake.fail(candidate, failure.strerror or "cannot be read")
 
 
-def _keep_damaged(taking: Intake, candidate: FileCandidate) -> None:
-    """The bytes of what cannot be taken apart: a repaired copy may never come. Of a database its engine must say which."""
+def _keep_damaged(intake: Intake, candidate: FileCandidate) -> None:
+    """Store the bytes of a container that cannot be unpacked, except a database, which only its engine can copy."""
     if candidate.source.is_database or candidate.found.kind != "container":
         return
     with suppress(OSError), tempfile.TemporaryDirectory(prefix="everturn-") as folder:
-        _take_bytes(taking, candidate, candidate.found.path, Path(folder))
-        taking.flush()
+        _take_bytes(intake, candidate, candidate.found.path, Path(folder))
+        intake.flush()
 
 
 def _readable_copy(candidate: FileCandidate, folder: Path) -> Path:
@@ -304,33 +306,35 @@ def _readable_copy(candidate: FileCandidate, folder: Path) -> Path:
     return copy
 
 
-def _take_bytes(taking: Intake, candidate: FileCandidate, path: Path, folder: Path) -> None:
-    """The container itself, last: its cursor says that everything in it has been seen."""
-    taking.report.files += 1
-    mode = _mode(taking, candidate, path)
+def _take_bytes(intake: Intake, candidate: FileCandidate, path: Path, folder: Path) -> None:
+    """Take in the container itself, last: its cursor says that everything in it has been read."""
+    intake.report.files += 1
+    mode = _container_mode(intake, candidate, path)
     if mode == "structure":
         path = folder / "nothing"
         path.touch()
     with path.open("rb") as file:
-        taking.take_open(candidate, file, mode)
+        intake.take_open(candidate, file, mode)
 
 
-def _mode(taking: Intake, candidate: FileCandidate, path: Path) -> str:
-    policy, buried = taking.job.policy, taking.desk.buried_sessions
+def _container_mode(intake: Intake, candidate: FileCandidate, path: Path) -> str:
+    policy, buried = intake.job.policy, intake.writer.buried_sessions
     forgotten = any(agent == candidate.source.name for agent, _ in buried)
-    as_it_is = policy.is_simple and policy.mode == "full" and not forgotten and candidate.found.kind == "container"
-    return "full" if as_it_is and path.stat().st_size <= LARGEST else "structure"
+    is_unrestricted = (
+        policy.is_simple and policy.mode == "full" and not forgotten and candidate.found.kind == "container"
+    )
+    return "full" if is_unrestricted and path.stat().st_size <= LARGEST else "structure"
 
 
-def _take_members(taking: Intake, candidate: FileCandidate, path: Path, folder: Path) -> None:
-    store, unpack = taking.job.store, candidate.source.unpack
+def _take_members(intake: Intake, candidate: FileCandidate, path: Path, folder: Path) -> None:
+    store, unpack = intake.job.store, candidate.source.unpack
     assert unpack is not None
-    container = _container_id(taking, candidate)
-    before = {file.path: file for file, _ in store.files(taking.job.machine) if file.container == container}
+    container = _container_id(intake, candidate)
+    before = {file.path: file for file, _ in store.files(intake.job.machine) if file.container == container}
     for number, member in enumerate(unpack(candidate.found, path)):
-        one = _member_candidate(taking, candidate, member, container)
+        one = _member_candidate(intake, candidate, member, container)
         before.pop(one.path, None)
-        taking.report.files += 1
+        intake.report.files += 1
         lines = folder / f"member-{number}"
         _write_out(lines, member.lines)
         one.stat = os.stat(lines)
@@ -341,38 +345,38 @@ def _take_members(taking: Intake, candidate: FileCandidate, path: Path, folder: 
             "mtime_ns": candidate.columns["mtime_ns"],
         }
         with lines.open("rb") as file:
-            taking.take_open(one, file, taking.mode(one, file))
+            intake.take_open(one, file, intake.mode(one, file))
         lines.unlink()
     gone = [file for file in before.values() if file.state == "live"]
-    taking.report.gone += len(gone)
+    intake.report.gone += len(gone)
     if gone:
         with store.write():
             for lost in gone:
                 store.set_file(lost.id, state="gone")
 
 
-def _container_id(taking: Intake, candidate: FileCandidate) -> int:
-    """The container's row must be there before its members can point to it."""
+def _container_id(intake: Intake, candidate: FileCandidate) -> int:
+    """Return the id of the container's row, inserted before its members refer to it."""
     if candidate.known is None:
-        taking.register(candidate)
+        intake.register(candidate)
     assert candidate.known is not None
     return candidate.known.id
 
 
-def _member_candidate(taking: Intake, candidate: FileCandidate, member: Member, container: int) -> FileCandidate:
+def _member_candidate(intake: Intake, candidate: FileCandidate, member: Member, container: int) -> FileCandidate:
     found = SourceCandidate(Path(f"{candidate.path}#{member.name}"), member.kind, member.native_id, member.parent)
-    row = taking.job.store.file(taking.job.machine, str(found.path)) or _adopt_packed_file(
-        taking, candidate, found, container
+    row = intake.job.store.file(intake.job.machine, str(found.path)) or _adopt_packed_file(
+        intake, candidate, found, container
     )
     known, version = row if row is not None else (None, None)
     return FileCandidate(candidate.source, found, known, version, None, container=container)
 
 
 def _adopt_packed_file(
-    taking: Intake, candidate: FileCandidate, member: SourceCandidate, container: int
+    intake: Intake, candidate: FileCandidate, member: SourceCandidate, container: int
 ) -> tuple[SourceFile, Version] | None:
-    """The file that was packed into this container and is gone since: its row goes on as the member's."""
-    store, machine = taking.job.store, taking.job.machine
+    """Return the row of a file that was packed into this container and deleted: it continues as the member's."""
+    store, machine = intake.job.store, intake.job.machine
     plain = candidate.found.path.with_name(member.path.name.rpartition("#")[2])
     row = store.file(machine, str(plain))
     if row is None or row[0].native_id != member.native_id or row[0].format != candidate.source.name or plain.exists():

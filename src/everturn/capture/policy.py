@@ -1,4 +1,4 @@
-"""What to keep of which workspace: full, redacted, structure only, or nothing."""
+"""The capture mode of each workspace: full, redacted, structure only, or off."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _unchanged_line(line: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Policy:
-    """The user's rules. The last rule that fits a workspace wins; `exclude` is the same as mode `off`."""
+    """The user's rules. The last matching rule wins; `exclude` is the same as mode `off`."""
 
     mode: str = "full"
     rules: tuple[tuple[str, str], ...] = ()  # (glob of a workspace path, mode)
@@ -22,26 +22,26 @@ class Policy:
     redact: Callable[[bytes], bytes] = field(default=_unchanged_line)  # of one line, for mode `redacted`
 
     def mode_for(self, workspace: str, path: str) -> str:
-        """The mode for a workspace; `path` is the source file, for sources that do not say where they worked."""
+        """Return the mode of a workspace; `path` is the source file, for sources without a workspace."""
         if any(_matches_glob(glob, workspace, path) for glob in self.exclude):
             return "off"
         mode = self.mode
-        for glob, wanted in self.rules:
+        for glob, rule_mode in self.rules:
             if _matches_glob(glob, workspace, path):
-                mode = wanted
+                mode = rule_mode
         return mode
 
     @property
     def is_simple(self) -> bool:
-        """One mode for everything: the workspace need not be known."""
+        """Whether one mode applies to everything, so that the workspace does not matter."""
         return not self.rules and not self.exclude
 
 
 def _matches_glob(glob: str, workspace: str, path: str) -> bool:
-    """A glob fits the workspace itself and everything below it, or the source file.
+    """Whether a glob matches the workspace, anything below it, or the source file.
 
-    Agents name their folders after the workspace with every special character turned into `-`; where a file does not say
-    its workspace, that name is compared instead.
+    Agents name their folders after the workspace with every special character replaced by `-`; for a file without a
+    workspace, that name is compared instead.
     """
     glob = glob.rstrip("/\\")
     if workspace and _is_at_or_below(glob, workspace):

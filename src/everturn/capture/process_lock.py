@@ -1,4 +1,4 @@
-"""A lock between processes that ends with the process that has it, however that ends."""
+"""A lock between processes that ends with its process, however that ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @contextmanager
 def process_lock(path: Path) -> Iterator[bool]:
-    """Whether the lock is ours, without waiting for it; it is given back at the end. Raises OSError."""
+    """Try to acquire the lock without waiting; yield whether that succeeded. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:

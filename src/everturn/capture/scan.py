@@ -1,6 +1,6 @@
 """Compares the files on disk with the cursors in the archive: one listing, one query, one stat per file.
 
-Nothing is read here. The cost of a scan in which nothing changed is that of the stats.
+Nothing is read here: a scan without changes costs the stats.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from everturn.store.contract import Store
 
 @dataclass
 class FileCandidate:
-    """A file to look into: found on disk, perhaps known, with its stat (None when it could not be had)."""
+    """A file on disk to take in, with its row if known, and its stat (None if that failed)."""
 
     source: Source
     found: SourceCandidate
@@ -26,37 +26,37 @@ class FileCandidate:
     version: Version | None
     stat: os.stat_result | None
     error: str = ""
-    container: int = 0  # taken out of this source file
-    columns: dict[str, int] = field(default_factory=dict)  # what to remember of it, where its stat does not tell
+    container: int = 0  # id of the source file that holds it
+    columns: dict[str, int] = field(default_factory=dict)  # of `Version`, where the stat is not enough
 
     @property
     def path(self) -> str:
-        """Absolute path, as it is stored."""
+        """The absolute path, as stored."""
         return str(self.found.path)
 
 
 @dataclass
 class ScanResult:
-    """What a sync has to do."""
+    """The work of a sync."""
 
     changed: list[FileCandidate] = field(default_factory=list)
     unchanged: int = 0
-    waiting: int = 0  # in quarantine until later
+    waiting: int = 0  # in quarantine
     gone: list[SourceFile] = field(default_factory=list)
     moved: list[tuple[SourceFile, FileCandidate]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    behind: list[tuple[SourceFile, Version]] = field(default_factory=list)  # rows still to be made from stored bytes
+    behind: list[tuple[SourceFile, Version]] = field(default_factory=list)  # rows to derive from stored bytes
 
     @property
     def bytes_to_read(self) -> int:
-        """New bytes, as far as a stat can tell."""
+        """The number of new bytes, according to the stats."""
         return sum(_new_bytes(candidate) for candidate in self.changed)
 
 
 def scan_sources(
     store: Store, sources: Mapping[str, Source], places: SearchPlaces, machine: str, now: int, retry: bool = False
 ) -> ScanResult:
-    """Look at every root of every source, and at every known file elsewhere."""
+    """Scan every root of every source, and every known file elsewhere."""
     result = ScanResult()
     known: dict[str, tuple[SourceFile, Version]] = {}
     members: list[tuple[SourceFile, Version]] = []
@@ -78,8 +78,8 @@ def scan_sources(
             fresh.append(candidate)
         else:
             sort_candidate(result, candidate, now, retry)
-    for there in _look_for_missing(missing, sources, result, now, retry):
-        missing.pop(there.path)
+    for file in _scan_unlisted(missing, sources, result, now, retry):
+        missing.pop(file.path)
     _match_moves(result, fresh, [row for row in missing.values() if row[0].state == "live"], members)
     for file, version in missing.values():
         _note_behind(result, sources, file, version)
@@ -100,7 +100,7 @@ def look_at_file(source: Source, found: SourceCandidate, row: tuple[SourceFile, 
 
 
 def sort_candidate(result: ScanResult, candidate: FileCandidate, now: int, retry: bool) -> None:
-    """Note what is to be done with a file that was looked at."""
+    """Add a file to the part of the result it belongs to."""
     known = candidate.known
     if known is not None and known.fail_reason and known.retry_at > now and not retry:
         result.waiting += 1
@@ -111,7 +111,7 @@ def sort_candidate(result: ScanResult, candidate: FileCandidate, now: int, retry
 
 
 def is_unchanged(candidate: FileCandidate) -> bool:
-    """Nothing in the stat differs from what was seen when the cursor was moved."""
+    """Whether the stat equals the one at the last move of the cursor."""
     info, version, known = candidate.stat, candidate.version, candidate.known
     if info is None or version is None or known is None:
         return False
@@ -120,12 +120,12 @@ def is_unchanged(candidate: FileCandidate) -> bool:
 
 
 def is_place(path: str) -> bool:
-    """Is it a path on a disk? What the archive itself is the only place of (a journal) has a name that is not absolute."""
+    """Whether a name is a path on disk. A journal, stored in the archive alone, has a name that is not absolute."""
     return os.path.isabs(path)
 
 
 def stat_columns(info: os.stat_result) -> dict[str, int]:
-    """The columns of `Version` that a later scan compares."""
+    """Return the columns of `Version` that a later scan compares."""
     return {
         "device": _as_signed(info.st_dev),
         "inode": _as_signed(info.st_ino),
@@ -137,7 +137,7 @@ def stat_columns(info: os.stat_result) -> dict[str, int]:
 def _rows_on_disk(
     rows: Iterable[tuple[SourceFile, Version]], sources: Mapping[str, Source], result: ScanResult
 ) -> Iterable[tuple[SourceFile, Version]]:
-    """Those that can be looked for; of the others only the rows may be behind."""
+    """Yield the rows of files on disk; of the others, note those whose derived rows are out of date."""
     for file, version in rows:
         if is_place(file.path):
             yield file, version
@@ -158,38 +158,38 @@ def _listing(
 
 
 def _note_behind(result: ScanResult, sources: Mapping[str, Source], file: SourceFile, version: Version) -> None:
-    """Rows still to be made from stored bytes, of a file that will not be looked at itself."""
+    """Note a file that is not scanned itself if its derived rows are out of date."""
     source = sources.get(file.format)
     if source is not None and version.id and version.parser not in (source.parser, -1):
         result.behind.append((file, version))
 
 
 def _is_behind(candidate: FileCandidate) -> bool:
-    """An older parser made the rows, or an interrupted rebuild left some to make. (-1: it could not be parsed.)"""
+    """Whether the rows are of an older parser or an interrupted rebuild. (-1: it could not be parsed.)"""
     return candidate.version is not None and candidate.version.parser not in (candidate.source.parser, -1)
 
 
-def _look_for_missing(
+def _scan_unlisted(
     missing: dict[str, tuple[SourceFile, Version]],
     sources: Mapping[str, Source],
     result: ScanResult,
     now: int,
     retry: bool,
 ) -> list[SourceFile]:
-    """Files that no root leads to any more: added by hand, or their root is not looked at this time."""
-    there = []
+    """Scan known files below no current root, such as files added by hand; return those that may exist."""
+    present = []
     for file, version in list(missing.values()):
         source = sources.get(file.format)
         if source is None or not _may_exist(file.path):
             continue
         found = SourceCandidate(Path(file.path), file.kind, file.native_id, file.parent)
         sort_candidate(result, look_at_file(source, found, (file, version)), now, retry)
-        there.append(file)
-    return there
+        present.append(file)
+    return present
 
 
 def _may_exist(path: str) -> bool:
-    """False only when it is sure: a folder that cannot be entered today has not lost its files."""
+    """Return False only for certain: files below an unreadable folder may still exist."""
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -205,24 +205,24 @@ def _match_moves(
     lost: list[tuple[SourceFile, Version]],
     members: list[tuple[SourceFile, Version]],
 ) -> None:
-    """A new file with the identity of one that vanished, or of a member of one, is the same file at another place."""
-    without = {file.id for file, _ in lost}
-    inside = [row for row in members if row[0].container in without]
+    """Recognise a new file with the identity of a vanished one, or of a member of one, as moved."""
+    vanished = {file.id for file, _ in lost}
+    inside = [row for row in members if row[0].container in vanished]
     by_inode = {(version.device, version.inode): file for file, version in lost if version.inode}
     by_name = {
         (file.format, file.native_id, file.kind): (file, version)
         for file, version in [*inside, *lost]
         if file.native_id
     }
-    taken: set[int] = set()
+    matched: set[int] = set()
     for candidate in fresh:
         file = _find_moved_file(candidate, by_inode, by_name)
-        if file is None or file.id in taken:
+        if file is None or file.id in matched:
             result.changed.append(candidate)
         else:
-            taken.add(file.id)
+            matched.add(file.id)
             result.moved.append((file, candidate))
-    result.gone = [file for file, _ in lost if file.id not in taken]
+    result.gone = [file for file, _ in lost if file.id not in matched]
 
 
 def _find_moved_file(
@@ -251,5 +251,5 @@ def _new_bytes(candidate: FileCandidate) -> int:
 
 
 def _as_signed(number: int) -> int:
-    """Inode and device numbers are unsigned 64 bit; databases have signed ones."""
+    """Convert an unsigned 64-bit inode or device number to a signed one, as databases store it."""
     return number - (1 << 64) if number >= 1 << 63 else number

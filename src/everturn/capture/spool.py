@@ -1,11 +1,10 @@
-"""Takes into the archive what `everturn-hook` has noted: one row for each event of each call, each exactly once.
+"""Takes the events of `everturn-hook` from the spool into the archive: one row for each event of each call, exactly once.
 
-The spool is renamed before it is read, and deleted when everything in it is committed. A hook that writes meanwhile sees
-that its file was taken and writes again; a drain that is killed leaves the renamed file for the next one; both can bring a
-line twice, and the second time changes nothing. A line that cannot be used is a problem: it is told, and kept in a file
-beside the spool.
+The spool is renamed before it is read, and deleted when everything in it is committed. A hook that writes meanwhile
+notices the rename and writes again. A drain that is killed leaves the renamed file for the next one. Both can repeat a
+line, and a repeated line changes nothing. An unusable line is reported and saved in a file beside the spool.
 
-Rows hold no content. What the policy turns off, or the user has forgotten, is not taken in.
+Rows have no content. Sessions that the policy turns off or the user has forgotten are left out.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ _Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 
 @dataclass
 class DrainReport:
-    """What a drain did. `paths` are transcripts that were named, each once; `problems` are (where, why).
+    """The result of a drain. `paths` are named transcripts, each once; `problems` are (line, reason).
 
-    `folders` are the folders that sessions, by their native id, said they work in: not every transcript has that.
-    `nameless` are lines of agents that name no transcript: they keep their sessions elsewhere.
+    `folders` maps native ids to working folders, which not every transcript has. `nameless` counts lines without a
+    transcript path, of agents that store sessions elsewhere.
     """
 
     lines: int = 0
@@ -51,25 +50,25 @@ class DrainReport:
 
 @dataclass(frozen=True)
 class EnrichReport:
-    """Calls that hooks have heard of: how many were found in the archive now, how many only the hook has seen."""
+    """Calls reported by hooks: how many were matched now, and how many only the hook has seen."""
 
     found: int = 0
     left: int = 0
 
 
 def drain_spool(store: Store, folder: Path, policy: Policy | None = None) -> DrainReport:
-    """Take in everything the spool in `folder` holds, and what an earlier drain has left."""
-    done = DrainReport()
+    """Take in the spool in `folder`, and what an interrupted drain has left."""
+    report = DrainReport()
     _claim_spool(folder)
     buried = frozenset(row.key for row in store.tombstones() if row.kind == "session")
     for path in sorted(folder.glob(f"{_TAKEN}*")):
-        _SpoolDrain(store, policy or Policy(), buried, done).take(path)
-    done.paths = list(dict.fromkeys(done.paths))
-    return done
+        _SpoolDrain(store, policy or Policy(), buried, report).take(path)
+    report.paths = list(dict.fromkeys(report.paths))
+    return report
 
 
 def enrich_calls(store: Store, since: int = 0) -> EnrichReport:
-    """Match calls that hooks have heard of since then with those of transcripts, which know the turn they belong to."""
+    """Match calls that hooks reported since then with calls of transcripts, which have turns."""
     before = store.hooked_alone(since)
     if not before:
         return EnrichReport()
@@ -79,31 +78,22 @@ def enrich_calls(store: Store, since: int = 0) -> EnrichReport:
     return EnrichReport(sum(before.values()) - left, left)
 
 
-def batches(store: Store, session: str) -> list[list[str]]:
-    """The parallel calls of a session as its agent has told them: call ids in their order, batches by time."""
-    found: dict[str, list[str]] = {}
-    for row in store.hooked(session):
-        if row.phase == "batch":
-            found.setdefault(row.batch, []).append(row.call_id)
-    return list(found.values())
-
-
 def _claim_spool(folder: Path) -> None:
-    """Give the spool a name that no other drain uses, so that hooks begin a new one."""
+    """Rename the spool uniquely, so that hooks begin a new one."""
     try:
         os.rename(folder / SPOOL, folder / f"{_TAKEN}{os.urandom(8).hex()}.jsonl")
-    except OSError:  # there is none; or it cannot be moved now, and the next drain tries again
+    except OSError:  # there is none, or it cannot be renamed now and the next drain tries again
         pass
 
 
 @dataclass
 class _SpoolDrain:
-    """One file on its way into the archive."""
+    """The drain of one renamed spool file."""
 
     store: Store
     policy: Policy
     buried: frozenset[str]
-    done: DrainReport
+    report: DrainReport
     broken: list[bytes] = field(default_factory=list)
 
     def take(self, path: Path) -> None:
@@ -113,41 +103,41 @@ class _SpoolDrain:
                 while group := list(islice(lines, GROUP)):
                     rows = [row for number, line in group for row in self._rows(f"{path}:{number}", line)]
                     with self.store.write():
-                        self.done.rows += self.store.add_hooked(rows)
+                        self.report.rows += self.store.add_hooked(rows)
             if self.broken:
                 path.with_name(path.name.replace(_TAKEN, _BROKEN, 1)).write_bytes(b"\n".join(self.broken) + b"\n")
             path.unlink(missing_ok=True)
         except FileNotFoundError:  # another drain was faster
             pass
         except OSError as failure:
-            self.done.problems.append((str(path), failure.strerror or "cannot be read"))
+            self.report.problems.append((str(path), failure.strerror or "cannot be read"))
 
     def _rows(self, where: str, line: bytes) -> list[HookEvent]:
-        self.done.lines += 1
+        self.report.lines += 1
         try:
-            heard = _decode(line)
+            record = _decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return self._problem(where, line, "not a line of the hook")
-        if heard.broken or not heard.session:
-            self._problem(where, line, "the event could not be read" if heard.broken else "the event names no session")
-        if not heard.session or self._is_unwanted(heard):
+        if record.broken or not record.session:
+            self._problem(where, line, "the event could not be read" if record.broken else "the event names no session")
+        if not record.session or self._is_unwanted(record):
             return []
-        self.done.folders |= {heard.session: heard.cwd} if heard.cwd else {}
-        self.done.nameless += not heard.transcript_path
-        self.done.paths += [path for path in (heard.transcript_path, heard.agent_transcript_path) if path]
-        return _hook_events(heard)
+        self.report.folders |= {record.session: record.cwd} if record.cwd else {}
+        self.report.nameless += not record.transcript_path
+        self.report.paths += [path for path in (record.transcript_path, record.agent_transcript_path) if path]
+        return _hook_events(record)
 
     def _problem(self, where: str, line: bytes, why: str) -> list[HookEvent]:
-        self.done.problems.append((where, why))
+        self.report.problems.append((where, why))
         self.broken.append(line)
         return []
 
-    def _is_unwanted(self, heard: _SpoolRecord) -> bool:
-        forgotten = heard.session in self.buried
-        # A session may have gone to another folder since; its file still lies where it began.
-        off = "off" in {self.policy.mode_for(place, heard.transcript_path) for place in {heard.cwd, ""}}
-        self.done.forgotten += forgotten
-        self.done.off += off and not forgotten
+    def _is_unwanted(self, record: _SpoolRecord) -> bool:
+        forgotten = record.session in self.buried
+        # A session may have moved to another folder; its file stays where it began.
+        off = "off" in {self.policy.mode_for(folder, record.transcript_path) for folder in (record.cwd, "")}
+        self.report.forgotten += forgotten
+        self.report.off += off and not forgotten
         return forgotten or off
 
 
@@ -159,7 +149,9 @@ def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         number += line.endswith(b"\n")
 
 
-# lines ----------------------------------------------------------------------------------------------------------------
+# --- lines of the spool ---
+
+
 class _SpoolCall(msgspec.Struct):
     tool_name: str = ""
     tool_use_id: str = ""
@@ -195,41 +187,41 @@ class _SpoolRecord(_SpoolCall, kw_only=True):
 _decode = msgspec.json.Decoder(_SpoolRecord).decode
 
 
-def _hook_events(heard: _SpoolRecord) -> list[HookEvent]:
-    """What happened follows from what was said, not from the event's name: agents name theirs differently."""
-    mark = f"@{heard.at}-{heard.pid}"
-    if heard.tool_calls:
-        n = len(heard.tool_calls)
-        places = [{"batch": mark, "batch_index": i, "batch_size": n} for i in range(n)]
+def _hook_events(record: _SpoolRecord) -> list[HookEvent]:
+    """Return the events of a record, by its fields and not by its event name: agents use different names."""
+    mark = f"@{record.at}-{record.pid}"
+    if record.tool_calls:
+        n = len(record.tool_calls)
         return [
-            _hook_event(heard, call, f"{mark}.{i}", "batch", **places[i]) for i, call in enumerate(heard.tool_calls)
+            _hook_event(record, call, f"{mark}.{i}", "batch", batch=mark, batch_index=i, batch_size=n)
+            for i, call in enumerate(record.tool_calls)
         ]
-    return [_hook_event(heard, heard, mark, _call_phase(heard), duration_ms=_whole_number(heard.duration_ms))]
+    return [_hook_event(record, record, mark, _call_phase(record), duration_ms=_whole_number(record.duration_ms))]
 
 
-def _hook_event(heard: _SpoolRecord, call: _SpoolCall, mark: str, phase: str, **more: Any) -> HookEvent:
+def _hook_event(record: _SpoolRecord, call: _SpoolCall, mark: str, phase: str, **more: Any) -> HookEvent:
     return HookEvent(
-        heard.session,
+        record.session,
         call.tool_use_id or mark,
-        heard.hook_event_name or heard.type,
+        record.hook_event_name or record.type,
         phase,
         call.tool_use_id,
         call.tool_name,
-        heard.agent_id,
-        heard.at // 1_000_000,
-        error_class="" if phase != "failed" else "interrupted" if heard.is_interrupt else "other",
+        record.agent_id,
+        record.at // 1_000_000,
+        error_class="" if phase != "failed" else "interrupted" if record.is_interrupt else "other",
         input_size=call.tool_input_size,
         output_size=call.tool_response_size,
         **more,
     )
 
 
-def _call_phase(heard: _SpoolRecord) -> str:
-    if not (heard.tool_use_id or heard.tool_name):
+def _call_phase(record: _SpoolRecord) -> str:
+    if not (record.tool_use_id or record.tool_name):
         return "session"
-    if heard.error_size is not None:
+    if record.error_size is not None:
         return "failed"
-    return "begun" if heard.tool_response_size is None else "ended"
+    return "begun" if record.tool_response_size is None else "ended"
 
 
 def _whole_number(number: float | None) -> int | None:

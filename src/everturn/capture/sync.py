@@ -1,11 +1,10 @@
 """The job that brings the archive up to date: scan, read what is new, write it, mark what is gone.
 
-Each file moves its own cursor in the transaction that adds its rows, so that an interruption at any point leaves every file
-at a whole piece and the next run goes on from there. Several processes may sync at once.
+Each file moves its own cursor in the transaction that adds its rows, so an interruption leaves every file at a complete
+piece and the next run continues from there. Several processes may sync at the same time.
 
-Follows the sources while they are written: a sync whenever something changed, and a full look now and then.
-
-File events come late, twice or not at all on some systems, so they only say *when* to look; a sync says what changed.
+`watch_sources` syncs whenever something changed, and scans everything now and then. File events arrive late, twice or not
+at all on some systems, so they only trigger a sync, which finds out what changed.
 """
 
 from __future__ import annotations
@@ -23,44 +22,43 @@ from everturn.sources.contract import Source, SourceCandidate, read_beginning
 
 __all__ = ["Progress", "SyncJob", "SyncReport", "add_paths", "sync_all", "sync_named", "writer_for"]
 
-
-#: Hook rows older than this are not looked up again.
+#: Older hook events are not matched again.
 _RECENT = 7 * 86_400_000
 
 
 def sync_all(job: SyncJob, retry: bool = False) -> SyncReport:
-    """Bring everything that the sources find up to date, and take in what agents have told as they worked."""
-    heard = drain_spool(job.store, job.spool, job.policy) if job.spool is not None else DrainReport()
-    desk = writer_for(job)
-    found = scan_sources(job.store, job.sources, job.places, job.machine, desk.now, retry)
+    """Bring everything that the sources find up to date, including the hook events of agents."""
+    drained = drain_spool(job.store, job.spool, job.policy) if job.spool is not None else DrainReport()
+    writer = writer_for(job)
+    found = scan_sources(job.store, job.sources, job.places, job.machine, writer.now, retry)
     report = SyncReport(unchanged=found.unchanged, waiting=found.waiting)
-    report.skipped += [*((problem, "") for problem in found.problems), *heard.problems]
+    report.skipped += [*((problem, "") for problem in found.problems), *drained.problems]
     _mark_moves_and_gone(job, found, report)
-    found.changed += _look_at_named(job, heard.paths, {candidate.path for candidate in found.changed}, report)
-    _take_in(job, desk, found.changed, report, found.bytes_to_read)
-    report.rederived += upgrade_derived(desk, job.sources, found.behind, lambda *numbers: None)
+    found.changed += _look_at_named(job, drained.paths, {candidate.path for candidate in found.changed}, report)
+    _take_in(job, writer, found.changed, report, found.bytes_to_read)
+    report.rederived += upgrade_derived(writer, job.sources, found.behind, lambda *numbers: None)
     if job.spool is not None:
-        enrich_calls(job.store, desk.now - _RECENT)
-    return _finish(desk, report)
+        enrich_calls(job.store, writer.now - _RECENT)
+    return _finish(writer, report)
 
 
 def sync_named(job: SyncJob, paths: Iterable[str]) -> SyncReport:
-    """Bring these transcripts up to date, with what hangs on them; nothing else is looked at."""
-    desk, report, seen = writer_for(job), SyncReport(), ScanResult()
+    """Bring these transcripts and their attached files up to date, and nothing else."""
+    writer, report, seen = writer_for(job), SyncReport(), ScanResult()
     found: dict[str, tuple[Source, SourceCandidate]] = {}
     for path in paths:
         found |= {str(one.path): (source, one) for source, one in _find_with_attached(job, Path(path), report)}
     for path, (source, one) in found.items():
-        sort_candidate(seen, look_at_file(source, one, job.store.file(job.machine, path)), desk.now, False)
+        sort_candidate(seen, look_at_file(source, one, job.store.file(job.machine, path)), writer.now, False)
     report.unchanged, report.waiting = seen.unchanged, seen.waiting
-    _take_in(job, desk, seen.changed, report, seen.bytes_to_read)
-    enrich_calls(job.store, desk.now - _RECENT)
-    return _finish(desk, report)
+    _take_in(job, writer, seen.changed, report, seen.bytes_to_read)
+    enrich_calls(job.store, writer.now - _RECENT)
+    return _finish(writer, report)
 
 
 def add_paths(job: SyncJob, paths: Iterable[Path], source_name: str = "") -> SyncReport:
-    """Take in given files, or every transcript below given folders, wherever they lie."""
-    desk = writer_for(job)
+    """Take in given files, or every transcript below given folders."""
+    writer = writer_for(job)
     report = SyncReport()
     candidates: dict[str, FileCandidate] = {}
     for path in paths:
@@ -73,12 +71,12 @@ def add_paths(job: SyncJob, paths: Iterable[Path], source_name: str = "") -> Syn
             else:
                 candidates.setdefault(candidate.path, candidate)
     todo = list(candidates.values())
-    _take_in(job, desk, todo, report, sum(c.stat.st_size for c in todo if c.stat is not None))
-    return _finish(desk, report)
+    _take_in(job, writer, todo, report, sum(c.stat.st_size for c in todo if c.stat is not None))
+    return _finish(writer, report)
 
 
 def writer_for(job: SyncJob) -> ArchiveWriter:
-    """A desk with today's date and the list of what must not come back."""
+    """Return a writer with the current time and the tombstones."""
     buried = job.store.tombstones()
     return ArchiveWriter(
         job.store,
@@ -91,22 +89,22 @@ def writer_for(job: SyncJob) -> ArchiveWriter:
 
 
 def _look_at_named(job: SyncJob, paths: Iterable[str], changed: set[str], report: SyncReport) -> list[FileCandidate]:
-    """Transcripts that an agent has named and that lie where no source looks."""
-    told = []
+    """Return transcripts that an agent has named and that are outside of the sources' folders."""
+    candidates = []
     for path in paths:
         if path in changed or not Path(path).is_file() or job.store.file(job.machine, path) is not None:
             continue
         try:
-            told += [
+            candidates += [
                 look_at_file(source, found, None) for source, found in _recognise_path(job, Path(path), "", report)
             ]
         except UsageError as doubt:
             report.skipped.append((path, str(doubt)))
-    return told
+    return candidates
 
 
 def _find_with_attached(job: SyncJob, path: Path, report: SyncReport) -> Iterable[tuple[Source, SourceCandidate]]:
-    """A transcript and its subagents and outputs, wherever below its folder they lie."""
+    """Yield a transcript with its subagents and outputs below its folder."""
     row = job.store.file(job.machine, str(path))
     if row is not None and row[0].format in job.sources:
         file = row[0]
@@ -128,7 +126,7 @@ def _find_with_attached(job: SyncJob, path: Path, report: SyncReport) -> Iterabl
 def _recognise_path(
     job: SyncJob, path: Path, source_name: str, report: SyncReport
 ) -> Iterable[tuple[Source, SourceCandidate]]:
-    """The files at or below `path` that a source knows as its own."""
+    """Yield the files at or below `path` that a source recognises."""
     if path.is_dir():
         yield from _recognise_folder(job, path, source_name, report)
         return
@@ -150,7 +148,7 @@ def _recognise_folder(
                 if found.path not in seen:
                     seen.add(found.path)
                     yield _check_by_content(job, source, found, source_name)
-        except OSError as failure:  # a folder that cannot be listed; the source has given what it could reach
+        except OSError as failure:  # a folder that cannot be listed; the source has found what it could reach
             report.failed.append((str(failure.filename or folder), failure.strerror or "cannot be read"))
     for path in sorted(folder.rglob("*")):
         if path not in seen and path.is_file() and not path.is_symlink():
@@ -163,7 +161,7 @@ def _recognise_folder(
 def _check_by_content(
     job: SyncJob, source: Source, found: SourceCandidate, source_name: str
 ) -> tuple[Source, SourceCandidate]:
-    """The name of a file is a hint: several agents name theirs by a bare UUID. Where only another knows it, it is theirs."""
+    """Return the source of a file by content if its own does not recognise it: many agents name files by a bare UUID."""
     head = read_beginning(found.path) if found.kind == "main" else b""
     if not head or source.sniff(found.path, head) is not None:
         return source, found
@@ -171,7 +169,7 @@ def _check_by_content(
 
 
 def _claiming_source(job: SyncJob, path: Path, head: bytes, source_name: str) -> tuple[Source, SourceCandidate] | None:
-    """The source a file belongs to, seen from its content. Two that both claim it are a mistake of ours to be told."""
+    """Return the source that recognises a file by content. Raises UsageError if two claim it."""
     claims = [
         (source, found)
         for source in _chosen_sources(job, source_name)
@@ -186,7 +184,7 @@ def _claiming_source(job: SyncJob, path: Path, head: bytes, source_name: str) ->
 
 
 def _read_head(path: Path, report: SyncReport) -> bytes | None:
-    """The first bytes; None when they cannot be had, which the report then says. A pipe would be waited for for ever."""
+    """Return the first bytes, or None with an entry in the report. A pipe would block forever."""
     if not path.is_file():
         report.failed.append((str(path), "not an ordinary file"))
         return None
@@ -225,22 +223,22 @@ def _mark_moves_and_gone(job: SyncJob, found: ScanResult, report: SyncReport) ->
 
 
 def _take_in(
-    job: SyncJob, desk: ArchiveWriter, candidates: list[FileCandidate], report: SyncReport, total: int
+    job: SyncJob, writer: ArchiveWriter, candidates: list[FileCandidate], report: SyncReport, total: int
 ) -> None:
-    taking = Intake(job, desk, report)
+    intake = Intake(job, writer, report)
     for number, candidate in enumerate(candidates):
         job.progress(number, len(candidates), report.bytes_read, total, candidate.path)
         if is_container(candidate):
-            take_container(taking, candidate)
+            take_container(intake, candidate)
         else:
-            taking.take(candidate)
-    taking.flush()
+            intake.take(candidate)
+    intake.flush()
     job.progress(len(candidates), len(candidates), report.bytes_read, total, "")
 
 
-def _finish(desk: ArchiveWriter, report: SyncReport) -> SyncReport:
-    report.sessions, report.turns = desk.written["sessions"], desk.written["turns"]
-    report.messages, report.problems = desk.written["messages"], desk.written["problems"]
+def _finish(writer: ArchiveWriter, report: SyncReport) -> SyncReport:
+    report.sessions, report.turns = writer.written["sessions"], writer.written["turns"]
+    report.messages, report.problems = writer.written["messages"], writer.written["problems"]
     return report
 
 
@@ -250,7 +248,7 @@ DEBOUNCE_MS = 200
 
 
 def watch_sources(job: SyncJob, stop: Event, tell: Callable[[SyncReport], None]) -> None:
-    """Sync until `stop` is set; `tell` gets the report of every sync that did something."""
+    """Sync until `stop` is set; `tell` receives the report of every sync that did something."""
     from watchfiles import watch as file_events
 
     _sync_and_tell(job, tell)
@@ -264,7 +262,7 @@ def watch_sources(job: SyncJob, stop: Event, tell: Callable[[SyncReport], None])
             raise_interrupt=True,
         )  # fmt: skip
         for tick, changes in enumerate(events):
-            # The first tick looks at what was written between the last sync and the start of the watch.
+            # The first tick covers what was written between the last sync and the start of the watch.
             if changes or tick % RESCAN_TICKS == 0:
                 _sync_and_tell(job, tell)
             if tick % RESCAN_TICKS == 0 and _roots(job) != roots:

@@ -1,20 +1,15 @@
-"""Puts pieces into the archive: bytes, rows, index text and the cursor in one transaction, or nothing of it.
+"""Writes pieces into the archive: bytes, rows, index text and cursor in one transaction, or nothing. Also rebuilds rows.
 
-Which bytes of a file go when some of its messages are forgotten.
+Rows are derived again from the raw layer after a parser upgrade, after an interruption, or on request, in slices, each a
+transaction that advances `parsed`, so that it can stop anywhere and continue later. Meanwhile `parser` is UNFINISHED.
 
-A fork copies whole stretches of another session, records that are not messages (progress, snapshots) among them. So a
-forgotten message takes with it everything up to the next message that stays. Bytes become blanks, line ends stay: every
-other byte range keeps its meaning.
+Forgotten messages are blanked before they are stored. A fork copies whole ranges of another session, including records
+that are not messages (progress, snapshots), so a forgotten message takes with it everything up to the next message that
+stays. Bytes become blanks and line ends stay, so every other byte range remains valid.
 
-Sessions that everturn made out of others hold the same words: they are shown there, found and counted once.
-
-Their files look like any other; how many messages they began with is kept beside the records (`model.descent`), so that a
-rebuild marks the same ones. When the origin is forgotten, what went over from it goes too, or becomes their own.
-
-Makes derived rows from the raw layer: after a parser upgrade, after an interruption, or because the user asks.
-
-Works in slices, each a transaction that moves `parsed`, so that it can stop anywhere and go on later. While a version's
-rows are being made its `parser` is UNFINISHED.
+Sessions that everturn made from others repeat messages: these are shown there, but indexed and counted once. How many
+messages such a session began with is kept beside the records (`model.archive.Descent`), so that a rebuild marks the same
+ones. When the origin is forgotten, the messages from it are deleted too, or become the session's own.
 """
 
 from __future__ import annotations
@@ -51,12 +46,12 @@ from everturn.store.contract import Store
 
 _BLANK = bytes(10 if code == 10 else 32 for code in range(256))
 
-#: (start, is it forgotten?) of a message.
+#: (start, is forgotten) of a message.
 Mark = tuple[int, bool]
 
 
 def forgotten_ranges(marks: Iterable[Mark], end: int, begun: int | None = None) -> Iterator[tuple[int, int]]:
-    """From each forgotten message to the next one that stays, or to `end`; `begun` if one began before."""
+    """Yield ranges from a forgotten message to the next that stays, or to `end`; `begun` is the start of an open one."""
     first = begun
     for start, forgotten in sorted(marks):
         if forgotten:
@@ -69,7 +64,7 @@ def forgotten_ranges(marks: Iterable[Mark], end: int, begun: int | None = None) 
 
 
 def blank(data: bytearray, first: int, last: int) -> int:
-    """Blank a stretch, as far as it lies inside the data; how many bytes that were."""
+    """Blank a range as far as it is inside the data; return the number of bytes."""
     first, last = max(first, 0), min(last, len(data))
     if first < last:
         data[first:last] = data[first:last].translate(_BLANK)
@@ -77,7 +72,7 @@ def blank(data: bytearray, first: int, last: int) -> int:
 
 
 def mark_handed_over(store: Store, session: Session, growth: SessionGrowth) -> None:
-    """Mark what of these new messages went over from another session, if that is in the archive."""
+    """Mark the new messages that came from another session, if that is in the archive."""
     if not growth.messages:
         return
     origin = next(iter(descents(store.kept(ORIGIN, session.native_id), session.agent)), None)
@@ -91,31 +86,31 @@ def mark_handed_over(store: Store, session: Session, growth: SessionGrowth) -> N
 
 
 def find_offspring(store: Store, sessions: Sequence[Session]) -> list[Descent]:
-    """What was made out of these sessions, and out of that again, in the archive or not."""
+    """Return all descendants that everturn made from these sessions, in the archive or not."""
     waiting = [(row.agent, row.native_id) for row in sessions]
-    known, found = set(waiting), []
+    known, offspring = set(waiting), []
     while waiting:
         agent, native_id = waiting.pop()
         for child in descents(store.kept(OFFSPRING, native_id), agent):
             if (child.agent, child.native_id) not in known:
                 known.add((child.agent, child.native_id))
                 waiting.append((child.agent, child.native_id))
-                found.append(child)
-    return found
+                offspring.append(child)
+    return offspring
 
 
 def find_made_from(store: Store, sessions: Sequence[Session]) -> list[Session]:
-    """The sessions of the archive that were made out of these."""
+    """Return the archived sessions that everturn made from these."""
     return [row for one in find_offspring(store, sessions) for row in store.sessions_of(one.agent, one.native_id)]
 
 
-_BACKOFF = 60_000  # first wait after a failure, doubled each time
+_BACKOFF = 60_000  # first wait after a failure, doubled every time
 _LONGEST_WAIT = 86_400_000
 
 
 @dataclass
 class ArchiveWriter:
-    """What every write needs to know. `written` counts rows, for the report."""
+    """The context of every write. `written` counts rows, for the report."""
 
     store: Store
     machine: str
@@ -128,110 +123,110 @@ class ArchiveWriter:
 
 @dataclass(frozen=True)
 class SourceOrigin:
-    """Where rows come from: a version of a file of a source."""
+    """The origin of rows: a version of a file of a source."""
 
     source: Source
     file: SourceFile
     version: Version
 
 
-def write_piece(desk: ArchiveWriter, piece: FilePiece) -> None:
-    """Inside a write transaction: make the rows the piece needs, add its bytes and rows, move the cursor."""
-    store, intake = desk.store, piece.intake
-    if intake.reason:
-        _open_version(desk, intake)
-    version, known = intake.version, intake.candidate.known
+def write_piece(writer: ArchiveWriter, piece: FilePiece) -> None:
+    """Inside a write transaction: add the bytes and rows of a piece and move the cursor."""
+    store, start = writer.store, piece.start
+    if start.reason:
+        _open_version(writer, start)
+    version, known = start.version, start.candidate.known
     assert known is not None
     stored, reading, changes = piece.stored, piece.reading, dict(piece.changes)
-    if desk.buried_messages or desk.buried_sessions:
-        stored, blanked = _blank_buried(desk, piece)
+    if writer.buried_messages or writer.buried_sessions:
+        stored, blanked = _blank_buried(writer, piece)
         changes["erased"] = version.erased + blanked
-        intake.blanked = intake.blanked or blanked > 0
-    if intake.blanked:  # rows are made from what is stored, once all of it is there
+        start.blanked = start.blanked or blanked > 0
+    if start.blanked:  # rows are derived later, from the stored bytes
         reading, changes["parser"] = empty_result(), 0
-    store.move_cursor(version.id, piece.offset, changed_at=desk.now, **changes)
-    if intake.mode in ("full", "redacted") and stored:
+    store.move_cursor(version.id, piece.offset, changed_at=writer.now, **changes)
+    if start.mode in ("full", "redacted") and stored:
         store.append_raw(version.id, piece.at, stored)
-    write_reading(desk, SourceOrigin(intake.candidate.source, known, version), reading)
+    write_reading(writer, SourceOrigin(start.candidate.source, known, version), reading)
     for name, value in changes.items():
         setattr(version, name, value)
     if piece.failed:
-        note_failure(desk, known, piece.failed)
+        note_failure(writer, known, piece.failed)
     elif piece.last and version.parser != -1 and (known.fail_reason or known.state != "live"):
         store.set_file(known.id, fail_reason="", fail_count=0, retry_at=0, state="live")
-    intake.pieces_written += 1
+    start.pieces_written += 1
 
 
-def write_reading(desk: ArchiveWriter, origin: SourceOrigin, reading: ReadResult) -> None:
-    """Inside a write transaction: the rows of a reading. Shared by capture and by all that derives again."""
+def write_reading(writer: ArchiveWriter, origin: SourceOrigin, reading: ReadResult) -> None:
+    """Inside a write transaction: add the rows of a reading, of a sync or a rebuild."""
     version = origin.version.id
-    desk.store.clear_provisional(version)
+    writer.store.clear_provisional(version)
     for part in reading.parts:
-        _write_part(desk, origin, part)
+        _write_part(writer, origin, part)
     if reading.problems:
         rows = [ProblemRow(version, p.start, p.size, p.kind, p.reason, int(p.provisional)) for p in reading.problems]
-        desk.store.add_problems(rows)
-        desk.written["problems"] += sum(not p.provisional for p in reading.problems)
+        writer.store.add_problems(rows)
+        writer.written["problems"] += sum(not p.provisional for p in reading.problems)
     if reading.census:
-        desk.store.add_census([CensusRow(version, c.type, c.client, c.disposition, c.n) for c in reading.census])
+        writer.store.add_census([CensusRow(version, c.type, c.client, c.disposition, c.n) for c in reading.census])
     if reading.lines or reading.glued:
         origin.version.lines += reading.lines
         origin.version.glued += reading.glued
-        desk.store.set_version(version, lines=origin.version.lines, glued=origin.version.glued)
+        writer.store.set_version(version, lines=origin.version.lines, glued=origin.version.glued)
 
 
-def note_failure(desk: ArchiveWriter, file: SourceFile, reason: str) -> None:
-    """Put a file into quarantine: it is tried again after a while that doubles each time."""
+def note_failure(writer: ArchiveWriter, file: SourceFile, reason: str) -> None:
+    """Put a file into quarantine until its next retry; the wait doubles every time."""
     file.fail_count, file.fail_reason = file.fail_count + 1, reason
-    file.retry_at = desk.now + min(_BACKOFF << min(file.fail_count - 1, 16), _LONGEST_WAIT)
-    desk.store.set_file(file.id, fail_reason=reason, fail_count=file.fail_count, retry_at=file.retry_at)
+    file.retry_at = writer.now + min(_BACKOFF << min(file.fail_count - 1, 16), _LONGEST_WAIT)
+    writer.store.set_file(file.id, fail_reason=reason, fail_count=file.fail_count, retry_at=file.retry_at)
 
 
-def is_buried(desk: ArchiveWriter, agent: str, reading: ReadResult) -> bool:
-    """Does the reading bring back a session that was forgotten, and nothing else?"""
-    return bool(reading.parts) and all(_is_buried(desk, agent, part) for part in reading.parts)
+def is_buried(writer: ArchiveWriter, agent: str, reading: ReadResult) -> bool:
+    """Whether a reading has nothing but forgotten sessions."""
+    return bool(reading.parts) and all(_is_buried_part(writer, agent, part) for part in reading.parts)
 
 
-def _is_buried(desk: ArchiveWriter, agent: str, part: SessionPart) -> bool:
-    return not {(agent, part.native_id), (agent, part.facts.parent)}.isdisjoint(desk.buried_sessions)
+def _is_buried_part(writer: ArchiveWriter, agent: str, part: SessionPart) -> bool:
+    return not {(agent, part.native_id), (agent, part.facts.parent)}.isdisjoint(writer.buried_sessions)
 
 
 def workspace_key(workspace: str) -> str:
-    """A short name for a workspace that does not say where it is."""
+    """Return a short hash of a workspace path, which does not reveal it."""
     return blake2b(workspace.encode("utf-8", "replace"), digest_size=6).hexdigest() if workspace else ""
 
 
-def _open_version(desk: ArchiveWriter, intake: ReaderStart) -> None:
-    """The rows for the file and for the version that starts here."""
-    store, candidate, version = desk.store, intake.candidate, intake.version
+def _open_version(writer: ArchiveWriter, start: ReaderStart) -> None:
+    """Insert the rows of the file and of the version that starts here."""
+    store, candidate, version = writer.store, start.candidate, start.version
     found = candidate.found
-    row = store.file(desk.machine, candidate.path)
+    row = store.file(writer.machine, candidate.path)
     if _version_cursor(row[1] if row else None) != _version_cursor(candidate.version):
         raise Conflict(candidate.path)
     known = row[0] if row is not None else None
     if known is None:
         known = SourceFile(
-            0, candidate.source.name, desk.machine, desk.owner, candidate.path, found.kind, found.native_id,
-            found.parent, intake.mode, container=candidate.container,
+            0, candidate.source.name, writer.machine, writer.owner, candidate.path, found.kind, found.native_id,
+            found.parent, start.mode, container=candidate.container,
         )  # fmt: skip
         known.id = store.add_file(known)
-    elif known.mode != intake.mode:
-        store.set_file(known.id, mode=intake.mode)
+    elif known.mode != start.mode:
+        store.set_file(known.id, mode=start.mode)
     candidate.known = known
-    version.source, version.reason, version.opened_at, version.mode = known.id, intake.reason, desk.now, intake.mode
+    version.source, version.reason, version.opened_at, version.mode = known.id, start.reason, writer.now, start.mode
     version.id = store.add_version(version)
-    if intake.shared and store.share_raw(intake.old_version, version.id, intake.shared) != intake.shared:
+    if start.shared and store.share_raw(start.old_version, version.id, start.shared) != start.shared:
         raise Conflict(candidate.path)
-    intake.reason = ""
+    start.reason = ""
 
 
 def _version_cursor(version: Version | None) -> tuple[int, int]:
-    """Where the file stands: another process may have moved it since it was looked at."""
+    """Return the cursor, to detect that another process has moved it."""
     return (version.id, version.offset) if version is not None else (0, 0)
 
 
-def _write_part(desk: ArchiveWriter, origin: SourceOrigin, part: SessionPart) -> None:
-    store, facts = desk.store, part.facts
+def _write_part(writer: ArchiveWriter, origin: SourceOrigin, part: SessionPart) -> None:
+    store, facts = writer.store, part.facts
     file = origin.file
     session = store.open_session(
         Session(
@@ -242,9 +237,9 @@ def _write_part(desk: ArchiveWriter, origin: SourceOrigin, part: SessionPart) ->
     start_of = _call_starts(store, origin, session.id)
     growth, _ = grow_session(store.tail(session.id), part.messages, start_of)
     growth.links = [LinkRow(0, link.relation, link.native_id, link.call_id, link.hint) for link in part.links]
-    desk.written["sessions"] += session.n_messages == 0
-    desk.written["messages"] += len(growth.messages)
-    desk.written["turns"] += sum(turn.first_seq >= session.n_messages for turn in growth.turns)
+    writer.written["sessions"] += session.n_messages == 0
+    writer.written["messages"] += len(growth.messages)
+    writer.written["turns"] += sum(turn.first_seq >= session.n_messages for turn in growth.turns)
     first_prompt = growth.first_prompt
     mark_handed_over(store, session, growth)
     if origin.version.mode == "structure":
@@ -276,7 +271,7 @@ def _write_facts(store: Store, session: Session, facts: SessionFacts, first_prom
 
 
 def _merge_facts(text: SessionText, facts: SessionFacts, first_prompt: str) -> SessionText:
-    """The workspace is where a session began, the branch where it was last; a better or equal title replaces another."""
+    """Merge facts: the first workspace, the last branch, and the last title of the highest rank."""
     better = facts.title and facts.title_rank >= text.title_rank
     return SessionText(
         text.session,
@@ -292,7 +287,7 @@ def _merge_facts(text: SessionText, facts: SessionFacts, first_prompt: str) -> S
 
 
 def _call_starts(store: Store, origin: SourceOrigin, session: int) -> Callable[[Call], CallStart | None]:
-    """Looks up the arguments of a call that an earlier piece brought, in the raw layer."""
+    """Return a function that reads the start of a call of an earlier piece from the raw layer."""
 
     def start_of(call: Call) -> CallStart | None:
         if origin.version.mode == "structure":
@@ -306,17 +301,17 @@ def _call_starts(store: Store, origin: SourceOrigin, session: int) -> Callable[[
     return start_of
 
 
-def _blank_buried(desk: ArchiveWriter, piece: FilePiece) -> tuple[bytes, int]:
-    """The bytes with what was forgotten blanked (same length, so that every byte range stays right), and how many."""
-    agent, buried = piece.intake.candidate.source.name, desk.buried_messages
+def _blank_buried(writer: ArchiveWriter, piece: FilePiece) -> tuple[bytes, int]:
+    """Return the bytes with forgotten messages blanked (same length), and the number of blanked bytes."""
+    agent, buried = piece.start.candidate.source.name, writer.buried_messages
     marks = [
-        (message.start - piece.at, message.fingerprint in buried or _is_buried(desk, agent, part))
+        (message.start - piece.at, message.fingerprint in buried or _is_buried_part(writer, agent, part))
         for part in piece.reading.parts
         for message in part.messages
     ]
-    stored, begun = bytearray(piece.stored), 0 if piece.intake.in_forgotten else None
+    stored, begun = bytearray(piece.stored), 0 if piece.start.in_forgotten else None
     gone = list(forgotten_ranges(marks, len(stored), begun))
-    piece.intake.in_forgotten = bool(gone) and gone[-1][1] == len(stored)
+    piece.start.in_forgotten = bool(gone) and gone[-1][1] == len(stored)
     blanked = sum(blank(stored, first, last) for first, last in gone)
     return bytes(stored), blanked
 
@@ -325,66 +320,68 @@ SLICE = 4 << 20
 
 
 def rebuild_archive(
-    desk: ArchiveWriter, sources: Mapping[str, Source], progress: Callable[[int, int, str], None]
+    writer: ArchiveWriter, sources: Mapping[str, Source], progress: Callable[[int, int, str], None]
 ) -> int:
-    """Drop and remake the rows of every version there are bytes for; how many versions that were."""
+    """Derive the rows of every version with bytes again; return the number of versions."""
     todo = []
-    for file, _ in desk.store.files():
+    for file, _ in writer.store.files():
         source = sources.get(file.format)
         if source is not None:
-            todo += [(source, file, version) for version in desk.store.versions(file.id) if has_bytes(version)]
+            todo += [(source, file, version) for version in writer.store.versions(file.id) if has_bytes(version)]
     todo.sort(key=lambda item: item[2].id)
-    with desk.store.write():
-        desk.store.set_setting("parsers", "")  # if this is interrupted, the next sync looks at every version
-    for _, _, version in reversed(todo):  # the newest first, so that little changes its owner on the way
-        with desk.store.write():
-            _start_over(desk, version)
+    with writer.store.write():
+        writer.store.set_setting("parsers", "")  # if interrupted, the next sync checks every version
+    for _, _, version in reversed(todo):  # newest first, so that few messages change their owner on the way
+        with writer.store.write():
+            _start_over(writer, version)
     for number, (source, file, version) in enumerate(todo):
         progress(number, len(todo), file.path)
-        derive_version(desk, source, file, version)
-    upgrade_derived(desk, sources, [], progress)
+        derive_version(writer, source, file, version)
+    upgrade_derived(writer, sources, [], progress)
     return len(todo)
 
 
 def upgrade_derived(
-    desk: ArchiveWriter,
+    writer: ArchiveWriter,
     sources: Mapping[str, Source],
     behind: list[tuple[SourceFile, Version]],
     progress: Callable[[int, int, str], None],
 ) -> int:
-    """Make rows again of files that are gone and, once after a parser changed, of all older versions too."""
-    wanted = ",".join(f"{name}={source.parser}" for name, source in sorted(sources.items()))
+    """Derive rows again: of files that are gone and, once after a parser changed, of all older versions."""
+    parsers = ",".join(f"{name}={source.parser}" for name, source in sorted(sources.items()))
     todo = list(behind)
-    if desk.store.setting("parsers") != wanted:
+    if writer.store.setting("parsers") != parsers:
         todo += [
-            (file, version) for file, current in desk.store.files() for version in _older_versions(desk, file, current)
+            (file, version)
+            for file, current in writer.store.files()
+            for version in _older_versions(writer, file, current)
         ]
     done = 0
     for number, (file, version) in enumerate(todo):
         progress(number, len(todo), file.path)
-        done += file.format in sources and derive_pending(desk, sources[file.format], file, version)
-    if desk.store.setting("parsers") != wanted:
-        with desk.store.write():
-            desk.store.set_setting("parsers", wanted)
+        done += file.format in sources and derive_pending(writer, sources[file.format], file, version)
+    if writer.store.setting("parsers") != parsers:
+        with writer.store.write():
+            writer.store.set_setting("parsers", parsers)
     return done
 
 
-def derive_pending(desk: ArchiveWriter, source: Source, file: SourceFile, version: Version) -> bool:
-    """Make the rows of one version again if its parser is old or its last attempt failed; False if they are fine."""
+def derive_pending(writer: ArchiveWriter, source: Source, file: SourceFile, version: Version) -> bool:
+    """Derive the rows of a version if its parser is old or the last attempt failed; return whether that was needed."""
     if version.parser == source.parser or not has_bytes(version):
         return False
-    if version.parser == -1 and file.retry_at > desk.now:
+    if version.parser == -1 and file.retry_at > writer.now:
         return False
     if version.parser != UNFINISHED:
-        with desk.store.write():
-            _start_over(desk, version)
-    derive_version(desk, source, file, version)
+        with writer.store.write():
+            _start_over(writer, version)
+    derive_version(writer, source, file, version)
     return True
 
 
-def derive_version(desk: ArchiveWriter, source: Source, file: SourceFile, version: Version) -> None:
-    """Go on making rows from `version.parsed` to the end of what is stored."""
-    store = desk.store
+def derive_version(writer: ArchiveWriter, source: Source, file: SourceFile, version: Version) -> None:
+    """Derive rows from `version.parsed` to the end of the stored bytes."""
+    store = writer.store
     reader = reader_for(source, SourceCandidate(Path(file.path), file.kind, file.native_id, file.parent), version.state)
     origin = SourceOrigin(source, file, version)
     unread, read_to = b"", version.parsed
@@ -396,7 +393,7 @@ def derive_version(desk: ArchiveWriter, source: Source, file: SourceFile, versio
             reading = reader.feed(data, version.parsed, last)
         except Exception as failure:
             _mark_unparseable(
-                desk, file, version, f"the reader failed with {type(failure).__name__} after byte {version.parsed}"
+                writer, file, version, f"the reader failed with {type(failure).__name__} after byte {version.parsed}"
             )
             return
         unread = data[reading.consumed :]
@@ -404,7 +401,7 @@ def derive_version(desk: ArchiveWriter, source: Source, file: SourceFile, versio
             parsed, parser = version.parsed + reading.consumed, source.parser if last else UNFINISHED
             state = reader.state()
             store.set_version(version.id, parsed=parsed, parser=parser, state=state)
-            write_reading(desk, origin, reading)
+            write_reading(writer, origin, reading)
             if last and file.fail_reason:
                 store.set_file(file.id, fail_reason="", fail_count=0, retry_at=0)
         version.parsed, version.parser, version.state = parsed, parser, state
@@ -413,24 +410,24 @@ def derive_version(desk: ArchiveWriter, source: Source, file: SourceFile, versio
 
 
 def has_bytes(version: Version) -> bool:
-    """Is there a raw layer to derive from?"""
+    """Whether a version has raw bytes to derive from."""
     return version.id != 0 and version.mode in ("full", "redacted")
 
 
-def _older_versions(desk: ArchiveWriter, file: SourceFile, current: Version) -> list[Version]:
+def _older_versions(writer: ArchiveWriter, file: SourceFile, current: Version) -> list[Version]:
     if current.number <= 1:
         return []
-    return [version for version in desk.store.versions(file.id) if version.id != current.id]
+    return [version for version in writer.store.versions(file.id) if version.id != current.id]
 
 
-def _start_over(desk: ArchiveWriter, version: Version) -> None:
-    desk.store.drop_derived(version.id)
+def _start_over(writer: ArchiveWriter, version: Version) -> None:
+    writer.store.drop_derived(version.id)
     version.parsed, version.parser, version.state, version.lines, version.glued = 0, UNFINISHED, b"", 0, 0
-    desk.store.set_version(version.id, parsed=0, parser=UNFINISHED, state=b"", lines=0, glued=0)
+    writer.store.set_version(version.id, parsed=0, parser=UNFINISHED, state=b"", lines=0, glued=0)
 
 
-def _mark_unparseable(desk: ArchiveWriter, file: SourceFile, version: Version, reason: str) -> None:
+def _mark_unparseable(writer: ArchiveWriter, file: SourceFile, version: Version, reason: str) -> None:
     version.parser = -1
-    with desk.store.write():
-        desk.store.set_version(version.id, parser=-1)
-        note_failure(desk, file, reason)
+    with writer.store.write():
+        writer.store.set_version(version.id, parser=-1)
+        note_failure(writer, file, reason)

@@ -53,14 +53,14 @@ def _is_attached(other: Session, one: Session) -> bool:
 
 
 def forget_session(
-    desk: ArchiveWriter,
+    writer: ArchiveWriter,
     sources: Mapping[str, Source],
     session: Session,
     keep_forks: bool = False,
     vectors: VectorFile | None = None,
 ) -> ForgetReport:
     """Erase a session for good, and what `vectors` holds of it."""
-    store = desk.store
+    store = writer.store
     doomed = plan_forget(store, session)
     made = find_made_from(store, doomed)
     forks = _fork_sessions(store, [*doomed, *made]) + made
@@ -68,11 +68,11 @@ def forget_session(
     _erase_vectors(vectors, touched)  # first: if this is interrupted, there are too few of them rather than too many
     done = ForgetReport(sorted({row.native_id for row in doomed}))
     with store.write():
-        store.bury([Tombstone("session", row.agent, row.native_id, desk.now) for row in doomed])
+        store.bury([Tombstone("session", row.agent, row.native_id, writer.now) for row in doomed])
         if keep_forks:
             done.kept_in = [fork.native_id for fork in forks]
         else:
-            done.forked_messages = _erase_in_forks(store, doomed, forks, desk.now)
+            done.forked_messages = _erase_in_forks(store, doomed, forks, writer.now)
         _make_own(store, made)
         changed = {fork.version for fork in forks} | _erase_files(store, doomed, done)
         _erase_kept(store, doomed, [] if keep_forks else forks)
@@ -80,7 +80,7 @@ def forget_session(
         version = store.version(number)
         file, _ = store.file_by_id(version.source)
         if file.format in sources:
-            derive_pending(desk, sources[file.format], file, version)
+            derive_pending(writer, sources[file.format], file, version)
     store.scrub()
     _erase_vectors(vectors, touched)  # somebody may have made some meanwhile, not knowing
     return done

@@ -33,37 +33,39 @@ class MergeReport:
 
 
 def merge_archive(
-    desk: ArchiveWriter, other: Store, sources: Mapping[str, Source], progress: Callable[[int, int, str], None]
+    writer: ArchiveWriter, other: Store, sources: Mapping[str, Source], progress: Callable[[int, int, str], None]
 ) -> MergeReport:
-    """Take everything `other` has into the archive of `desk`."""
+    """Take everything `other` has into the archive of `writer`."""
     done = MergeReport()
     files = other.files()
     for number, (file, _) in enumerate(files):
         progress(number, len(files), file.path)
         done.files += 1
-        if {(file.format, file.native_id), (file.format, file.parent)} & desk.buried_sessions:
+        if {(file.format, file.native_id), (file.format, file.parent)} & writer.buried_sessions:
             done.forgotten += 1
             continue
-        _merge_file(desk, other, file, sources.get(file.format), done)
-    _merge_kept(desk.store, other, done)
+        _merge_file(writer, other, file, sources.get(file.format), done)
+    _merge_kept(writer.store, other, done)
     return done
 
 
-def _merge_file(desk: ArchiveWriter, other: Store, file: SourceFile, source: Source | None, done: MergeReport) -> None:
-    mine = desk.store.file(file.machine, file.path)
-    versions = desk.store.versions(mine[0].id) if mine is not None else []
+def _merge_file(
+    writer: ArchiveWriter, other: Store, file: SourceFile, source: Source | None, done: MergeReport
+) -> None:
+    mine = writer.store.file(file.machine, file.path)
+    versions = writer.store.versions(mine[0].id) if mine is not None else []
     for theirs in other.versions(file.id):
-        match = next((own for own in versions if _is_same_beginning(desk.store, own, other, theirs)), None)
+        match = next((own for own in versions if _is_same_beginning(writer.store, own, other, theirs)), None)
         if match is not None and match.size >= theirs.size:
             done.same += 1
         elif match is not None:
             done.continued += 1
-            done.bytes += _append_bytes(desk, other, match, theirs)
+            done.bytes += _append_bytes(writer, other, match, theirs)
             if source is not None:
-                derive_version(desk, source, file, match)
+                derive_version(writer, source, file, match)
         else:
             done.added += 1
-            versions.append(_add_version(desk, other, file, theirs, source, done))
+            versions.append(_add_version(writer, other, file, theirs, source, done))
 
 
 def _is_same_beginning(store: Store, own: Version, other: Store, theirs: Version) -> bool:
@@ -76,20 +78,20 @@ def _is_same_beginning(store: Store, own: Version, other: Store, theirs: Version
     ) and (common > 0 or own.size == theirs.size)
 
 
-def _append_bytes(desk: ArchiveWriter, other: Store, own: Version, theirs: Version) -> int:
+def _append_bytes(writer: ArchiveWriter, other: Store, own: Version, theirs: Version) -> int:
     start = own.size
-    with desk.store.write():
-        desk.store.move_cursor(own.id, own.offset, offset=theirs.offset, size=theirs.size, mtime_ns=0)
+    with writer.store.write():
+        writer.store.move_cursor(own.id, own.offset, offset=theirs.offset, size=theirs.size, mtime_ns=0)
         for at in range(start, theirs.size, SLICE):
-            desk.store.append_raw(own.id, at, other.read_raw(theirs.id, at, min(SLICE, theirs.size - at)))
+            writer.store.append_raw(own.id, at, other.read_raw(theirs.id, at, min(SLICE, theirs.size - at)))
     own.size, own.offset = theirs.size, theirs.offset
     return theirs.size - start
 
 
 def _add_version(
-    desk: ArchiveWriter, other: Store, file: SourceFile, theirs: Version, source: Source | None, done: MergeReport
+    writer: ArchiveWriter, other: Store, file: SourceFile, theirs: Version, source: Source | None, done: MergeReport
 ) -> Version:
-    store = desk.store
+    store = writer.store
     with store.write():
         mine = store.file(file.machine, file.path)
         source_id = mine[0].id if mine is not None else store.add_file(msgspec.structs.replace(file, id=0, version=0))
@@ -104,7 +106,7 @@ def _add_version(
             _copy_rows(store, other, theirs, version)
     done.bytes += theirs.size
     if source is not None:
-        derive_pending(desk, source, file, version)
+        derive_pending(writer, source, file, version)
     return version
 
 

@@ -1,8 +1,8 @@
-"""The analytics plane: counts of tool use and tokens, without content, made from the structure tables.
+"""The analytics plane: counts of tool use and tokens without content, computed from the structure tables.
 
-`AnalyticsPlane` keeps it: what a session had is taken away from the totals, what it has now is added, in the caller's transaction.
-Which sessions are out of date is noted by triggers, so no writer has to think of it, and finding them costs nothing where
-nothing has changed. `AnalyticsStore` is what can be asked.
+A recount subtracts a session's old counts from the totals and adds its new ones, in the caller's transaction. Triggers
+mark the sessions that are out of date, so writers need not know about the plane, and finding them costs nothing when
+nothing has changed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ TURN_KEYS = Table("turn_key", TurnKey, ("session", "idx"))
 USAGE = Table("usage", UsageRow, ("session", "slot", "model", "inherited", "prompt_size"))
 ACTIVITY = Table("activity", ActivityRow, ("session", "slot"))
 
-#: Tables of the plane with rows for each session, and with totals.
+#: Tables of the plane: with rows per session, and with totals.
 OF_SESSION = ("activity", "call_retry", "plane_session", "turn_key", "usage")
 TOTALS = {table.name: table for table in TALLIES}
 
@@ -61,46 +61,47 @@ _STALE = """
 """
 
 
-class AnalyticsPlane:
-    """Keeps the counts of sessions and their totals in step."""
+class AnalyticsStore:
+    """The part of a store that counts, and answers questions about the counts."""
 
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
+    driver: Driver
+
+    # --- counting ---
 
     def recount(self, sessions: Sequence[int]) -> None:
-        """Count these again, as they are now."""
+        """Count these sessions again and change the totals by the difference."""
         gone, came = _TrailTallies(), _TrailTallies()
         for number in sessions:
             before = self._delete_session_rows(number)
-            after = self._put(number)
+            after = self._count_session(number)
             if before != after:
                 gone.add(before)
                 came.add(after)
-            self._driver.run(_FORGET_STALE, (number,))
+            self.driver.run(_FORGET_STALE, (number,))
         self._apply_difference(came.tally(), gone.tally())
 
-    def drop(self, session: int) -> None:
-        """The session goes, or is about to be read again: nothing of it stays in the plane."""
+    def drop_counts(self, session: int) -> None:
+        """Remove a session from the plane, because it is deleted or about to be read again."""
         gone = _TrailTallies()
         gone.add(self._delete_session_rows(session))
         self._apply_difference({}, gone.tally())
 
-    def start_over(self) -> None:
-        """Empty the plane and note every session as out of date."""
+    def reset_counts(self) -> None:
+        """Empty the plane and mark every session as out of date."""
         for name in (*OF_SESSION, *TOTALS):
-            self._driver.run(f'DELETE FROM "{name}"')
-        self._driver.run(_STALE)
+            self.driver.run(f'DELETE FROM "{name}"')
+        self.driver.run(_STALE)
 
     def _delete_session_rows(self, session: int) -> _CountedTrail | None:
-        row = self._driver.one('SELECT "subagent","trail" FROM "plane_session" WHERE "session"=?', (session,))
+        row = self.driver.one('SELECT "subagent","trail" FROM "plane_session" WHERE "session"=?', (session,))
         if row is None:
             return None
         for name in OF_SESSION:
-            self._driver.run(f'DELETE FROM "{name}" WHERE "session"=?', (session,))
+            self.driver.run(f'DELETE FROM "{name}" WHERE "session"=?', (session,))
         return _CountedTrail(int(row[0]), bytes(row[1]))
 
-    def _put(self, number: int) -> _CountedTrail | None:
-        run = self._driver
+    def _count_session(self, number: int) -> _CountedTrail | None:
+        run = self.driver
         row = run.one(f'{SESSIONS.select} WHERE "id"=?', (number,))
         if row is None or not (session := Session(*row)).n_messages or session.kind not in COUNTED_KINDS:
             return None
@@ -120,63 +121,54 @@ class AnalyticsPlane:
     def _apply_difference(self, came: Tally, gone: Tally) -> None:
         for name, table in TOTALS.items():
             change = _subtract_rows(came.get(name, {}), gone.get(name, {}))
-            self._driver.many(_upsert_sql(table), [(*key, *row) for key, row in sorted(change.items())])
+            self.driver.many(_upsert_sql(table), [(*key, *row) for key, row in sorted(change.items())])
             less = [key for key, row in sorted(change.items()) if row[0] < 0]
             keys = " AND ".join(f'"{column}"=?' for column in ("subagent", *table.key))
-            self._driver.many(f'DELETE FROM "{name}" WHERE {keys} AND "n"=0', less)
+            self.driver.many(f'DELETE FROM "{name}" WHERE {keys} AND "n"=0', less)
 
-
-class AnalyticsStore:
-    """The analytic part of a store over a driver."""
-
-    driver: Driver
-    plane: AnalyticsPlane
+    # --- questions ---
 
     def stale_sessions(self, limit: int = 100) -> list[tuple[int, int]]:
-        """Sessions whose counts are out of date, lowest id first, each with its number of calls."""
+        """Return the sessions whose counts are out of date, lowest id first, each with its number of calls."""
         sql = """
             SELECT t."session", COALESCE(s."n_calls",0) FROM "plane_stale" t LEFT JOIN "session" s ON s."id"=t."session"
             ORDER BY t."session" LIMIT ?
         """
         return [(int(session), int(calls)) for session, calls in self.driver.all(sql, (limit,))]
 
-    def recount(self, sessions: Sequence[int]) -> None:
-        """Count these sessions again and change the totals by the difference."""
-        self.plane.recount(sessions)
-
     def check_rules(self) -> bool:
-        """Was the plane counted by the rules of this version? If not it is emptied, to be counted anew."""
+        """Whether the counts were made by the rules of this version. If not, the plane is reset."""
         row = self.driver.one('SELECT "value" FROM "setting" WHERE "key"=?', (_RULES,))
         if row is not None and row[0] == str(RULES):
             return True
         with self.driver.write():
-            self.plane.start_over()
+            self.reset_counts()
             self.driver.run('DELETE FROM "setting" WHERE "key"=?', (_RULES,))
             self.driver.run('INSERT INTO "setting" ("key","value") VALUES (?,?)', (_RULES, str(RULES)))
         return False
 
     def totals(self, table: str, subagents: bool = True, least: int = 1) -> dict[tuple[int | str, ...], list[int]]:
-        """A table of totals: key (without `subagent`) → counters. Rows with n below `least` are left out."""
-        of = TOTALS[table]
-        sums = ",".join(f'CAST(SUM("{name}") AS BIGINT)' for name in of.counters)
+        """Return a table of totals: key (without `subagent`) → counters. Rows with n below `least` are left out."""
+        layout = TOTALS[table]
+        sums = ",".join(f'CAST(SUM("{name}") AS BIGINT)' for name in layout.counters)
         conditions = Conditions()
         if not subagents:
             conditions.add('"subagent"=0')
         if table == "tool_path" and least > 2:
-            # One of two parts is at least half of a sum; there is a small index of those.
+            # Of two summands, one is at least half of the sum. A small index covers those rows.
             half = f'("length","path") IN (SELECT "length","path" FROM "{table}" WHERE "n">1 AND "n">=?)'
             conditions.add(half, (least + 1) // 2)
-        key = quote_name(of.key)
+        key = quote_name(layout.key)
         chosen = f'FROM "{table}"{conditions.where()} GROUP BY {key} HAVING SUM("n")>=? ORDER BY {key}'
         sql = f"SELECT {key},{sums} {chosen}"
-        width = len(of.key)
+        width = len(layout.key)
         return {row[:width]: list(row[width:]) for row in self.driver.all(sql, [*conditions.params, least])}
 
     def trails(
         self, wanted: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
     ) -> Iterator[tuple[int, Trail]]:
-        """The tool use of sessions, lowest id first. `kinds` and `states` of the filter are not looked at."""
-        for session, data in self._chosen(
+        """Yield the tool use of sessions, lowest id first. `kinds` and `states` of the filter are ignored."""
+        for session, data in self._select_rows(
             "plane_session", 'p."session",p."trail"', 'p."session"', wanted, only, subagents
         ):
             yield int(session), unpack(data)
@@ -184,23 +176,25 @@ class AnalyticsStore:
     def usage(
         self, wanted: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
     ) -> list[UsageRow]:
-        """Tokens of sessions by quarter of an hour and model, inherited ones marked."""
-        return USAGE.read(self._chosen("usage", USAGE.fields("p"), quote_name(USAGE.key, "p"), wanted, only, subagents))
+        """Return the tokens of sessions by quarter of an hour and model, with inherited ones marked."""
+        return USAGE.read(
+            self._select_rows("usage", USAGE.fields("p"), quote_name(USAGE.key, "p"), wanted, only, subagents)
+        )
 
     def activity(
         self, wanted: SessionFilter | None = None, only: Sequence[int] = (), subagents: bool = True
     ) -> list[ActivityRow]:
-        """Turns and calls of sessions by quarter of an hour."""
+        """Return the turns and calls of sessions by quarter of an hour."""
         key = quote_name(ACTIVITY.key, "p")
-        return ACTIVITY.read(self._chosen("activity", ACTIVITY.fields("p"), key, wanted, only, subagents))
+        return ACTIVITY.read(self._select_rows("activity", ACTIVITY.fields("p"), key, wanted, only, subagents))
 
     def plane_rows(self, table: PlaneTable) -> Iterator[Row]:
-        """All rows of one of `model.analytics.PLANE`, in order, streamed."""
+        """Yield all rows of one of `model.analytics.PLANE`, in order."""
         yield from self.driver.each(
             f'SELECT {quote_name(table.columns)} FROM "{table.name}" ORDER BY {quote_name(table.order)}'
         )
 
-    def _chosen(
+    def _select_rows(
         self, table: str, columns: str, order: str, wanted: SessionFilter | None, only: Sequence[int], subagents: bool
     ) -> Iterator[Row]:
         conditions = Conditions()
@@ -220,14 +214,14 @@ class AnalyticsStore:
 
 
 class _CountedTrail(NamedTuple):
-    """What a session was counted as."""
+    """A session as it was counted."""
 
     subagent: int
     trail: bytes
 
 
 class _TrailTallies:
-    """Trails that come or go, main sessions and subagents apart."""
+    """Tallies of trails, separately for main sessions and subagents."""
 
     def __init__(self) -> None:
         self._parts: dict[int, TallyBuilder] = {}
@@ -248,7 +242,7 @@ Rows = dict[tuple[int | str, ...], list[int]]
 
 
 def _subtract_rows(came: Rows, gone: Rows) -> Rows:
-    """What changes; rows that stay as they are, are not in it."""
+    """Return the difference of two tallies, without unchanged rows."""
     change = dict(came)
     for key, row in gone.items():
         now = came.get(key)

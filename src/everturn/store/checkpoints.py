@@ -1,12 +1,11 @@
-"""Checkpoints of graphs, in the kept layer: what a thread's state was after each step, and what its tasks have written since.
+"""Checkpoints of graphs, in the kept layer: a thread's state after each step, and what its tasks have written since.
 
-A value is stored once in its thread, by the digest of its bytes; a checkpoint says which value each channel has, so that a
-channel that did not change costs one small row. Bytes are the caller's: nothing here looks into them. Nothing a caller says
-becomes part of a statement.
+A value is stored once per thread, by the digest of its bytes; a checkpoint refers to the value of each channel, so an
+unchanged channel costs one small row. Bytes are opaque, and no input becomes part of a statement.
 
-Writes of a task are kept by (task, idx); a negative idx is a slot whose newest content counts. The same writes again change
-nothing. Other writes at the same place replace the task's earlier ones (it ran again) as long as nobody has gone on from the
-checkpoint; after that they are refused, because what followed rests on the earlier ones.
+The writes of a task are stored by (task, idx); a negative idx is a slot that keeps its newest content. Repeating the same
+writes changes nothing. Different writes at the same idx replace the task's earlier ones (it ran again) until another
+checkpoint builds on this one; then they are refused, because what followed depends on the earlier ones.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Typed = tuple[str, bytes]
 
 
 class GraphCheckpoint(Struct, frozen=True):
-    """A checkpoint without its values. `parent` and `run` are empty when there is none."""
+    """A checkpoint without its values. `parent` and `run` may be empty."""
 
     thread: str
     space: str
@@ -41,7 +40,7 @@ class GraphCheckpoint(Struct, frozen=True):
 
 
 class PendingWrite(Struct, frozen=True):
-    """Something a task has written since a checkpoint."""
+    """A write of a task since a checkpoint."""
 
     thread: str
     space: str
@@ -55,7 +54,7 @@ class PendingWrite(Struct, frozen=True):
 
 
 class Channel(Struct, frozen=True):
-    """The value of one channel at a checkpoint: new, or that of the digest."""
+    """The value of a channel at a checkpoint: new, or an existing one by its digest."""
 
     name: str
     version: str
@@ -70,21 +69,21 @@ _WHERE_CHECKPOINT = 'WHERE "thread"=? AND "space"=? AND "checkpoint"=?'
 
 
 class CheckpointStore:
-    """The part of a store over a driver that keeps checkpoints. Whoever writes does so inside `write()`."""
+    """The part of a store that holds checkpoints. Write inside `write()`."""
 
     driver: Driver
 
-    # write ------------------------------------------------------------------------------------------------------------
+    # --- write ---
     def put_checkpoint(self, row: GraphCheckpoint, channels: Iterable[Channel]) -> None:
-        """Insert or replace it, with the values its channels have."""
-        place = (row.thread, row.space, row.id)
+        """Insert or replace a checkpoint with the values of its channels."""
+        key = (row.thread, row.space, row.id)
         self.driver.run(_CHECKPOINTS.upsert, astuple(row))
-        self.driver.run(f'DELETE FROM "checkpoint_channel" {_WHERE_CHECKPOINT}', place)
-        rows = [(*place, one.name, one.version, self._value(row.thread, one)) for one in channels]
+        self.driver.run(f'DELETE FROM "checkpoint_channel" {_WHERE_CHECKPOINT}', key)
+        rows = [(*key, one.name, one.version, self._put_value(row.thread, one)) for one in channels]
         self.driver.many('INSERT INTO "checkpoint_channel" VALUES (?,?,?,?,?,?)', rows)
 
     def put_checkpoint_writes(self, rows: Sequence[PendingWrite]) -> None:
-        """What one task has written. Raises Conflict when others already went on from different writes of that task."""
+        """Store the writes of one task. Raises Conflict if a later checkpoint builds on different ones."""
         self.driver.many(_WRITES.upsert, [astuple(row) for row in rows if row.idx < 0])
         plain = [row for row in rows if row.idx >= 0]
         if not plain:
@@ -93,18 +92,18 @@ class CheckpointStore:
         before = {
             row.idx: row for row in self.checkpoint_writes(first.thread, first.space, first.checkpoint, first.task)
         }
-        taken = [row for row in plain if row.idx in before and _write_content(before[row.idx]) != _write_content(row)]
-        if taken:
+        changed = [row for row in plain if row.idx in before and _write_content(before[row.idx]) != _write_content(row)]
+        if changed:
             self._clear_task_writes(first)
-        self.driver.many(_WRITES.upsert, [astuple(row) for row in plain if taken or row.idx not in before])
+        self.driver.many(_WRITES.upsert, [astuple(row) for row in plain if changed or row.idx not in before])
 
     def delete_thread(self, thread: str) -> None:
-        """Everything of a thread."""
+        """Delete a thread."""
         for table in _THREAD_TABLES:
             self.driver.run(f'DELETE FROM "{table}" WHERE "thread"=?', (thread,))
 
     def delete_checkpoints(self, thread: str, places: Iterable[tuple[str, str]]) -> None:
-        """Some checkpoints of a thread, each (space, id), their writes, and the values that no other one has."""
+        """Delete checkpoints of a thread, each (space, id), with their writes and unshared values."""
         keys = [(thread, space, name) for space, name in places]
         self.driver.many('DELETE FROM "checkpoint" WHERE "thread"=? AND "space"=? AND "id"=?', keys)
         for table in ("checkpoint_channel", "checkpoint_write"):
@@ -114,7 +113,7 @@ class CheckpointStore:
         self.driver.run(unused, (thread, thread))
 
     def copy_thread(self, source: str, target: str) -> None:
-        """All of one thread under another name; what the other has of the same place stays."""
+        """Copy a thread under another name; existing rows of the target stay."""
         columns = {
             "checkpoint": _CHECKPOINTS.columns[1:],
             "checkpoint_channel": ("space", "checkpoint", "channel", "version", "digest"),
@@ -129,9 +128,9 @@ class CheckpointStore:
                 (target, source),
             )
 
-    # read -------------------------------------------------------------------------------------------------------------
+    # --- read ---
     def checkpoint(self, thread: str, space: str, name: str = "") -> GraphCheckpoint | None:
-        """One checkpoint, or the newest of its space."""
+        """Return a checkpoint, by default the newest of its space."""
         for row in self.checkpoints(thread, space, name, limit=1):
             return row
         return None
@@ -139,7 +138,7 @@ class CheckpointStore:
     def checkpoints(
         self, thread: str | None, space: str | None = None, name: str = "", before: str = "", limit: int | None = None
     ) -> Iterator[GraphCheckpoint]:
-        """By thread and space, newest first. What is None or empty does not limit."""
+        """Yield checkpoints by thread and space, newest first. None and "" do not limit."""
         conditions = Conditions()
         for column, value in (("thread", thread), ("space", space), ("id", name or None)):
             if value is not None:
@@ -151,12 +150,12 @@ class CheckpointStore:
         return (GraphCheckpoint(*row) for row in self.driver.each(sql, conditions.params))
 
     def checkpoint_channels(self, thread: str, space: str, name: str) -> dict[str, tuple[str, bytes]]:
-        """Channel → version and digest of its value."""
+        """Return channel → (version, digest of the value)."""
         sql = f'SELECT "channel","version","digest" FROM "checkpoint_channel" {_WHERE_CHECKPOINT}'
         return {channel: (version, digest) for channel, version, digest in self.driver.all(sql, (thread, space, name))}
 
     def checkpoint_values(self, thread: str, space: str, name: str, only: Sequence[str] = ()) -> dict[str, Typed]:
-        """The values of a checkpoint's channels, or of some. Raises NotAnArchive when one is missing or damaged."""
+        """Return the values of all or some channels. Raises NotAnArchive if one is missing or damaged."""
         channels = self.checkpoint_channels(thread, space, name)
         wanted = {channel: digest for channel, (_, digest) in channels.items() if not only or channel in only}
         sql = 'SELECT "digest","kind","data" FROM "checkpoint_value" WHERE "thread"=? AND "digest" IN ({})'
@@ -170,20 +169,20 @@ class CheckpointStore:
         return {channel: found[digest] for channel, digest in wanted.items()}
 
     def checkpoint_writes(self, thread: str, space: str, name: str, task: str | None = None) -> list[PendingWrite]:
-        """In the order they are to be applied in: by path, task and idx."""
+        """Return writes in the order of application: by path, task and idx."""
         sql, given = f"{_WRITES.select} {_WHERE_CHECKPOINT}", [thread, space, name]
         if task is not None:
             sql, given = f'{sql} AND "task"=?', [*given, task]
         return _WRITES.read(self.driver.all(f'{sql} ORDER BY "path","task","idx"', given))
 
     def checkpoints_of_runs(self, runs: Sequence[str]) -> list[tuple[str, str, str]]:
-        """(thread, space, id) of what these runs have made."""
+        """Return (thread, space, id) of the checkpoints of these runs."""
         sql = 'SELECT "thread","space","id" FROM "checkpoint" WHERE "run" IN ({})'
         named = [run for run in runs if run]
         return [(thread, space, name) for thread, space, name in query_in_lists(self.driver.all, sql, named)]
 
-    # helpers ----------------------------------------------------------------------------------------------------------
-    def _value(self, thread: str, channel: Channel) -> bytes:
+    # --- helpers ---
+    def _put_value(self, thread: str, channel: Channel) -> bytes:
         if channel.value is None:
             return channel.digest
         digest = _digest(channel.value)
@@ -192,12 +191,12 @@ class CheckpointStore:
         return digest
 
     def _clear_task_writes(self, first: PendingWrite) -> None:
-        place = (first.thread, first.space, first.checkpoint)
+        key = (first.thread, first.space, first.checkpoint)
         child = 'SELECT 1 FROM "checkpoint" WHERE "thread"=? AND "space"=? AND "parent"=? LIMIT 1'
-        if self.driver.one(child, place) is not None:
+        if self.driver.one(child, key) is not None:
             raise Conflict(f"task {first.task} of checkpoint {first.checkpoint} in thread {first.thread}")
         self.driver.run(
-            f'DELETE FROM "checkpoint_write" {_WHERE_CHECKPOINT} AND "task"=? AND "idx">=0', (*place, first.task)
+            f'DELETE FROM "checkpoint_write" {_WHERE_CHECKPOINT} AND "task"=? AND "idx">=0', (*key, first.task)
         )
 
 

@@ -1,24 +1,18 @@
-"""Which session owns a message that several hold.
+"""The derived layer: sessions with their turns, steps, messages, calls, artifacts and links; problems and census.
 
-Forked and resumed files begin with copies of older messages. Copies are known by their fingerprint; the session with the
-lowest id owns the message, in all others it is *inherited*: shown, but neither indexed nor counted again. Sessions are
-compared within one agent, and those that kept no text only with their like: a message must not be unfindable because
-its first copy was read in a mode that keeps no words.
+Rows come in batches (`SessionGrowth`). The result of any number of batches equals the result of a single batch with all
+rows. A batch adds rows and replaces a few (the last turn and step, calls that got their result); counters change by the
+difference, so the work is proportional to the batch and not to the session.
 
-What is stored is a function of the sessions' ids and messages alone, not of the order in which they came: a session
-with a lower id that comes later takes over (`claim`), and when it goes the next one takes its place (`release`).
-The work follows the messages at hand, each one look-up in the index of fingerprints. What everturn itself put into a new
-session (`HANDED_OVER`) comes in marked and stays so.
+Forked and resumed files begin with copies of older messages, recognised by their fingerprint. The session with the
+lowest id owns such a message; in all others it is *inherited*: shown, but neither indexed nor counted again. Sessions
+are compared within one agent, and those without stored text only with each other: otherwise a message could become
+unfindable because its first copy was read in a mode that stores no text.
 
-The derived layer: sessions with their turns, steps, messages, calls, artifacts, links; problems and census.
-
-Rows come in batches (`SessionGrowth`). What is stored after any number of batches is what one batch with everything would have
-given: counters change by the difference between the rows before and after, flags and links follow `ownership`.
-
-How a batch of rows changes the counters of its session.
-
-A batch brings new rows and replaces a few old ones (the last turn and step, calls that got their result). Counters
-change by the difference between the two, so the work follows the batch and not the session.
+Ownership depends only on the sessions' ids and messages, not on the order in which they arrived: a session with a lower
+id that arrives later takes over (`_claim_messages`), and when it is deleted the next one does (`_release_messages`).
+Each message costs one lookup in the index of fingerprints. Messages that everturn itself put into a new session
+(`HANDED_OVER`) arrive marked and stay so.
 """
 
 from __future__ import annotations
@@ -46,7 +40,7 @@ from everturn.model.archive import (
     Step,
     Turn,
 )
-from everturn.store.analytics import AnalyticsPlane
+from everturn.store.analytics import AnalyticsStore
 from everturn.store.index import Index
 from everturn.store.sql import (
     ARTIFACTS,
@@ -64,7 +58,7 @@ from everturn.store.sql import (
     query_in_lists,
 )
 
-#: (session, owner) → how many messages the session has inherited from the owner, as a difference.
+#: (session, owner) → change in the number of messages that the session inherits from the owner.
 Shares = Counter[tuple[int, int]]
 
 _DOMAIN = """s."agent"=? AND CASE s."mode" WHEN 'structure' THEN 1 ELSE 0 END=?"""
@@ -87,7 +81,7 @@ _SHARE = """
 
 
 class MessageHolder(NamedTuple):
-    """A message that has a certain fingerprint."""
+    """A message with a given fingerprint."""
 
     fingerprint: int
     session: int
@@ -96,17 +90,16 @@ class MessageHolder(NamedTuple):
 
 
 class OwnershipStore:
-    """Keeps the `inherited` flags, what hangs on them, and the `forked_from` links."""
+    """The part of a store that maintains `inherited` flags, what depends on them, and `forked_from` links."""
 
-    def __init__(self, driver: Driver, index: Index) -> None:
-        self._driver = driver
-        self._index = index
+    driver: Driver
+    index: Index
 
-    def claim(self, session: Session, messages: Sequence[MessageRow]) -> None:
-        """Mark which of these new messages are inherited. Later sessions that had them first hand them over."""
+    def _claim_messages(self, session: Session, messages: Sequence[MessageRow]) -> None:
+        """Mark the new messages that are inherited. Sessions with higher ids that owned some of them lose these."""
         prints = list({message.fingerprint for message in messages if message.fingerprint is not None})
-        found = query_in_lists(self._driver.all, _OWNERS, prints, (*_sharing_domain(session), session.id))
-        owners: dict[int | None, int] = dict(found)
+        rows = query_in_lists(self.driver.all, _OWNERS, prints, (*_sharing_domain(session), session.id))
+        owners: dict[int | None, int] = dict(rows)
         if not owners:
             return
         shares: Shares = Counter()
@@ -121,21 +114,21 @@ class OwnershipStore:
             else:
                 first_here.append(MessageHolder(message.fingerprint or 0, session.id, message.seq, 0))
         self._take_over(session, first_here)
-        self._share(shares)
+        self._change_shares(shares)
 
-    def release(self, session: Session) -> None:
-        """The messages of a session are about to go: the next holders become their owners.
+    def _release_messages(self, session: Session) -> None:
+        """Pass the messages of a session that is about to be emptied on to their next holders.
 
-        These have no index text for what they now own. Their versions get parser 0, which means that derived rows are
-        out of date: the next sync derives them again.
+        These have no index text for what they now own. Their versions get parser 0 (derived rows out of date), so the
+        next sync derives them again.
         """
-        shared = [row[0] for row in self._driver.all(_SHARED, (session.id,))]
+        shared = [row[0] for row in self.driver.all(_SHARED, (session.id,))]
         for first in range(0, len(shared), MANY):
             before = self._holders(session, shared[first : first + MANY])
             after = [holder for holder in before if holder.session != session.id]
             for heir in sorted(self._settle(before, after)):
                 sql = 'UPDATE "version" SET "parser"=0 WHERE "id"=(SELECT "version" FROM "session" WHERE "id"=?)'
-                self._driver.run(sql, (heir,))
+                self.driver.run(sql, (heir,))
 
     def _take_over(self, session: Session, new: list[MessageHolder]) -> None:
         if not new:
@@ -145,11 +138,11 @@ class OwnershipStore:
 
     def _holders(self, session: Session, prints: Sequence[int]) -> list[MessageHolder]:
         return [
-            MessageHolder(*row) for row in query_in_lists(self._driver.all, _HOLDERS, prints, _sharing_domain(session))
+            MessageHolder(*row) for row in query_in_lists(self.driver.all, _HOLDERS, prints, _sharing_domain(session))
         ]
 
     def _settle(self, before: Sequence[MessageHolder], after: Sequence[MessageHolder]) -> set[int]:
-        """Bring flags and links from one set of holders to another; returns the sessions that own more than before."""
+        """Update flags and links from one set of holders to another; return the sessions that gained messages."""
         owners = _owners(after)
         changed: dict[tuple[int, int], list[int]] = defaultdict(list)
         for holder in after:
@@ -160,19 +153,19 @@ class OwnershipStore:
             self._set_inherited_flag(session, seqs, inherited)
         shares = _count_shares(after)
         shares.subtract(_count_shares(before))
-        self._share(shares)
+        self._change_shares(shares)
         return {session for session, inherited in changed if not inherited}
 
     def _set_inherited_flag(self, session: int, seqs: list[int], inherited: int) -> None:
-        """Set the flag of messages and of the turns, steps and calls that begin with them; count again."""
-        run = self._driver
+        """Set the flag of messages and of the turns, steps and calls that begin with them; update the counters."""
+        run = self.driver
         if inherited:
-            self._index.remove(session, seqs)
+            self.index.remove(session, seqs)
         rows = [(inherited, session, seq) for seq in seqs]
         turns = query_in_lists(
             run.all, 'SELECT "turn","seq" FROM "message" WHERE "session"=? AND "seq" IN ({})', seqs, (session,)
         )
-        tokens = self._tokens(session, seqs)
+        tokens = self._sum_tokens(session, seqs)
         run.many('UPDATE "message" SET "inherited"=? WHERE "session"=? AND "seq"=?', rows)
         run.many('UPDATE "call" SET "inherited"=? WHERE "session"=? AND "seq"=?', rows)
         run.many('UPDATE "step" SET "inherited"=? WHERE "session"=? AND "first_seq"=?', rows)
@@ -187,27 +180,27 @@ class OwnershipStore:
             (sign * len(seqs), *(sign * count for count in tokens), session),
         )
 
-    def _tokens(self, session: int, seqs: list[int]) -> list[int]:
+    def _sum_tokens(self, session: int, seqs: list[int]) -> list[int]:
         sql = (
             'SELECT "idx","tokens_in","tokens_out","tokens_cache_read","tokens_cache_write" FROM "step"'
             ' WHERE "session"=? AND "first_seq" IN ({})'
         )
-        steps = {row[0]: row[1:] for row in query_in_lists(self._driver.all, sql, seqs, (session,))}
+        steps = {row[0]: row[1:] for row in query_in_lists(self.driver.all, sql, seqs, (session,))}
         return [sum(column) for column in zip(*steps.values(), strict=True)] or [0, 0, 0, 0]
 
-    def _share(self, shares: Shares) -> None:
-        """Change the counts of `forked_from` links. An older version of the same session is not a fork."""
+    def _change_shares(self, shares: Shares) -> None:
+        """Update the counts of `forked_from` links. An older version of the same session is not a fork."""
         changed = {pair: n for pair, n in shares.items() if n}
         if not changed:
             return
         ids = sorted({session for pair in changed for session in pair})
         names: dict[int, str] = dict(
-            query_in_lists(self._driver.all, 'SELECT "id","native_id" FROM "session" WHERE "id" IN ({})', ids)
+            query_in_lists(self.driver.all, 'SELECT "id","native_id" FROM "session" WHERE "id" IN ({})', ids)
         )
         rows = [(session, names[owner], n) for (session, owner), n in sorted(changed.items())]
         rows = [row for row in rows if row[1] != names[row[0]]]
-        self._driver.many(_SHARE, rows)
-        self._driver.many(
+        self.driver.many(_SHARE, rows)
+        self.driver.many(
             """DELETE FROM "link" WHERE "session"=? AND "relation"='forked_from' AND "n"=0 AND "stated"=0""",
             [(session,) for session in sorted({row[0] for row in rows if row[2] < 0})],
         )
@@ -234,7 +227,7 @@ TOKENS = ("tokens_in", "tokens_out", "tokens_cache_read", "tokens_cache_write")
 
 
 class CounterChange(Struct):
-    """What is added to each counter."""
+    """Amounts to add to the counters of a session."""
 
     n_messages: int = 0
     n_inherited: int = 0
@@ -247,18 +240,18 @@ class CounterChange(Struct):
     tokens_cache_read: int = 0
     tokens_cache_write: int = 0
 
-    def after(self, before: Session) -> dict[str, Any]:
-        """The counters of the session with these added."""
+    def apply_to(self, before: Session) -> dict[str, Any]:
+        """Return the session's counters with these added."""
         return {name: getattr(before, name) + getattr(self, name) for name in self.__struct_fields__}
 
     def add_calls(self, calls: Iterable[Call], sign: int) -> None:
-        """Count calls in or out. An orphan is a result, not a call."""
+        """Add calls, or subtract them with sign -1. An orphan is a result, not a call."""
         for call in calls:
             self.n_calls += sign * (call.status != "orphan")
             self.n_errors += sign * (call.status == "error")
 
     def add_steps(self, steps: Iterable[Step], sign: int) -> None:
-        """Count the tokens of own steps in or out."""
+        """Add the tokens of own steps, or subtract them with sign -1."""
         for step in steps:
             if not step.inherited:
                 self.tokens_in += sign * step.tokens_in
@@ -268,7 +261,7 @@ class CounterChange(Struct):
 
 
 def count_changes(driver: Driver, before: Session, growth: SessionGrowth, n_inherited: int) -> CounterChange:
-    """The difference a batch makes. To be asked before its rows are written; their flags are set."""
+    """Return the difference a batch makes. Call it when the flags of its rows are set and before they are written."""
     result = CounterChange(len(growth.messages), n_inherited)
     result.n_turns = sum(row.idx >= before.n_turns for row in growth.turns)
     result.n_steps = sum(row.idx >= before.n_steps for row in growth.steps)
@@ -295,7 +288,7 @@ def _steps_before(driver: Driver, before: Session, steps: list[Step]) -> list[St
 
 SESSION_STAYS = ("id", "agent", "native_id", "version", "mode", "state", "machine", "owner")
 
-#: Two steps, because SQLite takes the small index only where that alone answers.
+#: A subquery, because SQLite uses the small index only where that alone gives the answer.
 _UNPAIRED = f"""
     {CALLS.select} WHERE ("session","seq","idx") IN
     (SELECT "session","seq","idx" FROM "call" WHERE "status" IN ('open','orphan') AND "session"=?) ORDER BY "seq","idx"
@@ -318,21 +311,16 @@ _RECOUNT_TURN = """
 _COUNT_TYPE = (
     f'{CENSUS.insert} ON CONFLICT ("version","type","client","disposition") DO UPDATE SET "n"="census"."n"+excluded."n"'
 )
-#: An emptied session has no kind, so no list shows it; what it is comes from whoever opens it again.
+#: An emptied session has no kind, so no list shows it. Opening it again sets the kind.
 _EMPTY_SESSION = {name: getattr(Session(kind=""), name) for name in SESSIONS.columns if name not in SESSION_STAYS}
 _UNREAD = {"parsed": 0, "parser": 0, "state": b"", "lines": 0, "glued": 0}
 
 
-class DerivedStore:
-    """The derived part of a store over a driver."""
-
-    driver: Driver
-    index: Index
-    ownership: OwnershipStore
-    plane: AnalyticsPlane
+class DerivedStore(OwnershipStore, AnalyticsStore):
+    """The part of a store that holds derived rows."""
 
     def open_session(self, row: Session) -> Session:
-        """The session of (version, native_id): found, or made from `row`. The id never changes, also not in a rebuild."""
+        """Return the session of (version, native_id), inserted from `row` if new. Its id never changes, even in a rebuild."""
         sql = f'{SESSIONS.select} WHERE "version"=? AND "native_id"=?'
         found = self.driver.one(sql, (row.version, row.native_id))
         if found is None:
@@ -348,7 +336,7 @@ class DerivedStore:
         return session
 
     def tail(self, session: int) -> JournalTail:
-        """Where a session's derivation stands."""
+        """Return the end of a session, where its derivation continues."""
         numbers = self.driver.one('SELECT "n_messages","n_turns","n_steps" FROM "session" WHERE "id"=?', (session,))
         if numbers is None or not numbers[0]:
             return JournalTail()
@@ -371,21 +359,21 @@ class DerivedStore:
         )
 
     def append(self, session: int, growth: SessionGrowth) -> None:
-        """Add rows and index text; find out which messages are inherited; bring the session's counters up to date."""
+        """Add rows and index text, determine which messages are inherited, and update the session's counters."""
         before = self._session(session)
         for message in growth.messages:
             message.session = session
-        self.ownership.claim(before, growth.messages)
+        self._claim_messages(before, growth.messages)
         inherited = {message.seq for message in growth.messages if message.inherited}
         self._set_inherited(before, growth, inherited)
-        counted = count_changes(self.driver, before, growth, len(inherited))
+        change = count_changes(self.driver, before, growth, len(inherited))
         self._write_rows(session, growth)
         own = [row for row in growth.index if row.seq not in inherited] if inherited else growth.index
         self.index.add(session, own)
-        self._update_session(before, growth, counted)
+        self._update_session(before, growth, change)
 
     def set_session(self, session: int, **changes: Any) -> None:
-        """Change columns of a session."""
+        """Update columns of a session."""
         self.driver.run(f'{SESSIONS.update(changes)} WHERE "id"=?', (*changes.values(), session))
 
     def set_text(self, row: SessionText) -> None:
@@ -397,23 +385,23 @@ class DerivedStore:
             self.index.add_session(row.session, text)
 
     def add_problems(self, rows: list[ProblemRow]) -> None:
-        """Note what could not be read."""
+        """Record what could not be read."""
         self.driver.many(PROBLEMS.insert, map(astuple, rows))
 
     def clear_provisional(self, version: int) -> None:
-        """Forget problems that may have been a file still being written."""
+        """Delete problems that may have come from a file still being written."""
         self.driver.run('DELETE FROM "problem" WHERE "version"=? AND "provisional"=1', (version,))
 
     def add_census(self, rows: list[CensusRow]) -> None:
-        """Add to the counts."""
+        """Add to the counts of record types."""
         self.driver.many(_COUNT_TYPE, map(astuple, rows))
 
     def drop_derived(self, version: int) -> None:
         """Delete everything derived from a version, index included. Session rows stay, emptied, with their ids.
 
-        The version's `parsed`, `parser`, `state`, `lines` and `glued` go back to nothing with it. Sessions of other
-        versions that had inherited from these own those messages until they come again (see `Ownership.release`), so
-        a rebuild of several versions goes from the lowest id up.
+        The version's `parsed`, `parser`, `state`, `lines` and `glued` are reset. Sessions of other versions that
+        inherited from these own the messages until they are derived again (see `_release_messages`), so a rebuild of
+        several versions proceeds from the lowest id up.
         """
         for session in self._sessions_downwards(version):
             self._empty_session(session)
@@ -431,28 +419,28 @@ class DerivedStore:
         return Session(*row)
 
     def _sessions_downwards(self, version: int) -> list[Session]:
-        """Highest id first: a session inherits from lower ones, so the next to go owns little that others hold."""
+        """Return the highest id first: a session inherits from lower ones, so few messages change owner on the way."""
         return SESSIONS.read(self.driver.all(f'{SESSIONS.select} WHERE "version"=? ORDER BY "id" DESC', (version,)))
 
     def _empty_session(self, session: Session) -> None:
-        self.plane.drop(session.id)
-        self.ownership.release(session)
+        self.drop_counts(session.id)
+        self._release_messages(session)
         self.index.remove_session(session.id)
         for table in OF_SESSION:
             self.driver.run(f'DELETE FROM "{table.name}" WHERE "session"=?', (session.id,))
 
     def _set_inherited(self, before: Session, growth: SessionGrowth, inherited: set[int]) -> None:
-        """Session ids and inherited flags of the rows that hang on messages, new ones and earlier ones."""
+        """Set session ids and inherited flags of the rows that depend on messages, new and earlier ones."""
         session, next_seq = before.id, before.n_messages
         rows: list[Turn | Step] = [*growth.turns, *growth.steps]
         begins = {row.first_seq for row in rows} | {call.seq for call in growth.calls}
         earlier = [seq for seq in begins if seq < next_seq]
         sql = 'SELECT "seq" FROM "message" WHERE "session"=? AND "inherited"<>0 AND "seq" IN ({})'
-        taken = inherited.union(seq for (seq,) in query_in_lists(self.driver.all, sql, earlier, (session,)))
+        flagged = inherited.union(seq for (seq,) in query_in_lists(self.driver.all, sql, earlier, (session,)))
         for row in rows:
-            row.session, row.inherited = session, int(row.first_seq in taken)
+            row.session, row.inherited = session, int(row.first_seq in flagged)
         for call in growth.calls:
-            call.session, call.inherited = session, int(call.seq in taken)
+            call.session, call.inherited = session, int(call.seq in flagged)
         for artifact in growth.artifacts:
             artifact.session = session
 
@@ -469,10 +457,10 @@ class DerivedStore:
         many(_STATE_LINK, [_link_key(session, row) for row in growth.links])
         many(_RECOUNT_TURN, [(session, idx) for idx in growth.stale_turns])
 
-    def _update_session(self, before: Session, growth: SessionGrowth, counted: CounterChange) -> None:
+    def _update_session(self, before: Session, growth: SessionGrowth, change: CounterChange) -> None:
         times = [at for at in (before.started, growth.started) if at is not None]
         ends = [at for at in (before.ended, growth.ended) if at is not None]
-        changes = counted.after(before)
+        changes = change.apply_to(before)
         changes["n_prompts"] = before.n_prompts + growth.n_prompts
         changes["started"] = min(times, default=None)
         changes["ended"] = max(ends, default=None)

@@ -1,23 +1,18 @@
-"""Which entries of the index are worth ranking for a query, at a cost that does not grow with the archive.
+"""Full-text search: which entries of the index are worth ranking, at a cost that does not grow with the archive.
 
-How common a word is, is learned from the newest entries that hold it: SAMPLE of them are counted, the rest is estimated
-from how far back in the archive those reach. Then entries are walked through, at most WALK of them, and the best are
-taken: those with the rarest words, as many words as fit into the bound; common words only add to what entries with a
-rare word are worth. Of words that are all common, first what people said with them, then entries that hold several of
-them, then the newest. Of the best sessions among these everything is taken that matches, since a hit is worth more
-beside others. What is demanded (groups) is looked for everywhere, and first where it is likely: only if too little is
-found there, in the whole archive.
+How common a word is, is estimated from the newest entries with it: SAMPLE of them are counted, and the rest follows from
+how far back these reach. Then at most WALK entries are examined and the best are returned: those with the rarest words,
+as many words as fit into the bound. Common words only add to the score of entries with a rare word. If all words are
+common, the order is: prompts, answers and summaries with them, entries with several of them, then the newest. From the
+best sessions all matches are returned, since neighbours raise a hit's score. Required groups are searched in the newest
+part first, and in the whole archive only if too little is found there.
 
-What part of the archive a search is about: filters of a query as entries of the index, and back again.
+A message is indexed once, in the session that owns it, and reported where the caller expects it: if the owner is an older
+version of a file, in the current version that holds the same message; if certain sessions are searched, in those, even
+if they only inherited the message.
 
-A message is in the index once, in the session that owns it. It is reported where the asker expects it: when the owner is
-an older version of a file, in the current one that holds the same message; when certain sessions are asked for, in those,
-also if they only inherited the message.
-
-Full-text search: the index says which entries match, `gathering` bounds the work, `scope` holds the filters.
-
-Ranking for people is `recall.ranking`, over what `candidates` gives. `search` orders by the words of each entry alone
-and looks at all of them: no surface calls it, tests and benchmarks ask it what there is to be found.
+Ranking for people is `retrieval.ranking`, over `candidates`. `search` orders by the text of each entry alone and examines
+all of them; no surface calls it, tests and benchmarks use it as the reference.
 """
 
 from __future__ import annotations
@@ -37,10 +32,10 @@ from everturn.store.index import LAST_SEQ, Index, IndexLook, Phrase, Range, comp
 from everturn.store.sql import Conditions, Driver, add_messages, add_sessions, query_in_lists
 from everturn.text.terms import terms
 
-Place = tuple[int, int]  # session, seq
+EntryKey = tuple[int, int]  # session, seq
 
 _IDS = 'SELECT t."id" FROM "session" t LEFT JOIN "session_text" x ON x."session"=t."id"'
-#: Older versions whose current one fits: what of theirs the current one holds is reported there.
+#: Older versions whose current version matches the filter; shared messages are reported in the current one.
 _OLDER_IDS = """
     SELECT o."id" FROM "session" o JOIN "session" t ON t."agent"=o."agent" AND t."native_id"=o."native_id"
         AND t."machine"=o."machine" AND t."state"='current'
@@ -63,18 +58,20 @@ _CURRENT = """
 
 
 class IndexScope(Struct, frozen=True):
-    """Where to look, and where to report what is found."""
+    """Which entries to search, and where to report them."""
 
     ranges: tuple[Range, ...] | None
     sessions: tuple[str, tuple[Any, ...]] | None
     messages: tuple[str, tuple[Any, ...]] | None
-    moves: dict[Place, Place] | None  # of entries owned by others; when given, others outside `named` do not count
+    moves: (
+        dict[EntryKey, EntryKey] | None
+    )  # from the owner's entry to ours; if given, other sessions than `named` are left out
     named: frozenset[int] = frozenset()
     has_older: bool = False
 
 
 def resolve_scope(driver: Driver, query: IndexQuery) -> IndexScope:
-    """The filters of a query."""
+    """Return the scope of a query's filters."""
     named = _named_sessions(query)
     conditions = Conditions()
     add_messages(conditions, query, turns=named is None)
@@ -82,9 +79,9 @@ def resolve_scope(driver: Driver, query: IndexQuery) -> IndexScope:
     if named is None:
         has_older = driver.one("""SELECT 1 FROM "session" WHERE "state"='superseded' LIMIT 1""") is not None
         return IndexScope(None, _sessions_sql(query, has_older), messages, None, has_older=has_older)
-    ids = _sessions_that_fit(driver, query, named)
+    ids = _matching_sessions(driver, query, named)
     ranges = [part for session in ids if (part := _turn_range(driver, query, session))]
-    moves = _inherited_places(driver, ranges, set(ids))
+    moves = _inherited_entries(driver, ranges, set(ids))
     by_owner: dict[int, list[int]] = defaultdict(list)
     for owner, seq in moves:
         by_owner[owner].append(seq)
@@ -92,18 +89,18 @@ def resolve_scope(driver: Driver, query: IndexQuery) -> IndexScope:
     return IndexScope(tuple(ranges), None, messages, moves, frozenset(ids))
 
 
-def report_hits(
+def report_entries(
     driver: Driver, query: IndexQuery, scope: IndexScope, entries: Iterable[IndexEntry]
 ) -> list[IndexEntry]:
-    """The entries where the asker expects them; those that turn out to be outside are left out."""
+    """Return the entries where the caller expects them, without those out of scope."""
     if scope.moves is not None:
-        placed = ((scope.moves.get((e.session, e.seq)), e) for e in entries)
-        moved = [(to or (e.session, e.seq), e) for to, e in placed if to or e.session in scope.named]
+        targets = ((scope.moves.get((e.session, e.seq)), e) for e in entries)
+        moved = [(to or (e.session, e.seq), e) for to, e in targets if to or e.session in scope.named]
     elif scope.has_older:
         moved = _move_to_current(driver, query, list(entries))
     else:
         return list(entries)
-    return [IndexEntry(*place, entry.held) for place, entry in dict(moved).items()]
+    return [IndexEntry(*key, entry.held) for key, entry in dict(moved).items()]
 
 
 def _named_sessions(query: IndexQuery) -> list[int] | None:
@@ -125,8 +122,8 @@ def _sessions_sql(query: IndexQuery, has_older: bool) -> tuple[str, tuple[Any, .
     return sql, params
 
 
-def _sessions_that_fit(driver: Driver, query: IndexQuery, ids: Sequence[int]) -> list[int]:
-    """Those of the sessions that fit the filter."""
+def _matching_sessions(driver: Driver, query: IndexQuery, ids: Sequence[int]) -> list[int]:
+    """Return the sessions that match the filter."""
     if query.sessions is None:
         return list(ids)
     conditions = Conditions()
@@ -144,9 +141,9 @@ def _turn_range(driver: Driver, query: IndexQuery, session: int) -> Range | None
     return Range(session, row[0], row[1]) if row and row[0] is not None else None
 
 
-def _inherited_places(driver: Driver, ranges: Sequence[Range], named: set[int]) -> dict[Place, Place]:
-    """What these sessions inherited from others, by where it is indexed."""
-    moves: dict[Place, Place] = {}
+def _inherited_entries(driver: Driver, ranges: Sequence[Range], named: set[int]) -> dict[EntryKey, EntryKey]:
+    """Map the entries that these sessions inherited from others to their own."""
+    moves: dict[EntryKey, EntryKey] = {}
     for session, first, last in ranges:
         if driver.one('SELECT 1 FROM "session" WHERE "id"=? AND "n_inherited">0', (session,)):
             for owner, seq, here in driver.all(_INHERITED, (session, max(first, 0), min(last, LAST_SEQ))):
@@ -155,7 +152,7 @@ def _inherited_places(driver: Driver, ranges: Sequence[Range], named: set[int]) 
     return moves
 
 
-def _move_to_current(driver: Driver, query: IndexQuery, entries: list[IndexEntry]) -> list[tuple[Place, IndexEntry]]:
+def _move_to_current(driver: Driver, query: IndexQuery, entries: list[IndexEntry]) -> list[tuple[EntryKey, IndexEntry]]:
     sql = """SELECT "id" FROM "session" WHERE "state"='superseded' AND "id" IN ({})"""
     older: set[int] = {row[0] for row in query_in_lists(driver.all, sql, list({entry.session for entry in entries}))}
     seqs: dict[int, list[int]] = defaultdict(list)
@@ -167,38 +164,40 @@ def _move_to_current(driver: Driver, query: IndexQuery, entries: list[IndexEntry
         for session, of_session in seqs.items()
         for row in query_in_lists(driver.all, _CURRENT, of_session, (session,))
     }
-    staying = set(_sessions_that_fit(driver, query, sorted(older)))
-    placed = ((moves.get((e.session, e.seq)), e) for e in entries)
-    return [(to or (e.session, e.seq), e) for to, e in placed if to or e.session not in older or e.session in staying]
+    staying = set(_matching_sessions(driver, query, sorted(older)))
+    targets = ((moves.get((e.session, e.seq)), e) for e in entries)
+    return [(to or (e.session, e.seq), e) for to, e in targets if to or e.session not in older or e.session in staying]
 
+
+# --- candidates ---
 
 SAMPLE = 9000
-#: Entries that are walked through for a query of one word, twice over; each word more makes it more work.
+#: Entries to examine for a query of one word, times two; more words share them.
 WALK = 18_000
-#: Entries that hold the rarest word of what must all be there: jumping through more takes too long.
+#: Entries with the rarest required word; seeking through more takes too long.
 REACH = 50_000
-CHEAP = 15_000  # the same for a phrase that is only welcome
-#: With fewer entries than this found, the next common word is taken too.
+CHEAP = 15_000  # the same for an optional phrase
+#: With fewer entries than this, the next common word is searched too.
 FEW = 100
-#: Fields that are looked into first where a word is common: a word counts most in them.
+#: Fields to search first for a common word: a word has the highest weight in them.
 SPOKEN_FIELDS = ("prompt", "summary", "answer")
-#: Sessions that are looked at as a whole where not everything was.
+#: Sessions to search completely if not every entry was examined.
 BEST = 4
 
 
 def gather_candidates(driver: Driver, index: Index, query: IndexQuery, scope: IndexScope, most: int) -> IndexCandidates:
-    """The entries for a query whose phrases hold terms only."""
-    demanded = list(dict.fromkeys(phrase for group in query.groups for phrase in group))
-    weights = dict.fromkeys(demanded, 1.0)
+    """Return the candidates for an analysed query."""
+    required = list(dict.fromkeys(phrase for group in query.groups for phrase in group))
+    weights = dict.fromkeys(required, 1.0)
     for number, phrase in enumerate(query.optional):
         weights.setdefault(phrase, query.weights[number] if number < len(query.weights) else 1.0)
     phrases = tuple(weights)
     counting = _PhraseCounter(driver, index, query.fields)
-    counts = {phrase: counting.estimate(phrase) for phrase in demanded}
+    counts = {phrase: counting.estimate(phrase) for phrase in required}
     for phrase, weight in weights.items():
         if phrase not in counts:
             counts[phrase] = -1.0 if _is_uncounted_pair(phrase, weight, weights) else counting.cheap_estimate(phrase)
-    # What stands nowhere is not looked for in every entry. Its place stays, so that numbers are those of `phrases`.
+    # A phrase that does not occur is not searched. An empty one keeps its number in `phrases`.
     reported = tuple(phrase if counts[phrase] else () for phrase in phrases)
     total = index.total()
     worth = tuple(weights[phrase] * rareness(_least_count(phrase, counts), total) for phrase in phrases)
@@ -213,19 +212,19 @@ def gather_candidates(driver: Driver, index: Index, query: IndexQuery, scope: In
 
 
 def _is_uncounted_pair(phrase: Phrase, weight: float, weights: dict[Phrase, float]) -> bool:
-    """Two words that are looked for themselves, and which together only add a little: they are not counted before."""
+    """Whether a phrase is a pair of words of the query with a low weight of its own, which is not counted beforehand."""
     return len(phrase) == 2 and weight < 0.5 and all((term,) in weights for term in phrase)
 
 
 def _least_count(phrase: Phrase, counts: dict[Phrase, float]) -> float:
-    """How many entries hold a phrase; of a pair that was not counted, those that hold its rarer word."""
+    """Return the count of a phrase; for an uncounted pair, that of its rarer word."""
     return counts[phrase] if counts[phrase] >= 0 else min(counts[(term,)] for term in phrase)
 
 
 def _final_counts(
     phrases: Sequence[Phrase], counts: dict[Phrase, float], entries: Sequence[IndexEntry]
 ) -> tuple[float, ...]:
-    """The counts, with what is only known from the entries at hand."""
+    """Return the counts; uncounted pairs are counted in the entries at hand."""
     seen = [0] * len(phrases)
     for entry in entries:
         for number, _ in entry.held:
@@ -234,12 +233,12 @@ def _final_counts(
 
 
 def _has_open_end(groups: tuple[tuple[Phrase, ...], ...]) -> bool:
-    """Whether a word is open at its end: then all words with its beginning are put together for every look."""
+    """Whether a word matches by prefix: then every lookup merges all words with that beginning."""
     return any(phrase[-1].endswith("*") for group in groups for phrase in group)
 
 
 class _PhraseCounter:
-    """How many entries hold a phrase, and since which session there are so many."""
+    """Estimates how many entries hold a phrase, and from which session on there are so many."""
 
     def __init__(self, driver: Driver, index: Index, fields: Sequence[str]) -> None:
         row = driver.one('SELECT MAX("id") FROM "session"')
@@ -249,7 +248,7 @@ class _PhraseCounter:
         self._known: dict[Phrase, float] = {}
 
     def estimate(self, phrase: Phrase) -> float:
-        """In the whole index."""
+        """Return the estimate for the whole index."""
         if phrase not in self._known:
             if len(phrase) == 1:
                 self._known[phrase] = self._index.estimate(phrase, self._fields, SAMPLE, 0, self._newest)
@@ -258,28 +257,30 @@ class _PhraseCounter:
         return self._known[phrase]
 
     def _estimate_phrase(self, phrase: Phrase) -> float:
-        """Found by walking through the entries with its rarest word: the newest of them, and more if it is not there."""
+        """Count in the newest entries with the rarest word, then in more of them if there are none."""
         count = 0.0
         for since in dict.fromkeys(self.since(self.rarest_term_count(phrase), reach) for reach in (CHEAP, REACH)):
             count = count or self._index.estimate(phrase, self._fields, SAMPLE // 4, since, self._newest)
         return count
 
     def cheap_estimate(self, phrase: Phrase) -> float:
-        """The same for what is only welcome: a phrase of nothing but common words is taken for one that is not there."""
+        """Estimate an optional phrase; one of nothing but common words counts as absent."""
         if len(phrase) > 1 and self.rarest_term_count(phrase) > CHEAP:
             return 0.0
         return self.estimate(phrase)
 
     def rarest_term_count(self, phrase: Phrase) -> float:
-        """Of the rarest term of a phrase: so many entries are walked through to find it."""
+        """Return the count of a phrase's rarest term: the entries to walk to find the phrase."""
         return min(self.estimate((term,)) for term in phrase)
 
     def since(self, count: float, most: float) -> int:
-        """The session from which on about `most` of `count` entries are."""
+        """Return the session from which on there are about `most` of `count` entries."""
         return 0 if count <= most else int(self._newest * (1 - most / count))
 
 
 class _CandidateGatherer:
+    """Looks up entries, the most promising first, within the bounds."""
+
     def __init__(
         self, index: Index, counting: _PhraseCounter, counts: dict[Phrase, float], looking: IndexLook, most: int
     ) -> None:
@@ -290,35 +291,35 @@ class _CandidateGatherer:
         self._most = most
         words = sum(len(phrase) == 1 for phrase in looking.phrases)
         self._walk = max(WALK // (1 + words), most) if index.chooses else most
-        self._found: dict[tuple[int, int], IndexEntry] = {}
-        self._walked = True  # whether every entry that fits was looked at, if not taken
+        self._entries: dict[EntryKey, IndexEntry] = {}
+        self._walked = True  # whether every matching entry was examined
 
     def entries(self, query: IndexQuery, drivers: Sequence[Phrase]) -> tuple[list[IndexEntry], bool]:
-        """What was gathered, and whether it is everything."""
-        there = sorted(drivers, key=self._count_order)
+        """Return the entries, and whether these are all."""
+        present = sorted(drivers, key=self._count_order)
         if query.groups:
-            complete = self._gather_demanded(query)
-        elif not there:
+            complete = self._gather_required(query)
+        elif not present:
             complete = True
         elif not self._most or self._looking.ranges is not None:
-            complete = self._look((tuple(there),), self._most)
+            complete = self._look((tuple(present),), self._most)
         else:
-            complete = self._gather_rarest_first(there)
-        groups = query.groups or (tuple(there),)
+            complete = self._gather_rarest_first(present)
+        groups = query.groups or (tuple(present),)
         if not self._walked and self._looking.ranges is None and not _has_open_end(groups):
-            self._best_sessions(groups)
-        return list(self._found.values()), complete
+            self._gather_best_sessions(groups)
+        return list(self._entries.values()), complete
 
     def _count_order(self, phrase: Phrase) -> tuple[float, Phrase]:
         return self._counts[phrase], phrase
 
-    def _gather_demanded(self, query: IndexQuery) -> bool:
+    def _gather_required(self, query: IndexQuery) -> bool:
         count = min(sum(self._counts[phrase] for phrase in group) for group in query.groups)
         rarest = min(sum(map(self._counting.rarest_term_count, group)) for group in query.groups)
         since = self._counting.since(rarest, REACH) if self._most and count > self._most else 0
         walk = self._walk // 2 if _has_open_end(query.groups) else 0
         complete = self._look(query.groups, self._most, since, walk=walk)
-        if since and len(self._found) < FEW:
+        if since and len(self._entries) < FEW:
             self._walked = True
             complete = self._look(query.groups, self._most, walk=walk)
         return complete
@@ -334,40 +335,40 @@ class _CandidateGatherer:
         if common and expected < self._most:
             self._gather_common(common, self._walk - int(expected))
         elif common and not self._looking.fields:
-            # A word hardly more common than those: what was said with it, so that it is not left out altogether.
-            self._said(common[0], self._most // 4, self._walk // 6)
+            # A word hardly more common than those: its prompts and answers, so that it is not left out.
+            self._gather_spoken(common[0], self._most // 4, self._walk // 6)
         return complete and not common
 
     def _gather_common(self, phrases: list[Phrase], walk: int) -> None:
-        """Of words that are all common: what people said, entries with several of them, then the newest."""
-        room = max(self._most - len(self._found), self._most // 2)
+        """Gather common words: prompts and answers, entries with several of them, then the newest."""
+        room = max(self._most - len(self._entries), self._most // 2)
         words = [phrase for phrase in phrases if len(phrase) == 1]
         since = self._counting.since(self._counts[words[0]], REACH) if words else 0
         if not self._looking.fields:
-            self._said(phrases[0], room // 2, walk * 2 // 3 if len(words) < 2 else walk // 3)
-        before = len(self._found)
+            self._gather_spoken(phrases[0], room // 2, walk * 2 // 3 if len(words) < 2 else walk // 3)
+        before = len(self._entries)
         if len(words) > 2:
             self._look(tuple((word,) for word in words[:3]), room // 4, since, walk=walk // 4)
-        if len(words) > 1 and len(self._found) < before + FEW:
+        if len(words) > 1 and len(self._entries) < before + FEW:
             self._look(((words[0],), tuple(words[1:])), room // 4, since, walk=walk // 4)
         for phrase in phrases:
-            left = max(self._most // 2 - len(self._found), FEW)
-            if phrase is phrases[0] or len(self._found) < FEW:
+            left = max(self._most // 2 - len(self._entries), FEW)
+            if phrase is phrases[0] or len(self._entries) < FEW:
                 self._look(((phrase,),), left, walk=left)
 
-    def _said(self, phrase: Phrase, most: int, walk: int) -> None:
+    def _gather_spoken(self, phrase: Phrase, most: int, walk: int) -> None:
         self._look(((phrase,),), most, first_in=SPOKEN_FIELDS, walk=walk)
 
-    def _best_sessions(self, groups: tuple[tuple[Phrase, ...], ...]) -> None:
-        """All of the sessions that look best so far."""
+    def _gather_best_sessions(self, groups: tuple[tuple[Phrase, ...], ...]) -> None:
+        """Add all matches of the best sessions so far."""
         worth: dict[int, float] = {}
-        for entry in self._found.values():
+        for entry in self._entries.values():
             own = sum(self._looking.worth[number] * much for number, much in entry.held)
             worth[entry.session] = max(own, worth.get(entry.session, 0.0))
         best = nlargest(BEST, worth, key=lambda session: (worth[session], session))
         if best:
             ranges = tuple(Range(session) for session in best)
-            self._take(replace(self._looking, groups=groups, ranges=ranges, most=self._most // 2))
+            self._add_matches(replace(self._looking, groups=groups, ranges=ranges, most=self._most // 2))
 
     def _look(
         self,
@@ -377,35 +378,35 @@ class _CandidateGatherer:
         first_in: tuple[str, ...] = (),
         walk: int = 0,
     ) -> bool:
-        """True when there is no more to be had."""
+        """Look up entries; return whether these are all that match."""
         bound = walk or self._walk if most else -1
         looking = replace(
             self._looking, groups=groups, walk=bound, most=most or -1, from_session=since, first_in=first_in
         )
-        walked, complete = self._take(looking)
+        walked, complete = self._add_matches(looking)
         is_whole = not since and not first_in
         self._walked = self._walked and walked and is_whole
         return complete and is_whole
 
-    def _take(self, looking: IndexLook) -> tuple[bool, bool]:
-        """Whether all that matches was looked at, and whether it was taken."""
-        found, walked, complete = self._index.look(looking)
-        self._found.update(((entry.session, entry.seq), entry) for entry in found)
+    def _add_matches(self, looking: IndexLook) -> tuple[bool, bool]:
+        """Add the matches; return whether all were examined, and whether all were added."""
+        entries, walked, complete = self._index.look(looking)
+        self._entries.update(((entry.session, entry.seq), entry) for entry in entries)
         return walked, complete
 
 
-_KNOWN = 100  # a word in more entries than this is not counted further
+_KNOWN = 100  # entries of a word to count at most
 _NOTHING = IndexCandidates((), (), (), 0, [], True)
 
 
 class IndexSearch:
-    """The full-text part of a store over a driver and an index."""
+    """The part of a store that searches the index."""
 
     driver: Driver
     index: Index
 
     def search(self, query: IndexQuery) -> list[IndexHit]:
-        """Every entry that fits, best first, a page of it: what tests compare with."""
+        """Return a page of all matching entries, ordered by their own text alone: the reference for tests."""
         found = self.candidates(query)
         rarity = [
             rareness(count, found.total) * weight for count, weight in zip(found.counts, found.weights, strict=True)
@@ -415,7 +416,7 @@ class IndexSearch:
         return hits[query.offset : query.offset + query.limit]
 
     def candidates(self, query: IndexQuery, most: int = 0) -> IndexCandidates:
-        """What is worth ranking."""
+        """Return the entries worth ranking."""
         unknown = [name for name in query.fields if name not in FIELDS]
         if unknown:
             raise UsageError(f"no field {', '.join(unknown)} to search in; there are {', '.join(FIELDS)}")
@@ -427,19 +428,19 @@ class IndexSearch:
             if scope.ranges == ():
                 return _NOTHING
             found = gather_candidates(self.driver, self.index, analysed, scope, most)
-            return replace(found, entries=report_hits(self.driver, analysed, scope, found.entries))
+            return replace(found, entries=report_entries(self.driver, analysed, scope, found.entries))
 
     def known(self, words: Sequence[str]) -> dict[str, int]:
-        """Those of the words that stand in the archive."""
+        """Return the words that occur in the archive with their number of entries."""
         return self.index.known(words, _KNOWN)
 
     def times(self, sessions: Sequence[int]) -> dict[int, tuple[int | None, int | None]]:
-        """When sessions started and ended."""
+        """Return when sessions started and ended."""
         sql = 'SELECT "id","started","ended" FROM "session" WHERE "id" IN ({})'
         return {row[0]: (row[1], row[2]) for row in query_in_lists(self.driver.all, sql, sessions)}
 
     def vocabulary(self, beginning: str, most: int) -> list[str]:
-        """Indexed terms with this beginning."""
+        """Return indexed stems with this beginning."""
         return self.index.vocabulary(beginning, most)
 
 
@@ -448,7 +449,7 @@ def _entry_score(entry: IndexEntry, rarity: Sequence[float]) -> float:
 
 
 def _analyse_query(query: IndexQuery, index: Index) -> IndexQuery | None:
-    """The query with nothing but terms in it; None when nothing can match."""
+    """Return the query with analysed phrases, or None if nothing can match."""
     groups = tuple(tuple(_complete_phrases(filter(None, map(_analyse_phrase, group)), index)) for group in query.groups)
     if not all(groups):
         return None
@@ -470,15 +471,15 @@ def _analyse_query(query: IndexQuery, index: Index) -> IndexQuery | None:
 
 
 def _analyse_phrase(phrase: Phrase) -> Phrase:
-    """Analysed once more, which changes no term and leaves nothing that could be syntax of an engine."""
-    found = [term for word in phrase for term in terms(word)]
-    if found and phrase[-1].endswith("*"):
-        found[-1] += "*"
-    return tuple(found)
+    """Analyse a phrase again, which changes no term and leaves no syntax of an engine."""
+    analysed = [term for word in phrase for term in terms(word)]
+    if analysed and phrase[-1].endswith("*"):
+        analysed[-1] += "*"
+    return tuple(analysed)
 
 
 def _complete_phrases(phrases: Iterable[Phrase], index: Index) -> Iterator[Phrase]:
-    """With what a phrase that is open at its end means: the index holds stems, and these may be shorter."""
+    """Expand phrases that end in a prefix: the index holds stems, which may be shorter than the prefix."""
     for phrase in phrases:
         *before, last = phrase
         if not last.endswith("*"):

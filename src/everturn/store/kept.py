@@ -1,16 +1,15 @@
-"""The kept layer: what cannot be derived from the sources, and the archive's own settings. A rebuild never touches it.
+"""The kept layer: rows that cannot be derived from the sources, hook events, and lists of frameworks.
 
-What agents told the hook while they worked, in the kept layer: one row for each event of each call, without content.
+A rebuild never touches it. The archive's own settings are here too.
 
-The same event again changes nothing, so whoever brings it may be interrupted and begin anew. A row finds its call in the
-archive by the native id of the session and the id of the call; from then on the transcript is the truth and the row no
-longer counts. Rows that never find one are calls that only the hook has seen.
+Hook events are what agents reported to the hook while they worked: one row for each event of each call, without content.
+Adding the same event again changes nothing, so an interrupted drain may start over. A row finds its call in the archive
+by the native id of the session and the id of the call; from then on the transcript counts and not the row. Rows without
+a match are calls that only the hook has seen.
 
-Lists of things that frameworks put into the archive, in the kept layer: items of a session, entries, events.
-
-A list is named by its family (which integration) and its owner (which session, conversation or stream). Its items are
-numbered upwards from 1 in the order they were added and keep their numbers; one with a key is there once. An owner may
-have a row of its own with a revision that is checked before it is replaced. Bytes are the caller's.
+A list belongs to a family (which integration) and an owner (which session, conversation or stream). Its items are numbered
+from 1 in the order they were added and keep their numbers; an item with a key exists once. An owner may have a row of its
+own with a revision that is checked before it is replaced. The bytes are opaque.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from everturn.store.sql import KEPT, TOMBSTONES, Conditions, Driver, Table, quer
 
 
 class KeptStore:
-    """The kept part of a store over a driver."""
+    """The part of a store that holds kept rows and settings."""
 
     driver: Driver
 
@@ -35,7 +34,7 @@ class KeptStore:
         self.driver.run(KEPT.upsert, astuple(row))
 
     def kept(self, kind: str = "", subject: str | None = None) -> list[KeptRow]:
-        """What is kept of a kind ("" = every kind), or about one subject."""
+        """Return the kept rows of a kind ("" = all), or about one subject."""
         conditions = Conditions()
         if kind:
             conditions.add('"kind"=?', kind)
@@ -45,7 +44,7 @@ class KeptStore:
         return KEPT.read(self.driver.all(sql, conditions.params))
 
     def drop_kept(self, agent: str, subject: str, kinds: Sequence[str] = ()) -> None:
-        """Give up what is kept about a session, of some kinds or all; also what is kept whichever agent it is of."""
+        """Delete the kept rows about a session, of some kinds or all, including rows without an agent."""
         conditions = Conditions()
         conditions.add('"subject"=?', subject)
         conditions.add_one_of('"agent"', (agent, ""))
@@ -53,27 +52,27 @@ class KeptStore:
         self.driver.run(f'DELETE FROM "{KEPT.name}"{conditions.where()}', conditions.params)
 
     def bury(self, rows: list[Tombstone]) -> None:
-        """Note what must not come back."""
+        """Add tombstones: what must not be captured again."""
         self.driver.many(TOMBSTONES.upsert, map(astuple, rows))
 
     def tombstones(self) -> list[Tombstone]:
-        """What must not come back."""
+        """Return the tombstones."""
         return TOMBSTONES.read(self.driver.all(f'{TOMBSTONES.select} ORDER BY "kind","agent","key"'))
 
     def setting(self, key: str) -> str:
-        """A setting of the archive itself; "" when it was never set."""
+        """Return a setting of the archive, "" by default."""
         row = self.driver.one('SELECT "value" FROM "setting" WHERE "key"=?', (key,))
         return str(row[0]) if row else ""
 
     def set_setting(self, key: str, value: str) -> None:
-        """Set it."""
+        """Set a setting of the archive."""
         sql = 'INSERT INTO "setting" ("key","value") VALUES (?,?) ON CONFLICT ("key") DO UPDATE SET "value"=excluded."value"'
         self.driver.run(sql, (key, value))
 
 
 _HOOKED = Table("hooked", HookEvent, ("session", "ref", "event"))
 _ADD = f'{_HOOKED.insert} ON CONFLICT ("session","ref","event") DO NOTHING'
-#: Of the session or of one of its subagents, whose ids begin with it and `/`; `0` is what comes after `/`.
+#: Of the session or one of its subagents, whose ids begin with its id and `/`; `0` is the character after `/`.
 _FIND = """
     UPDATE "hooked" SET "own"=(
         SELECT c."session" FROM "session" s JOIN "call" c ON c."session"=s."id" AND c."call_id"="hooked"."call_id"
@@ -81,7 +80,7 @@ _FIND = """
         ORDER BY c."inherited",c."session" LIMIT 1)
     WHERE "session"=? AND "own" IS NULL AND "call_id"<>''
 """
-#: What has no call id cannot be told from what the transcript has: it counts only where there is none.
+#: An event without call id cannot be matched with a call: it counts only if there is no transcript.
 _FIND_NAMELESS = """
     UPDATE "hooked" SET "own"=(
         SELECT MIN(s."id") FROM "session" s WHERE s."native_id"="hooked"."session" AND s."n_messages">0)
@@ -95,16 +94,16 @@ _ALONE = """
 
 
 class HookEventStore:
-    """The part of a store over a driver that keeps what hooks have heard. Whoever writes does so inside `write()`."""
+    """The part of a store that holds hook events. Write inside `write()`."""
 
     driver: Driver
 
     def add_hooked(self, rows: Iterable[HookEvent]) -> int:
-        """Add what is not there yet; how many that were."""
+        """Add events that are new; return how many."""
         return sum(self.driver.run(_ADD, astuple(row)) for row in rows)
 
     def hooked(self, session: str = "") -> list[HookEvent]:
-        """In order of time: of one session by its native id, or all."""
+        """Return events by time, of one session by its native id, or all."""
         conditions = Conditions()
         if session:
             conditions.add('"session"=?', session)
@@ -112,22 +111,22 @@ class HookEventStore:
         return _HOOKED.read(self.driver.all(sql, conditions.params))
 
     def hooked_alone(self, since: int = 0) -> dict[str, int]:
-        """Native ids of sessions with calls, heard since then, that were not found in the archive; how many each."""
+        """Return native id → number of calls since then that only a hook has seen."""
         return {str(session): int(calls) for session, calls in self.driver.all(_ALONE, (since,))}
 
     def find_hooked(self, sessions: Iterable[str]) -> None:
-        """Look in the archive for the calls of these sessions that were not found before."""
+        """Match the events of these sessions that have no call yet with calls of the archive."""
         for name in sessions:
             self.driver.run(_FIND, (name, f"{name}/", f"{name}0", name))
             self.driver.run(_FIND_NAMELESS, (name,))
 
     def drop_hooked(self, sessions: Sequence[str]) -> None:
-        """Give up what was heard of sessions."""
+        """Delete the events of sessions."""
         self.driver.many('DELETE FROM "hooked" WHERE "session"=?', [(name,) for name in sessions])
 
 
 class ListItem(Struct, frozen=True):
-    """One thing of a list. `key` may be empty; `n` is given out when it is added."""
+    """An item of a list. `key` may be empty; `n` is assigned when it is added."""
 
     family: str
     owner: str
@@ -138,14 +137,14 @@ class ListItem(Struct, frozen=True):
 
 
 class ItemOwner(Struct, frozen=True):
-    """What a list has one of. `scope` is what owners are listed by."""
+    """The row of a list itself. Owners are listed by `scope`."""
 
     family: str
     owner: str
     revision: str
     scope: str
     data: bytes
-    at: int  # owners are listed by it, newest first
+    at: int  # owners are listed newest first
 
 
 _ITEMS = Table("item", ListItem, ("owner", "family", "n"))
@@ -154,15 +153,15 @@ _LIST = 'WHERE "owner"=? AND "family"=?'
 
 
 class ListStore:
-    """The part of a store over a driver that keeps lists. Whoever writes does so inside `write()`."""
+    """The part of a store that holds lists. Write inside `write()`."""
 
     driver: Driver
 
     def add_items(self, family: str, owner: str, things: Sequence[tuple[str, bytes]], at: int) -> list[int]:
-        """Put (key, data) at the end, each key once; the number of each, also of those that were there already."""
-        known = self.items_by_key(family, owner, [key for key, _ in things if key])
+        """Append (key, data), each key once; return the numbers, also of existing items."""
+        existing = self.items_by_key(family, owner, [key for key, _ in things if key])
         numbers, fresh, n = [], [], self.last_item(family, owner)
-        given = {key: item.n for key, item in known.items()}
+        given = {key: item.n for key, item in existing.items()}
         for key, data in things:
             if not key or key not in given:
                 n += 1
@@ -178,7 +177,7 @@ class ListStore:
     def items(
         self, family: str, owner: str, last: int | None = None, after: int = 0, until: int | None = None
     ) -> list[ListItem]:
-        """In order: those after one number, until another, of these the last so many."""
+        """Return items in order: after one number, until another, of these the last so many."""
         sql, given = f'{_ITEMS.select} {_LIST} AND "n">?', [owner, family, after]
         if until is not None:
             sql, given = f'{sql} AND "n"<=?', [*given, until]
@@ -187,30 +186,30 @@ class ListStore:
         return _ITEMS.read(reversed(self.driver.all(f'{sql} ORDER BY "n" DESC LIMIT {max(last, 0)}', given)))
 
     def items_by_key(self, family: str, owner: str, keys: Sequence[str]) -> dict[str, ListItem]:
-        """Those of the keys that are there."""
+        """Return the items with these keys, by key."""
         sql = f"""{_ITEMS.select} {_LIST} AND "key" <> '' AND "key" IN ({{}})"""
         rows = query_in_lists(self.driver.all, sql, keys, [owner, family])
         return {item.key: item for item in _ITEMS.read(rows)}
 
     def last_item(self, family: str, owner: str) -> int:
-        """The highest number; 0 when there is none."""
+        """Return the highest number, or 0."""
         row = self.driver.one(f'SELECT MAX("n") FROM "item" {_LIST}', (owner, family))
         return int(row[0] or 0) if row else 0
 
     def delete_items(self, family: str, owner: str, first: int = 0, last: int | None = None) -> None:
-        """From one number to another, both included; all of them unless said."""
+        """Delete items from one number to another, both included, by default all."""
         sql, given = f'DELETE FROM "item" {_LIST} AND "n">=?', [owner, family, first]
         if last is not None:
             sql, given = f'{sql} AND "n"<=?', [*given, last]
         self.driver.run(sql, given)
 
     def item_owner(self, family: str, owner: str) -> ItemOwner | None:
-        """The row of a list."""
+        """Return the row of a list."""
         row = self.driver.one(f"{_OWNERS.select} {_LIST}", (owner, family))
         return ItemOwner(*row) if row else None
 
     def item_owners(self, family: str, scope: str | None = None, limit: int | None = None) -> list[ItemOwner]:
-        """Newest first: all of a family, or those of a scope."""
+        """Return the owners of a family or of a scope, newest first."""
         conditions = Conditions()
         conditions.add('"family"=?', family)
         if scope is not None:
@@ -220,23 +219,23 @@ class ListStore:
         return _OWNERS.read(self.driver.all(sql, conditions.params))
 
     def set_item_owner(self, row: ItemOwner, expected: str | None = None) -> None:
-        """Insert or replace it. With `expected`, raises Conflict unless that is its revision now ("" = there is none)."""
+        """Insert or replace the row. With `expected`, raise Conflict unless that is its revision ("" = no row)."""
         if expected is not None:
             self._check_revision(row.family, row.owner, expected)
         self.driver.run(_OWNERS.upsert, astuple(row))
 
     def delete_item_owner(self, family: str, owner: str, expected: str | None = None) -> None:
-        """The row, not its items. With `expected`, raises Conflict unless that is its revision now."""
+        """Delete the row, not its items. With `expected`, raise Conflict unless that is its revision."""
         if expected is not None:
             self._check_revision(family, owner, expected)
         self.driver.run(f'DELETE FROM "item_owner" {_LIST}', (owner, family))
 
     def drop_lists(self, owner: str) -> None:
-        """Everything kept under a name, whichever family it is of."""
+        """Delete all lists of an owner."""
         for table in (_ITEMS.name, _OWNERS.name):
             self.driver.run(f'DELETE FROM "{table}" WHERE "owner"=?', (owner,))
 
     def _check_revision(self, family: str, owner: str, expected: str) -> None:
-        now = self.item_owner(family, owner)
-        if (now.revision if now else "") != expected:
+        row = self.item_owner(family, owner)
+        if (row.revision if row else "") != expected:
             raise Conflict(f"{family} {owner}")

@@ -2,16 +2,14 @@
 
     postgresql://user@host/database?schema=everturn
 
-All tables live in one schema, `everturn` if none is named, so that an archive can share a database with others. Raw
-bytes are `bytea`; text that PostgreSQL cannot hold (NUL, lone surrogates) has U+FFFD in its place in the derived tables,
-and is whole in the raw layer.
+All tables are in one schema, `everturn` by default, so that archives can share a database. Raw bytes are `bytea`. In text
+of the derived tables, U+FFFD replaces what PostgreSQL cannot store (NUL, lone surrogates); the raw layer has it unchanged.
 
-Writers of one archive take turns: a write transaction holds an advisory lock named after the schema until it ends. That
-is the simplest thing that keeps what the shared code relies on: what it has read inside `write()` is still true at the
-commit. Readers never wait.
+Writers of one archive take turns: a write transaction holds an advisory lock named after the schema until it ends. So
+what the shared code has read inside `write()` is still true at the commit. Readers never wait.
 
-Backups are the server's: `pg_dump --schema=everturn`. After `forget`, `scrub` rewrites the tables; what was deleted may
-still be in the server's write-ahead log until that is recycled, and in backups and replicas made before.
+Backups are up to the server: `pg_dump --schema=everturn`. After `forget`, `scrub` rewrites the tables. Deleted data may
+remain in the server's write-ahead log until that is recycled, and in earlier backups and replicas.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ SCHEMA = "everturn"
 
 
 class PostgresAddress(NamedTuple):
-    """A URL taken apart."""
+    """The parts of a URL."""
 
     conninfo: str  # what libpq understands
     shown: str  # without a password
@@ -44,9 +42,9 @@ class PostgresAddress(NamedTuple):
 def open_postgres(
     url: str, create: bool = True, clock: Clock = now, upgrade: bool = True, durable: bool = False
 ) -> PostgresStore:
-    """Open an archive on a server; make it if it is not there and `create` is set; bring it up to date.
+    """Open an archive on a server, create it if `create` is set, and migrate it.
 
-    `durable` asks the server to sync its log at every commit, whatever it does by default.
+    With `durable`, the server syncs its log at every commit, whatever its default.
     """
     try:
         from everturn.store.postgres_driver import connect
@@ -60,7 +58,7 @@ def open_postgres(
     driver = connect(*parse_address(url))
     try:
         _check_server(driver)
-        _bring_up_to_date(driver, create, clock, upgrade)
+        _migrate(driver, create, clock, upgrade)
         if durable:
             driver.run("SET synchronous_commit TO on")
     except BaseException:
@@ -70,12 +68,12 @@ def open_postgres(
 
 
 class PostgresStore(SqlStore):
-    """What only PostgreSQL can do."""
+    """An archive in PostgreSQL."""
 
     driver: PostgresDriver
 
     def check(self, quick: bool = False) -> StoreHealth:
-        """Is every table and index there and usable, and every chunk of bytes?"""
+        """Check that every table, index and chunk is present and valid."""
         applied = _applied_migrations(self.driver)
         undone = sql_store.pending_migrations(self.url, sql_store.known_migrations("postgres"), applied)
         problems = [f"schema step {step.number} ({step.name}) is missing" for step in undone]
@@ -85,18 +83,18 @@ class PostgresStore(SqlStore):
         return StoreHealth("postgres", max((number for number, _, _ in applied), default=0), problems)
 
     def backup(self, path: str) -> None:
-        """Not offered: the server has a better way."""
+        """Raise UsageError that names the server's own tool."""
         command = f"pg_dump --format=custom --schema={self.driver.schema} --file={path} URL"
         raise UsageError(f"an archive in PostgreSQL is backed up by its own tools; run: {command}")
 
     def sizes(self) -> dict[str, int]:
-        """Bytes by part."""
+        """Return bytes by part."""
         by_table = {name: int(size) for name, size in self.driver.all(_SIZES, [self.driver.schema])}
         raw, index, total = by_table["blob"] + by_table["chunk"], by_table["search_row"], sum(by_table.values())
         return {"raw": raw, "index": index, "rest": total - raw - index, "total": total}
 
     def scrub(self) -> None:
-        """Write every table anew, without what was deleted, and take the planner's samples again."""
+        """Rewrite every table without deleted rows, and refresh the planner's statistics."""
         for (name,) in self.driver.all(_TABLES, [self.driver.schema]):
             self.driver.run(f'VACUUM (FULL, ANALYZE) "{name}"')
 
@@ -116,7 +114,7 @@ _MISSING = """
 
 
 def parse_address(url: str) -> PostgresAddress:
-    """Split off what is ours (`schema=`), hide what is secret."""
+    """Split off `schema=`, which is ours, and hide the password."""
     base, _, query = url.partition("?")
     pairs = [pair for pair in query.split("&") if pair]
     named = [unquote(pair.partition("=")[2]) for pair in pairs if pair.startswith("schema=")]
@@ -144,7 +142,7 @@ def _without_password(base: str) -> str:
     return f"{start}{slashes}{user.partition(':')[0]}{at}{host}{slash}{path}"
 
 
-# the schema -------------------------------------------------------------------------------------------------------
+# --- the schema ---
 
 
 def _check_server(driver: PostgresDriver) -> None:
@@ -157,24 +155,23 @@ def _check_server(driver: PostgresDriver) -> None:
         )
 
 
-def _bring_up_to_date(driver: PostgresDriver, create: bool, clock: Clock, upgrade: bool) -> None:
-    """Apply what is missing in one transaction: others see the archive of before or the whole new one."""
-    if not _undone(driver, _applied_so_far(driver), create, upgrade):
+def _migrate(driver: PostgresDriver, create: bool, clock: Clock, upgrade: bool) -> None:
+    """Apply the missing steps in one transaction: others see the old archive or the new one."""
+    if not _missing_steps(driver, _applied_so_far(driver), create, upgrade):
         return
     with driver.write():
-        for step in _undone(
-            driver, _applied_migrations(driver), create, upgrade
-        ):  # another process may have been faster
+        # Asked again under the lock: another process may have been faster.
+        for step in _missing_steps(driver, _applied_migrations(driver), create, upgrade):
             driver.run(f'CREATE SCHEMA IF NOT EXISTS "{driver.schema}"')
             driver.run(_NOTES)
             driver.script(step.sql)
             driver.run(sql_store.NOTE, [step.number, step.name, step.checksum, clock()])
 
 
-def _undone(
+def _missing_steps(
     driver: PostgresDriver, applied: sql_store.Applied, create: bool, upgrade: bool
 ) -> list[sql_store.Migration]:
-    """The steps to apply. Raises when the caller does not want them applied."""
+    """Return the steps to apply. Raises NoArchive or OlderArchive if the caller does not allow that."""
     undone = sql_store.pending_migrations(driver.url, sql_store.known_migrations("postgres"), applied)
     if not applied and not create:
         raise NoArchive(f"{driver.url} (schema {driver.schema})")
@@ -184,11 +181,11 @@ def _undone(
 
 
 def _applied_so_far(driver: PostgresDriver) -> sql_store.Applied:
-    """What `_applied_migrations` says, read without the lock of the writers unless another process creates the archive right now.
+    """Return the applied steps, read without the writers' lock unless another process is creating the archive.
 
-    A commit makes rows visible first and tells other connections to drop their caches a moment later. In between
-    `pg_tables` lists a new table, but a connection that has looked for its schema before still takes it as missing. The
-    lock is released after both.
+    A commit makes rows visible first and invalidates the caches of other connections a moment later. In between,
+    `pg_tables` lists a new table, but a connection that has looked for its schema before still considers it missing.
+    The lock is released after both.
     """
     try:
         return _applied_migrations(driver)

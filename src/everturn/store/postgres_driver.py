@@ -1,7 +1,7 @@
-"""psycopg 3 behind the `Driver` contract: one connection, our values both ways, what the server says as our errors.
+"""psycopg 3 behind the `Driver` contract: one connection, our value types both ways, server errors as ours.
 
-Promises: text that PostgreSQL cannot hold (NUL, lone surrogates) is stored with U+FFFD in its place, never refused; sums
-come back as whole numbers; no message holds a password.
+Text that PostgreSQL cannot store (NUL, lone surrogates) is stored with U+FFFD instead of being refused. Sums come back as
+integers. No message contains a password.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from psycopg.types.string import StrDumperUnknown
 from everturn.errors import Busy, EverturnError, NoSpace, NotAnArchive
 from everturn.store.sql import Row
 
-#: How long a writer waits for the others before it says that the archive is busy.
+#: How long a writer waits for the others before it raises Busy.
 LOCK_SECONDS = 30
 
 _PLAIN_INSERT = re.compile(r'INSERT INTO ("\w+" \([^)]*\)) VALUES \(\?(?:,\?)*\)')
 
 
 class PostgresDriver:
-    """One connection to one archive. The methods are those of `store.driver.Driver`."""
+    """One connection to one archive. Implements `store.sql.Driver`."""
 
     name = "postgres"
 
@@ -46,30 +46,30 @@ class PostgresDriver:
         self._names = count(1)
 
     def all(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
-        """Every row."""
-        with self.sentences():
+        """Return all rows."""
+        with self.translated_errors():
             return self._execute(sql, params).fetchall()
 
     def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
-        """The first row, or None."""
-        with self.sentences():
+        """Return the first row, or None."""
+        with self.translated_errors():
             return self._execute(sql, params).fetchone()
 
     def each(self, sql: str, params: Sequence[Any] = ()) -> Iterator[Row]:
-        """The rows one by one, a page at a time from the server."""
-        # WITH HOLD: they may be read on after the transaction they were asked for in.
+        """Yield the rows, fetched in pages."""
+        # WITH HOLD: reading may continue after the transaction that ran the query.
         name = f"each_{next(self._names)}"
-        with self.sentences(), psycopg.RawServerCursor(self.connection, name, withhold=True) as cursor:
+        with self.translated_errors(), psycopg.RawServerCursor(self.connection, name, withhold=True) as cursor:
             cursor.itersize = 1000
-            yield from cursor.execute(dollars(sql), params, binary=True)
+            yield from cursor.execute(number_parameters(sql), params, binary=True)
 
     def run(self, sql: str, params: Sequence[Any] = ()) -> int:
-        """How many rows the statement changed."""
-        with self.sentences():
+        """Run a statement; return the number of changed rows."""
+        with self.translated_errors():
             return max(self._execute(sql, params).rowcount, 0)
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Once for each row: a plain INSERT by COPY, anything else in a pipeline."""
+        """Run a statement for each row: a plain INSERT by COPY, anything else in a pipeline."""
         rows = iter(rows)
         first = next(rows, None)
         if first is None:
@@ -79,27 +79,31 @@ class PostgresDriver:
         if plain:
             self.copy(plain[1], rows)
             return
-        with self.sentences(), self.connection.cursor() as cursor:
-            cursor.executemany(dollars(sql), rows)
+        with self.translated_errors(), self.connection.cursor() as cursor:
+            cursor.executemany(number_parameters(sql), rows)
 
     def copy(self, target: str, rows: Iterable[Sequence[Any]]) -> None:
         """Stream rows into `table (columns)`."""
-        with self.sentences(), self.connection.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN") as copy:
+        with (
+            self.translated_errors(),
+            self.connection.cursor() as cursor,
+            cursor.copy(f"COPY {target} FROM STDIN") as copy,
+        ):
             for row in rows:
                 copy.write_row(row)
 
     def insert(self, sql: str, params: Sequence[Any]) -> int:
-        """The id of the new row."""
-        with self.sentences():
+        """Run an INSERT; return the new id."""
+        with self.translated_errors():
             return int(self._execute(f'{sql} RETURNING "id"', params).fetchall()[0][0])
 
     @contextmanager
     def write(self) -> Iterator[None]:
-        """One transaction, alone among the writers of this archive."""
+        """Run one transaction, as the only writer of this archive."""
         if self._writing:
             yield
             return
-        with self.sentences(), self.connection.transaction():
+        with self.translated_errors(), self.connection.transaction():
             self._writing = True
             try:
                 self._execute("SELECT pg_advisory_xact_lock(?)", [self._lock])
@@ -109,11 +113,11 @@ class PostgresDriver:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """One view of the database for the whole block."""
+        """Read from one snapshot for the whole block."""
         if self._writing or self._reading:
             yield
             return
-        with self.sentences(), self.connection.transaction():
+        with self.translated_errors(), self.connection.transaction():
             self._reading = True
             try:
                 self._execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY", ())
@@ -123,27 +127,27 @@ class PostgresDriver:
 
     def script(self, sql: str) -> None:
         """Run several statements without parameters."""
-        with self.sentences():
+        with self.translated_errors():
             self.connection.execute(sql)
 
     def close(self) -> None:
-        """Let go of the server."""
+        """Close the connection."""
         self.connection.close()
 
     @contextmanager
-    def sentences(self) -> Iterator[None]:
-        """What the server says, as errors of ours. A mistake in our own SQL stays what it is."""
+    def translated_errors(self) -> Iterator[None]:
+        """Turn errors of the server into ours. A mistake in our own SQL is raised unchanged."""
         try:
             yield
         except psycopg.Error as error:
             raise (translate_error(self.url, error) or error) from error
 
     def _execute(self, sql: str, params: Sequence[Any]) -> psycopg.Cursor[Row]:
-        return self.connection.execute(dollars(sql), params, binary=True)
+        return self.connection.execute(number_parameters(sql), params, binary=True)
 
 
 def connect(conninfo: str, shown: str, schema: str) -> PostgresDriver:
-    """Connect, or say in one sentence why not. `shown` is the URL for messages."""
+    """Connect to a server. `shown` is the URL for messages, without a password."""
     try:
         given = psycopg.conninfo.conninfo_to_dict(conninfo)
         connection = psycopg.Connection[Row].connect(
@@ -160,17 +164,17 @@ def connect(conninfo: str, shown: str, schema: str) -> PostgresDriver:
         ) from error
     _register_adapters(connection)
     driver = PostgresDriver(connection, shown, schema)
-    with driver.sentences():
-        # Ours first: the schema has a `lower` of its own.
+    with driver.translated_errors():
+        # Our schema first: it has its own `lower`.
         connection.execute(sql.SQL("SET search_path TO {}, pg_catalog").format(sql.Identifier(schema)))
         connection.execute(sql.SQL("SET lock_timeout TO {}").format(LOCK_SECONDS * 1000))
-        # A stricter level would fix the view of a writer before it waits for its turn.
+        # A stricter level would fix the snapshot of a writer before it waits for its turn.
         connection.execute("SET default_transaction_isolation TO 'read committed'")
     return driver
 
 
 def translate_error(url: str, error: psycopg.Error) -> EverturnError | None:
-    """The error of ours for one of the server's, or None when it is a mistake in our own SQL."""
+    """Return our error for one of the server's, or None for a mistake in our own SQL."""
     for kinds, ours in _ERRORS_BY_CLASS:
         if isinstance(error, kinds):
             return ours(url, _error_line(error))
@@ -208,24 +212,24 @@ _ERRORS_BY_CLASS: tuple[tuple[tuple[type[psycopg.Error], ...], Callable[[str, st
 
 
 @lru_cache(1024)
-def dollars(statement: str) -> str:
-    """`?` → `$1`, `$2` …: what the server itself understands, so that `%` needs no care."""
-    pieces = statement.split("?")
-    return "".join(f"{piece}${number}" for number, piece in enumerate(pieces[:-1], 1)) + pieces[-1]
+def number_parameters(statement: str) -> str:
+    """Replace `?` by `$1`, `$2` …, the server's own syntax, in which `%` needs no escaping."""
+    parts = statement.split("?")
+    return "".join(f"{part}${number}" for number, part in enumerate(parts[:-1], 1)) + parts[-1]
 
 
 def _error_line(error: psycopg.Error) -> str:
-    if error.diag.message_primary:  # what follows it points into our SQL
+    if error.diag.message_primary:  # the rest refers to our SQL
         return error.diag.message_primary
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[-1].strip().removeprefix("FATAL:").removeprefix("ERROR:").strip()
 
 
 class _TextDumper(StrDumperUnknown):
-    """Text of any kind; what the server cannot hold is replaced."""
+    """Dumps any text; U+FFFD replaces what the server cannot store."""
 
     def dump(self, obj: str) -> Buffer | None:
-        """As UTF-8."""
+        """Encode as UTF-8."""
         if "\0" in obj:
             obj = obj.replace("\0", "\ufffd")
         try:
@@ -235,10 +239,10 @@ class _TextDumper(StrDumperUnknown):
 
 
 class _WholeNumberLoader(NumericLoader):
-    """`sum(bigint)` is a numeric: back to a number of ours."""
+    """Loads a numeric, such as `sum(bigint)`, as an int or float."""
 
     def load(self, data: Buffer) -> Any:
-        """An int where it is one."""
+        """Return an int if the value is whole."""
         return _int_or_float(super().load(data))
 
 
@@ -246,7 +250,7 @@ class _WholeNumberBinaryLoader(NumericBinaryLoader):
     """The same for binary results."""
 
     def load(self, data: Buffer) -> Any:
-        """An int where it is one."""
+        """Return an int if the value is whole."""
         return _int_or_float(super().load(data))
 
 
@@ -257,7 +261,7 @@ def _int_or_float(value: Any) -> int | float:
 def _register_adapters(connection: psycopg.Connection[Row]) -> None:
     adapters = connection.adapters
     adapters.register_dumper(str, _TextDumper)
-    # Always 64 bits: by default the type follows the value, and every mix of values would be prepared anew.
+    # Always 64 bits: by default the type depends on the value, and each mix of types would be prepared separately.
     adapters.register_dumper(int, Int8Dumper)
     adapters.register_dumper(int, Int8BinaryDumper)
     adapters.register_loader("numeric", _WholeNumberLoader)

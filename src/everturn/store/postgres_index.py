@@ -1,18 +1,16 @@
-"""The full-text index in PostgreSQL: the hits of SQLite's FTS5, from the same terms.
+"""The full-text index in PostgreSQL: the same hits as SQLite's FTS5, from the same terms.
 
-The server's own parser plays no role. Terms come from `derive.analysis`, their stems from `stemming`, and both are written
-as `tsvector` literals (`tsvectors`), one row for each field of a message, so that a limit on fields is exact and no phrase
-runs from one field into the next. Groups of a query are matched by message: each may be found in another field.
+The server's own parser is not used. Terms come from `text.terms` and their stems from `store.index`; both are written as
+`tsvector` literals, one row per field of a message, so that a limit to fields is exact and no phrase spans two fields.
+Groups of a query are matched by message: each may occur in another field.
 
-How often a word stands in a row is read off `ts_rank`, which for a single word of equal weights is a known function of
-that number. The server is asked for it once for each entry that is worth it, not for every row that matches.
+The number of occurrences of a word in a row is derived from `ts_rank`, which for a single word of equal weights is a
+known function of that number. The server computes it once for each entry worth ranking, not for every matching row.
 
-Text as PostgreSQL's `tsvector` literals: the stems of its terms with their places.
-
-A `tsvector` has limits (1 MB, 16,383 positions, 255 places and 2 kB a term) and drops silently what is beyond some of
-them. So a long text becomes several rows, cut before a limit is reached, each beginning with the last terms of the one
-before: a phrase of up to OVERLAP + 1 terms is found wherever it stands, of a longer one the first that many terms count.
-A term longer than LONGEST characters is known by its beginning.
+A `tsvector` has limits (1 MB, 16,383 positions, 255 positions and 2 kB per term) and silently drops what exceeds some of
+them. So a long text becomes several rows, each beginning with the last terms of the one before: a phrase of up to
+OVERLAP + 1 terms is found anywhere, and of a longer one the first OVERLAP + 1 terms count. A term longer than LONGEST
+characters is indexed by its beginning.
 """
 
 from __future__ import annotations
@@ -53,7 +51,7 @@ _NUMBERS = tuple(map(str, range(1, PART + 1)))
 
 
 def tsvector_literals(text: str, pieces: bool = False) -> Iterator[tuple[int, str, int]]:
-    """Number, literal and number of terms of the rows that together hold a text; with the pieces of its names."""
+    """Yield (number, literal, number of terms) of the rows for a text, with `pieces` also parts of compound names."""
     numbers = count()
     cut = (term[:LONGEST] for term in _stems_of_text(index_text(text) if pieces else fold(text)))
     part = list(islice(cut, PART))
@@ -64,12 +62,12 @@ def tsvector_literals(text: str, pieces: bool = False) -> Iterator[tuple[int, st
 
 
 def _stems_of_text(folded: str) -> Iterator[str]:
-    """One by one, from texts whose list of terms would not fit into memory too."""
+    """Yield the stems of a text in slices, because all terms of a long text would not fit into memory."""
     start = 0
     while start < len(folded):
         end = min(start + _AT_ONCE, len(folded))
         if end < len(folded):
-            # Between two words, if there are any.
+            # Cut between two words, if there are any.
             end = max(folded.rfind(" ", start, end), folded.rfind("\n", start, end), start) + 1
             end = end if end > start + 1 else start + _AT_ONCE
         yield from stem_words(folded[start:end])
@@ -92,33 +90,33 @@ _TARGET = '"search_row" ("session","seq","field","part","tsv","size")'
 _SUMMARY = FIELDS.index("summary")
 _HAS_OLD = """SELECT 1 FROM "setting" WHERE "key"='old index'"""
 _STILL_OLD = 'SELECT 1 FROM "search_row" WHERE "size"=0 LIMIT 1'
-#: In the order of the table, also when the index finds them, which is the order in which sessions came: oldest first.
+#: In table order, also with an index scan: the order in which sessions were added, oldest first.
 _COUNT = """
     SELECT COUNT(*), MAX("session") FROM
     (SELECT "session" FROM "search_row" WHERE "tsv" @@ ?::tsquery AND "session">=?{} LIMIT ?) s
 """
 _TOTAL = """SELECT SUM("n_messages"-"n_inherited") FROM "session" WHERE "mode"<>'structure'"""
-#: All words in one look at the index: it is a few hundred of them, and nearly none stands anywhere.
+#: All words in one index scan: there are a few hundred of them, and hardly any occurs.
 _KNOWN_WORDS = """
     SELECT u.lexeme, COUNT(*) FROM (SELECT "tsv" FROM "search_row" WHERE "tsv" @@ ?::tsquery LIMIT ?) s,
     UNNEST(s."tsv") AS u WHERE u.lexeme=ANY(?) GROUP BY u.lexeme
 """
 _RANK = """, CASE WHEN "t" @@ ?::tsquery THEN ts_rank('{1,1,1,1}',"t",?::tsquery) ELSE 0 END"""
-#: `ts_rank` of a word that stands there 1, 2, 3 … times.
+#: `ts_rank` of a word that occurs 1, 2, 3 … times.
 _RANKS = [total / 1.64493406685 for total in accumulate(1 / (n * n) for n in range(1, 101))]
 
 
 class PostgresIndex:
-    """The entries of one archive. The methods are those of `store.index.Index`."""
+    """The index of one archive. Implements `store.index.Index`."""
 
     chooses = False
 
     def __init__(self, driver: PostgresDriver) -> None:
         self.driver = driver
 
-    # in and out ---------------------------------------------------------------------------------------------------
+    # --- changes ---
     def add(self, session: int, rows: Sequence[IndexRow]) -> None:
-        """Enter the text of messages."""
+        """Add the text of messages."""
         self.driver.copy(_TARGET, _index_rows(session, rows))
 
     def add_session(self, session: int, text: str) -> None:
@@ -127,23 +125,23 @@ class PostgresIndex:
         self.driver.copy(_TARGET, ((session, -1, _SUMMARY, *row) for row in tsvector_literals(text, pieces=True)))
 
     def remove(self, session: int, seqs: Sequence[int]) -> None:
-        """Take entries of messages out."""
+        """Remove entries of messages."""
         self.driver.run('DELETE FROM "search_row" WHERE "session"=? AND "seq"=ANY(?)', [session, list(seqs)])
 
     def remove_session(self, session: int) -> None:
-        """Take out every entry of a session."""
+        """Remove every entry of a session."""
         self.driver.run('DELETE FROM "search_row" WHERE "session"=?', [session])
         if self._has_old_rows() and self.driver.one(_STILL_OLD) is None:
             self.driver.run("""DELETE FROM "setting" WHERE "key"='old index'""")
 
-    # questions ----------------------------------------------------------------------------------------------------
+    # --- questions ---
     def total(self) -> int:
-        """As many as there are messages: a little more than have words."""
+        """Return the number of messages, a little more than the number of entries."""
         row = self.driver.one(_TOTAL)
         return int(row[0] or 0) if row else 0
 
     def estimate(self, phrase: Phrase, fields: Sequence[str], sample: int, since: int, newest: int) -> float:
-        """From the oldest rows that hold it, from session `since` on."""
+        """Estimate from the oldest rows with the phrase, from session `since` on."""
         self._force_index_scan()
         only, numbers = _field_filter(fields)
         row = self.driver.one(_COUNT.format(only), [self._any_of_tsquery([phrase]), since, *numbers, sample])
@@ -152,13 +150,13 @@ class PostgresIndex:
         return float(n) * max(newest / max(reach, 1), 1.0) if n == sample or since else float(n)
 
     def look(self, looking: IndexLook) -> IndexMatches:
-        """What matches; of more than are wanted the newest."""
+        """Return the matches; of too many, the newest."""
         self._force_index_scan()
         numbered = [(number, phrase) for number, phrase in enumerate(looking.phrases) if phrase]
         queries = [self._any_of_tsquery([phrase]) for _, phrase in numbered]
         hits, params = self._hits(looking)
         only, numbers = _field_filter(looking.fields)
-        # The inner SELECT unpacks each vector once; OFFSET 0 keeps the planner from undoing that.
+        # The inner SELECT unpacks each vector once; OFFSET 0 keeps the planner from flattening it.
         sql = f"""
             WITH h AS MATERIALIZED ({hits}) SELECT "session","seq","field","size"{_RANK * len(queries)} FROM
             (SELECT r."session",r."seq",r."field",r."size",r."tsv" || ''::tsvector AS "t" FROM h
@@ -167,16 +165,16 @@ class PostgresIndex:
         """
         rows = self.driver.all(sql, [*params, *[query for query in queries for _ in range(2)], *numbers])
         by_place = groupby(rows, key=itemgetter(0, 1))
-        found = [IndexEntry(session, seq, _held_phrases(list(some), numbered)) for (session, seq), some in by_place]
-        complete = not 0 <= looking.most <= len(found)
-        return IndexMatches(found, complete, complete)
+        entries = [IndexEntry(session, seq, _held_phrases(list(some), numbered)) for (session, seq), some in by_place]
+        complete = not 0 <= looking.most <= len(entries)
+        return IndexMatches(entries, complete, complete)
 
     def opened(self, beginning: str) -> list[str]:
-        """What begins so, and the word itself, whose stem may not."""
+        """Return the prefix, and the word itself, whose stem may be shorter."""
         return [f"{beginning}*", beginning]
 
     def known(self, words: Sequence[str], most: int) -> dict[str, int]:
-        """From some of the rows that hold any of them."""
+        """Count in a bounded number of rows that hold any of the words."""
         if not words:
             return {}
         with self.driver.reading():
@@ -191,20 +189,22 @@ class PostgresIndex:
         return {word: min(n, most) for word, n in found.items() if n}
 
     def vocabulary(self, beginning: str, most: int) -> list[str]:
-        """The server can only list all terms of all rows, which takes too long."""
+        """Return nothing: the server could only list all terms of all rows, which takes too long."""
         return []
 
-    # helpers ------------------------------------------------------------------------------------------------------
+    # --- helpers ---
     def _force_index_scan(self) -> None:
-        """Until the end of the transaction: where few rows are wanted the server would rather read through the table,
-        which for a word that stands nowhere is all of it."""
+        """Disable sequential scans until the end of the transaction.
+
+        With a small limit the planner prefers one, and for a word that does not occur it reads the whole table.
+        """
         self.driver.run("SET LOCAL enable_seqscan TO off")
 
     def _has_old_rows(self) -> bool:
         return self.driver.one(_HAS_OLD) is not None
 
     def _hits(self, looking: IndexLook) -> tuple[str, list[Any]]:
-        """A SELECT of session and seq of what matches, each once, the newest first."""
+        """Return a SELECT of session and seq of the matches, each once, newest first."""
         only, numbers = _field_filter(looking.fields)
         matching = f'SELECT "session","seq" FROM "search_row" WHERE "tsv" @@ ?::tsquery{only}'
         first, *others = [[self._any_of_tsquery(group), *numbers] for group in looking.groups]
@@ -226,11 +226,11 @@ class PostgresIndex:
         return f'SELECT DISTINCT r."session",r."seq" FROM "search_row" r WHERE {where} {order}', params
 
     def _any_of_tsquery(self, phrases: Sequence[Phrase]) -> str:
-        """A `tsquery` literal that any one of the phrases satisfies; nothing satisfies the empty one."""
-        wanted = [_phrase_tsquery(phrase, stemmed=True) for phrase in phrases]
+        """Return a `tsquery` literal that any of the phrases satisfies; an empty one matches nothing."""
+        literals = [_phrase_tsquery(phrase, stemmed=True) for phrase in phrases]
         if self._has_old_rows():
-            wanted += [_phrase_tsquery(phrase, stemmed=False) for phrase in phrases]
-        return " | ".join(f"({literal})" for literal in dict.fromkeys(wanted) if literal)
+            literals += [_phrase_tsquery(phrase, stemmed=False) for phrase in phrases]
+        return " | ".join(f"({literal})" for literal in dict.fromkeys(literals) if literal)
 
 
 def _index_rows(session: int, rows: Sequence[IndexRow]) -> Iterator[tuple[Any, ...]]:
@@ -244,16 +244,16 @@ def _held_phrases(
     rows: Sequence[tuple[Any, ...]], numbered: Sequence[tuple[int, Phrase]]
 ) -> tuple[tuple[int, float], ...]:
     factor = length_factor(sum(row[3] for row in rows))
-    found = []
+    shares = []
     for column, (number, phrase) in enumerate(numbered, 4):
         seen = sum(BY_FIELD[row[2]] * _phrase_count(row[column], phrase) for row in rows if row[column])
         if seen:
-            found.append((number, phrase_share(seen, factor, len(phrase))))
-    return tuple(found)
+            shares.append((number, phrase_share(seen, factor, len(phrase))))
+    return tuple(shares)
 
 
 def _phrase_count(rank: float, phrase: Phrase) -> int:
-    """How often the phrase stands in a row; more than once is only known of single words."""
+    """Return how often a phrase occurs in a row; more than once is known for single words only."""
     return bisect_left(_RANKS, rank - 1e-6) + 1 if len(phrase) == 1 else 1
 
 
@@ -268,7 +268,7 @@ def _limit_conditions(looking: IndexLook) -> Iterator[tuple[str, Sequence[Any]]]
 
 
 def _within_ranges_sql(ranges: Sequence[Range]) -> tuple[str, list[Any]]:
-    """A join with the ranges would read all of them; each is a look at the primary key."""
+    """Return a condition on ranges. A join would read all of them; this is one primary key lookup per row."""
     sql = 'EXISTS (SELECT 1 FROM UNNEST(?::bigint[],?::bigint[],?::bigint[]) AS g(s,a,b) WHERE g.s=r."session" AND r."seq" BETWEEN g.a AND g.b)'
     sessions = sorted({part.session for part in ranges})
     columns = [list(column) for column in zip(*ranges, strict=True)]
@@ -282,9 +282,9 @@ def _field_filter(fields: Sequence[str]) -> tuple[str, list[Any]]:
 
 
 def _phrase_tsquery(phrase: Sequence[str], stemmed: bool) -> str:
-    # Analysed once more, which changes no term and leaves nothing that could be syntax.
+    # Analysed again, which changes no term and leaves no syntax.
     words = [word for term in phrase for word in terms(term)]
     literals = [f"'{(stem_word(word) if stemmed else word)[:LONGEST]}'" for word in words]
     if literals and phrase[-1].endswith("*"):
-        literals[-1] = f"'{words[-1][:LONGEST]}':*"  # a beginning is no word and has no stem
+        literals[-1] = f"'{words[-1][:LONGEST]}':*"  # a prefix has no stem
     return " <-> ".join(literals[: OVERLAP + 1])

@@ -1,12 +1,8 @@
-"""The raw layer: source files, their versions, and every byte of each version in chunks found by their SHA-256.
+"""The raw layer: source files, their versions, and all bytes of each version in chunks addressed by SHA-256.
 
-Chunks hold at most 256 kB. The last one is replaced by a longer one as long as it is small; the others never change.
-Bytes that several chunks have in common (versions of one file, copies of a file) are stored once and go when the last
-chunk that names them goes.
-
-How chunks of bytes are kept: zstd where that is smaller, else as they are. The first byte says which.
-
-One `Packer` for each store: the compressor inside is used again and again and does not belong to two threads.
+A chunk has at most 256 kB. The last one is replaced by a longer one while it is small; the others never change. Bytes
+that several chunks share (versions or copies of a file) are stored once, and deleted with the last chunk that refers to
+them. Chunks are compressed with zstd where that is smaller; the first byte says which.
 """
 
 from __future__ import annotations
@@ -37,24 +33,24 @@ _LEVEL = 3
 
 
 class Packer:
-    """Packs and unpacks."""
+    """Packs chunks. One per store: its compressor is reused and must not be shared between threads."""
 
     def __init__(self) -> None:
         self._compressor = zstd.ZstdCompressor(level=_LEVEL)
 
     def pack(self, data: Bytes) -> bytes:
-        """The bytes as they are stored."""
+        """Return the stored form of bytes."""
         packed: bytes = self._compressor.compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
         if len(packed) < len(data):
             return _ZSTD + packed
         return _PLAIN + bytes(data)
 
     def unpack(self, stored: bytes) -> bytes:
-        """The bytes as they were. Raises ValueError when they cannot be had."""
-        mark, rest = stored[:1], memoryview(stored)[1:]
-        if mark == _PLAIN:
+        """Return the original bytes. Raises ValueError if they are damaged."""
+        kind, rest = stored[:1], memoryview(stored)[1:]
+        if kind == _PLAIN:
             return bytes(rest)
-        if mark != _ZSTD:
+        if kind != _ZSTD:
             raise ValueError("unknown packing")
         try:
             data: bytes = zstd.decompress(rest)
@@ -64,8 +60,8 @@ class Packer:
 
 
 CHUNK = 256 * 1024  # longest chunk
-SEALED = 64 * 1024  # a last chunk shorter than this is replaced when more bytes come
-_RECENT = 16  # unpacked chunks held in memory
+SEALED = 64 * 1024  # a shorter last chunk is replaced when more bytes arrive
+_RECENT = 16  # unpacked chunks in memory
 
 _FILES_AND_VERSIONS = f'SELECT {FILES.fields("f")},{VERSIONS.fields("v")} FROM "source_file" f LEFT JOIN "version" v ON v."id"=f."version"'
 _LONE = re.compile("[\ud800-\udfff]")
@@ -76,96 +72,96 @@ _RELEASE = 'DELETE FROM "blob" WHERE "digest"=? AND NOT EXISTS (SELECT 1 FROM "c
 
 
 class RawStore:
-    """The raw part of a store over a driver."""
+    """The part of a store that holds raw bytes."""
 
     driver: Driver
     packer: Packer
     _recent: OrderedDict[bytes, bytes]
 
-    # files and versions -------------------------------------------------------------------------------------------
+    # --- files and versions ---
     def files(self, machine: str = "") -> list[tuple[SourceFile, Version]]:
-        """Every source file with its current version."""
+        """Return every source file with its current version."""
         where, params = (' WHERE f."machine"=?', (machine,)) if machine else ("", ())
         return [
             _file_and_version(row) for row in self.driver.all(f'{_FILES_AND_VERSIONS}{where} ORDER BY f."id"', params)
         ]
 
     def file(self, machine: str, path: str) -> tuple[SourceFile, Version] | None:
-        """A source file by its place."""
+        """Return a source file by machine and path."""
         row = self.driver.one(
             f'{_FILES_AND_VERSIONS} WHERE f."machine"=? AND f."path"=?', (machine, _storable_path(path))
         )
         return None if row is None else _file_and_version(row)
 
     def file_by_id(self, source: int) -> tuple[SourceFile, Version]:
-        """A source file by its id."""
+        """Return a source file by its id."""
         row = self.driver.one(f'{_FILES_AND_VERSIONS} WHERE f."id"=?', (source,))
         if row is None:
             raise NothingFound(f"no source file {source} in the archive; `everturn sources` lists them")
         return _file_and_version(row)
 
     def add_file(self, row: SourceFile) -> int:
-        """Enter a source file. Raises Conflict when its place is taken: another process found it too."""
+        """Insert a source file. Raises Conflict if another process has inserted it."""
         sql = f'{FILES.insert} ON CONFLICT ("machine","path") DO NOTHING RETURNING "id"'
-        made = self.driver.one(sql, FILES.values(replace(row, path=_storable_path(row.path))))
-        if made is None:
+        inserted = self.driver.one(sql, FILES.values(replace(row, path=_storable_path(row.path))))
+        if inserted is None:
             raise Conflict(row.path)
-        return int(made[0])
+        return int(inserted[0])
 
     def set_file(self, source: int, **changes: Any) -> None:
-        """Change columns of a source file."""
+        """Update columns of a source file."""
         if "path" in changes:
             changes["path"] = _storable_path(changes["path"])
         self.driver.run(f'{FILES.update(changes)} WHERE "id"=?', (*changes.values(), source))
 
     def versions(self, source: int) -> list[Version]:
-        """Every version of a source, oldest first."""
+        """Return every version of a source, oldest first."""
         return VERSIONS.read(self.driver.all(f'{VERSIONS.select} WHERE "source"=? ORDER BY "number"', (source,)))
 
     def version(self, version: int) -> Version:
-        """One version."""
+        """Return a version by its id."""
         row = self.driver.one(f'{VERSIONS.select} WHERE "id"=?', (version,))
         if row is None:
             raise NothingFound(f"no version {version} in the archive; `everturn sources` lists what is there")
         return Version(*row)
 
     def add_version(self, row: Version) -> int:
-        """Enter a version and make it the current one; sessions of older ones are superseded."""
-        made = self.driver.insert(VERSIONS.insert, VERSIONS.values(row))
-        self.driver.run('UPDATE "source_file" SET "version"=? WHERE "id"=?', (made, row.source))
+        """Insert a version, make it the current one, and mark sessions of older ones superseded."""
+        new = self.driver.insert(VERSIONS.insert, VERSIONS.values(row))
+        self.driver.run('UPDATE "source_file" SET "version"=? WHERE "id"=?', (new, row.source))
         self.driver.run(
             'UPDATE "session" SET "state"=? WHERE "version" IN (SELECT "id" FROM "version" WHERE "source"=? AND "id"<>?)',
-            ("superseded", row.source, made),
+            ("superseded", row.source, new),
         )
-        return made
+        return new
 
     def set_version(self, version: int, **changes: Any) -> None:
-        """Change columns of a version."""
+        """Update columns of a version."""
         self.driver.run(f'{VERSIONS.update(changes)} WHERE "id"=?', (*changes.values(), version))
 
     def move_cursor(self, version: int, offset: int, /, **changes: Any) -> None:
-        """Change the row if its offset is still `offset`, else raise Conflict."""
+        """Update the row if its offset is still `offset`; otherwise raise Conflict."""
         sql = f'{VERSIONS.update(changes)} WHERE "id"=? AND "offset"=?'
         if self.driver.run(sql, (*changes.values(), version, offset)) != 1:
             raise Conflict(f"the place reached in source version {version}")
 
-    # bytes --------------------------------------------------------------------------------------------------------
+    # --- bytes ---
     def append_raw(self, version: int, at: int, data: Bytes) -> None:
-        """Store `data` at stored offset `at`, which is the end. The last chunk is replaced until it is big enough."""
+        """Store `data` at offset `at`, which must be the end. The last chunk is replaced until it is big enough."""
         last = self._last_chunk(version)
         if at != (last.start + last.size if last else 0):
             raise Conflict(f"the end of source version {version}")
         rest = memoryview(data)
         if last is not None and last.size < SEALED and rest:
-            taken = rest[: CHUNK - last.size]
-            self._replace(last, self._read_recent_chunk(last.digest) + taken)
-            at, rest = at + len(taken), rest[len(taken) :]
+            added = rest[: CHUNK - last.size]
+            self._replace_chunk(last, self._read_recent_chunk(last.digest) + added)
+            at, rest = at + len(added), rest[len(added) :]
         for first in range(0, len(rest), CHUNK):
-            piece = rest[first : first + CHUNK]
-            self.driver.run(CHUNKS.insert, (version, at + first, len(piece), self._put(piece)))
+            part = rest[first : first + CHUNK]
+            self.driver.run(CHUNKS.insert, (version, at + first, len(part), self._put_bytes(part)))
 
     def share_raw(self, old: int, new: int, size: int) -> int:
-        """Let `new` begin with the whole chunks of `old` that lie before `size`; returns how many bytes that is."""
+        """Let `new` begin with the whole chunks of `old` that end within `size`; return the number of bytes."""
         self.driver.run(
             'INSERT INTO "chunk" ("version","start","size","digest") SELECT CAST(? AS BIGINT),"start","size","digest"'
             ' FROM "chunk" WHERE "version"=? AND "start"+"size"<=?',
@@ -175,11 +171,11 @@ class RawStore:
         return last.start + last.size if last else 0
 
     def read_raw(self, version: int, start: int, size: int) -> bytes:
-        """Bytes of a version; fewer where it ends before. Only the chunks that cover them are unpacked."""
+        """Return bytes of a version, fewer at its end. Only the chunks that cover them are unpacked."""
         with self.driver.reading():
-            return self._read(version, start, size)
+            return self._join_chunks(version, start, size)
 
-    def _read(self, version: int, start: int, size: int) -> bytes:
+    def _join_chunks(self, version: int, start: int, size: int) -> bytes:
         first = self.driver.one(
             'SELECT "start" FROM "chunk" WHERE "version"=? AND "start"<=? ORDER BY "start" DESC LIMIT 1',
             (version, start),
@@ -190,15 +186,15 @@ class RawStore:
             'SELECT "start","digest" FROM "chunk" WHERE "version"=? AND "start">=? AND "start"<? ORDER BY "start"',
             (version, first[0], start + size),
         )
-        pieces = [self._read_recent_chunk(digest)[max(start - at, 0) : start + size - at] for at, digest in rows]
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        parts = [self._read_recent_chunk(digest)[max(start - at, 0) : start + size - at] for at, digest in rows]
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def chunks(self, version: int) -> list[Chunk]:
-        """Where the bytes of a version are, in order."""
+        """Return the chunks of a version, in order."""
         return CHUNKS.read(self.driver.all(f'{CHUNKS.select} WHERE "version"=? ORDER BY "start"', (version,)))
 
     def read_chunk(self, digest: bytes) -> bytes:
-        """The bytes behind a digest. Raises NotAnArchive when they are missing or do not match it."""
+        """Return the bytes of a digest. Raises NotAnArchive if they are missing or do not match it."""
         row = self.driver.one('SELECT "data" FROM "blob" WHERE "digest"=?', (digest,))
         if row is None:
             raise NotAnArchive(self.driver.url, f"chunk {digest.hex()[:16]} is missing")
@@ -216,41 +212,41 @@ class RawStore:
             row = self.driver.one(f'{CHUNKS.select} WHERE "version"=? AND "start"=?', (version, start))
             if row is None or row[2] != len(data):
                 raise Conflict(f"the chunk at {start} of source version {version}")
-            self._replace(Chunk(*row), data)
+            self._replace_chunk(Chunk(*row), data)
 
     def delete_chunks(self, version: int) -> None:
-        """Remove the chunks of a version, and bytes nobody else names."""
+        """Delete the chunks of a version, and bytes that no other chunk refers to."""
         digests = self.driver.all('SELECT DISTINCT "digest" FROM "chunk" WHERE "version"=?', (version,))
         self.driver.run('DELETE FROM "chunk" WHERE "version"=?', (version,))
-        self._release(row[0] for row in digests)
+        self._release_bytes(row[0] for row in digests)
 
-    # helpers ------------------------------------------------------------------------------------------------------
+    # --- helpers ---
     def _last_chunk(self, version: int) -> Chunk | None:
         row = self.driver.one(f'{CHUNKS.select} WHERE "version"=? ORDER BY "start" DESC LIMIT 1', (version,))
         return None if row is None else Chunk(*row)
 
-    def _put(self, data: Bytes) -> bytes:
+    def _put_bytes(self, data: Bytes) -> bytes:
         digest = sha256(data).digest()
         if self.driver.one('SELECT 1 FROM "blob" WHERE "digest"=?', (digest,)) is None:
             sql = 'INSERT INTO "blob" ("digest","data") VALUES (?,?) ON CONFLICT ("digest") DO NOTHING'
             self.driver.run(sql, (digest, self.packer.pack(data)))
         return digest
 
-    def _replace(self, old: Chunk, data: Bytes) -> None:
-        digest = self._put(data)
+    def _replace_chunk(self, old: Chunk, data: Bytes) -> None:
+        digest = self._put_bytes(data)
         sql = 'UPDATE "chunk" SET "size"=?,"digest"=? WHERE "version"=? AND "start"=?'
         self.driver.run(sql, (len(data), digest, old.version, old.start))
         if digest != old.digest:
-            self._release([old.digest])
-        self._remember_chunk(digest, bytes(data))  # what grows is likely to grow again
+            self._release_bytes([old.digest])
+        self._remember_chunk(digest, bytes(data))  # a growing file is likely to grow again
 
-    def _release(self, digests: Iterable[bytes]) -> None:
+    def _release_bytes(self, digests: Iterable[bytes]) -> None:
         for digest in digests:
             self._recent.pop(digest, None)
             self.driver.run(_RELEASE, (digest, digest))
 
     def _read_recent_chunk(self, digest: bytes) -> bytes:
-        """As `read_chunk`, from memory when it was read a moment ago: messages are read one after another."""
+        """Return a chunk, from memory if it was read recently: messages are read one after another."""
         data = self._recent.get(digest)
         if data is None:
             data = self._remember_chunk(digest, self.read_chunk(digest))
@@ -273,5 +269,5 @@ def _file_and_version(row: Row) -> tuple[SourceFile, Version]:
 
 
 def _storable_path(path: str) -> str:
-    """Names of files that are not UTF-8 have lone surrogates, which no database takes: private characters stand in."""
+    """Replace lone surrogates, of file names that are not UTF-8, by private characters: no database accepts them."""
     return _LONE.sub(lambda found: chr(ord(found[0]) + _SHIFT), path)

@@ -1,4 +1,4 @@
-"""What can be asked of an archive about sessions and what is in them. A page costs what is on it."""
+"""Queries about sessions and their rows. A page costs what is on it."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ _CURRENT_CENSUS = """
 
 
 class SessionQueries:
-    """The asking part of a store over a driver."""
+    """The part of a store that answers questions about sessions."""
 
     driver: Driver
 
-    # sessions -----------------------------------------------------------------------------------------------------
+    # --- sessions ---
     def sessions(
         self, wanted: SessionFilter, limit: int = 50, after: str = ""
     ) -> tuple[list[tuple[Session, SessionText]], str]:
-        """Newest first (ended, then id), with a cursor for the next page ("" at the end)."""
+        """Return sessions, newest first (ended, then id), and a cursor for the next page ("" at the end)."""
         conditions = Conditions()
         add_sessions(conditions, wanted)
         ended = ENDED.format("s")
@@ -76,7 +76,7 @@ class SessionQueries:
         return found[:limit], f"{last_shown.ended or 0}.{last_shown.id}"
 
     def count_sessions(self, wanted: SessionFilter) -> int:
-        """How many there are."""
+        """Return the number of sessions."""
         conditions = Conditions()
         add_sessions(conditions, wanted)
         sql = 'SELECT COUNT(*) FROM "session" s LEFT JOIN "session_text" x ON x."session"=s."id"'
@@ -84,17 +84,17 @@ class SessionQueries:
         return int(row[0]) if row else 0
 
     def session(self, session: int) -> tuple[Session, SessionText]:
-        """One session with its content facts."""
+        """Return a session with its content facts."""
         row = self.driver.one(f'{_SESSIONS_AND_TEXTS} WHERE s."id"=?', (session,))
         if row is None:
             raise UnknownSession(str(session))
         return _session_and_text(row)
 
     def sessions_like(self, prefix: str, limit: int = 20) -> list[Session]:
-        """Sessions whose native id, or the part of it after the last `/`, starts with this. All states, newest first."""
+        """Return sessions whose native id, or its part after the last `/`, starts with this: any state, newest first."""
         start = prefix_pattern(prefix)
         sql = f"""{SESSIONS.select} WHERE "native_id" LIKE ? ESCAPE '\\' OR "native_id" LIKE ? ESCAPE '\\' ORDER BY "id" DESC"""
-        # LIKE does not say the same about capitals everywhere, nor which `/` is the last one: looked at again here.
+        # LIKE differs in case sensitivity between engines and does not know the last `/`: checked again here.
         found: list[Session] = []
         for session in SESSIONS.read(self.driver.all(sql, (start, f"%/{start}"))):
             name = session.native_id
@@ -103,36 +103,36 @@ class SessionQueries:
         return found
 
     def beside(self, agent: str, native_id: str) -> tuple[str, str]:
-        """The ids of an agent's main sessions next to this one, before and after it in order; "" where there is none."""
+        """Return the native ids of the agent's main sessions before and after this one in id order; "" for none."""
         sql = """SELECT "native_id" FROM "session" WHERE "agent"=? AND "kind"='main' AND "native_id"{} LIMIT 1"""
         before = self.driver.one(sql.format('<? ORDER BY "native_id" DESC'), (agent, native_id))
         after = self.driver.one(sql.format('>? ORDER BY "native_id"'), (agent, native_id))
         return str(before[0]) if before else "", str(after[0]) if after else ""
 
     def sessions_of(self, agent: str, native_id: str) -> list[Session]:
-        """Every session with this native id, oldest first."""
+        """Return every session with this native id, oldest first."""
         sql = f'{SESSIONS.select} WHERE "agent"=? AND "native_id"=? ORDER BY "id"'
         return SESSIONS.read(self.driver.all(sql, (agent, native_id)))
 
     def sessions_in(self, version: int) -> list[Session]:
-        """The sessions read from a version."""
+        """Return the sessions of a version."""
         return SESSIONS.read(self.driver.all(f'{SESSIONS.select} WHERE "version"=? ORDER BY "id"', (version,)))
 
-    # inside a session ---------------------------------------------------------------------------------------------
+    # --- inside a session ---
     def turns(self, session: int, first: int = 0, last: int | None = None) -> list[Turn]:
-        """By number, both ends included."""
+        """Return turns by number, both ends included."""
         sql = f'{TURNS.select} WHERE "session"=? AND "idx" BETWEEN ? AND ? ORDER BY "idx"'
         return TURNS.read(self.driver.all(sql, (session, first, _LAST if last is None else last)))
 
     def steps(self, session: int, turn: int | None = None) -> list[Step]:
-        """Of the whole session, or of one turn."""
+        """Return the steps of a session, or of one turn."""
         if turn is None:
             return STEPS.read(self.driver.all(f'{STEPS.select} WHERE "session"=? ORDER BY "idx"', (session,)))
         sql = f'{STEPS.select} WHERE "session"=? AND "first_seq" {_WITHIN_TURN} AND "turn"=? ORDER BY "idx"'
         return STEPS.read(self.driver.all(sql, (session, session, turn, session, turn, turn)))
 
     def messages(self, session: int, first: int = 0, last: int | None = None) -> Iterator[MessageRow]:
-        """By seq, both ends included. Read in pages: nothing is held open between two messages."""
+        """Yield messages by seq, both ends included. Read in pages: no cursor stays open between two messages."""
         sql = f'{MESSAGES.select} WHERE "session"=? AND "seq" BETWEEN ? AND ? ORDER BY "seq" LIMIT ?'
         end = _LAST if last is None else last
         while rows := self.driver.all(sql, (session, first, end, _PAGE)):
@@ -142,43 +142,43 @@ class SessionQueries:
                 return
 
     def calls(self, session: int, turn: int | None = None) -> list[Call]:
-        """Of the whole session, or of one turn, in order."""
+        """Return the calls of a session, or of one turn, in order."""
         if turn is None:
             return CALLS.read(self.driver.all(f'{CALLS.select} WHERE "session"=? ORDER BY "seq","idx"', (session,)))
         sql = f'{CALLS.select} WHERE "session"=? AND "seq" {_WITHIN_TURN} AND "turn"=? ORDER BY "seq","idx"'
         return CALLS.read(self.driver.all(sql, (session, session, turn, session, turn, turn)))
 
     def work(self, session: int) -> list[tuple[int, str, int]]:
-        """How many calls of which kind each turn made, in order."""
+        """Return how many calls of which kind each turn made, in order."""
         sql = (
             'SELECT "turn","kind",COUNT(*) FROM "call" WHERE "session"=? GROUP BY "turn","kind" ORDER BY "turn","kind"'
         )
         return [(int(turn), str(kind), int(n)) for turn, kind, n in self.driver.all(sql, (session,))]
 
     def artifacts(self, session: int) -> list[Artifact]:
-        """Files touched, in order."""
+        """Return the artifacts, in order."""
         sql = f'{ARTIFACTS.select} WHERE "session"=? ORDER BY "seq","idx","n"'
         return ARTIFACTS.read(self.driver.all(sql, (session,)))
 
     def links(self, session: int) -> list[LinkRow]:
-        """What a session says about others."""
+        """Return the links from a session to others."""
         sql = f'{LINKS.select} WHERE "session"=? ORDER BY "relation","native_id","call_id","hint"'
         return LINKS.read(self.driver.all(sql, (session,)))
 
     def links_to(self, native_id: str) -> list[LinkRow]:
-        """What others say about a session."""
+        """Return the links from others to a session."""
         sql = f'{LINKS.select} WHERE "native_id"=? ORDER BY "session","relation","call_id","hint"'
         return LINKS.read(self.driver.all(sql, (native_id,)))
 
-    # health of sources --------------------------------------------------------------------------------------------
+    # --- health of sources ---
     def problems(self, version: int | None = None, limit: int = 1000) -> list[ProblemRow]:
-        """What could not be read, of one version or of all."""
+        """Return what could not be read, of one version or of all."""
         where, params = ("", ()) if version is None else (' WHERE "version"=?', (version,))
         sql = f'{PROBLEMS.select}{where} ORDER BY "version","start" LIMIT ?'
         return PROBLEMS.read(self.driver.all(sql, (*params, limit)))
 
     def census(self, version: int | None = None) -> list[CensusRow]:
-        """Of one version, or summed over all current ones (version 0 in the rows)."""
+        """Return the counts of one version, or the sums over all current ones (with version 0)."""
         if version is None:
             return CENSUS.read(self.driver.all(_CURRENT_CENSUS))
         sql = f'{CENSUS.select} WHERE "version"=? ORDER BY "type","client","disposition"'

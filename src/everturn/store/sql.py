@@ -1,15 +1,11 @@
-"""What the shared SQL needs of a database: a handful of calls, the same for every engine.
+"""Shared SQL: the `Driver` contract of an engine, a `Table` for each row struct, and filters as conditions.
 
 Shared SQL is written once, with `?` for parameters, in the subset that SQLite and PostgreSQL both understand: upserts by
-ON CONFLICT, every column in double quotes, no literal `?` or `%` (patterns are parameters). Values are None, int, float,
-str and bytes, both ways; there are no booleans and no dates.
+ON CONFLICT, every column in double quotes (several names are reserved words somewhere), no literal `?` or `%` (patterns
+are parameters). Values are None, int, float, str and bytes, both ways; there are no booleans and no dates.
 
-One `Table` for each row struct of `model.archive`, and the SQL that follows from it.
-
-The columns of a table are the fields of its struct, in order, so that a row becomes a struct by `Struct(*row)` and a
-struct becomes a row by `astuple`. Every name is quoted: several are reserved words somewhere.
-
-Filters as SQL: of sessions, the same for lists, counts and searches; and of the messages of a search.
+The columns of a table are the fields of its struct in `model.archive`, in order: a row becomes a struct by
+`Struct(*row)`, and a struct becomes a row by `astuple`.
 """
 
 from __future__ import annotations
@@ -53,67 +49,67 @@ class Driver(Protocol):
     url: str  # for messages
 
     def all(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
-        """Every row."""
+        """Return all rows."""
 
     def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
-        """The first row, or None."""
+        """Return the first row, or None."""
 
     def each(self, sql: str, params: Sequence[Any] = ()) -> Iterator[Row]:
-        """The rows one by one, streamed. Other statements may run meanwhile."""
+        """Yield the rows. Other statements may run meanwhile."""
 
     def run(self, sql: str, params: Sequence[Any] = ()) -> int:
-        """Run a statement; returns how many rows it changed."""
+        """Run a statement; return the number of changed rows."""
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Run a statement once for each row of parameters. `rows` may be a generator and is read once."""
+        """Run a statement once for each row of parameters. `rows` may be a generator."""
 
     def insert(self, sql: str, params: Sequence[Any]) -> int:
-        """Run an INSERT into a table with an `id` (no RETURNING in it: it is added here); returns the new id."""
+        """Run an INSERT (without RETURNING) into a table with an `id`; return the new id."""
 
     def write(self) -> AbstractContextManager[None]:
-        """One write transaction: there as a whole when the block ends well, gone when it raises.
+        """Run one write transaction: committed when the block ends, rolled back when it raises.
 
-        A block inside another joins it. Raises Busy, NoSpace.
+        A nested block joins the outer one. Raises Busy, NoSpace.
         """
 
     def reading(self) -> AbstractContextManager[None]:
-        """One view of the database for the whole block, whatever others write meanwhile. Nothing is written in it.
+        """Read from one snapshot for the whole block, whatever others write meanwhile. The block must not write.
 
-        Inside another block, reading or writing, it is part of that.
+        A block inside another one, reading or writing, joins it.
         """
 
     def close(self) -> None:
-        """Let go of the database. May be called twice."""
+        """Close the database. May be called twice."""
 
 
 def parameter_marks(n: int) -> str:
-    """`?,?,?` for a list of n values."""
+    """Return `?,?,?` for n values."""
     return ",".join("?" * n)
 
 
 def substring_pattern(text: str) -> str:
-    r"""The pattern for `LOWER(x) LIKE LOWER(?) ESCAPE '\'`: `text` anywhere, its own wildcards taken literally."""
-    return f"%{_literal(text)}%"
+    r"""Return the pattern for `LOWER(x) LIKE LOWER(?) ESCAPE '\'` that finds `text` anywhere, literally."""
+    return f"%{_escape_wildcards(text)}%"
 
 
 def prefix_pattern(text: str) -> str:
-    r"""The pattern for `x LIKE ? ESCAPE '\'`: `text` at the start."""
-    return f"{_literal(text)}%"
+    r"""Return the pattern for `x LIKE ? ESCAPE '\'` that finds `text` at the start."""
+    return f"{_escape_wildcards(text)}%"
 
 
 def query_in_lists(
     ask: Callable[[str, Sequence[Any]], list[Row]], sql: str, values: Sequence[Any], before: Sequence[Any] = ()
 ) -> Iterator[Row]:
-    """Ask with `{}` in `sql` standing for a list of values, as many at a time as one statement may hold."""
+    """Run a query with `{}` in `sql` replaced by a list of values, as many at a time as one statement allows."""
     for first in range(0, len(values), MANY):
-        some = values[first : first + MANY]
-        # Rounded up to a power of two, so that few different statements are ever prepared.
-        room = 1 << (len(some) - 1).bit_length()
-        padded = [*some, *[some[-1]] * (room - len(some))]
-        yield from ask(sql.format(parameter_marks(room)), [*before, *padded])
+        part = values[first : first + MANY]
+        # Rounded up to a power of two, so that only a few different statements are prepared.
+        size = 1 << (len(part) - 1).bit_length()
+        padded = [*part, *[part[-1]] * (size - len(part))]
+        yield from ask(sql.format(parameter_marks(size)), [*before, *padded])
 
 
-def _literal(text: str) -> str:
+def _escape_wildcards(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
@@ -121,7 +117,7 @@ T = TypeVar("T", bound=Struct)
 
 
 class Table(Generic[T]):
-    """A table and its statements. With `numbered`, the first column is an id that the database gives out."""
+    """A table and its statements. With `numbered`, the database assigns the first column, an id."""
 
     def __init__(self, name: str, struct: type[T], key: tuple[str, ...], numbered: bool = False) -> None:
         self.name = name
@@ -134,20 +130,20 @@ class Table(Generic[T]):
         self.upsert = f"{self.insert} ON CONFLICT ({quote_name(key)}) {self._replace()}"
 
     def fields(self, alias: str = "") -> str:
-        """All columns for a SELECT, each with the alias of the table."""
+        """Return all columns for a SELECT, with the alias of the table."""
         return quote_name(self.columns, alias)
 
     def read(self, rows: Iterable[Sequence[Any]]) -> list[T]:
-        """Rows of `select` as structs."""
+        """Convert rows of `select` to structs."""
         return [self.struct(*row) for row in rows]
 
     def values(self, row: T) -> tuple[Any, ...]:
-        """The parameters of `insert` and `upsert`."""
+        """Return the parameters of `insert` and `upsert`."""
         values: tuple[Any, ...] = astuple(row)
         return values[len(self.columns) - len(self.given) :]
 
     def update(self, changes: Iterable[str]) -> str:
-        """`UPDATE … SET` for some columns, without its WHERE. A name that is not a column is an error of the caller."""
+        """Return `UPDATE … SET` for some columns, without WHERE. Raises TypeError for a name that is no column."""
         names = list(changes)
         unknown = [name for name in names if name not in self.columns]
         if unknown or not names:
@@ -163,7 +159,7 @@ class Table(Generic[T]):
 
 
 def quote_name(names: Iterable[str], alias: str = "") -> str:
-    """`a."x",a."y"`."""
+    """Return the names quoted: `a."x",a."y"`."""
     prefix = f"{alias}." if alias else ""
     return ",".join(f'{prefix}"{name}"' for name in names)
 
@@ -184,28 +180,27 @@ CENSUS = Table("census", CensusRow, ("version", "type", "client", "disposition")
 TOMBSTONES = Table("tombstone", Tombstone, ("kind", "agent", "key"))
 KEPT = Table("kept", KeptRow, ("kind", "agent", "subject", "key"))
 
-#: What belongs to a session and goes with it.
+#: Tables whose rows belong to a session and are deleted with it.
 OF_SESSION: tuple[Table[Any], ...] = (ARTIFACTS, CALLS, LINKS, MESSAGES, STEPS, TEXTS, TURNS)
 
-
-#: `NULL` when it has no time: sorts and compares as the oldest.
+#: A session without a time sorts and compares as the oldest.
 ENDED = 'COALESCE({}."ended",0)'
 
 
 class Conditions:
-    """Conditions that must all hold, and their parameters."""
+    """SQL conditions that must all hold, and their parameters."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
         self.params: list[Any] = []
 
     def add(self, sql: str, *params: Any) -> None:
-        """One more."""
+        """Add a condition."""
         self._parts.append(sql)
         self.params += params
 
     def add_one_of(self, column: str, values: tuple[str, ...]) -> None:
-        """The column has one of these values; no values, no condition."""
+        """Require one of these values; without values, add nothing."""
         if values:
             self.add(f"{column} IN ({parameter_marks(len(values))})", *values)
 
@@ -213,16 +208,16 @@ class Conditions:
         return bool(self._parts)
 
     def together(self) -> str:
-        """All of them, joined."""
+        """Return the conditions joined by AND."""
         return " AND ".join(self._parts)
 
     def where(self) -> str:
-        """`WHERE …`, or nothing."""
+        """Return ` WHERE …`, or "" without conditions."""
         return f" WHERE {self.together()}" if self._parts else ""
 
 
 def add_sessions(conditions: Conditions, wanted: SessionFilter, s: str = "s", x: str = "x") -> None:
-    """The filter, for `session` under alias `s` and `session_text` under alias `x`."""
+    """Add a session filter, for `session` under alias `s` and `session_text` under alias `x`."""
     for name in ("agent", "machine", "owner"):
         if value := getattr(wanted, name):
             conditions.add(f'{s}."{name}"=?', value)
@@ -243,7 +238,7 @@ def add_sessions(conditions: Conditions, wanted: SessionFilter, s: str = "s", x:
 
 
 def add_messages(conditions: Conditions, query: IndexQuery, turns: bool = True) -> None:
-    """What a query asks of a message, which is `message` under alias `m`; its turn only if `turns` is set."""
+    """Add the message filters of a query, for `message` under alias `m`; the turn filter only with `turns`."""
     conditions.add_one_of('m."origin"', query.origins)
     conditions.add_one_of('m."role"', query.roles)
     if query.since is not None:
@@ -266,7 +261,7 @@ def add_messages(conditions: Conditions, query: IndexQuery, turns: bool = True) 
 
 
 def _has_call_sql(condition: str) -> str:
-    """The message makes such a call, or holds its result. Two look-ups: each has its index."""
+    """Return SQL for "the message makes such a call or holds its result": two lookups, each with an index."""
     calls = f'SELECT 1 FROM "call" c WHERE c."session"=m."session" AND c."{{}}"=m."seq" AND {condition}'
     return f"(EXISTS ({calls.format('seq')}) OR EXISTS ({calls.format('result_seq')}))"
 

@@ -1,13 +1,10 @@
-"""The numbered steps that bring an archive to the schema of this version: forward only, none half applied.
+"""A store over any SQL database: the parts by subject combined over a `Driver` and an `Index`, and the schema migrations.
 
-Each engine has a folder of `NNNN_name.sql`. What was applied is noted in `schema_migrations` with a checksum: a file
-changed after it was applied, or a number we do not know, means the archive is not ours to touch.
+An engine opens the database and adds what only it can do (`check`, `backup`, `sizes`, `scrub`).
 
-The store over any SQL database: the parts by subject, put together over a `Driver` and an `Index`.
-
-An engine adds what only it can do (`check`, `backup`, `sizes`, `scrub`) and opens the database.
-
-Takes things out of the archive for good. What is left in free pages and logs is up to the engine's `scrub`.
+Migrations only go forward, and none is half applied. Each engine has a folder `migrations/ENGINE` of `NNNN_name.sql`.
+Applied ones are recorded in `schema_migrations` with a checksum: a file that changed after it was applied, or an unknown
+number, means that this everturn must not touch the archive.
 """
 
 from __future__ import annotations
@@ -22,9 +19,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from everturn.errors import NewerArchive, NotAnArchive
-from everturn.store.analytics import AnalyticsPlane, AnalyticsStore
 from everturn.store.checkpoints import CheckpointStore
-from everturn.store.derived import DerivedStore, OwnershipStore
+from everturn.store.derived import DerivedStore
 from everturn.store.index import Index
 from everturn.store.index_search import IndexSearch
 from everturn.store.kept import HookEventStore, KeptStore, ListStore
@@ -50,14 +46,14 @@ class Migration(Struct, frozen=True):
 
 @cache
 def known_migrations(engine: str) -> tuple[Migration, ...]:
-    """Every step this version knows for an engine, in order."""
+    """Return the schema steps of an engine that this version knows, in order."""
     # Not importlib.resources: it takes 8 ms to load, at the start of every command.
     files = sorted(Path(__file__).with_name("migrations").joinpath(engine).glob("*.sql"))
     return tuple(_migration(file.name, file.read_text(encoding="utf-8")) for file in files)
 
 
 def pending_migrations(url: str, steps: Sequence[Migration], applied: Applied) -> list[Migration]:
-    """The steps that are still to be done. Raises NewerArchive or NotAnArchive, before anything is changed."""
+    """Return the steps still to be applied. Raises NewerArchive or NotAnArchive before anything is changed."""
     newest = max((number for number, _, _ in applied), default=0)
     if newest > steps[-1].number:
         raise NewerArchive(url, newest, steps[-1].number)
@@ -73,14 +69,35 @@ def _migration(name: str, sql: str) -> Migration:
     return Migration(int(number), rest, sql, checksum)
 
 
-class ErasureStore(RawStore, DerivedStore, ListStore):
-    """The erasing part of a store over a driver."""
+class SqlStore(
+    RawStore, DerivedStore, ListStore, SessionQueries, IndexSearch, KeptStore, CheckpointStore, HookEventStore
+):
+    """One archive in one SQL database. Not shared between threads."""
+
+    def __init__(self, url: str, driver: Driver, index: Index) -> None:
+        self.url = url
+        self.driver = driver
+        self.index = index
+        self.packer = Packer()
+        self._recent = OrderedDict()
+
+    def close(self) -> None:
+        """Close the database. May be called twice."""
+        self.driver.close()
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Read from one snapshot for the whole block, whatever others write meanwhile. The block must not write."""
+        return self.driver.reading()
+
+    def write(self) -> AbstractContextManager[None]:
+        """Run one write transaction, all or nothing. Raises Busy, NoSpace."""
+        return self.driver.write()
 
     def delete_file(self, source: int) -> None:
-        """Remove a source file: all versions, chunks nobody else uses, everything derived, its sessions.
+        """Delete a source file: all versions, chunks no other version uses, derived rows and sessions.
 
-        Sessions of other files that had inherited from these take over, and their versions are marked to be derived
-        again, because the index has no text for them (see `Ownership.release`).
+        Sessions of other files that inherited from these take over, and their versions are marked to be derived again,
+        because the index has no text for them (see `OwnershipStore`).
         """
         versions = [version.id for version in reversed(self.versions(source))]
         for version in versions:
@@ -91,28 +108,3 @@ class ErasureStore(RawStore, DerivedStore, ListStore):
         self.drop_lists(self.file_by_id(source)[0].path)
         self.driver.run('DELETE FROM "version" WHERE "source"=?', (source,))
         self.driver.run('DELETE FROM "source_file" WHERE "id"=?', (source,))
-
-
-class SqlStore(ErasureStore, SessionQueries, IndexSearch, KeptStore, CheckpointStore, AnalyticsStore, HookEventStore):
-    """One archive in one SQL database. Not shared between threads."""
-
-    def __init__(self, url: str, driver: Driver, index: Index) -> None:
-        self.url = url
-        self.driver = driver
-        self.index = index
-        self.ownership = OwnershipStore(driver, index)
-        self.plane = AnalyticsPlane(driver)
-        self.packer = Packer()
-        self._recent = OrderedDict()
-
-    def close(self) -> None:
-        """Let go of the database. May be called twice."""
-        self.driver.close()
-
-    def reading(self) -> AbstractContextManager[None]:
-        """One view of the archive for the whole block, whatever others write meanwhile. Nothing is written in it."""
-        return self.driver.reading()
-
-    def write(self) -> AbstractContextManager[None]:
-        """One write transaction: there as a whole, or not at all. Raises Busy, NoSpace."""
-        return self.driver.write()

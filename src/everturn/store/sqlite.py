@@ -1,21 +1,16 @@
-"""SQLite behind the `Driver` contract, and its errors as ours.
-
-Text that no database takes (lone surrogates, from broken JSON) is stored with U+FFFD in its place; it is whole in the
-raw layer. After an input or output error the connection is not used again: what SQLite has in memory may not be what
-is on the disk.
-
-The archive in one SQLite file (or in memory): the shared store, and what only SQLite can do.
+"""The archive in one SQLite file (or in memory): opening it, its driver, and what only SQLite can do.
 
     archive.db, sqlite:archive.db     a file: write-ahead log, many readers and one writer at a time
     memory:                           the same engine without a file, for tests and trials
 
-`durable` syncs the log at every commit. Without it the last transactions can be lost with the power, which does no harm
-to what can be read again from its source; the database stays whole either way.
+A new file is readable by its owner alone. A database of another program, of a newer everturn, or with an unknown schema
+is refused and not changed. Before an older archive is migrated, a copy is saved beside it.
 
-Opens the file of an archive: makes it for its owner alone, refuses what is not ours, brings an older one up to date.
+`durable` syncs the log at every commit. Without it a power failure can lose the last transactions, which can be read
+again from their sources; the database stays consistent either way.
 
-Nothing is changed in a database of another program, of a newer everturn, or with a schema we do not know. Before an
-older archive is migrated, a copy is put beside it.
+Text that no database accepts (lone surrogates, from broken JSON) is stored with U+FFFD; the raw layer has it unchanged.
+After an I/O error the connection is not used again: what SQLite has in memory may differ from the disk.
 """
 
 from __future__ import annotations
@@ -38,6 +33,17 @@ from everturn.store.sql import Row
 from everturn.store.sql_store import Applied, Migration, SqlStore
 from everturn.store.sqlite_index import SqliteIndex
 
+APPLICATION_ID = 0x45564552  # "EVER"
+BUSY_MS = 10_000
+CACHE_KB = 16_000
+CHECKPOINT_PAGES = 8000  # a page changed several times is copied once: measured 10 % of the cost of a row
+LOG_LIMIT = 64 * 1024 * 1024  # the write-ahead log is cut back to this after a big transaction
+_NOTES = """
+    CREATE TABLE IF NOT EXISTS schema_migrations (
+        number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL
+    ) STRICT
+"""
+_MOST_PROBLEMS = 20  # listed of a damaged database
 _SENTENCES: tuple[tuple[type[apsw.Error], str], ...] = (
     (apsw.CantOpenError, "it cannot be opened; check that its folder is there and may be written"),
     (apsw.ReadOnlyError, "it may not be written; check its permissions and those of its folder"),
@@ -47,8 +53,85 @@ _SENTENCES: tuple[tuple[type[apsw.Error], str], ...] = (
 )
 
 
+def open_sqlite(
+    url: str, create: bool = True, clock: Clock = now, durable: bool = False, upgrade: bool = True
+) -> SqliteStore:
+    """Open an archive, create it if `create` is set, and migrate it."""
+    if url == "memory:":
+        return SqliteStore(url, open_memory(url, clock), None)
+    path = Path(url.removeprefix("sqlite:").removeprefix("//"))
+    return SqliteStore(url, open_file(path, url, create, clock, durable, upgrade), path)
+
+
+class SqliteStore(SqlStore):
+    """An archive in SQLite."""
+
+    driver: SqliteDriver
+    index: SqliteIndex
+
+    def __init__(self, url: str, driver: SqliteDriver, path: Path | None) -> None:
+        super().__init__(url, driver, SqliteIndex(driver))
+        self._path = path
+
+    def check(self, quick: bool = False) -> StoreHealth:
+        """Check pages, indexes, full text and foreign keys."""
+        kind = "quick_check" if quick else "integrity_check"
+        problems: list[str] = []
+        try:
+            problems += [str(row[0]) for row in self.driver.all(f"PRAGMA {kind}({_MOST_PROBLEMS})") if row[0] != "ok"]
+            broken = self.driver.all("PRAGMA foreign_key_check")
+            problems += [
+                f"a row of {row[0]} names a row of {row[2]} that is not there" for row in broken[:_MOST_PROBLEMS]
+            ]
+        except NotAnArchive as failure:
+            problems.append(str(failure))
+        return StoreHealth("sqlite", self._schema_number(), problems)
+
+    def backup(self, path: str) -> None:
+        """Copy the whole archive into a new file while others keep writing."""
+        place = Path(path)
+        if place.exists():
+            raise UsageError(f"{path} exists already; name a file that does not")
+        copy_into(self.driver, place)
+
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of raw chunks, index entries, the rest, and the whole file."""
+        raw = self._number('SELECT SUM(LENGTH("data")) FROM "blob"')
+        index = self._number("SELECT SUM(LENGTH(block)) FROM fts_data")
+        index += self._number("SELECT SUM(LENGTH(sz)) FROM fts_docsize")
+        total = self._number("PRAGMA page_count") * self._number("PRAGMA page_size")
+        return {"raw": raw, "index": index, "rest": total - raw - index, "total": total}
+
+    def scrub(self) -> None:
+        """Remove deleted bytes from the file and its log, and the copies made before migrations."""
+        with self.write():
+            self.index.optimize()
+        self.driver.run("VACUUM")
+        if self._path is None:
+            return
+        log = self.driver.one("PRAGMA wal_checkpoint(TRUNCATE)")
+        if log is None or log[0]:
+            raise Busy(self.url)
+        if self._number("PRAGMA freelist_count"):
+            raise EverturnError(f"{self.url} still has free pages with old content; run it again")
+        for copy in migration_copies(self._path):
+            copy.unlink(missing_ok=True)
+
+    def _schema_number(self) -> int:
+        with suppress(EverturnError):
+            return self._number("PRAGMA user_version")
+        return 0
+
+    def _number(self, sql: str) -> int:
+        row = self.driver.one(sql)
+        return int(row[0] or 0) if row else 0
+
+
+# --- the driver ---
+
+
 class SqliteDriver:
-    """One connection. The methods are those of `driver.Driver`."""
+    """One connection. Implements `store.sql.Driver`."""
 
     name = "sqlite"
 
@@ -56,58 +139,58 @@ class SqliteDriver:
         self.connection = connection
         self.url = url
         self.unusable = ""  # why, once it is
-        self.sentences = _ErrorTranslation(self)
+        self.error_translation = _ErrorTranslation(self)
         self._writing = False
         self._reading = False
 
     def all(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
-        """Every row."""
-        with self.sentences:
+        """Return all rows."""
+        with self.error_translation:
             return self._execute(sql, params).fetchall()
 
     def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
-        """The first row, or None."""
-        with self.sentences:
+        """Return the first row, or None."""
+        with self.error_translation:
             return self._execute(sql, params).fetchone()
 
     def each(self, sql: str, params: Sequence[Any] = ()) -> Iterator[Row]:
-        """The rows one by one."""
-        with self.sentences:
+        """Yield the rows."""
+        with self.error_translation:
             yield from self._execute(sql, params)
 
     def run(self, sql: str, params: Sequence[Any] = ()) -> int:
-        """How many rows the statement changed."""
-        with self.sentences:
+        """Run a statement; return the number of changed rows."""
+        with self.error_translation:
             self._execute(sql, params)
             return self.connection.changes()
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Once for each row."""
+        """Run a statement for each row."""
         rest = iter(rows)
         row: Sequence[Any] = ()
 
-        def noting() -> Iterator[Sequence[Any]]:
+        def remember_row() -> Iterator[Sequence[Any]]:
             nonlocal row
-            for row in rest:  # noqa: UP028 -- the row is looked at when it cannot be bound
+            for row in rest:  # noqa: UP028 -- the row is needed when it cannot be bound
                 yield row
 
-        with self.sentences:
+        with self.error_translation:
             while True:
                 try:
-                    self.connection.executemany(sql, noting())
+                    self.connection.executemany(sql, remember_row())
                     return
                 except UnicodeEncodeError:
                     self.connection.execute(sql, _storable(row))
 
     def insert(self, sql: str, params: Sequence[Any]) -> int:
-        """The id of the new row."""
-        with self.sentences:
+        """Run an INSERT; return the new id."""
+        with self.error_translation:
             self._execute(sql, params)
             return self.connection.last_insert_rowid()
 
     @contextmanager
     def write(self) -> Iterator[None]:
-        """One transaction, begun with the write lock. A block inside another joins it."""
+        """Run one transaction that begins with the write lock. A nested block joins the outer one."""
         if self._writing:
             yield
             return
@@ -124,7 +207,7 @@ class SqliteDriver:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """One view of the database for the whole block."""
+        """Read from one snapshot for the whole block."""
         if self._writing or self._reading:
             yield
             return
@@ -137,7 +220,7 @@ class SqliteDriver:
             self._roll_back()
 
     def close(self) -> None:
-        """Let go. A second time does nothing."""
+        """Close the connection. May be called twice."""
         self.unusable = self.unusable or "it is closed"
         self.connection.close(True)
 
@@ -148,7 +231,7 @@ class SqliteDriver:
             return self.connection.execute(sql, _storable(params))
 
     def _roll_back(self) -> None:
-        """Some errors, a full disk among them, have rolled back already."""
+        """Roll back, unless the error (such as a full disk) has done so already."""
         try:
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
@@ -157,7 +240,7 @@ class SqliteDriver:
 
 
 class _ErrorTranslation:
-    """`with` this, what SQLite raises becomes our errors. One object, entered for every statement, so it is cheap."""
+    """A context that turns SQLite's errors into ours. One object, entered for every statement, because that is cheap."""
 
     def __init__(self, driver: SqliteDriver) -> None:
         self._driver = driver
@@ -178,7 +261,7 @@ class _ErrorTranslation:
 
 
 def explain_sqlite_error(failure: apsw.Error, url: str, connection: apsw.Connection | None = None) -> EverturnError:
-    """One sentence for what SQLite says."""
+    """Return our error for one of SQLite's."""
     if isinstance(failure, apsw.BusyError | apsw.LockedError):
         return Busy(url)
     if isinstance(failure, apsw.FullError) or (isinstance(failure, apsw.IOError) and _is_no_space(connection)):
@@ -204,21 +287,11 @@ def _storable(params: Sequence[Any]) -> list[Any]:
     ]
 
 
-APPLICATION_ID = 0x45564552  # "EVER"
-BUSY_MS = 10_000
-CACHE_KB = 16_000
-CHECKPOINT_PAGES = 8000  # a page changed again meanwhile is copied once: measured 10 % of the cost of a row
-LOG_LIMIT = 64 * 1024 * 1024  # the write-ahead log is cut back to this after a big transaction
-
-_NOTES = """
-    CREATE TABLE IF NOT EXISTS schema_migrations (
-        number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL
-    ) STRICT
-"""
+# --- opening and copying a file ---
 
 
 def open_file(path: Path, url: str, create: bool, clock: Clock, durable: bool, upgrade: bool = True) -> SqliteDriver:
-    """The connection to an archive in a file, up to date. Raises OlderArchive when it would have to be brought there."""
+    """Connect to an archive file and migrate it. Raises OlderArchive without `upgrade`."""
     size = _size(path, url)
     if not size and not create:
         raise NoArchive(url)
@@ -238,7 +311,7 @@ def open_file(path: Path, url: str, create: bool, clock: Clock, durable: bool, u
 
 
 def open_memory(url: str, clock: Clock) -> SqliteDriver:
-    """An archive that lives as long as the connection."""
+    """Create an archive that lives as long as its connection."""
     driver = SqliteDriver(_connect(":memory:", url, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE), url)
     _prepare_connection(driver, durable=False)
     _migrate(driver, clock, None)
@@ -246,13 +319,13 @@ def open_memory(url: str, clock: Clock) -> SqliteDriver:
 
 
 def copy_into(driver: SqliteDriver, path: Path) -> None:
-    """Copy the database into a new file that only its owner can read, and check the copy."""
+    """Copy the database into a new file readable by its owner alone, and check the copy."""
     _make_file(path, str(path))
     try:
         copy = SqliteDriver(_connect(str(path), str(path), apsw.SQLITE_OPEN_READWRITE), str(path))
         try:
-            with copy.sentences, copy.connection.backup("main", driver.connection, "main") as work:
-                work.step(-1)  # in one go: a copy in steps starts again whenever somebody writes
+            with copy.error_translation, copy.connection.backup("main", driver.connection, "main") as work:
+                work.step(-1)  # all pages: a copy in steps restarts whenever somebody writes
             if copy.all("PRAGMA integrity_check(1)") != [("ok",)]:
                 raise NotAnArchive(str(path), "the copy is not whole")
         finally:
@@ -263,8 +336,8 @@ def copy_into(driver: SqliteDriver, path: Path) -> None:
 
 
 def migration_copies(path: Path) -> list[Path]:
-    """The copies made before migrations."""
-    return sorted(path.parent.glob(f"{_literal(path.name)}.before-*"))
+    """Return the copies made before migrations."""
+    return sorted(path.parent.glob(f"{_escape_glob(path.name)}.before-*"))
 
 
 def _size(path: Path, url: str) -> int | None:
@@ -296,25 +369,25 @@ def _connect(name: str, url: str, flags: int) -> apsw.Connection:
 
 
 def _inspect_archive(driver: SqliteDriver, has_log: bool, upgrade: bool) -> None:
-    """Is this an archive we can use? Raises before anything is changed.
+    """Raise if this is not an archive we can use, before anything is changed.
 
-    The last connection that closes copies the log into the database; not if the database turns out to be a stranger's.
+    The last connection that closes copies the log into the database. That must not happen to a foreign database.
     """
-    with driver.sentences:
+    with driver.error_translation:
         driver.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(has_log))
     if driver.one("PRAGMA application_id") != (APPLICATION_ID,):
         raise NotAnArchive(driver.url, "it is a database of another program")
     applied = _applied_migrations(driver)
     if sql_store.pending_migrations(driver.url, sql_store.known_migrations("sqlite"), applied) and not upgrade:
         raise OlderArchive(driver.url) if applied else NoArchive(driver.url)
-    with driver.sentences:
+    with driver.error_translation:
         driver.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
 
 
 def _prepare_connection(driver: SqliteDriver, durable: bool) -> None:
-    """Settings of the connection, and of a database that has none yet."""
+    """Apply the settings of the connection, and of a new database."""
     if driver.one("PRAGMA application_id") == (0,):
-        # Before anything else: a file that we began and did not finish must be known as ours.
+        # Before anything else: a file that we began and did not finish must be recognised as ours.
         driver.run(f"PRAGMA application_id={APPLICATION_ID}")
     for setting in (
         "journal_mode=WAL",
@@ -327,8 +400,8 @@ def _prepare_connection(driver: SqliteDriver, durable: bool) -> None:
         f"wal_autocheckpoint={CHECKPOINT_PAGES}",
     ):
         driver.one(f"PRAGMA {setting}")
-    with driver.sentences:
-        # SQLite itself knows capitals of ASCII only.
+    with driver.error_translation:
+        # SQLite itself lowercases ASCII only.
         driver.connection.create_scalar_function("lower", _lower_text, 1, deterministic=True)
 
 
@@ -346,7 +419,7 @@ def _migrate(driver: SqliteDriver, clock: Clock, path: Path | None) -> None:
     steps, applied = sql_store.known_migrations("sqlite"), _applied_migrations(driver)
     to_copy = path if applied else None
     for step in sql_store.pending_migrations(driver.url, steps, applied):
-        with driver.write(), driver.sentences:
+        with driver.write(), driver.error_translation:
             driver.connection.execute(_NOTES)
             if step not in sql_store.pending_migrations(driver.url, steps, _applied_migrations(driver)):
                 continue  # another process was faster
@@ -359,100 +432,23 @@ def _migrate(driver: SqliteDriver, clock: Clock, path: Path | None) -> None:
 
 
 def _copy_aside(path: Path, url: str, step: Migration) -> None:
-    """While nobody else can write, through another connection: what it sees is the archive before the step."""
+    """Copy the archive as it was before the step, through another connection while nobody can write."""
     import shutil
 
     size = path.stat().st_size
     if shutil.disk_usage(path.parent).free < 2 * size:  # once for the copy, once for what the step writes
         megabytes = 2 * size // 1_000_000 + 1
         raise NoSpace(url, f"bringing it up to date needs {megabytes} MB of free space beside it")
-    beside = path.with_name(f"{path.name}.before-{step.number:04d}")
-    half = beside.with_name(f"{beside.name}.part")
+    target = path.with_name(f"{path.name}.before-{step.number:04d}")
+    half = target.with_name(f"{target.name}.part")
     half.unlink(missing_ok=True)
     reader = SqliteDriver(_connect(str(path), url, apsw.SQLITE_OPEN_READONLY), url)
     try:
         copy_into(reader, half)
     finally:
         reader.close()
-    os.replace(half, beside)
+    os.replace(half, target)
 
 
-def _literal(name: str) -> str:
+def _escape_glob(name: str) -> str:
     return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in name)
-
-
-_MOST_PROBLEMS = 20  # problems of a damaged database that are listed
-
-
-def open_sqlite(
-    url: str, create: bool = True, clock: Clock = now, durable: bool = False, upgrade: bool = True
-) -> SqliteStore:
-    """Open an archive, make it if there is none and `create` is set, bring it up to date."""
-    if url == "memory:":
-        return SqliteStore(url, open_memory(url, clock), None)
-    path = Path(url.removeprefix("sqlite:").removeprefix("//"))
-    return SqliteStore(url, open_file(path, url, create, clock, durable, upgrade), path)
-
-
-class SqliteStore(SqlStore):
-    """An archive in SQLite."""
-
-    driver: SqliteDriver
-    index: SqliteIndex
-
-    def __init__(self, url: str, driver: SqliteDriver, path: Path | None) -> None:
-        super().__init__(url, driver, SqliteIndex(driver))
-        self._path = path
-
-    def check(self, quick: bool = False) -> StoreHealth:
-        """Ask SQLite whether the database is whole: pages, indexes, full text, references."""
-        kind = "quick_check" if quick else "integrity_check"
-        problems: list[str] = []
-        try:
-            problems += [str(row[0]) for row in self.driver.all(f"PRAGMA {kind}({_MOST_PROBLEMS})") if row[0] != "ok"]
-            broken = self.driver.all("PRAGMA foreign_key_check")
-            problems += [
-                f"a row of {row[0]} names a row of {row[2]} that is not there" for row in broken[:_MOST_PROBLEMS]
-            ]
-        except NotAnArchive as failure:
-            problems.append(str(failure))
-        return StoreHealth("sqlite", self._schema_number(), problems)
-
-    def backup(self, path: str) -> None:
-        """Copy the whole archive into a new file while others go on writing."""
-        place = Path(path)
-        if place.exists():
-            raise UsageError(f"{path} exists already; name a file that does not")
-        copy_into(self.driver, place)
-
-    def sizes(self) -> dict[str, int]:
-        """Bytes by part: what raw chunks and index entries take, the rest, the whole file."""
-        raw = self._number('SELECT SUM(LENGTH("data")) FROM "blob"')
-        index = self._number("SELECT SUM(LENGTH(block)) FROM fts_data")
-        index += self._number("SELECT SUM(LENGTH(sz)) FROM fts_docsize")
-        total = self._number("PRAGMA page_count") * self._number("PRAGMA page_size")
-        return {"raw": raw, "index": index, "rest": total - raw - index, "total": total}
-
-    def scrub(self) -> None:
-        """After deletions: no byte of what was deleted is left in the file, its log, or copies made before migrations."""
-        with self.write():
-            self.index.settle()
-        self.driver.run("VACUUM")
-        if self._path is None:
-            return
-        log = self.driver.one("PRAGMA wal_checkpoint(TRUNCATE)")
-        if log is None or log[0]:
-            raise Busy(self.url)
-        if self._number("PRAGMA freelist_count"):
-            raise EverturnError(f"{self.url} still has free pages with old content; run it again")
-        for copy in migration_copies(self._path):
-            copy.unlink(missing_ok=True)
-
-    def _schema_number(self) -> int:
-        with suppress(EverturnError):
-            return self._number("PRAGMA user_version")
-        return 0
-
-    def _number(self, sql: str) -> int:
-        row = self.driver.one(sql)
-        return int(row[0] or 0) if row else 0

@@ -1,26 +1,16 @@
-"""How the entries of the full-text index are numbered in SQLite, and which tables they stand in.
+"""The full-text index in SQLite: FTS5 tables without content, with the field groups as columns.
 
-A row's number is made of its session and seq, so that entries of a session stand together, a session is a range of rows,
-and the newest come last. The nearer the numbers, the smaller the index, since FTS5 writes down how far it is from one
-to the next: the first 4,095 messages of a session have short numbers, and what comes after these stands on a shelf of its
-own behind all others. The highest seq of the short ones is the session's own entry (title and summary).
+Row numbers are made of session and seq, so that a session is a range of rows and the newest come last. FTS5 stores
+differences between row numbers, so small numbers make a small index: the first 4,095 messages of a session have short
+numbers, and later ones are on a separate shelf behind all others. The highest short seq is the session's own entry
+(title and summary). Output of tools is two thirds of all text, so it is the first column: FTS5 stores the column number
+of a word for all others. Older archives have older tables too, for rows that have not been derived again yet.
 
-Text of a tool is two thirds of all text, so it is the first column: FTS5 notes the column of a word for all but that.
-
-An archive that was made earlier has older tables beside this one: what has not been derived again yet stays in them.
-
-What entries hold of the phrases looked for: a function of ours that FTS5 calls for each entry that matches.
-
-FTS5's own bm25 walks through the whole list of every word to learn how common it is; that is known here already
-(`Wanted.worth`). So an entry costs a microsecond, and of many thousands the best can be chosen. They are chosen by how
-often the words stand there and how far down the last one is, which says about how long the text is; how long it really
-is, is looked up for the chosen ones only, since that costs more than all the rest.
-
-The full-text index in SQLite: FTS5 tables without content, their columns the field groups.
-
-`sqlite_rows` says how entries are numbered, `sqlite_holding` what is reported of them. Rows are read downwards, so that
-the newest come first and any bound on the work leaves out the oldest. How common a word is, is counted here, where it can
-be bounded.
+Rows are read downwards, so that the newest come first and a bound on the work leaves out the oldest. Word counts are
+bounded samples. FTS5's own bm25 would walk the whole list of every word to learn how common it is; that is known here
+already (`IndexLook.worth`). A function of ours, called for each matching entry, records what the entry holds, at about a
+microsecond each, so that the best of many thousands can be chosen. They are chosen by occurrences and by the position of
+the last one, a proxy for the length; the real length is read for the chosen ones only, since that costs most.
 """
 
 from __future__ import annotations
@@ -65,36 +55,36 @@ _HIGHEST = (1 << 63) - 1
 
 
 class EntryShelf(NamedTuple):
-    """Some rows of a table, all numbered alike."""
+    """A range of rows of a table, numbered by the same rule."""
 
     table: str
     columns: tuple[str, ...]
-    bits: int  # of a number that are the seq
-    base: int  # is added to every number
-    first: int  # seq; -1 is the session's own entry
+    bits: int  # of the row number that hold the seq
+    base: int  # added to every row number
+    first: int  # lowest seq; -1 is the session's own entry
     last: int
-    end: int = _HIGHEST  # the highest number
+    end: int = _HIGHEST  # highest row number
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """How much a word counts, by column."""
+        """Return the weight of a word, by column."""
         return tuple(BY_FIELD[FIELDS.index(name)] for name in self.columns)
 
     def row(self, session: int, seq: int) -> int:
-        """The number of an entry."""
+        """Return the row number of an entry."""
         return self.base | session << self.bits | (seq if seq >= 0 else self.last + 1)
 
     def place(self, row: int) -> tuple[int, int]:
-        """Session and seq of a number."""
+        """Return session and seq of a row number."""
         seq = row & (1 << self.bits) - 1
         return (row - self.base) >> self.bits, -1 if self.first < 0 and seq > self.last else seq
 
     def holds(self, seq: int) -> bool:
-        """Whether the entry of such a message stands here."""
+        """Whether this shelf holds messages with this seq."""
         return self.first <= seq <= self.last
 
     def span(self, some: Range) -> tuple[int, int] | None:
-        """The numbers of a part of a session, from and to."""
+        """Return the first and last row number of a part of a session."""
         first, last = max(some.first, self.first), min(some.last, self.last)
         if first > last:
             return None
@@ -108,55 +98,55 @@ LONG = EntryShelf(TABLE, COLUMNS, 24, 1 << 62, SHORT.last + 1, LAST_SEQ)
 
 
 def older_shelf(table: str) -> EntryShelf:
-    """A table from before the numbers were short."""
+    """Return the shelf of a table from before short row numbers."""
     return EntryShelf(table, FIELDS, 24, 0, -1, LAST_SEQ)
 
 
 Places = dict[tuple[int, int], list[int]]  # by number of the phrase and column
-#: About what an entry is worth, its row, its phrases and how often, and where, if pairs are looked for.
+#: Approximate score, row, (phrase, weighted occurrences) pairs, and positions if pairs of words are counted.
 SeenEntry = tuple[float, int, list[tuple[int, float]], Places | None]
 
-#: A text goes on behind the last word that was found in it.
+#: A text is assumed to be longer than the position of its last match, by this factor.
 _BEYOND = 1.3
-#: Share of each of the two entries before and behind; about what ranking makes of them.
+#: Share of the scores of the two entries before and after; about what ranking gives them.
 _BESIDE = 0.2
 _LEAST = ENOUGH * (1 - LENGTH_MATTERS)
 _PER_TERM = ENOUGH * LENGTH_MATTERS * _BEYOND / USUAL_LENGTH
 
 
 class PhraseReport(Struct, frozen=True):
-    """What is reported of an entry: phrases by number, with their number in the expression; pairs of these."""
+    """What to report of an entry: phrases by number, with their number in the expression, and pairs of words."""
 
     phrases: list[tuple[int, int]]
-    pairs: list[tuple[int, int, int]]  # of two words side by side: its number, and those of the words
+    pairs: list[tuple[int, int, int]]  # two adjacent words: number of the phrase, and of both words
     terms: list[int]  # of each phrase
-    worth: list[float]  # of each phrase, when the best are to be chosen
-    most: int  # entries that are wanted; -1: all
+    worth: list[float]  # of each phrase, to choose the best
+    most: int  # entries to choose; -1: all
 
 
 class PhraseCounter:
-    """What was seen since `begin`. One of a connection, as its function is."""
+    """Collects the matching entries since `begin`. One per connection, like its SQL function."""
 
     def __init__(self, driver: SqliteDriver) -> None:
         self._driver = driver
         self._seen: list[SeenEntry] = []
-        with driver.sentences:
-            driver.connection.register_fts5_function("held", self._held)
+        with driver.error_translation:
+            driver.connection.register_fts5_function("held", self._record_entry)
 
     def begin(self, reported: PhraseReport, shelf: EntryShelf) -> None:
-        """Forget what was seen; from now on it is this that is looked for, here."""
+        """Start to collect entries of a shelf."""
         self._reported, self._shelf = reported, shelf
         self._constants = reported.phrases, shelf.weights, reported.worth, bool(reported.pairs)
         self._seen = []
 
     @property
     def count(self) -> int:
-        """Entries seen."""
+        """The number of entries seen."""
         return len(self._seen)
 
     def entries(self) -> Iterator[tuple[float, IndexEntry]]:
-        """The best that were seen, each with about what it is worth."""
-        chosen = self._chosen() if 0 <= self._reported.most < len(self._seen) else self._seen
+        """Yield the best entries, each with its approximate score."""
+        chosen = self._choose_best() if 0 <= self._reported.most < len(self._seen) else self._seen
         lengths = self._entry_lengths([row for _, row, _, _ in chosen])
         terms, place = self._reported.terms, self._shelf.place
         for score, row, seen, places in chosen:
@@ -166,9 +156,9 @@ class PhraseCounter:
                 much += [(number, phrase_share(often, factor, 2)) for number, often in self._count_pairs(places)]
             yield score, IndexEntry(*place(row), tuple(much))
 
-    def _held(self, api: apsw.FTS5ExtensionApi, /, *_: object) -> None:
-        """Called so often that every look-up counts."""
-        phrases, weights, worth, with_places = self._constants  # as few look-ups as can be
+    def _record_entry(self, api: apsw.FTS5ExtensionApi, /, *_: object) -> None:
+        """Record an entry. Called so often that every attribute lookup counts."""
+        phrases, weights, worth, with_places = self._constants
         last = 0
         seen = []
         places: Places = {}
@@ -190,7 +180,7 @@ class PhraseCounter:
         self._seen.append((score, api.rowid, seen, places if len(seen) > 1 else None))
 
     def _count_pairs(self, places: Places) -> Iterator[tuple[int, float]]:
-        """Pairs of words, and how often the one stands right before the other, counted by field."""
+        """Yield pairs of words and how often they are adjacent, weighted by field."""
         _, weights, _, _ = self._constants
         for number, first, second in self._reported.pairs:
             often = 0.0
@@ -201,12 +191,12 @@ class PhraseCounter:
             if often:
                 yield number, often
 
-    def _chosen(self) -> list[SeenEntry]:
-        """The best, and all else of their sessions as far as there is room: a hit is worth more among others."""
+    def _choose_best(self) -> list[SeenEntry]:
+        """Return the best and, as far as there is room, the rest of their sessions: neighbours raise a score."""
         scores = {row: score for score, row, _, _ in self._seen}
-        of = scores.get
+        get = scores.get
         worth = [
-            (score + _BESIDE * (of(row - 1, 0.0) + of(row + 1, 0.0) + of(row - 2, 0.0) + of(row + 2, 0.0)), row)
+            (score + _BESIDE * (get(row - 1, 0.0) + get(row + 1, 0.0) + get(row - 2, 0.0) + get(row + 2, 0.0)), row)
             for row, score in scores.items()
         ]
         best = [row for _, row in nlargest(self._reported.most // 2, worth)]
@@ -227,7 +217,7 @@ class PhraseCounter:
 
 
 def _sum_varints(sizes: bytes) -> int:
-    """Of the numbers of terms by column, each a variable-length integer of SQLite."""
+    """Sum the numbers of terms by column, each a variable-length integer of SQLite."""
     if sizes.isascii():
         return sum(sizes)
     total = value = 0
@@ -252,17 +242,17 @@ _VOCABULARY = f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.fts_terms USING fts5voca
 
 
 class SqliteIndex:
-    """The index of one archive. The methods are those of `index.Index`."""
+    """The index of one archive. Implements `store.index.Index`."""
 
     chooses = True
 
     def __init__(self, driver: SqliteDriver) -> None:
         self._driver = driver
-        self._holding = PhraseCounter(driver)
+        self._counter = PhraseCounter(driver)
 
-    # in and out ---------------------------------------------------------------------------------------------------
+    # --- changes ---
     def add(self, session: int, rows: Sequence[IndexRow]) -> None:
-        """Enter messages. One beyond the 16 millionth of a session is kept, but not indexed."""
+        """Add messages. Those beyond the 16 millionth of a session are not indexed."""
         self._drop_empty()
         self._driver.many(
             _ADD,
@@ -284,55 +274,55 @@ class SqliteIndex:
             self._driver.run(f"INSERT INTO {TABLE} (rowid, summary) VALUES (?,?)", given)
 
     def remove(self, session: int, seqs: Sequence[int]) -> None:
-        """Take messages out."""
+        """Remove entries of messages."""
         for shelf in self._shelves():
             rows = [(shelf.row(session, seq),) for seq in seqs if shelf.holds(seq)]
             self._driver.many(f"DELETE FROM {shelf.table} WHERE rowid=?", rows)
 
     def remove_session(self, session: int) -> None:
-        """Take everything of a session out."""
+        """Remove every entry of a session."""
         for shelf in self._shelves():
             self._driver.run(
                 f"DELETE FROM {shelf.table} WHERE rowid BETWEEN ? AND ?", shelf.span(Range(session)) or (0, -1)
             )
         self._drop_empty()
 
-    def settle(self) -> None:
-        """Deleted entries leave the tables for good."""
+    def optimize(self) -> None:
+        """Remove deleted entries from the tables for good."""
         for table in dict.fromkeys(shelf.table for shelf in self._shelves()):
             self._driver.run(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
 
-    # questions ----------------------------------------------------------------------------------------------------
+    # --- questions ---
     def total(self) -> int:
-        """From the averages that FTS5 keeps: the first number of their record."""
+        """Return the number of rows from FTS5's own averages record."""
         return sum(self._entries_in(table) for table in (TABLE, *self._old_tables()))
 
     def estimate(self, phrase: Phrase, fields: Sequence[str], sample: int, since: int, newest: int) -> float:
-        """From the newest entries that hold it."""
+        """Estimate from the newest entries with the phrase."""
         wanted = expression([(phrase,)], (), fields)
         return sum(self._estimate(shelf, wanted, sample, since, newest) for shelf in self._shelves())
 
     def look(self, looking: IndexLook) -> IndexMatches:
-        """What matches; of more than are wanted the best."""
-        found: list[tuple[float, IndexEntry]] = []
+        """Return the matches; of too many, the best."""
+        scored: list[tuple[float, IndexEntry]] = []
         walked = complete = True
         for shelf in self._shelves():
             self._walk(shelf, looking)
-            walked &= not 0 <= looking.walk <= self._holding.count
-            complete &= not 0 <= looking.most < self._holding.count
-            found += self._holding.entries()
-        if 0 <= looking.most < len(found):
-            found, complete = nlargest(looking.most, found, key=itemgetter(0)), False
-        return IndexMatches([entry for _, entry in found], walked, walked and complete)
+            walked &= not 0 <= looking.walk <= self._counter.count
+            complete &= not 0 <= looking.most < self._counter.count
+            scored += self._counter.entries()
+        if 0 <= looking.most < len(scored):
+            scored, complete = nlargest(looking.most, scored, key=itemgetter(0)), False
+        return IndexMatches([entry for _, entry in scored], walked, walked and complete)
 
     def opened(self, beginning: str) -> list[str]:
-        """FTS5 would take the beginning for a word and look for all that its stem begins: then terms are named one by one."""
+        """Return the prefix if it is its own stem. Otherwise FTS5 would search for the stem, so list the terms."""
         if stem_word(beginning) == beginning:
             return [f"{beginning}*"]
         return [beginning, *filter(None, map(word_with_stem, self.vocabulary(beginning, _OPENED)))]
 
     def known(self, words: Sequence[str], most: int) -> dict[str, int]:
-        """Counted one by one: a word that is not there costs a look at the index."""
+        """Count each word; one that does not occur costs one index lookup."""
         counts = dict.fromkeys(words, 0)
         for table in (TABLE, *self._old_tables()):
             sql = f"SELECT COUNT(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"
@@ -341,14 +331,14 @@ class SqliteIndex:
         return {word: n for word, n in counts.items() if n}
 
     def vocabulary(self, beginning: str, most: int) -> list[str]:
-        """From FTS5's own list."""
+        """Return terms from FTS5's own list."""
         self._driver.run(_VOCABULARY)
         sql = "SELECT term FROM temp.fts_terms WHERE term>=? AND term<? LIMIT ?"
         return [row[0] for row in self._driver.all(sql, (beginning, beginning + "\U0010ffff", most))]
 
-    # helpers ------------------------------------------------------------------------------------------------------
+    # --- helpers ---
     def _old_tables(self) -> list[str]:
-        """Tables of earlier versions that still hold something."""
+        """Return the tables of earlier versions that still have rows."""
         row = self._driver.one(_OLD)
         return row[0].split() if row else []
 
@@ -394,9 +384,9 @@ class SqliteIndex:
             where += f" AND {looking.messages[0]}"
             params += looking.messages[1]
         sql += f" WHERE {where} AND {table}.rowid BETWEEN ? AND ? ORDER BY {table}.rowid DESC LIMIT ?"
-        self._holding.begin(reported, shelf)
+        self._counter.begin(reported, shelf)
         for first, last in _row_spans(looking, shelf):
-            left = looking.walk - self._holding.count if looking.walk >= 0 else -1
+            left = looking.walk - self._counter.count if looking.walk >= 0 else -1
             self._driver.all(sql, [*params, first, last, left])
 
 
@@ -409,19 +399,19 @@ def _row_spans(looking: IndexLook, shelf: EntryShelf) -> list[tuple[int, int]]:
 
 
 def _match_expression(looking: IndexLook) -> tuple[str, PhraseReport]:
-    """The words as FTS5 wants them, and which of its numbered phrases are to be reported.
+    """Return the FTS5 expression, and which of its numbered phrases to report.
 
-    What is reported but not demanded stands behind `AND (this OR that OR what was demanded)`, which is always true: FTS5
-    then has the places at hand, and finds them by jumping to the entries at hand rather than by walking.
+    Phrases that are reported but not required follow as `AND (this OR that OR the required ones)`, which is always true:
+    then FTS5 has their positions, and finds them by seeking to the matching entries instead of walking the whole list.
     """
-    demanded = [phrase for group in looking.groups for phrase in group]
+    required = [phrase for group in looking.groups for phrase in group]
     pairs = _reported_pairs(looking)
     paired = {looking.phrases[number] for number, _, _ in pairs}
-    others = [phrase for phrase in looking.phrases if phrase and phrase not in demanded and phrase not in paired]
+    others = [phrase for phrase in looking.phrases if phrase and phrase not in required and phrase not in paired]
     groups = [*looking.groups]
     if others:
         groups.append((*others, *looking.groups[0]))
-    order = [*demanded, *others]
+    order = [*required, *others]
     phrases = [(number, order.index(phrase)) for number, phrase in enumerate(looking.phrases) if phrase in order]
     worth = list(looking.worth) or [1.0] * len(looking.phrases)
     reported = PhraseReport(phrases, pairs, [len(phrase) for phrase in looking.phrases], worth, looking.most)
@@ -429,16 +419,16 @@ def _match_expression(looking: IndexLook) -> tuple[str, PhraseReport]:
 
 
 def _reported_pairs(looking: IndexLook) -> list[tuple[int, int, int]]:
-    """Two words side by side, both of which are reported: numbers of the phrase and of the words.
+    """Return pairs of adjacent words that are both reported: numbers of the phrase and of the words.
 
-    As a phrase of the expression each would be walked through from one end of the archive to the other.
+    As phrases of the expression, each would be walked through the whole archive.
     """
     numbers = {phrase: number for number, phrase in enumerate(looking.phrases)}
-    demanded = {phrase for group in looking.groups for phrase in group}
+    required = {phrase for group in looking.groups for phrase in group}
     return [
         (number, numbers[phrase[:1]], numbers[phrase[1:]])
         for phrase, number in numbers.items()
-        if len(phrase) == 2 and phrase not in demanded and phrase[:1] in numbers and phrase[1:] in numbers
+        if len(phrase) == 2 and phrase not in required and phrase[:1] in numbers and phrase[1:] in numbers
     ]
 
 
@@ -448,7 +438,7 @@ def expression(
     fields: Sequence[str],
     first_in: Sequence[str] = (),
 ) -> str:
-    """Every term is quoted, so no syntax of FTS5 can come from outside."""
+    """Return an FTS5 expression. Every term is quoted, so input cannot inject syntax."""
     first, *others = map(_any_of_fts, groups)
     wanted = " AND ".join([_limit_to_fields(first_in, first), *others])
     if without:
@@ -472,7 +462,7 @@ def _phrase_fts(terms: Phrase) -> str:
 
 
 def _read_varint(record: bytes) -> int:
-    """SQLite's variable-length integer."""
+    """Read SQLite's variable-length integer."""
     value = 0
     for byte in record[:8]:
         value = value << 7 | byte & 0x7F
