@@ -25,7 +25,7 @@ def put(path: Path, data: bytes = b"{}\n") -> Path:
 
 
 def packed(data: bytes) -> bytes:
-    return bytes(files._zstd().compress(data))
+    return bytes(files._zstd_module().compress(data))
 
 
 def places(home: Path, extra: tuple[Path, ...] = (), **env: str) -> SearchPlaces:
@@ -134,7 +134,7 @@ def test_a_compressed_rollout_reads_like_the_plain_one(tmp_path: Path) -> None:
 
 
 def test_a_compressed_rollout_that_breaks_off_gives_what_can_be_read(tmp_path: Path) -> None:
-    zstd = files._zstd()
+    zstd = files._zstd_module()
     data = (SAMPLES / "new-era.jsonl").read_bytes()
     half = len(data) // 2
     frames = bytes(zstd.compress(data[:half])) + bytes(zstd.compress(data[half:]))[:40]

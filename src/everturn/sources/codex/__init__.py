@@ -1,32 +1,13 @@
 """Codex: rollouts in `~/.codex/sessions`, one JSON record per line, some compressed.
 
-Read first: `find` (where files are), `events` (what a record is, in both eras), `speaker` (who speaks), `message` (a record
-by itself), `reader` (records together). `screenlog` reads the log that the terminal program writes on request.
+Read first: `files` (where they are), `records` (records of both eras, reader state), `calls` (calls and speakers), `message`
+(a record by itself), `reader` (records together). `screen_log` reads the log that the terminal program writes on request.
 """
 
 from __future__ import annotations
 
-from everturn.sources.codex.files import NAME, find, is_screen_log, resume_command, roots, sniff, workspace
-from everturn.sources.contract import (
-    AskProgram,
-    Install,
-    NativeWriter,
-    Source,
-    SourceCandidate,
-    SourceReader,
-    lazy_import,
-)
-
-
-def _reader(found: SourceCandidate, state: bytes) -> SourceReader:
-    if is_screen_log(found):
-        from everturn.sources.codex.screen_log import CodexScreenLogReader
-
-        return CodexScreenLogReader(found, state)
-    from everturn.sources.codex.reader import CodexReader
-
-    return CodexReader(found, state)
-
+from everturn.sources.codex.files import NAME, find, resume_command, roots, sniff, workspace
+from everturn.sources.contract import AskProgram, Install, NativeWriter, Source, lazy_import
 
 SOURCE = Source(
     name=NAME,
@@ -35,7 +16,7 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=_reader,
+    reader=lazy_import("everturn.sources.codex.reader:open_reader"),
     view=lazy_import("everturn.sources.codex.reader:view"),
     workspace=workspace,
     unpack=lazy_import("everturn.sources.codex.files:unpack"),

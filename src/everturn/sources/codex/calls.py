@@ -1,7 +1,7 @@
-"""Tool calls and their outputs: the neutral kind, path and command of a call; exit status, time and error class of an
-output, which is written in half a dozen forms.
+"""Tool calls, their outputs, and speakers.
 
-Who is speaking in an item with role `user`: the human, or the client, which puts its own words there too.
+A call has a neutral kind, path and command; an output, written in half a dozen forms, has an exit status, duration and
+error class. An item with role `user` holds the human's text or the client's; the beginning of the text tells them apart.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from everturn.sources.toolkit.line_reader import Rec, listing, mapping
 from everturn.sources.toolkit.values import count, decode_value, strings, word
 from everturn.text.diffs import patched_files
 
-#: Names that mean something else here than elsewhere, or are known nowhere else.
+#: Tool names with another meaning than elsewhere, or of this client only.
 _KINDS = {
     "shell": ("exec", "write_stdin", "unified_exec", "js_repl", "kill_session"),
     "task": (
@@ -39,7 +39,7 @@ _REPORT = re.compile(
 )
 _SANDBOX = re.compile(r"failed in sandbox .{1,80}?exit code: (-?\d{1,9})", re.DOTALL)
 
-#: How an output begins that says that the call itself failed.
+#: Error classes by the beginning of an output of a call that failed.
 _FAILURES = tuple(
     (name, re.compile(pattern))
     for name, pattern in (
@@ -63,7 +63,7 @@ _TIMEOUT_STATUS = 124
 
 
 def call_start(kind: str, item: Rec) -> CallStart:
-    """The call in an item."""
+    """Return the call in an item."""
     name, given = word(item.get("name")), item.get("arguments")
     if kind == "custom_tool_call":
         given = item.get("input")
@@ -72,13 +72,13 @@ def call_start(kind: str, item: Rec) -> CallStart:
     elif kind == "tool_search_call":
         name = "tool_search"
     if isinstance(given, str) and given[:1] == "{":
-        found = decode_value(given.encode("utf-8", "replace"))
-        given = found if isinstance(found, dict) else given
+        value = decode_value(given.encode("utf-8", "replace"))
+        given = value if isinstance(value, dict) else given
     return _start(word(item.get("call_id")) or word(item.get("id")), _full_name(name, item), given)
 
 
-def provided_call(kind: str, item: Rec, call_id: str) -> CallStart:
-    """A call that the provider itself made and answered: a search on the web, an image."""
+def provider_call(kind: str, item: Rec, call_id: str) -> CallStart:
+    """Return a call that the provider itself made and answered: a web search, an image."""
     action = mapping(item.get("action"))
     if kind == "image_generation_call":
         return CallStart(call_id, "image_generation", "other", input={"prompt": word(item.get("revised_prompt"))})
@@ -86,19 +86,13 @@ def provided_call(kind: str, item: Rec, call_id: str) -> CallStart:
     return CallStart(call_id, "web_search", "fetch" if opens else "search", input=action)
 
 
-def call_text(start: CallStart) -> str:
-    """What is indexed and shown of a call: its name and every string it was given."""
-    return "\n".join([start.name, *strings(start.input)])
-
-
-def output(item: Rec) -> tuple[str, CallEnd]:
-    """The words of an output, and how the call went."""
+def read_output(item: Rec) -> tuple[str, CallEnd]:
+    """Return the text of an output, and how the call ended."""
     given, call_id = item.get("output", item.get("tools")), word(item.get("call_id"))
     if not isinstance(given, str):
         return _structured_output(given, call_id)
-    wrapped = (
-        decode_value(given.encode("utf-8", "replace")) if given.startswith(('{"output":', '{"metadata":')) else None
-    )
+    is_wrapped = given.startswith(('{"output":', '{"metadata":'))
+    wrapped = decode_value(given.encode("utf-8", "replace")) if is_wrapped else None
     if isinstance(wrapped, dict) and isinstance(wrapped.get("output"), str):
         noted = mapping(wrapped.get("metadata"))
         seconds = noted.get("duration_seconds")
@@ -107,7 +101,7 @@ def output(item: Rec) -> tuple[str, CallEnd]:
     if report is None:
         return given, _unreported_end(call_id, given)
     code = report["code"] or report["exited"]
-    return given, _end(call_id, given, int(code) if code else None, _seconds(report["wall"]))
+    return given, _end(call_id, given, int(code) if code else None, _parse_seconds(report["wall"]))
 
 
 def _start(call_id: str, name: str, given: Any) -> CallStart:
@@ -116,7 +110,7 @@ def _start(call_id: str, name: str, given: Any) -> CallStart:
     command = _command(arguments) if kind == "shell" else ""
     patch = patched_files(command or (given if isinstance(given, str) else word(arguments.get("input"))))
     if patch:
-        # Of several files the first one: what the others are is in the text of the patch.
+        # Of several files the first one; the others are in the text of the patch.
         return CallStart(call_id, name, *patch[0], command, given)
     path = next((word(arguments[key]) for key in _PATHS if isinstance(arguments.get(key), str)), "")
     return CallStart(call_id, name, kind, path, command, given, _prompt(name, arguments))
@@ -128,7 +122,7 @@ def _full_name(name: str, item: Rec) -> str:
 
 
 def _prompt(name: str, arguments: Rec) -> str:
-    """What a new agent is asked to do."""
+    """Return the task of a new agent; "" for any other call."""
     if name.rpartition(".")[2] != "spawn_agent":
         return ""
     return word(arguments.get("message")) or "\n".join(strings(arguments.get("items"), "type"))
@@ -145,14 +139,14 @@ def _command(arguments: Rec) -> str:
 
 
 def _structured_output(given: Any, call_id: str) -> tuple[str, CallEnd]:
-    """An output of blocks, or an object of any shape."""
+    """Read an output of blocks, or an object of any shape."""
     if isinstance(given, list):
         texts = [
             "[image]" if mapping(one).get("type") == "input_image" else "\n".join(strings(one, "type")) for one in given
         ]
         text = "\n".join(filter(None, texts))
         report = _REPORT.match(text)
-        return text, _end(call_id, text, None, _seconds(report["wall"]) if report else None)
+        return text, _end(call_id, text, None, _parse_seconds(report["wall"]) if report else None)
     text = "\n".join(strings(given))
     failed = mapping(given).get("success") is False
     return text, CallEnd(call_id, failed, "other" if failed else "")
@@ -168,7 +162,7 @@ def _end(call_id: str, text: str, code: Any, seconds: Any) -> CallEnd:
 
 
 def _unreported_end(call_id: str, text: str) -> CallEnd:
-    """An output without a report is that of a call that did not come so far, or of a tool that has none."""
+    """Return the end of a call whose output has no report: it failed early, or its tool writes none."""
     failure = _failure(text)
     sandbox = _SANDBOX.match(text)
     return CallEnd(call_id, bool(failure), failure, int(sandbox[1]) if sandbox else None)
@@ -179,7 +173,7 @@ def _failure(text: str) -> str:
     return next((name for name, pattern in _FAILURES if pattern.match(head)), "")
 
 
-def _seconds(text: str) -> float | None:
+def _parse_seconds(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
@@ -187,7 +181,7 @@ def _seconds(text: str) -> float | None:
 
 
 class CodexSpeaker(NamedTuple):
-    """Who says something, and as what it counts."""
+    """Origin and kind of a message, and the index field of its text."""
 
     origin: str
     kind: str
@@ -200,7 +194,7 @@ SHELL = CodexSpeaker("human", "shell", True, "prompt")
 CONTEXT = CodexSpeaker("injected", "context", False, "meta")
 NOTIFICATION = CodexSpeaker("agent", "notification", False, "meta")
 
-#: How the words of the client begin. A human may begin with `<` or `#` too, so nothing is guessed.
+#: Beginnings of the client's texts. A human may begin with `<` or `#` too, so the list is exact.
 _INJECTED = (
     "# AGENTS.md instructions",
     "<INSTRUCTIONS>",
@@ -237,7 +231,7 @@ _INJECTED = (
 _MARKS = frozenset("#<W")
 _SPEAKER_HEAD = 200
 
-#: What an editor puts in front of a prompt ends with this heading.
+#: The heading that ends the text an editor inserts before a prompt.
 _REQUEST = re.compile(r"\n## My request for Codex:[ \t]*\n?")
 _SHELL = re.compile(
     r"\s*<user_shell_command>\s*<command>\n?(.*?)\n?</command>\s*(.*?)\s*</user_shell_command>\s*", re.DOTALL
@@ -246,7 +240,7 @@ _FOLDER = re.compile(r"<cwd>([^<\n]{1,4096})</cwd>|Current working directory: (.
 
 
 def guess_speaker(text: str) -> CodexSpeaker:
-    """Who says this, judged by how it begins."""
+    """Guess the speaker by how a text begins."""
     head = text[:_SPEAKER_HEAD].lstrip()
     if head[:1] not in _MARKS:
         return PROMPT
@@ -258,7 +252,7 @@ def guess_speaker(text: str) -> CodexSpeaker:
 
 
 def text_blocks(text: str, speaker: CodexSpeaker) -> tuple[Block, ...]:
-    """The blocks of a text: what an editor put in front of a prompt, and the output of a command, are their own."""
+    """Return the blocks of a text; an editor's text before a prompt and a command's output are blocks of their own."""
     if speaker is SHELL and (shell := _SHELL.fullmatch(text)):
         return _nonempty_blocks((shell[1], "prompt"), (shell[2], "tool_output"))
     if speaker is PROMPT and text.startswith("# ") and (request := _REQUEST.search(text)):
@@ -267,7 +261,7 @@ def text_blocks(text: str, speaker: CodexSpeaker) -> tuple[Block, ...]:
 
 
 def folder_in(text: str) -> str:
-    """The working folder that a description of the environment names; "" when the text is none."""
+    """Return the working folder in a description of the environment; "" for any other text."""
     if not text[:_SPEAKER_HEAD].lstrip().startswith("<environment_context>"):
         return ""
     found = _FOLDER.search(text[:8192])

@@ -1,7 +1,7 @@
-"""What can be wrong with the records of a rollout, beyond their bytes: its header, order, sessions, empty content.
+"""Checks the records of a rollout beyond their bytes: its header, order, sessions, empty content.
 
-Items have no ids of their own to hang together by: what ties them is their order, told by a number in newer files and by
-the time in all of the second era.
+Items have no ids that link them. Their order does, given by a number in newer files and by the time in all files of the
+second era.
 """
 
 from __future__ import annotations
@@ -20,154 +20,154 @@ from everturn.sources.toolkit.values import milliseconds, word
 
 _META = ("session_meta", HEADER)
 _NAMED = re.compile(r"rollout-.*?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl", re.IGNORECASE)
-_LEAST = 12  # characters of a torn record, to be known as the beginning of what an event says whole
+_LEAST = 12  # characters of a torn record by which an event is recognized as its repetition
 
 
-def check(found: SourceCandidate, pieces: Sequence[CheckedRecord]) -> FileCheck:
+def check(found: SourceCandidate, records: Sequence[CheckedRecord]) -> FileCheck:
     """See `Source.check`."""
     flaws: list[Flaw] = []
-    kept = _keep_own_session(found, _mend_torn_records(pieces, flaws), flaws)
-    kept = without_copies(kept, _moment_and_words, flaws, lambda piece: piece.value)
+    kept = _keep_own_session(found, _mend_torn_records(records, flaws), flaws)
+    kept = without_copies(kept, _record_id, flaws, lambda record: record.value)
     kept = _sort_by_time(_fill_times(kept), flaws)
-    flaws += [make_flaw("empty_block", piece) for piece in kept if _is_empty(piece.value)]
+    flaws += [make_flaw("empty_block", record) for record in kept if _is_empty(record.value)]
     return FileCheck(kept, flaws)
 
 
-# torn records ---------------------------------------------------------------------------------------------------------
-def _mend_torn_records(pieces: Sequence[CheckedRecord], flaws: list[Flaw]) -> list[CheckedRecord]:
-    """What breaks off in an item may stand whole in the event that repeats it."""
+# --- torn records ---
+def _mend_torn_records(records: Sequence[CheckedRecord], flaws: list[Flaw]) -> list[CheckedRecord]:
+    """Complete torn items from the event that repeats them, and judge the rest."""
     repeated: list[str] = []
-    if any(piece.is_torn for piece in pieces):
-        events = (open_record(piece.value) for piece in pieces if not piece.is_torn)
+    if any(record.is_torn for record in records):
+        events = (open_record(record.value) for record in records if not record.is_torn)
         repeated = [word(event.item.get("message")).strip() for event in events if event.kind in MIRRORS]
     kept = []
-    for piece in pieces:
-        said = _words(mapping(piece.value.get("payload"))).strip() if piece.is_torn else ""
-        told = next((text for text in repeated if len(said) >= _LEAST and text.startswith(said)), None)
-        if told is not None:
-            flaws.append(make_flaw("torn", piece, "it breaks off; an event repeats its words whole"))
-            piece = structs.replace(with_value(piece, _replace_words(piece.value, told)), is_torn=False)
-        kept.append(piece)
+    for record in records:
+        torn = _item_text(mapping(record.value.get("payload"))).strip() if record.is_torn else ""
+        whole = next((text for text in repeated if len(torn) >= _LEAST and text.startswith(torn)), None)
+        if whole is not None:
+            flaws.append(make_flaw("torn", record, "it breaks off; an event repeats its words whole"))
+            record = structs.replace(with_value(record, _replace_text(record.value, whole)), is_torn=False)
+        kept.append(record)
     return judge_records(kept, _mend_torn, flaws)
 
 
-def _replace_words(value: Rec, words: str) -> Rec:
+def _replace_text(value: Rec, text: str) -> Rec:
     payload = mapping(value.get("payload"))
     kind = "output_text" if payload.get("role") == "assistant" else "input_text"
-    return {**value, "payload": {**payload, "content": [{"type": kind, "text": words}]}}
+    return {**value, "payload": {**payload, "content": [{"type": kind, "text": text}]}}
 
 
-def _mend_torn(piece: CheckedRecord) -> tuple[Rec, bool] | None:
-    """The words of an item that breaks off. A call that may be incomplete is not one that was made."""
-    event, payload = open_record(piece.value), mapping(piece.value.get("payload"))
+def _mend_torn(record: CheckedRecord) -> tuple[Rec, bool] | None:
+    """Return the usable part of a torn item. A call that may be incomplete was never made."""
+    event, payload = open_record(record.value), mapping(record.value.get("payload"))
     if event.outer != ITEM or not payload:
         return None
-    if event.kind == "message" and _words(payload).strip():
-        return {**piece.value, "payload": {**payload, "content": _mark_broken_off(payload["content"])}}, False
+    if event.kind == "message" and _item_text(payload).strip():
+        return {**record.value, "payload": {**payload, "content": _mark_broken_off(payload["content"])}}, False
     if event.kind in OUTPUTS and payload.get("call_id") and isinstance(payload.get("output"), str):
-        return {**piece.value, "payload": {**payload, "output": payload["output"] + BROKEN_OFF}}, False
+        return {**record.value, "payload": {**payload, "output": payload["output"] + BROKEN_OFF}}, False
     return None
 
 
-def _words(item: Rec) -> str:
+def _item_text(item: Rec) -> str:
     parts = [item["content"]] if isinstance(item.get("content"), str) else listing(item.get("content"))
     return "".join(part if isinstance(part, str) else word(mapping(part).get("text")) for part in parts)
 
 
 def _mark_broken_off(content: Any) -> Any:
-    """Content whose end is missing, with a mark there."""
+    """Mark the end of content that breaks off."""
     if isinstance(content, str):
         return content + BROKEN_OFF
-    parts = [part for part in content if _words({"content": [part]})]
+    parts = [part for part in content if _item_text({"content": [part]})]
     last = parts.pop()
     return [*parts, last + BROKEN_OFF if isinstance(last, str) else {**last, "text": last["text"] + BROKEN_OFF}]
 
 
-# order ----------------------------------------------------------------------------------------------------------------
-def _moment(piece: CheckedRecord) -> int | None:
-    """When it was written, where it says so itself."""
-    return milliseconds(piece.value.get("timestamp"))[0] if "payload" in piece.value else None
+# --- order ---
+def _written_at(record: CheckedRecord) -> int | None:
+    """Return when a record was written, if it says so itself."""
+    return milliseconds(record.value.get("timestamp"))[0] if "payload" in record.value else None
 
 
-def _moment_and_words(piece: CheckedRecord) -> str | None:
-    """Only a record that says when it was written can be known to be there twice."""
-    return f"{at} {hash(piece.raw)}" if (at := _moment(piece)) is not None else None
+def _record_id(record: CheckedRecord) -> str | None:
+    """Return an id for duplicates; only a record with a time can be recognized as one."""
+    return f"{at} {hash(record.raw)}" if (at := _written_at(record)) is not None else None
 
 
-def _fill_times(pieces: list[CheckedRecord]) -> list[CheckedRecord]:
-    """A record whose time cannot be read was written at about that of the one before."""
+def _fill_times(records: list[CheckedRecord]) -> list[CheckedRecord]:
+    """Give a record without a readable time that of the one before."""
     found, latest = [], None
-    for piece in pieces:
-        if _moment(piece) is not None:
-            latest = piece.value["timestamp"]
-        elif latest is not None and "payload" in piece.value:
-            piece = with_value(piece, {**piece.value, "timestamp": latest})
-        found.append(piece)
+    for record in records:
+        if _written_at(record) is not None:
+            latest = record.value["timestamp"]
+        elif latest is not None and "payload" in record.value:
+            record = with_value(record, {**record.value, "timestamp": latest})
+        found.append(record)
     return found
 
 
-def _sort_by_time(pieces: list[CheckedRecord], flaws: list[Flaw]) -> list[CheckedRecord]:
-    """By the time at which they were written. A header, and what does not say it, stays behind the one before."""
+def _sort_by_time(records: list[CheckedRecord], flaws: list[Flaw]) -> list[CheckedRecord]:
+    """Sort by time. A header, and a record without a time, stays behind the one before."""
     latest, order = 0, []
-    for place, piece in enumerate(pieces):
-        at = _moment(piece)
-        if at is None or _is_meta(piece):
-            order.append((latest, place))
+    for index, record in enumerate(records):
+        at = _written_at(record)
+        if at is None or _is_meta(record):
+            order.append((latest, index))
             continue
         if at < latest:
-            flaws.append(make_flaw("out_of_order", piece, "written earlier than the one before"))
-        order.append((at, place))
+            flaws.append(make_flaw("out_of_order", record, "written earlier than the one before"))
+        order.append((at, index))
         latest = max(latest, at)
-    return [pieces[place] for _, place in sorted(order)]
+    return [records[index] for _, index in sorted(order)]
 
 
-# sessions -------------------------------------------------------------------------------------------------------------
-def _keep_own_session(found: SourceCandidate, pieces: list[CheckedRecord], flaws: list[Flaw]) -> list[CheckedRecord]:
-    """A header of another session that this one was not forked from: what follows is not of this one."""
-    metas = [(place, open_record(piece.value).item) for place, piece in enumerate(pieces) if _is_meta(piece)]
+# --- sessions ---
+def _keep_own_session(found: SourceCandidate, records: list[CheckedRecord], flaws: list[Flaw]) -> list[CheckedRecord]:
+    """Leave out what follows the header of a session that this one was not forked from."""
+    metas = [(index, open_record(record.value).item) for index, record in enumerate(records) if _is_meta(record)]
     if not metas:
-        if pieces:
-            flaws.append(make_flaw("no_header", pieces[0]))
-        return pieces
+        if records:
+            flaws.append(make_flaw("no_header", records[0]))
+        return records
     names = [word(item.get("id")) for _, item in metas]
     own = found.native_id if found.native_id in names else names[0]
     named = _NAMED.search(found.path.name)
     if named and named[1].lower() != own.lower() == names[0].lower():
-        flaws.append(make_flaw("wrong_session", pieces[metas[0][0]], f"it says session {own}, its name {named[1]}"))
+        flaws.append(make_flaw("wrong_session", records[metas[0][0]], f"it says session {own}, its name {named[1]}"))
     if metas[0][0] > 0 and names[0] == own:
-        flaws.append(make_flaw("out_of_order", pieces[metas[0][0]], "its header is not its first record"))
-    return _drop_other_sessions(pieces, metas, own, flaws)
+        flaws.append(make_flaw("out_of_order", records[metas[0][0]], "its header is not its first record"))
+    return _drop_other_sessions(records, metas, own, flaws)
 
 
 def _drop_other_sessions(
-    pieces: list[CheckedRecord], metas: list[tuple[int, Rec]], own: str, flaws: list[Flaw]
+    records: list[CheckedRecord], metas: list[tuple[int, Rec]], own: str, flaws: list[Flaw]
 ) -> list[CheckedRecord]:
-    """A fork says first who it is, then who it was copied from."""
+    """Drop records of other sessions. A fork has its own header first, then that of the original."""
     family = {own, ""}
     kept: list[CheckedRecord] = []
     starts = dict(metas)
     is_other = False
-    for place, piece in enumerate(pieces):
-        if (item := starts.get(place)) is not None:
+    for index, record in enumerate(records):
+        if (item := starts.get(index)) is not None:
             name = word(item.get("id"))
-            if name in family or (place - 1 in starts and not is_other):
+            if name in family or (index - 1 in starts and not is_other):
                 origin = word(mapping(item.get("history_base")).get("thread_id"))
                 family |= {name, word(item.get("forked_from_id")), origin}
             is_other = name not in family
             if is_other:
                 note = f"from here on records of session {name}, left out; --of {name} takes these instead"
-                flaws.append(make_flaw("other_session", piece, note))
+                flaws.append(make_flaw("other_session", record, note))
         if not is_other:
-            kept.append(piece)
-    return sorted(kept, key=lambda piece: not _is_own(piece, own)) if kept and not _is_meta(kept[0]) else kept
+            kept.append(record)
+    return sorted(kept, key=lambda record: not _is_own(record, own)) if kept and not _is_meta(kept[0]) else kept
 
 
-def _is_meta(piece: CheckedRecord) -> bool:
-    return open_record(piece.value).outer in _META
+def _is_meta(record: CheckedRecord) -> bool:
+    return open_record(record.value).outer in _META
 
 
-def _is_own(piece: CheckedRecord, own: str) -> bool:
-    return _is_meta(piece) and word(open_record(piece.value).item.get("id")) == own
+def _is_own(record: CheckedRecord, own: str) -> bool:
+    return _is_meta(record) and word(open_record(record.value).item.get("id")) == own
 
 
 def _is_empty(value: Rec) -> bool:
@@ -175,7 +175,9 @@ def _is_empty(value: Rec) -> bool:
     if event.outer != ITEM or event.kind != "message":
         return False
     content = event.item.get("content")
-    return isinstance(content, list) and not any(_words({"content": [part]}) or _is_not_text(part) for part in content)
+    return isinstance(content, list) and not any(
+        _item_text({"content": [part]}) or _is_not_text(part) for part in content
+    )
 
 
 def _is_not_text(part: Any) -> bool:

@@ -1,18 +1,14 @@
-"""Finds rollouts on disk, and knows them by their content wherever else they lie.
+"""Finds rollouts on disk, and recognizes them elsewhere by their first bytes, even when the first line is longer.
 
     <home>/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl       one per session, subagents' too
-    <home>/archived_sessions/rollout-<time>-<id>.jsonl         put away by the human
+    <home>/archived_sessions/rollout-<time>-<id>.jsonl         archived by the human
     … .jsonl.zst                                               compressed by the client when they are old
 
 `<home>` is CODEX_HOME or `~/.codex`. Folders behind symbolic links are not entered, except these two themselves. A folder
-that cannot be listed does not stop the rest: `find` gives all it can reach and raises the `OSError` of that folder at the
-end.
+that cannot be listed does not stop the rest: `find` yields all it can reach and raises that folder's `OSError` at the end.
 
-Knows a rollout, and what it says about itself, by its first bytes: also when the first line is longer than these.
-
-Compressed rollouts: a container whose one conversation is the stream that comes out.
-
-A file that breaks off, or is damaged, gives what can be read of it up to there.
+A compressed rollout is a container with one session: the decompressed stream. A file that breaks off or is damaged yields
+its readable part.
 """
 
 from __future__ import annotations
@@ -21,6 +17,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,16 +41,20 @@ _DEEPEST = 12
 
 
 def roots(places: SearchPlaces) -> list[Path]:
-    """Existing folders: named by the user, by the environment, and the usual one; each once, whatever leads to it."""
-    wanted = [*places.extra.get(NAME, ())]
+    """Return the existing folders named by the user or the environment, and the default one; each once."""
+    return existing_folders([*places.extra.get(NAME, ()), home_folder(places), places.home / ".codex"])
+
+
+def home_folder(places: SearchPlaces) -> Path:
+    """Return the client's folder: CODEX_HOME with `~` expanded, or the default."""
     named = places.env.get("CODEX_HOME", "").strip()
-    if named:
-        wanted.append(places.home / named[2:] if named.startswith(("~/", "~\\")) else Path(named))
-    return existing_folders([*wanted, places.home / ".codex"])
+    if not named:
+        return places.home / ".codex"
+    return places.home / named[2:] if named.startswith(("~/", "~\\")) else Path(named)
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
-    """All rollouts below a root: the client's folder, one of those in it, or any folder with rollouts."""
+    """Yield all rollouts below a root: the client's folder, one of those in it, or any folder with rollouts."""
     starts = [root / name for name in _FOLDERS if (root / name).is_dir()] or [root]
     failures: list[OSError] = []
     for start in starts:
@@ -63,7 +64,7 @@ def find(root: Path) -> Iterator[SourceCandidate]:
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """What a file is, given its first bytes; None when it is not ours."""
+    """Classify a file by its first bytes; None when it is not Codex's."""
     if head.startswith(_ZSTD):
         return _sniff_compressed(path, head)
     if head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n\0")[:1] != b"{":
@@ -77,19 +78,13 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
     return SourceCandidate(path, "main", name + _SCREEN_LOG if known.is_screen_log else name)
 
 
-def workspace(head: bytes) -> str:
-    """The working folder that a file names first; "" when its beginning names none."""
-
-    return sniff_workspace(head)
-
-
 def is_screen_log(found: SourceCandidate) -> bool:
-    """Whether this is the log of the terminal program, not a rollout."""
+    """Return whether this is the log of the terminal program, not a rollout."""
     return found.native_id.endswith(_SCREEN_LOG)
 
 
 def resume_command(native_id: str) -> list[str]:
-    """The command that goes on with a session."""
+    """Return the command that continues a session."""
     return ["codex", "resume", native_id.removesuffix(_SCREEN_LOG)]
 
 
@@ -101,8 +96,8 @@ def _sniff_compressed(path: Path, head: bytes) -> SourceCandidate | None:
 
 def _walk(folder: str, failures: list[OSError], depth: int) -> Iterator[SourceCandidate]:
     folders: list[str] = []
-    for entry in _rollouts(folder, folders, failures):
-        found = _file(entry)
+    for entry in _list_rollouts(folder, folders, failures):
+        found = _classify_file(entry)
         if found is not None:
             yield found
     if depth < _DEEPEST:
@@ -110,8 +105,8 @@ def _walk(folder: str, failures: list[OSError], depth: int) -> Iterator[SourceCa
             yield from _walk(path, failures, depth + 1)
 
 
-def _rollouts(folder: str, folders: list[str], failures: list[OSError]) -> list[os.DirEntry[str]]:
-    """The files in a folder that may be ours; its folders are added to `folders`."""
+def _list_rollouts(folder: str, folders: list[str], failures: list[OSError]) -> list[os.DirEntry[str]]:
+    """Return the candidate files in a folder; its folders are added to `folders`."""
     files: dict[str, os.DirEntry[str]] = {}
     try:
         with os.scandir(folder) as entries:
@@ -122,7 +117,7 @@ def _rollouts(folder: str, folders: list[str], failures: list[OSError]) -> list[
                     files[entry.name] = entry
     except OSError as failure:
         failures.append(failure)
-    # While the client packs or unpacks a rollout both are there; the plain one is the one it goes on with.
+    # While the client packs or unpacks a rollout both are there; it continues the plain one.
     return [
         entry
         for name, entry in files.items()
@@ -130,7 +125,7 @@ def _rollouts(folder: str, folders: list[str], failures: list[OSError]) -> list[
     ]
 
 
-def _file(entry: os.DirEntry[str]) -> SourceCandidate | None:
+def _classify_file(entry: os.DirEntry[str]) -> SourceCandidate | None:
     if entry.is_symlink() and not entry.is_file():
         return None
     named = _ROLLOUT.fullmatch(entry.name)
@@ -139,7 +134,7 @@ def _file(entry: os.DirEntry[str]) -> SourceCandidate | None:
     return SourceCandidate(Path(entry.path), "container" if named[2] else "main", named[1].lower())
 
 
-#: The first line of a rollout that is cut off.
+#: The beginning of a rollout whose first line is cut off.
 _BEGINNING = re.compile(rb'\s*\{"timestamp":"[^"]{10,40}","type":"session_meta","payload":\{')
 _ID = re.compile(rb'"id":"([0-9a-fA-F-]{36})"')
 _FOLDER = re.compile(rb'"cwd":("(?:[^"\\]|\\.){1,4096}")')
@@ -147,45 +142,44 @@ _WRAPPERS = frozenset(("response_item", "event_msg", "turn_context", "compacted"
 
 
 class CodexFileKind(NamedTuple):
-    """What a file is."""
+    """The session of a file, and whether the file is a screen log."""
 
     native_id: str
     is_screen_log: bool = False
 
 
 def file_kind(head: bytes) -> CodexFileKind | None:
-    """What a file that begins like this is; None when it is not ours."""
+    """Classify a file by its first bytes; None when it is not Codex's."""
     found = records(head)
     if not found:
         name = _ID.search(head)
         return CodexFileKind(name[1].decode().lower() if name else "") if _BEGINNING.match(head) else None
     if _is_screen_log(found[0]):
         return CodexFileKind(_configured_session(found), True)
-    event = open_record(found[0])
-    if event.outer == HEADER or (event.outer == "session_meta" and word(event.item.get("id"))):
-        return CodexFileKind(word(event.item.get("id")).lower())
+    record = open_record(found[0])
+    if record.outer == HEADER or (record.outer == "session_meta" and word(record.item.get("id"))):
+        return CodexFileKind(word(record.item.get("id")).lower())
     return CodexFileKind("") if _is_wrapped(found[0]) else None
 
 
-def sniff_workspace(head: bytes) -> str:
-    """The working folder that a file names first; "" when its beginning names none."""
-    for record in records(head):
-        event = open_record(record)
-        folder = word(event.item.get("cwd")) or _message_folder(event)
+def workspace(head: bytes) -> str:
+    """Return the first working folder that the beginning of a file names; "" without one."""
+    for record in map(open_record, records(head)):
+        folder = word(record.item.get("cwd")) or _message_folder(record)
         if folder:
             return folder
     found = _FOLDER.search(head)
     return word(decode_value(found[1])) if found is not None else ""
 
 
-def _message_folder(event: CodexRecord) -> str:
-    if event.kind != "message" or event.item.get("role") != "user":
+def _message_folder(record: CodexRecord) -> str:
+    if record.kind != "message" or record.item.get("role") != "user":
         return ""
-    return next(filter(None, map(folder_in, strings(event.item.get("content")))), "")
+    return next(filter(None, map(folder_in, strings(record.item.get("content")))), "")
 
 
 def _is_wrapped(record: Rec) -> bool:
-    """A rollout that has lost its first line."""
+    """Return whether a record is of a rollout that lost its first line."""
     return (
         word(record.get("type")) in _WRAPPERS
         and isinstance(record.get("payload"), dict)
@@ -206,17 +200,18 @@ _PIECE = 1 << 16
 
 
 def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
-    """The rollout in a compressed file."""
-    lines = _lines(path)
+    """Yield the rollout in a compressed file."""
+    lines = _split_lines(path)
     first = next(lines, None)
     if first is None and path.stat().st_size:
         raise OSError("the compressed file is damaged from its beginning on")
-    yield Member(found.path.name.removesuffix(COMPRESSED), _chain_lines(first, lines), native_id=found.native_id)
+    name = found.path.name.removesuffix(COMPRESSED)
+    yield Member(name, iter(()) if first is None else chain((first,), lines), native_id=found.native_id)
 
 
 def decompress_head(head: bytes) -> bytes:
-    """The first bytes of what comes out of the first bytes of a file."""
-    zstd = _zstd()
+    """Decompress the first bytes of a file."""
+    zstd = _zstd_module()
     try:
         found: bytes = zstd.ZstdDecompressor().decompress(head, HEAD)
     except (zstd.ZstdError, EOFError):
@@ -224,48 +219,42 @@ def decompress_head(head: bytes) -> bytes:
     return found
 
 
-def _lines(path: Path) -> Iterator[bytes]:
-    begun: list[bytes] = []
-    for piece in _pieces(path):
+def _split_lines(path: Path) -> Iterator[bytes]:
+    unfinished: list[bytes] = []
+    for piece in _decompress(path):
         start = 0
         while (end := piece.find(b"\n", start) + 1) > 0:
-            yield b"".join((*begun, piece[start:end]))
-            begun.clear()
+            yield b"".join((*unfinished, piece[start:end]))
+            unfinished.clear()
             start = end
         if start < len(piece):
-            begun.append(piece[start:])
-    if begun:
-        yield b"".join(begun)
+            unfinished.append(piece[start:])
+    if unfinished:
+        yield b"".join(unfinished)
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
-    """What comes out, piece by piece: a file may be several frames, one after the other."""
-    zstd = _zstd()
-    machine = zstd.ZstdDecompressor()
+def _decompress(path: Path) -> Iterator[bytes]:
+    """Yield the decompressed bytes; a file may be several frames, one after the other."""
+    zstd = _zstd_module()
+    decompressor = zstd.ZstdDecompressor()
     with path.open("rb") as file:
-        given = file.read(_PIECE)
-        while given or not machine.needs_input:
+        packed = file.read(_PIECE)
+        while packed or not decompressor.needs_input:
             try:
-                piece = machine.decompress(given, _PIECE)
+                piece = decompressor.decompress(packed, _PIECE)
             except zstd.ZstdError:
                 return
             if piece:
                 yield piece
-            given = b""
-            if machine.eof:
-                given = machine.unused_data or file.read(_PIECE)
-                machine = zstd.ZstdDecompressor()
-            elif machine.needs_input:
-                given = file.read(_PIECE)
+            packed = b""
+            if decompressor.eof:
+                packed = decompressor.unused_data or file.read(_PIECE)
+                decompressor = zstd.ZstdDecompressor()
+            elif decompressor.needs_input:
+                packed = file.read(_PIECE)
 
 
-def _chain_lines(first: bytes | None, lines: Iterator[bytes]) -> Iterator[bytes]:
-    if first is not None:
-        yield first
-        yield from lines
-
-
-def _zstd() -> Any:
+def _zstd_module() -> Any:
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:

@@ -1,4 +1,4 @@
-"""One record → one message, without knowing the records around it: used by the reader and by `view` alike."""
+"""Builds the message of one record without the records around it, for the reader and for `view`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from everturn.sources.codex.calls import (
     PROMPT,
     CodexSpeaker,
     call_start,
-    call_text,
     guess_speaker,
-    output,
-    provided_call,
+    provider_call,
+    read_output,
     text_blocks,
 )
 from everturn.sources.codex.records import (
@@ -31,6 +30,7 @@ from everturn.sources.codex.records import (
     CodexRecord,
     is_silent,
 )
+from everturn.sources.toolkit.blocks import call_text, unknown_block
 from everturn.sources.toolkit.line_reader import Rec, RecordPlace, listing, mapping
 from everturn.sources.toolkit.values import count, milliseconds, strings, word
 
@@ -39,63 +39,63 @@ _NOTICE = CodexSpeaker("system", "notice", False, "meta")
 _ANSWER = CodexSpeaker("model", "text", False, "answer")
 _TEXTS = frozenset(("input_text", "output_text", "text", "summary_text", "reasoning_text"))
 
-#: What says nothing to a reader of a notice.
-_NOT_WORDS = ("type", "turn_id", "id", "thread_id", "codex_error_info", "encrypted_content")
+#: Fields of a notice that mean nothing to a reader.
+_SKIPPED_FIELDS = ("type", "turn_id", "id", "thread_id", "codex_error_info", "encrypted_content")
 
 
-def build(event: CodexRecord, place: RecordPlace) -> Message | None:
-    """The message of a record; None when it is known to hold none."""
-    if not event.is_known:
-        return unknown(event, place)
-    if is_silent(event):
+def build(record: CodexRecord, place: RecordPlace) -> Message | None:
+    """Return the message of a record; None when its type is known to hold none."""
+    if not record.is_known:
+        return unknown(record, place)
+    if is_silent(record):
         return None
-    if event.outer == ITEM:
-        return _item(event, place)
-    if event.outer == EVENT:
-        return _event(event, place)
-    if event.outer == "compacted":
-        blocks = _text(word(event.item.get("message")), "summary")
-        return _message(event, place, "system", CodexSpeaker("system", "compaction", False, "summary"), blocks)
-    return _letter(event, place)
+    if record.outer == ITEM:
+        return _item(record, place)
+    if record.outer == EVENT:
+        return _event(record, place)
+    if record.outer == "compacted":
+        blocks = _text(word(record.item.get("message")), "summary")
+        return _message(record, place, "system", CodexSpeaker("system", "compaction", False, "summary"), blocks)
+    return _letter(record, place)
 
 
-def unknown(event: CodexRecord, place: RecordPlace) -> Message:
-    """A message of a kind this version does not know: its words are kept, shown and indexed."""
-    text = "\n".join(strings(event.item, "type", "timestamp", "id"))
+def unknown(record: CodexRecord, place: RecordPlace) -> Message:
+    """Return the message of a record of unknown type: its text is kept, shown and indexed."""
+    text = "\n".join(strings(record.item, "type", "timestamp", "id"))
     blocks = (Block("unknown", text, "meta"),) if text else ()
-    return _message(event, place, "system", _UNKNOWN, blocks)
+    return _message(record, place, "system", _UNKNOWN, blocks)
 
 
 def texts_in(item: Rec) -> list[str]:
-    """The texts of an item's content, or of a reasoning's summary and content."""
+    """Return the texts of an item's content, or of a reasoning's summary and content."""
     return [text for part in (item.get("summary"), item.get("content")) for text in _texts(part)]
 
 
-# items --------------------------------------------------------------------------------------------------------------
-def _item(event: CodexRecord, place: RecordPlace) -> Message:
-    kind, item = event.kind, event.item
+# --- items ---
+def _item(record: CodexRecord, place: RecordPlace) -> Message:
+    kind, item = record.kind, record.item
     if kind == "message":
-        return _ROLES[item["role"]](event, place)
+        return _ROLES[item["role"]](record, place)
     if kind == "reasoning":
         texts = "\n\n".join(texts_in(item))
-        return _message(event, place, "assistant", _ANSWER, (Block("thinking", texts, "thinking", data=item),))
+        return _message(record, place, "assistant", _ANSWER, (Block("thinking", texts, "thinking", data=item),))
     if kind in CALLS:
         start = call_start(kind, item)
         block = Block("call", call_text(start), "tool_input", call=start, data=item)
-        return _message(event, place, "assistant", _ANSWER, (block,))
+        return _message(record, place, "assistant", _ANSWER, (block,))
     if kind in DONE_BY_PROVIDER:
-        return _message(event, place, "assistant", _ANSWER, _provider_call_blocks(event, place))
+        return _message(record, place, "assistant", _ANSWER, _provider_call_blocks(record, place))
     if kind in OUTPUTS:
-        text, end = output(item)
+        text, end = read_output(item)
         result = Block("result", text, "tool_output", result=end, data=item)
-        return _message(event, place, "tool", CodexSpeaker("tool", "result", False, "tool_output"), (result,))
-    return _letter(event, place)
+        return _message(record, place, "tool", CodexSpeaker("tool", "result", False, "tool_output"), (result,))
+    return _letter(record, place)
 
 
-def _provider_call_blocks(event: CodexRecord, place: RecordPlace) -> tuple[Block, ...]:
-    item = event.item
-    call_id = word(item.get("call_id")) or word(item.get("id")) or f"{event.kind}@{place.start}"
-    start = provided_call(event.kind, item, call_id)
+def _provider_call_blocks(record: CodexRecord, place: RecordPlace) -> tuple[Block, ...]:
+    item = record.item
+    call_id = word(item.get("call_id")) or word(item.get("id")) or f"{record.kind}@{place.start}"
+    start = provider_call(record.kind, item, call_id)
     call = Block("call", call_text(start), "tool_input", call=start, data=_without_result(item))
     status = word(item.get("status"))
     if status not in ("completed", "failed", "incomplete"):
@@ -105,18 +105,18 @@ def _provider_call_blocks(event: CodexRecord, place: RecordPlace) -> tuple[Block
 
 
 def _without_result(item: Rec) -> Rec:
-    """An image stays in its record: it may be megabytes of letters."""
+    """Leave an image in its record: it may be megabytes of base64."""
     return {key: value for key, value in item.items() if key != "result"}
 
 
-def _user(event: CodexRecord, place: RecordPlace) -> Message:
-    content = event.item.get("content")
+def _user(record: CodexRecord, place: RecordPlace) -> Message:
+    content = record.item.get("content")
     speakers = [guess_speaker(text) for text in _texts(content)]
-    found = next((one for one in speakers if one.origin == "human"), speakers[0] if speakers else None)
-    if found is None:
-        found = PROMPT if listing(content) else CONTEXT  # an image without a word
-    blocks = tuple(block for part in _parts(content) for block in _user_blocks(part, found))
-    return _message(event, place, "user", found, blocks)
+    speaker = next((one for one in speakers if one.origin == "human"), speakers[0] if speakers else None)
+    if speaker is None:
+        speaker = PROMPT if listing(content) else CONTEXT  # an image without text
+    blocks = tuple(block for part in _parts(content) for block in _user_blocks(part, speaker))
+    return _message(record, place, "user", speaker, blocks)
 
 
 def _user_blocks(part: Any, found: CodexSpeaker) -> tuple[Block, ...]:
@@ -127,12 +127,12 @@ def _user_blocks(part: Any, found: CodexSpeaker) -> tuple[Block, ...]:
     return text_blocks(text, own if found.origin == "human" else found)
 
 
-def _assistant(event: CodexRecord, place: RecordPlace) -> Message:
-    return _message(event, place, "assistant", _ANSWER, _blocks(event.item.get("content"), "answer"))
+def _assistant(record: CodexRecord, place: RecordPlace) -> Message:
+    return _message(record, place, "assistant", _ANSWER, _blocks(record.item.get("content"), "answer"))
 
 
-def _developer(event: CodexRecord, place: RecordPlace) -> Message:
-    return _message(event, place, "system", CONTEXT, _blocks(event.item.get("content"), "meta"))
+def _developer(record: CodexRecord, place: RecordPlace) -> Message:
+    return _message(record, place, "system", CONTEXT, _blocks(record.item.get("content"), "meta"))
 
 
 _ROLES: dict[str, Callable[[CodexRecord, RecordPlace], Message]] = {
@@ -143,50 +143,50 @@ _ROLES: dict[str, Callable[[CodexRecord, RecordPlace], Message]] = {
 }
 
 
-def _letter(event: CodexRecord, place: RecordPlace) -> Message:
-    """What another agent sent."""
-    text = "\n".join(strings(event.item.get("content"), "type"))
-    return _message(event, place, "user", NOTIFICATION, _text(text, "meta"))
+def _letter(record: CodexRecord, place: RecordPlace) -> Message:
+    """Return the message that another agent sent."""
+    text = "\n".join(strings(record.item.get("content"), "type"))
+    return _message(record, place, "user", NOTIFICATION, _text(text, "meta"))
 
 
-# events -------------------------------------------------------------------------------------------------------------
-def _event(event: CodexRecord, place: RecordPlace) -> Message | None:
-    kind, item = event.kind, event.item
+# --- events ---
+def _event(record: CodexRecord, place: RecordPlace) -> Message | None:
+    kind, item = record.kind, record.item
     if kind == "token_count":
-        return _message(event, place, "assistant", CodexSpeaker("model", "notice", False, "meta"), ())
+        return _message(record, place, "assistant", CodexSpeaker("model", "notice", False, "meta"), ())
     if kind == "turn_aborted":
         interrupt = CodexSpeaker("system", "interrupt", False, "meta")
-        return _message(event, place, "system", interrupt, _text(word(item.get("reason")), "meta"), _duration(item))
+        return _message(record, place, "system", interrupt, _text(word(item.get("reason")), "meta"), _duration(item))
     if kind in ENDS:
         lasted = _duration(item)
-        return _message(event, place, "system", _NOTICE, (), lasted) if lasted is not None else None
+        return _message(record, place, "system", _NOTICE, (), lasted) if lasted is not None else None
     if kind in NOTICES:
-        return _notice(event, place)
-    return _mirror(event, place)
+        return _notice(record, place)
+    return _mirror(record, place)
 
 
-def _notice(event: CodexRecord, place: RecordPlace) -> Message:
-    if event.kind == "item_completed":
-        text = "\n".join(strings(event.item.get("item"), *_NOT_WORDS))
-        return _message(event, place, "assistant", _ANSWER, _text(text, "answer"))
-    text = "\n".join(strings(event.item, *_NOT_WORDS))
-    if event.kind == "thread_rolled_back":
-        n = count(event.item.get("num_turns")) or 0
-        message = _message(event, place, "system", _NOTICE, _text(f"{n} turns rolled back", "meta"))
+def _notice(record: CodexRecord, place: RecordPlace) -> Message:
+    if record.kind == "item_completed":
+        text = "\n".join(strings(record.item.get("item"), *_SKIPPED_FIELDS))
+        return _message(record, place, "assistant", _ANSWER, _text(text, "answer"))
+    text = "\n".join(strings(record.item, *_SKIPPED_FIELDS))
+    if record.kind == "thread_rolled_back":
+        n = count(record.item.get("num_turns")) or 0
+        message = _message(record, place, "system", _NOTICE, _text(f"{n} turns rolled back", "meta"))
         return replace(message, takes_back=n)
-    return _message(event, place, "assistant" if event.kind == "error" else "system", _NOTICE, _text(text, "meta"))
+    return _message(record, place, "assistant" if record.kind == "error" else "system", _NOTICE, _text(text, "meta"))
 
 
-def _mirror(event: CodexRecord, place: RecordPlace) -> Message:
-    """The message of an event that repeats an item, for the case that the item was never written."""
-    if event.kind == "user_message":
-        text = word(event.item.get("message"))
-        found = guess_speaker(text)
-        return _message(event, place, "user", found, text_blocks(text, found))
-    if event.kind == "agent_message":
-        return _message(event, place, "assistant", _ANSWER, _text(word(event.item.get("message")), "answer"))
-    thought = Block("thinking", word(event.item.get("text")), "thinking")
-    return _message(event, place, "assistant", _ANSWER, (thought,))
+def _mirror(record: CodexRecord, place: RecordPlace) -> Message:
+    """Return the message of an event that repeats an item, in case the item was never written."""
+    if record.kind == "user_message":
+        text = word(record.item.get("message"))
+        speaker = guess_speaker(text)
+        return _message(record, place, "user", speaker, text_blocks(text, speaker))
+    if record.kind == "agent_message":
+        return _message(record, place, "assistant", _ANSWER, _text(word(record.item.get("message")), "answer"))
+    thought = Block("thinking", word(record.item.get("text")), "thinking")
+    return _message(record, place, "assistant", _ANSWER, (thought,))
 
 
 def _duration(item: Rec) -> int | None:
@@ -222,7 +222,7 @@ def _wordless_block(part: Any) -> Block:
         return Block("image", data=part)
     if kind == "input_file":
         return Block("document", data=part)
-    return Block("unknown", "\n".join(strings(part, "type")), "meta", data=part)
+    return unknown_block(part)
 
 
 def _text(text: str, field: str) -> tuple[Block, ...]:
@@ -230,21 +230,21 @@ def _text(text: str, field: str) -> tuple[Block, ...]:
 
 
 def _message(
-    event: CodexRecord,
+    record: CodexRecord,
     place: RecordPlace,
     role: str,
     speaker: CodexSpeaker,
     blocks: tuple[Block, ...],
     lasted: int | None = None,
 ) -> Message:
-    at, precision = milliseconds(event.at)
+    at, precision = milliseconds(record.at)
     return Message(
         role,
         speaker.origin,
         speaker.kind,
         at,
         precision,
-        word(event.item.get("id")) if event.outer == ITEM else "",
+        word(record.item.get("id")) if record.outer == ITEM else "",
         blocks=blocks,
         starts_turn=speaker.starts_turn,
         start=place.start,

@@ -1,12 +1,10 @@
-"""Codex as a model: `codex exec` prints one JSON object per line.
+"""Codex as a program: asked as a model, installed into, and new sessions written for it.
 
-Without a shell, web search and other agents, in a read-only sandbox, and without a session in its history.
-
-Puts everturn into Codex: `hooks.json`, a server in `config.toml`, and skills, which are its commands too.
-
-A new session for Codex: a rollout in the folder of the day, as its own resume reads it.
-
-Of the two ways in which the client has history the one without pages is written: every version since 2025 opens it.
+- As a model, `codex exec` prints one JSON object per line. It runs without a shell, web search and other agents, in a
+  read-only sandbox, and keeps no session.
+- Installing writes `hooks.json`, a server in `config.toml`, and skills, which serve as its commands too.
+- A new session is a rollout in the folder of the day, in the form that `codex resume` reads. Of the client's two forms of
+  history the one without pages is written: every version since 2025 opens it.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from everturn.model.conversation import Block, Message
+from everturn.sources.codex.files import home_folder
 from everturn.sources.contract import (
     Edit,
     InstallPrograms,
@@ -45,6 +44,7 @@ from everturn.sources.toolkit.agent_program import (
     text,
     uuid_of,
 )
+from everturn.sources.toolkit.line_reader import Rec, mapping
 from everturn.sources.toolkit.values import count, decode_value, word
 from everturn.text.times import iso
 
@@ -52,31 +52,31 @@ _OFF = ("features.shell_tool=false", "features.unified_exec=false", "features.mu
 
 
 def command(model: str) -> list[str]:
-    """See `Ask`."""
+    """See `AskProgram`."""
     words = ["codex", "exec", "--json", "--ephemeral", "--skip-git-repo-check", "--sandbox", "read-only"]
     words += ["--color", "never", *(word for setting in _OFF for word in ("-c", setting))]
     return [*words, *(("--model", model) if model else ()), "-"]
 
 
 def around(folder: Path, env: Mapping[str, str]) -> dict[str, str | None]:
-    """See `Ask`."""
+    """See `AskProgram`."""
     return {}
 
 
 def read(printed: bytes) -> ProgramReply:
-    """See `Ask`. Items of type `error` are warnings: a turn that failed says so itself."""
+    """See `AskProgram`. Items of type `error` are warnings: a failed turn says so itself."""
     texts: list[str] = []
     used: dict[str, Any] = {}
     failure = ""
     for printed_line in printed.splitlines():
-        event = _object(decode_value(printed_line))
-        kind, item = event.get("type"), _object(event.get("item"))
+        event = mapping(decode_value(printed_line))
+        kind, item = event.get("type"), mapping(event.get("item"))
         if kind == "item.completed" and item.get("type") == "agent_message":
             texts.append(word(item.get("text")))
         elif kind == "turn.completed":
-            used, failure = _object(event.get("usage")), ""
+            used, failure = mapping(event.get("usage")), ""
         elif kind in ("turn.failed", "error"):
-            failure = word(_object(event.get("error")).get("message")) or word(event.get("message")) or "it failed"
+            failure = word(mapping(event.get("error")).get("message")) or word(event.get("message")) or "it failed"
     cached = count(used.get("cached_input_tokens")) or 0
     return ProgramReply(
         text="\n\n".join(texts),
@@ -86,10 +86,6 @@ def read(printed: bytes) -> ProgramReply:
         cache_write=count(used.get("cache_write_input_tokens")) or 0,
         failure=failure,
     )
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 EVENTS = {
@@ -106,8 +102,8 @@ _SECONDS = 10
 
 
 def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms) -> Sequence[Edit]:
-    """Everything that is written."""
-    folder = project / ".codex" if project else _home(places)
+    """Return everything that an installation writes."""
+    folder = project / ".codex" if project else home_folder(places)
     hooks = hook_groups(programs, places, EVENTS, _SECONDS)
     return [
         *(JsonSetting(folder / "hooks.json", ("hooks", event), group, item=True) for event, group in hooks),
@@ -117,7 +113,7 @@ def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms)
 
 
 def _server(programs: InstallPrograms) -> Iterator[str]:
-    """JSON strings and lists of them are TOML too."""
+    """Yield the lines of the server's section; JSON strings and lists of them are TOML too."""
     entry = server(programs)
     yield f"[mcp_servers.{NAME}]"
     yield f"command = {as_json(entry['command']).strip()}"
@@ -128,7 +124,7 @@ def _server(programs: InstallPrograms) -> Iterator[str]:
 
 
 def _skills(folder: Path) -> Iterator[Edit]:
-    """Its slash commands are its own alone; `$restore` and `$handoff` name a skill."""
+    """Yield the skills. The client has no slash commands of others; `$restore` and `$handoff` name a skill."""
     yield skill(folder)
     for one in COMMANDS:
         if one.name != "recall":
@@ -139,26 +135,18 @@ def _skills(folder: Path) -> Iterator[Edit]:
             yield OwnFile(folder / one.name / "SKILL.md", head + text)
 
 
-def _home(places: SearchPlaces) -> Path:
-    named = places.env.get("CODEX_HOME", "").strip()
-    if not named:
-        return places.home / ".codex"
-    return places.home / named[2:] if named.startswith(("~/", "~\\")) else Path(named)
-
-
 TOOLS = {"shell": NativeTool("exec_command", {"command": "cmd"})}
-#: The version of the client whose form this is.
+#: The version of the client whose format is written.
 _VERSION = "0.166.0"
-Rec = dict[str, Any]
 
 
 def name(random: str, at: int) -> str:
-    """See `Native`. The client's ids begin with the time."""
+    """See `NativeWriter`. The client's ids begin with the time."""
     return str(UUID(hex=f"{at:012x}7{random[:3]}{'89ab'[int(random[3], 16) % 4]}{random[4:19]}"))
 
 
 def place(places: SearchPlaces, new: NewSession) -> Path:
-    """See `Native`."""
+    """See `NativeWriter`."""
     named = places.env.get("CODEX_HOME", "").strip()
     day = datetime.fromtimestamp(new.at / 1000, UTC)
     folder = (Path(named) if named else places.home / ".codex") / "sessions" / day.strftime("%Y/%m/%d")
@@ -166,12 +154,12 @@ def place(places: SearchPlaces, new: NewSession) -> Path:
 
 
 def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) -> bytes:
-    """See `Native`."""
+    """See `NativeWriter`."""
     return b"".join(line({"timestamp": iso(at), **record}) for at, record in _records(new, messages))
 
 
 def begin(prompt: str) -> list[str]:
-    """See `Native`."""
+    """See `NativeWriter`."""
     return ["codex", prompt]
 
 
@@ -206,12 +194,12 @@ def _meta(new: NewSession) -> Rec:
 
 
 def _message_records(message: Message) -> Iterator[Rec]:
-    """The items of a message, which the model is told, and the events that the client's screen shows."""
+    """Yield the items of a message, which the model sees, and the events, which the client's screen shows."""
     if message.role == "user":
         content = [one for block in message.blocks for one in _input_parts(block)]
         yield _item({"type": "message", "role": "user", "content": content})
-        words = "".join(block.text for block in message.blocks)  # as the client itself joins them
-        yield _event("user_message", message=words, images=[], local_images=[], text_elements=[])
+        joined = "".join(block.text for block in message.blocks)  # as the client itself joins them
+        yield _event("user_message", message=joined, images=[], local_images=[], text_elements=[])
         return
     for block in message.blocks:
         if block.kind == "text":
@@ -226,12 +214,12 @@ def _block_item(block: Block) -> Rec:
     if block.call is not None:
         return _call(block)
     if block.result is None:
-        return dict(block.data)  # a thought of its own
+        return dict(block.data)  # its own reasoning
     own = block.data if isinstance(block.data, dict) else {}
     kind = "custom_tool_call_output" if own.get("type") == "custom_tool_call_output" else "function_call_output"
     images = [{"type": "input_image", "image_url": one.address} for one in pictures(block) if one is not None]
-    words = [{"type": "input_text", "text": block.text}] if block.text else []
-    output: Any = [*words, *images] if images else block.text
+    texts = [{"type": "input_text", "text": block.text}] if block.text else []
+    output: Any = [*texts, *images] if images else block.text
     return {"type": kind, "call_id": block.result.call_id, "output": output}
 
 

@@ -1,12 +1,11 @@
-"""What a record is. Both eras look the same after `open_record`.
+"""The records of a rollout, the same for both eras after `open_record`, and the state of a reader.
 
 Until August 2025 a rollout began with `{id, timestamp, instructions}` and held items as they are; since then every line is
-`{timestamp, type, payload}`. Items (`response_item`) are what was said. Events (`event_msg`) say most of it once more: only
-a few hold something of their own.
+`{timestamp, type, payload}`. Items (`response_item`) are the messages. Events (`event_msg`) mostly repeat them: only a few
+hold something of their own.
 
-What a reader remembers between pieces of a file, so that reading in any pieces gives the same as reading at once.
-
-Bounded: whatever grows with the file forgets its oldest entries.
+The reader state makes reading in any pieces give the same as reading at once. It is bounded: everything that grows with the
+file forgets its oldest entries.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import msgspec
 from msgspec import Struct
 
 from everturn.model.conversation import TokenUsage, fingerprint
@@ -26,7 +24,7 @@ ITEM, EVENT = "response_item", "event_msg"
 
 ROLES = frozenset(("user", "assistant", "developer", "system"))
 
-#: Items of the model, and what the client adds.
+#: Items of the model, and those the client adds.
 CALLS = frozenset(("function_call", "custom_tool_call", "local_shell_call", "tool_search_call"))
 DONE_BY_PROVIDER = frozenset(("web_search_call", "image_generation_call"))
 OUTPUTS = frozenset(("function_call_output", "custom_tool_call_output", "tool_search_output"))
@@ -35,7 +33,7 @@ _SILENT_ITEMS = frozenset(
 )
 _ITEMS = frozenset(("message", "reasoning", "agent_message")) | CALLS | DONE_BY_PROVIDER | OUTPUTS | _SILENT_ITEMS
 
-#: Events that repeat an item, and those that hold nothing that is not in items or in other events.
+#: Events that repeat an item, and those whose content is all in items or in other events.
 MIRRORS = frozenset(("user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content"))
 _SILENT_EVENTS = frozenset(
     "task_started turn_started context_compacted session_configured exec_command_begin exec_command_end "
@@ -48,14 +46,14 @@ _SILENT_EVENTS = frozenset(
     "mcp_startup_update mcp_startup_complete shutdown_complete terminal_interaction thread_name_updated "
     "realtime_conversation_started realtime_conversation_closed".split()
 )
-#: Events whose words stand nowhere else.
+#: Events whose text is nowhere else.
 NOTICES = frozenset(
     "error stream_error warning guardian_warning guardian_assessment model_reroute deprecation_notice background_event "
     "thread_rolled_back entered_review_mode exited_review_mode thread_goal_updated item_completed".split()
 )
 ENDS = frozenset(("task_complete", "turn_complete"))
-#: What `item_completed`, since 2026 the event for everything, says by the type of its item: the older event that says it.
-#: A plan, and what is not known, has words of its own.
+#: The older event that equals `item_completed`, since 2026 the event for everything, by the type of its item.
+#: A plan, and an item of unknown type, has text of its own.
 _COMPLETED = {
     "UserMessage": "user_message",
     "AgentMessage": "agent_message",
@@ -73,7 +71,7 @@ _OUTER = frozenset(
 
 
 class CodexRecord(NamedTuple):
-    """A record of either era."""
+    """A record of either era without its wrapping."""
 
     outer: str  # session_meta response_item event_msg turn_context compacted … or one of ours
     kind: str  # type of the item or event
@@ -84,16 +82,15 @@ class CodexRecord(NamedTuple):
 
 
 def open_record(record: Rec) -> CodexRecord:
-    """The record without its wrapping."""
+    """Return a record without its wrapping."""
     outer, payload = record.get("type"), record.get("payload")
     if isinstance(payload, dict) and isinstance(outer, str):
         kind = word(payload.get("type")) if outer in (ITEM, EVENT) else ""
         name, known = _record_name(outer, kind)
         if kind == "item_completed":
             kind, payload = _unwrap_completed(payload)
-        return CodexRecord(
-            outer, kind, payload, record.get("timestamp"), name, known and _has_known_role(kind, payload)
-        )
+        is_known = known and _has_known_role(kind, payload)
+        return CodexRecord(outer, kind, payload, record.get("timestamp"), name, is_known)
     if isinstance(outer, str):
         known = outer in _ITEMS
         is_known = known and _has_known_role(outer, record)
@@ -105,13 +102,13 @@ def open_record(record: Rec) -> CodexRecord:
     return CodexRecord("", "", record, record.get("timestamp"), "?", False)
 
 
-def is_silent(event: CodexRecord) -> bool:
-    """Whether a known record is about the session rather than of it."""
-    if event.outer == ITEM:
-        return event.kind in _SILENT_ITEMS
-    if event.outer == EVENT:
-        return event.kind in _SILENT_EVENTS
-    return event.outer in ("session_meta", "turn_context", "world_state", "token_usage_record", HEADER, STATE)
+def is_silent(record: CodexRecord) -> bool:
+    """Return whether a known record is about the session and holds no message."""
+    if record.outer == ITEM:
+        return record.kind in _SILENT_ITEMS
+    if record.outer == EVENT:
+        return record.kind in _SILENT_EVENTS
+    return record.outer in ("session_meta", "turn_context", "world_state", "token_usage_record", HEADER, STATE)
 
 
 def _has_known_role(kind: str, item: Rec) -> bool:
@@ -119,13 +116,13 @@ def _has_known_role(kind: str, item: Rec) -> bool:
 
 
 def _unwrap_completed(payload: Rec) -> tuple[str, Rec]:
-    """The older event that says the same, with its words where that one has them."""
+    """Return the older event with the same meaning, with its text where that one has it."""
     item = payload.get("item")
     kind = _COMPLETED.get(word(item.get("type")), "") if isinstance(item, dict) else ""
     if not kind or not isinstance(item, dict):
         return "item_completed", payload
-    spoken = [item.get("content"), item.get("summary_text"), item.get("raw_content")]
-    return kind, {"type": kind, "message": "".join(strings(spoken, "type", "text_elements"))}
+    texts = [item.get("content"), item.get("summary_text"), item.get("raw_content")]
+    return kind, {"type": kind, "message": "".join(strings(texts, "type", "text_elements"))}
 
 
 @lru_cache(maxsize=1024)
@@ -147,7 +144,7 @@ _MOST_UNHEARD = 8
 _MOST_SPAWNED = 200
 _LONGEST_UNHEARD = 8000
 
-#: Shorter ids are not random enough to be taken for the same wherever they appear.
+#: Shorter ids are not random enough to identify an item across files.
 _SURE_ID = 20
 
 
@@ -163,69 +160,72 @@ class CodexUnheard(Struct, array_like=True):
 
 
 class CodexReaderState(Struct, array_like=True):
-    """Everything a later reader needs."""
+    """Everything a later reader of the file needs."""
 
     open_line: bool = False
-    met: bool = False  # the session has said who it is
+    met: bool = False  # the session's header was read
     kind: str = ""
     parent: str = ""
     client: str = ""
     model: str = ""
     placed: bool = False  # the working folder is known
-    linked: bool = False  # to the session it hangs on
+    linked: bool = False  # to its parent session
     task: bool = False  # a turn is running
     prompted: bool = False  # … and has its prompt
     response: int = 0
     answering: bool = False
     counted: bool = False  # the tokens of this response are known
     total: list[int] = []  # tokens so far: input, cached input, output
-    chain: str = ""  # the session whose items these are: in a fork first the other's
+    chain: str = ""  # the session that wrote these items: in a fork, first the original one
     anchor: int = 0
     since: int = 0
     said: list[int] = []  # marks of the latest texts in items
     unheard: list[CodexUnheard] = []
     spawned: dict[str, bool] = {}  # calls that start an agent
 
-    # responses --------------------------------------------------------------------------------------------------------
+    # --- responses ---
     def open_response(self) -> str:
-        """The name of the model response an item belongs to: consecutive items of the model are one."""
+        """Return the name of the model response an item belongs to: consecutive items of the model are one."""
         if not self.answering:
             self.answering, self.counted = True, False
             self.response += 1
         return f"#{self.response}"
 
     def count_response(self) -> str:
-        """The response that a count of tokens belongs to. Older clients write it before the items, newer ones after."""
+        """Return the response of a token count. Older clients write it before the items, newer ones after."""
         if not self.response or self.counted:
             self.answering = False
             self.open_response()
         self.counted = True
         return f"#{self.response}"
 
-    def spend(self, info: Rec) -> TokenUsage | None:
-        """The tokens of the latest response, from counters that only grow; None when there is nothing new."""
+    def response_tokens(self, info: Rec) -> TokenUsage | None:
+        """Return the tokens of the latest response from counters that only grow; None if nothing is new."""
         total, last = _tokens(info.get("total_token_usage")), _tokens(info.get("last_token_usage"))
         if not any(total):
             return None
         before, self.total = self.total, total
         spent = [new - old for new, old in zip(total, before, strict=False)]
-        if len(before) != len(total) or min(spent) < 0:  # the first of a fork, or counted anew
+        if len(before) != len(total) or min(spent) < 0:  # the first of a fork, or a restarted counter
             spent = last if any(last) else total
         return _usage(spent) if any(spent) else None
 
-    def close(self) -> None:
-        """A turn ends: what is counted later belongs to the next one."""
+    def close_response(self) -> None:
+        """End a turn: later token counts belong to the next one."""
         self.answering, self.counted = False, True
 
-    # copies in forks --------------------------------------------------------------------------------------------------
-    def follow(self, native_id: str) -> None:
-        """The items from here on were first written by this session."""
+    # --- copies in forks ---
+    def follow_session(self, native_id: str) -> None:
+        """Note that the items from here on were first written by this session."""
         if native_id and native_id != self.chain:
             self.chain, self.anchor, self.since = native_id, fingerprint(native_id, ""), 0
 
     def mark_item(self, item: Rec, text: str) -> int:
-        """A fingerprint that copies of an item have too. Forked files copy items with new times and mostly without ids,
-        so an item is known by a long id of its own, or by its words and the way from the last one that has an id."""
+        """Return a fingerprint that copies of an item share.
+
+        Forked files copy items with new times and mostly without ids, so an item is known by a long id of its own, or by
+        its text and its distance from the last one that has an id.
+        """
         name = item.get("call_id") or item.get("id") or item.get("encrypted_content")
         if isinstance(name, str) and len(name) >= _SURE_ID:
             self.anchor, self.since = fingerprint(name, word(item.get("type"))), 0
@@ -234,19 +234,19 @@ class CodexReaderState(Struct, array_like=True):
         return fingerprint(f"{self.anchor}/{self.since}", text)
 
     def mark_event(self, text: str) -> int:
-        """The same for what is no item."""
+        """Return such a fingerprint for a record that is no item."""
         return fingerprint(f"{self.anchor}/{self.since}/", text)
 
-    # events that repeat items -----------------------------------------------------------------------------------------
-    def say(self, texts: list[str]) -> None:
-        """Note the texts of an item; what waited for them has been heard."""
+    # --- events that repeat items ---
+    def note_texts(self, texts: list[str]) -> None:
+        """Note the texts of an item; events that repeat them need not wait any longer."""
         marks = [fingerprint("said", text.strip()) for text in [*texts, "".join(texts)]]
         self.said = [*self.said, *marks][-_MOST_SAID:]
         if self.unheard:
             self.unheard = [one for one in self.unheard if one.mark not in marks]
 
     def is_new_letter(self, text: str, is_item: bool) -> bool:
-        """A letter may be written in two forms: False for the second one of the same words."""
+        """Return False for a letter that was already read in its other form: it may be written as item and as event."""
         own, other = (fingerprint(form, text) for form in (("item", "letter") if is_item else ("letter", "item")))
         if other in self.said:
             self.said.remove(other)
@@ -254,14 +254,14 @@ class CodexReaderState(Struct, array_like=True):
         self.said = [*self.said, own][-_MOST_SAID:]
         return True
 
-    def hear(self, kind: str, text: str, at: object, place: RecordPlace) -> None:
+    def note_mirror(self, kind: str, text: str, at: object, place: RecordPlace) -> None:
         """Note an event that repeats an item, unless the item has come."""
         mark = fingerprint("said", text.strip())
         if text.strip() and mark not in self.said and len(text) <= _LONGEST_UNHEARD:
             self.unheard = [*self.unheard, CodexUnheard(*place, mark, kind, text, word(at))][-_MOST_UNHEARD:]
 
     def take_unheard(self) -> list[CodexUnheard]:
-        """The events whose items did not come."""
+        """Return the events whose items did not come, and forget them."""
         found, self.unheard = self.unheard, []
         return found
 
@@ -272,24 +272,11 @@ class CodexReaderState(Struct, array_like=True):
             del self.spawned[next(iter(self.spawned))]
 
 
-def pack(state: CodexReaderState) -> bytes:
-    """The state as bytes."""
-    return msgspec.msgpack.encode(state)
-
-
-def unpack(data: bytes) -> CodexReaderState:
-    """The state in some bytes; a fresh one when they are not ours."""
-    try:
-        return msgspec.msgpack.decode(data, type=CodexReaderState) if data else CodexReaderState()
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return CodexReaderState()
-
-
 def _tokens(counted: object) -> list[int]:
     found = mapping(counted)
     return [count(found.get(key)) or 0 for key in ("input_tokens", "cached_input_tokens", "output_tokens")]
 
 
 def _usage(spent: list[int]) -> TokenUsage:
-    given, cached, said = spent
-    return TokenUsage(max(given - cached, 0), said, cached)
+    given, cached, output = spent
+    return TokenUsage(max(given - cached, 0), output, cached)

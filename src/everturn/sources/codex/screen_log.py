@@ -1,8 +1,8 @@
-"""The log that the terminal program writes on request (`CODEX_TUI_RECORD_SESSION`): every event that went to the screen.
+"""Reads the log that the terminal program writes on request (`CODEX_TUI_RECORD_SESSION`): every event on its screen.
 
-It is no rollout: the same conversation has one of its own as a rule. It is read all the same when it is given, because it
-may be all that is left. What the human typed is there key by key, so a prompt is the stretch of records from its first
-key to the last, and what is read from keys is `rendered`: nobody knows what the editor made of them.
+The session usually has a rollout as well; the log is read because it may be all that is left. What the human typed is there
+key by key, so a prompt is the range of records from its first key to its last, and its fidelity is `rendered`: nobody knows
+what the editor made of the keys.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _KINDS = frozenset(
 _PROMPTS = frozenset(("user_input", "user_turn"))
 _LONGEST = 100_000
 
-#: Events that became messages, and those that need not: pieces of what comes whole, and marks.
-_SAID = frozenset(
+#: Events that become messages, and those that do not: fragments of later events, and marks.
+_MESSAGES = frozenset(
     "agent_message agent_reasoning agent_reasoning_raw_content exec_command_begin exec_command_end error turn_aborted".split()
 )
 _SILENT = frozenset(
@@ -59,50 +59,47 @@ class _ScreenLogReaderState(Struct, array_like=True):
     keys: list[str] = []  # typed so far
     start: int = 0  # of the first key
     at: str = ""
-    sent: list[str] = []  # keys of a prompt that was sent: it counts when the agent takes it up
+    sent: list[str] = []  # keys of a prompt that was sent: it becomes a message when the turn starts
     sent_start: int = 0
     sent_size: int = 0
     sent_at: str = ""
 
 
 class CodexScreenLogReader(LineReader[_ScreenLogReaderState]):
-    """One such log."""
+    """Reads one screen log."""
 
     def __init__(self, found: SourceCandidate, state: bytes) -> None:
         super().__init__(state_of(state, _ScreenLogReaderState))
         self._name = found.native_id
 
     def _take(self, record: Rec, place: RecordPlace) -> Counted:
-        kind, told = word(record.get("kind")), _payload_type(record)
-        name = f"{kind}/{told}" if told else kind
+        kind, payload_type = word(record.get("kind")), _payload_type(record)
+        name = f"{kind}/{payload_type}" if payload_type else kind
         if kind == "key_event":
-            self._key(record, place)
+            self._note_key(record, place)
         elif kind == "session_start":
             self._state.model = word(record.get("model"))
-            self._talk().learn(workspace=word(record.get("cwd")))
-            self._talk().links.append(Link("about", self._name.rpartition("/")[0]))
-        elif told in ("task_started", "turn_started"):
-            self._send()
-        if not _is_known(kind, told):
+            self._session().learn(workspace=word(record.get("cwd")))
+            self._session().links.append(Link("about", self._name.rpartition("/")[0]))
+        elif payload_type in ("task_started", "turn_started"):
+            self._add_prompt()
+        if not _is_known(kind, payload_type):
             self._add(_unknown(record, place))
             return plain(name), "unknown", ""
         message = _build_message(record, place)
         if message is not None:
-            self._add(self._answered(message))
+            self._add(self._assign_response(message))
         return plain(name), "message" if message is not None else "known", ""
 
-    def _talk(self) -> SessionTally:
+    def _session(self) -> SessionTally:
         return self._gathering.session(self._name)
 
     def _add(self, message: Message) -> None:
-        words = "\0".join(block.text for block in message.blocks)
-        add(
-            self._gathering,
-            self._talk(),
-            replace(message, fingerprint=fingerprint(f"{self._name}/{message.start}", words)),
-        )
+        text = "\0".join(block.text for block in message.blocks)
+        mark = fingerprint(f"{self._name}/{message.start}", text)
+        add(self._gathering, self._session(), replace(message, fingerprint=mark))
 
-    def _answered(self, message: Message) -> Message:
+    def _assign_response(self, message: Message) -> Message:
         state = self._state
         if message.origin != "model":
             state.answering = False
@@ -113,8 +110,8 @@ class CodexScreenLogReader(LineReader[_ScreenLogReaderState]):
         state.answering = True
         return replace(message, provider_id=f"#{state.response}", model=state.model)
 
-    # keys -------------------------------------------------------------------------------------------------------------
-    def _key(self, record: Rec, place: RecordPlace) -> None:
+    # --- keys ---
+    def _note_key(self, record: Rec, place: RecordPlace) -> None:
         state = self._state
         key = _pressed_key(record)
         if not state.keys:
@@ -124,18 +121,18 @@ class CodexScreenLogReader(LineReader[_ScreenLogReaderState]):
             state.sent_start, state.sent_at = state.start, state.at
             state.sent_size = place.start + place.size - state.start
         elif key:
-            _type(state.keys, key)
+            _apply_key(state.keys, key)
 
-    def _send(self) -> None:
+    def _add_prompt(self) -> None:
         state = self._state
         if state.sent:
             message = _prompt(state.sent, state.sent_at, RecordPlace(state.sent_start, state.sent_size))
             state.sent = []
-            self._add(self._answered(message))
+            self._add(self._assign_response(message))
 
 
 def view_log(raw: bytes, record: Rec | None) -> Message | None:
-    """The message of a record, or of a stretch of them in which something was typed."""
+    """Return the message of a record, or of a range of records in which something was typed."""
     place = RecordPlace(0, len(raw))
     if record is not None and record.get("kind") != "key_event":
         known = _is_known(word(record.get("kind")), _payload_type(record))
@@ -144,40 +141,39 @@ def view_log(raw: bytes, record: Rec | None) -> Message | None:
     typed = records(raw)
     for one in typed[:-1]:
         if one.get("kind") == "key_event":
-            _type(keys, _pressed_key(one))
+            _apply_key(keys, _pressed_key(one))
     return _prompt(keys, word(typed[0].get("ts")), place) if keys else None
 
 
 def _payload_type(record: Rec) -> str:
-    """The type of the event or of the request in a record."""
+    """Return the type of the event or of the request in a record."""
     payload = mapping(record.get("payload"))
     return word(payload.get("type")) or word(mapping(payload.get("msg")).get("type"))
 
 
-def _is_known(kind: str, told: str) -> bool:
-    return kind in _KINDS and (kind != "codex_event" or told in _SAID or told in _SILENT)
+def _is_known(kind: str, payload_type: str) -> bool:
+    return kind in _KINDS and (kind != "codex_event" or payload_type in _MESSAGES or payload_type in _SILENT)
 
 
-# messages -----------------------------------------------------------------------------------------------------------
+# --- messages ---
 def _build_message(record: Rec, place: RecordPlace) -> Message | None:
-    payload, told = mapping(record.get("payload")), _payload_type(record)
-    if record.get("kind") == "op" and told in _PROMPTS:
-        return _message(
-            record, place, "user", "human", _text("\n".join(strings(payload.get("items"), "type")), "prompt")
-        )
-    if record.get("kind") != "codex_event" or told not in _SAID:
+    payload, payload_type = mapping(record.get("payload")), _payload_type(record)
+    if record.get("kind") == "op" and payload_type in _PROMPTS:
+        text = "\n".join(strings(payload.get("items"), "type"))
+        return _message(record, place, "user", "human", _text(text, "prompt"))
+    if record.get("kind") != "codex_event" or payload_type not in _MESSAGES:
         return None
     event = mapping(payload.get("msg"))
-    if told == "agent_message":
+    if payload_type == "agent_message":
         return _message(record, place, "assistant", "model", _text(word(event.get("message")), "answer"))
-    if told in ("agent_reasoning", "agent_reasoning_raw_content"):
+    if payload_type in ("agent_reasoning", "agent_reasoning_raw_content"):
         thought = Block("thinking", word(event.get("text")), "thinking")
         return _message(record, place, "assistant", "model", (thought,))
-    if told == "exec_command_begin":
+    if payload_type == "exec_command_begin":
         return _message(record, place, "assistant", "model", (_begin_block(event),))
-    if told == "exec_command_end":
+    if payload_type == "exec_command_end":
         return _message(record, place, "tool", "tool", (_end_block(event),), "result")
-    kind = "interrupt" if told == "turn_aborted" else "notice"
+    kind = "interrupt" if payload_type == "turn_aborted" else "notice"
     return _message(record, place, "system", "system", _text("\n".join(strings(event, "type")), "meta"), kind)
 
 
@@ -231,9 +227,9 @@ def _text(text: str, field: str) -> tuple[Block, ...]:
     return (Block("text", text, field),) if text else ()
 
 
-# keys ---------------------------------------------------------------------------------------------------------------
+# --- keys ---
 def _pressed_key(record: Rec) -> str:
-    """The character that was typed, or the name of the key; "" for what types nothing."""
+    """Return the typed character or the name of the key; "" for a key that types nothing."""
     found = _KEY.match(word(record.get("event")))
     if found is None or found[3] in _CONTROL or "kind: Release" in word(record.get("event")):
         return ""
@@ -247,7 +243,7 @@ def _character(text: str) -> str:
     return {"\\n": "\n", "\\t": "\t", "\\r": "\n"}.get(text, text[-1])
 
 
-def _type(keys: list[str], key: str) -> None:
+def _apply_key(keys: list[str], key: str) -> None:
     if key == "Backspace":
         del keys[-1:]
     elif len(key) == 1 and len(keys) < _LONGEST:
