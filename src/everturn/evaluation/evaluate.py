@@ -1,9 +1,9 @@
-"""One prompt, answered by a model with tools; and the same prompt, taken up again where it was left.
+"""Evaluation of one prompt by a model with tools, and its resumption.
 
 `evaluate(backend, prompt, session=…)` renders the prompt and runs it until there is an answer. With `resume_from` nothing
-is rendered: the messages are those of the state, calls that have a result are not run again, those in doubt follow their
-tool's policy, the others run, and the next request goes out. The prompt must be the one the state was made with. With an
-`asker` every request is redacted, within its budget, and leaves a receipt.
+is rendered: the messages are those of the state, calls with a result are not run again, those in doubt follow their tool's
+policy, the others run, and the next request goes out. The prompt must be the one of the state. With an `asker` every
+request is redacted, within its budget, and leaves a receipt.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ class RenderedPrompt:
 
 
 class Prompt(Protocol):
-    """What is asked, known by a namespace and a key."""
+    """A prompt, identified by a namespace and a key."""
 
     @property
     def ns(self) -> str: ...
     @property
     def key(self) -> str: ...
     def render(self) -> RenderedPrompt:
-        """The words. Not called when an evaluation is resumed."""
+        """Return the text. Not called when an evaluation is resumed."""
 
 
 @dataclass(frozen=True)
 class TextPrompt:
-    """A prompt that is written out already."""
+    """A prompt with a fixed text."""
 
     ns: str
     key: str
@@ -52,13 +52,13 @@ class TextPrompt:
     system: str = ""
 
     def render(self) -> RenderedPrompt:
-        """The words."""
+        """Return the text."""
         return RenderedPrompt(self.user, self.system)
 
 
 @dataclass(frozen=True)
 class PromptResponse:
-    """The answer."""
+    """The answer to a prompt."""
 
     prompt_name: str  # ns:key
     text: str
@@ -68,7 +68,7 @@ class PromptResponse:
 
 
 class Evaluates(Protocol):
-    """What answers prompts: an `Adapter`, or anything of the program's own."""
+    """An object that answers prompts: an `Adapter`, or the program's own."""
 
     def evaluate(
         self,
@@ -105,7 +105,7 @@ class Adapter:
         )  # fmt: skip
 
 
-def evaluate(  # noqa: PLR0913 -- a face that others wrote down
+def evaluate(  # noqa: PLR0913 -- a published signature
     backend: Backend,
     prompt: Prompt,
     *,
@@ -119,15 +119,15 @@ def evaluate(  # noqa: PLR0913 -- a face that others wrote down
 ) -> PromptResponse:
     """Run a prompt until there is an answer.
 
-    When recording is enabled in the session, every message is in it before it is acted upon, and `saved` is called then.
-    Raises ConversationStateMismatch for a state of another prompt, ToolIdempotencyError when a call is in doubt and its
-    tool may not run again (all others have run by then), and what the backend and the asker raise.
+    If recording is enabled in the session, every message is in it before it takes effect, and `saved` is called then.
+    Raise ConversationStateMismatch for a state of another prompt, ToolIdempotencyError if a call is in doubt and its tool
+    may not run again (all others have run by then), and the errors of the backend and the asker.
     """
-    asked = _AskerBackend(backend, asker) if asker is not None else backend
-    waiting = [tool.name for tool in tools if tool.approval]
-    if waiting:
+    sender = _AskerBackend(backend, asker) if asker is not None else backend
+    guarded = [tool.name for tool in tools if tool.approval]
+    if guarded:
         raise UsageError(
-            f"tools that need approval ({', '.join(waiting)}) need a loop that can wait; run them with Loop"
+            f"tools that need approval ({', '.join(guarded)}) need a loop that can wait; run them with Loop"
         )
     recording = _open_recording(session)
     if resume_from is None:
@@ -140,14 +140,14 @@ def evaluate(  # noqa: PLR0913 -- a face that others wrote down
         rendered, state = RenderedPrompt(""), resume_from
     with session.lock:
         recording.begin(state)
-    journal = RecordedJournal(recording, state, tools, clock, saved or _ignore)
-    loop = Loop(asked, tools, state.system_message.content, budget)
+    journal = RecordedJournal(recording, state, tools, clock, saved or (lambda: None))
+    loop = Loop(sender, tools, state.system_message.content, budget)
     outcome = loop.run(journal, rendered.user) if resume_from is None else loop.resume(journal)
     return _make_response(backend, prompt, outcome, recording)
 
 
 class _AskerBackend:
-    """A backend whose every request goes through an asker."""
+    """A backend that sends every request through an asker."""
 
     def __init__(self, backend: Backend, asker: Asker) -> None:
         if asker.backend is not None and asker.backend is not backend:
@@ -168,7 +168,7 @@ class _AskerBackend:
 
 
 def _open_recording(session: EvaluationSession) -> ConversationRecording:
-    """Where to record: in the session where that was asked for, else nowhere anybody sees."""
+    """Return the recording of the session if it is enabled, otherwise a private one."""
     if session.slice(ConversationState) is None:
         return ConversationRecording()
     enable_conversation_recording(session)
@@ -205,7 +205,3 @@ def _make_response(
 
 def _prompt_name(prompt: Prompt) -> str:
     return f"{prompt.ns}:{prompt.key}"
-
-
-def _ignore() -> None:
-    """Nobody wants to know."""

@@ -1,4 +1,4 @@
-"""Requests worked off one by one, each of which survives its process.
+"""Requests processed one by one, each with a checkpoint that survives its process.
 
     class Reviews(MainLoop[ReviewRequest]):
         def create_prompt(self, request): return TextPrompt("reviews", "v1", request.text)
@@ -6,13 +6,11 @@
     Reviews(adapter, checkpoint_handler=FileCheckpointHandler(folder)).execute(request)
 
 With a handler the session is saved before every tool and after every result, and the checkpoint is cleared when there is
-an answer. A request that has a checkpoint is taken up from it.
+an answer. A request with a checkpoint continues from it.
 
-Checkpoints: a session put away after every step, and taken up again by whoever comes next.
-
-A `CheckpointHandler` decides where. `FileCheckpointHandler` keeps one file per request, replaced as a whole: after a crash
-there is the old checkpoint or the new one, never half of either, and what was saved has reached the disk. The whole
-snapshot is written each time, which grows with the conversation; a `Journal` in the archive does not.
+`FileCheckpointHandler` keeps one file per request and replaces it atomically: after a crash there is the old checkpoint or
+the new one, and a saved one has reached the disk. The whole snapshot is written each time, which grows with the
+conversation; a `Journal` in the archive does not.
 """
 
 from __future__ import annotations
@@ -41,26 +39,26 @@ _LONGEST = 200  # characters of a file's name
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What was put away for a request."""
+    """The saved session of a request."""
 
     snapshot: Snapshot
 
 
 class CheckpointHandler(Protocol[RequestT_contra]):
-    """Where checkpoints are kept."""
+    """Stores checkpoints."""
 
     def load(self, request: RequestT_contra) -> Checkpoint | None:
-        """The checkpoint of a request, if there is one."""
+        """Return the checkpoint of a request, or None."""
 
     def save(self, request: RequestT_contra, snapshot: Snapshot) -> None:
-        """Keep it, in place of the one before. When this returns it is safe."""
+        """Replace the checkpoint. It is durable when this returns."""
 
     def clear(self, request: RequestT_contra) -> None:
-        """The request is done; a checkpoint is not needed any more."""
+        """Remove the checkpoint of a finished request."""
 
 
 class HasId(Protocol):
-    """A request that can be told from all others."""
+    """A request with a unique id."""
 
     @property
     def id(self) -> Any: ...
@@ -73,20 +71,20 @@ class FileCheckpointHandler:
         self._folder = Path(folder)
 
     def load(self, request: HasId) -> Checkpoint | None:
-        """The checkpoint of a request. Raises SnapshotRestoreError for one that is damaged."""
+        """Return the checkpoint of a request. Raise SnapshotRestoreError if it is damaged."""
         path = self.path(request)
         return Checkpoint(_load(path)) if path.exists() else None
 
     def save(self, request: HasId, snapshot: Snapshot) -> None:
-        """Replace it as a whole."""
+        """Replace the file atomically."""
         _write(self.path(request), snapshot.to_json())
 
     def clear(self, request: HasId) -> None:
-        """Remove it, if it is there."""
+        """Remove the file if it exists."""
         self.path(request).unlink(missing_ok=True)
 
     def path(self, request: HasId) -> Path:
-        """The file of a request: always in the folder, whatever its id says, and another for every other id."""
+        """Return the file of a request: always in the folder, whatever the id, and unique for each id."""
         name = quote(str(request.id), safe=" ", errors="surrogatepass")
         if not name:
             raise UsageError("a request without an id cannot have a checkpoint")
@@ -96,7 +94,7 @@ class FileCheckpointHandler:
 
 
 def save_checkpoint(session: EvaluationSession, path: str | Path) -> None:
-    """Put a session away. The file is replaced as a whole."""
+    """Save a session. The file is replaced atomically."""
     _write(Path(path), session.snapshot().to_json())
 
 
@@ -108,10 +106,10 @@ def resume_evaluation(
     session: EvaluationSession | None = None,
     saved: Callable[[], None] | None = None,
 ) -> PromptResponse:
-    """Take up what `save_checkpoint` put away.
+    """Continue from a checkpoint of `save_checkpoint`.
 
-    A session is needed where the checkpoint has slices of the program's own: it must have registered them. Raises
-    SnapshotRestoreError, NoConversationState, ConversationStateMismatch, ToolIdempotencyError.
+    A checkpoint with the program's own slices needs a session that has registered them. Raise SnapshotRestoreError,
+    NoConversationState, ConversationStateMismatch, ToolIdempotencyError.
     """
     session = session or EvaluationSession()
     enable_conversation_recording(session)
@@ -134,7 +132,7 @@ def _load(path: Path) -> Snapshot:
 
 
 def _write(path: Path, text: str) -> None:
-    """Beside it first, and in its place once it is on the disk."""
+    """Write a temporary file, sync it, and move it into place."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     beside = path.with_name(f".{new_id()}.part")
     try:
@@ -146,7 +144,7 @@ def _write(path: Path, text: str) -> None:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
-    if os.name != "nt":  # the name, too, must survive
+    if os.name != "nt":  # sync the name too
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -167,16 +165,16 @@ class MainLoop(ABC, Generic[UserRequestT]):
 
     @abstractmethod
     def create_prompt(self, request: UserRequestT) -> Prompt:
-        """What to ask for a request."""
+        """Return the prompt for a request."""
 
     def create_session(self, request: UserRequestT) -> EvaluationSession:
-        """A session with the slices this loop needs, registered; a plain one unless overridden."""
+        """Return a session with the registered slices this loop needs; a plain one unless overridden."""
         return EvaluationSession()
 
     def execute(self, request: UserRequestT) -> PromptResponse:
-        """The answer to a request.
+        """Return the answer to a request.
 
-        Whatever is raised on the way, the checkpoint stays: the next `execute` of the same request goes on from there.
+        If anything raises, the checkpoint stays: the next `execute` of the same request continues from there.
         """
         session, prompt, handler = self.create_session(request), self.create_prompt(request), self._checkpoint_handler
         if handler is None:

@@ -1,16 +1,14 @@
-"""Conversations recorded message by message, as they happen.
+"""Recording of conversations, message by message.
 
-`enable_conversation_recording(session)` is all a program does; `evaluate` then records into the session: each message is
-there as soon as it was said, each result as soon as it is known, and the call before it runs. Recording a message costs
-the same however long the conversation is; the `ConversationState` is put together when somebody asks for it. One state is
-held for each evaluation, the newest last.
+A program calls `enable_conversation_recording(session)`; `evaluate` then records into the session: each message as soon as
+it is complete, each result as soon as it is known, and each call before it runs. Recording a message costs the same
+however long the conversation is; the `ConversationState` is built on demand. There is one state per evaluation, the newest
+last.
 
-The journal of the loop, kept in a recording instead of an archive.
-
-The durable loop writes what it does into a `Journal`. Here the same records become messages of a `ConversationState`, so
-that `evaluate` has the same loop, the same policies for calls in doubt and the same truth for the model, and whoever
-holds the session decides where its snapshots go. `saved` is called after every write, before anything is acted upon.
-A turn is closed by the next one: what is said about calls that were left open in it is not recorded, only told again.
+`RecordedJournal` is the journal of the loop in memory: the records become messages of a `ConversationState`, so `evaluate`
+shares the loop, the policies for calls in doubt and the results for the model, and the owner of the session decides where
+its snapshots go. `saved` is called after every write, before it takes effect. A turn is closed by the next one: results of
+calls that were left open in it are not recorded, only reported again.
 """
 
 from __future__ import annotations
@@ -46,14 +44,14 @@ from everturn.loop.tools import Tool
 
 
 def enable_conversation_recording(session: EvaluationSession) -> None:
-    """From now on evaluations in this session are recorded in it. A second time changes nothing."""
+    """Record evaluations in this session from now on. A second call changes nothing."""
     with session.lock:
         if not isinstance(session.slice(ConversationState), ConversationRecording):
             session.install(ConversationRecording())
 
 
 def settle(session: EvaluationSession, call_id: str, text: str, is_error: bool = False) -> None:
-    """Say what became of a call of the last turn that is in doubt, so that it need not run again."""
+    """State the result of a call of the last turn that is in doubt, so that it need not run again."""
     enable_conversation_recording(session)
     recording = session.slice(ConversationState)
     assert isinstance(recording, ConversationRecording)
@@ -70,72 +68,77 @@ class _GrowingTurn:
     """A turn that may still grow."""
 
     def __init__(self, begun: ConversationTurn) -> None:
-        self._begun = begun
+        self._turn = begun
         self.started, self.results = list(begun.started), list(begun.tool_messages)
 
     def current_turn(self) -> ConversationTurn:
-        """As it is now."""
-        return replace(self._begun, tool_messages=tuple(self.results), started=tuple(self.started))
+        """Return the turn as it is now."""
+        return replace(self._turn, tool_messages=tuple(self.results), started=tuple(self.started))
 
 
 class ConversationRecording(Slice[ConversationState]):
-    """The slice of conversations: the earlier ones as they are, the last one in pieces."""
+    """The slice of conversations: earlier ones complete, the last one in parts."""
 
     def __init__(self) -> None:
         super().__init__(ConversationState)
         self._head: ConversationState | None = None  # without its turns
         self._turns: list[ConversationTurn] = []  # all but the last
         self._last: _GrowingTurn | None = None
-        self._asked: list[ConversationMessage] = []  # not answered yet
+        self._unanswered: list[ConversationMessage] = []  # not answered yet
         self._built: ConversationState | None = None
         self.register(ConversationState, lambda items, event: None)
 
-    # as a slice -------------------------------------------------------------------------------------------------------
     def items(self) -> tuple[ConversationState, ...]:
-        """The conversations; the last one is put together if it has grown."""
+        """Return the conversations; the last one is rebuilt if it has grown."""
         return (*self._items, self._state()) if self._head is not None else tuple(self._items)
 
     def seed(self, items: Iterable[ConversationState]) -> None:
-        """Hold these; the last one is the one that goes on."""
-        given = list(items)
-        self._items, self._head, self._built = given[:-1], None, None
-        if given:
-            self._load_state(given[-1])
+        """Replace the items; the last one continues."""
+        states = list(items)
+        self._items, self._head, self._built = states[:-1], None, None
+        if states:
+            self._load_state(states[-1])
 
     def take(self, event: ConversationState) -> None:
-        """A state given as a whole replaces the one of its evaluation and is the one that goes on."""
+        """Replace the state of its evaluation and continue with it."""
         self.begin(event)
 
-    # as a record ------------------------------------------------------------------------------------------------------
+    # --- recording ---
     def begin(self, state: ConversationState) -> None:
-        """Go on with this one."""
+        """Continue with this state."""
         self._items = [one for one in self.items() if one.evaluation_id != state.evaluation_id]
         self._load_state(state)
 
     def user(self, message: ConversationMessage) -> None:
-        """The user said this."""
+        """Record a message of the user."""
         self._require_begun()
-        self._asked.append(message)
+        self._unanswered.append(message)
 
     def response(self, message: ConversationMessage, payload: Mapping[str, JSONValue] | None = None) -> None:
-        """The model said this; a new turn."""
+        """Record a response; a new turn."""
         head = self._require_begun()
         if self._last is not None:
             self._turns.append(self._last.current_turn())
         self._last = _GrowingTurn(
             ConversationTurn(
-                len(self._turns) + 1, message, (), payload, head.evaluation_id, message.created_at, tuple(self._asked)
+                len(self._turns) + 1,
+                message,
+                (),
+                payload,
+                head.evaluation_id,
+                message.created_at,
+                tuple(self._unanswered),
             )
         )
-        self._asked = []
+        self._unanswered = []
 
     def started(self, call: StartedCall) -> None:
-        """This call is about to run."""
+        """Record that a call is about to run."""
         self._require_begun()
         self._require_turn().started.append(call)
 
     def result(self, message: ConversationMessage) -> None:
-        """This is what a call gave."""
+        """Record the result of a call."""
         self._require_begun()
         self._require_turn().results.append(message)
 
@@ -152,14 +155,14 @@ class ConversationRecording(Slice[ConversationState]):
 
     def _load_state(self, state: ConversationState) -> None:
         self._head, self._built = replace(state, turns=(), unanswered=()), state
-        self._turns, self._asked = list(state.turns[:-1]), list(state.unanswered)
+        self._turns, self._unanswered = list(state.turns[:-1]), list(state.unanswered)
         self._last = _GrowingTurn(state.turns[-1]) if state.turns else None
 
     def _state(self) -> ConversationState:
         assert self._head is not None
         if self._built is None:
             last = [self._last.current_turn()] if self._last is not None else []
-            self._built = replace(self._head, turns=(*self._turns, *last), unanswered=tuple(self._asked))
+            self._built = replace(self._head, turns=(*self._turns, *last), unanswered=tuple(self._unanswered))
         return self._built
 
 
@@ -167,9 +170,9 @@ _SENT_KEY = "sent"
 
 
 class RecordedJournal(Journal):
-    """A journal in memory. Its responses are numbered as turns are, so that a call keeps its idempotency key for ever."""
+    """A journal in memory. Responses are numbered like turns, so that a call keeps its idempotency key."""
 
-    def __init__(  # it has no archive, and so nothing of what the other one sets up
+    def __init__(  # without an archive
         self,
         recording: ConversationRecording,
         state: ConversationState,
@@ -186,7 +189,7 @@ class RecordedJournal(Journal):
             self._take(record)
 
     def write(self, *many: Record) -> None:
-        """Record them, then say so."""
+        """Record them, then call `saved`."""
         with self.alone:
             staged: set[tuple[int, str]] = set()
             for record in many:
@@ -197,10 +200,10 @@ class RecordedJournal(Journal):
             self._saved()
 
     def renew(self) -> None:
-        """Nobody else can have it."""
+        """Do nothing: there is no lease."""
 
     def close(self) -> None:
-        """There is nothing to give up."""
+        """Do nothing: there is nothing to release."""
 
     def _number(self, record: Record) -> None:
         record.at = record.at or self.clock()
@@ -235,7 +238,7 @@ class RecordedJournal(Journal):
 
 
 def _state_records(state: ConversationState) -> Iterator[Record]:
-    """What a journal of this conversation would hold."""
+    """Yield the records that a journal of this conversation would hold."""
     for number, turn in enumerate(state.turns):
         for message in turn.user_messages:
             yield records.UserRecord(parts=model_message(message).parts)
@@ -252,7 +255,7 @@ def _sent_payload(record: records.ResponseRecord) -> dict[str, Any]:
 
 
 def _read_sent(turn: ConversationTurn) -> RequestRecord | None:
-    """What the response answers. A state from elsewhere may say anything there."""
+    """Return the request of a response. A state from elsewhere may hold anything there."""
     try:
         found: RequestRecord | None = msgspec.convert(
             (turn.provider_payload or {}).get(_SENT_KEY), RequestRecord | None

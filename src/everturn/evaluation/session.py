@@ -1,14 +1,14 @@
 """A session as typed slices: one list of frozen dataclasses per type, changed by events through reducers.
 
-    session = Session()
+    session = EvaluationSession()
     session.mutate(Plan).register(Plan, replace_latest)
     session.dispatch(Plan(…))
     session.query(Plan).latest()
     before = session.snapshot()
     session.mutate().rollback(before)
 
-A reducer gets the list of its slice and the event, and changes the list. Items are never changed in place, so that a
-snapshot is the lists as they are. A session may be used from several threads.
+A reducer changes the list of its slice for an event. Items are never changed in place, so a snapshot shares them. A session
+may be used from several threads.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from everturn.loop.conversation import ConversationState, new_uuid
 
 T = TypeVar("T")
 
-#: Takes the list of a slice and an event, and changes the list.
+#: Changes the list of a slice for an event.
 Reducer = Callable[[list[Any], Any], None]
 
 
 def append(items: list[Any], event: Any) -> None:
-    """Keep every one."""
+    """Keep every event."""
     items.append(event)
 
 
 def replace_latest(items: list[Any], event: Any) -> None:
-    """Keep the last one only."""
+    """Keep only the last event."""
     items[:] = [event]
 
 
 def upsert(key: Callable[[Any], Any]) -> Reducer:
-    """Keep one for each key, in the order in which the keys first came."""
+    """Keep one event per key, in the order in which the keys first appeared."""
 
     def reduce(items: list[Any], event: Any) -> None:
-        wanted = key(event)
+        event_key = key(event)
         for number, item in enumerate(items):
-            if key(item) == wanted:
+            if key(item) == event_key:
                 items[number] = event
                 return
         items.append(event)
@@ -62,15 +62,15 @@ class Slice(Generic[T]):
         self._reducers: dict[type, Reducer] = {}
 
     def items(self) -> tuple[T, ...]:
-        """What it holds."""
+        """Return the items."""
         return tuple(self._items)
 
     def seed(self, items: Iterable[T]) -> None:
-        """Hold these instead."""
+        """Replace the items."""
         self._items = list(items)
 
     def register(self, event: type, reducer: Reducer) -> None:
-        """From now on, let `reducer` take events of that type."""
+        """Apply `reducer` to events of that type."""
         self._reducers[event] = reducer
 
     def takes(self, event: Any) -> bool:
@@ -78,31 +78,31 @@ class Slice(Generic[T]):
         return type(event) in self._reducers
 
     def take(self, event: Any) -> None:
-        """Change what it holds."""
+        """Apply an event."""
         self._reducers.get(type(event), append)(self._items, event)
 
 
 class SliceQuery(Generic[T]):
-    """What a slice holds."""
+    """A view of the items of a slice."""
 
     def __init__(self, items: tuple[T, ...]) -> None:
         self._items = items
 
     def latest(self) -> T | None:
-        """The last one, or None."""
+        """Return the last item, or None."""
         return self._items[-1] if self._items else None
 
     def all(self) -> tuple[T, ...]:
-        """Every one, oldest first."""
+        """Return every item, oldest first."""
         return self._items
 
-    def where(self, fits: Callable[[T], bool]) -> tuple[T, ...]:
-        """Those that fit."""
-        return tuple(filter(fits, self._items))
+    def where(self, matches: Callable[[T], bool]) -> tuple[T, ...]:
+        """Return the items that match."""
+        return tuple(filter(matches, self._items))
 
 
 class EvaluationSession:
-    """Typed slices that can be put away as JSON and set back."""
+    """Typed slices that can be saved as JSON and restored."""
 
     def __init__(
         self,
@@ -119,21 +119,21 @@ class EvaluationSession:
             parent.children.append(self)
 
     def query(self, kind: type[T]) -> SliceQuery[T]:
-        """What the slice of a type holds; nothing when there is none."""
+        """Return the items of a type; none if there is no slice."""
         with self.lock:
-            held = self._slices.get(kind)
-            return SliceQuery(held.items() if held is not None else ())
+            current = self._slices.get(kind)
+            return SliceQuery(current.items() if current is not None else ())
 
     @overload
     def mutate(self, kind: type[T]) -> Mutation[T]: ...
     @overload
     def mutate(self, kind: None = None) -> WholeMutation: ...
     def mutate(self, kind: type[T] | None = None) -> Mutation[T] | WholeMutation:
-        """Changes of one slice, or without a type of the whole session."""
+        """Return the changes of one slice, or of the whole session."""
         return WholeMutation(self) if kind is None else Mutation(self, kind)
 
     def dispatch(self, event: Any) -> None:
-        """Give an event to every slice that registered its type. Raises Usage when there is none."""
+        """Give an event to every slice that registered its type. Raise UsageError if there is none."""
         with self.lock:
             takers = [one for one in self._slices.values() if one.takes(event)]
             if not takers:
@@ -142,12 +142,12 @@ class EvaluationSession:
                 one.take(event)
 
     def snapshot(self, include_all: bool = False) -> Snapshot:
-        """What the slices hold now, empty ones left out; with `include_all` the logs too."""
+        """Return the items of all slices, without empty ones; with `include_all` the logs too."""
         with self.lock:
             kept = [one for one in self._slices.values() if include_all or one.policy == "state"]
-            held = [(type_name(one.kind), one.items()) for one in kept]
+            current = [(type_name(one.kind), one.items()) for one in kept]
             return Snapshot(
-                slices=tuple(SliceData(name, name, items) for name, items in held if items),
+                slices=tuple(SliceData(name, name, items) for name, items in current if items),
                 parent_id=self.parent.session_id if self.parent is not None else None,
                 children_ids=tuple(child.session_id for child in self.children),
                 tags=dict(self.tags),
@@ -155,11 +155,11 @@ class EvaluationSession:
             )
 
     def slice(self, kind: type[T]) -> Slice[T] | None:
-        """The slice of a type, if there is one."""
+        """Return the slice of a type, or None."""
         return self._slices.get(kind)
 
     def install(self, new: Slice[T]) -> None:
-        """Let a slice of the program's own hold a type; it takes over what was held before."""
+        """Use the program's own slice for a type; it takes over the current items."""
         with self.lock:
             old = self._slices.get(new.kind)
             if old is not None and old.items():
@@ -168,20 +168,20 @@ class EvaluationSession:
 
 
 class Mutation(Generic[T]):
-    """Changes of the slice of one type, which is made when it is first needed."""
+    """Changes of the slice of one type, which is created on first use."""
 
     def __init__(self, session: EvaluationSession, kind: type[T]) -> None:
         self._session, self._kind = session, kind
 
     def register(self, event: type, reducer: Reducer, policy: Policy = "state") -> None:
-        """Let `reducer` take events of a type into this slice. Raises Usage for items that JSON could not hold."""
+        """Apply `reducer` to events of a type in this slice. Raise UsageError for items that JSON cannot hold."""
         with self._session.lock:
-            held = self._slice()
-            held.policy = policy
-            held.register(event, reducer)
+            current = self._slice()
+            current.policy = policy
+            current.register(event, reducer)
 
     def seed(self, items: T | Iterable[T]) -> None:
-        """Hold these instead, or this one."""
+        """Replace the items by these, or by this one."""
         given = (items,) if isinstance(items, self._kind) else tuple(items)  # type: ignore[arg-type]
         for item in given:
             if not isinstance(item, self._kind):
@@ -190,15 +190,15 @@ class Mutation(Generic[T]):
             self._slice().seed(given)
 
     def clear(self) -> None:
-        """Hold nothing."""
+        """Remove all items."""
         self.seed(())
 
     def _slice(self) -> Slice[T]:
-        held = self._session.slice(self._kind)
-        if held is None:
-            held = Slice(self._kind)
-            self._session.install(held)
-        return held
+        current = self._session.slice(self._kind)
+        if current is None:
+            current = Slice(self._kind)
+            self._session.install(current)
+        return current
 
 
 class WholeMutation:
@@ -208,10 +208,9 @@ class WholeMutation:
         self._session = session
 
     def rollback(self, snapshot: Snapshot) -> None:
-        """Set every slice back to the snapshot; what it does not have becomes empty, logs stay as they are.
+        """Restore every slice from the snapshot; slices it lacks become empty, logs stay.
 
-        Raises SnapshotRestoreError, and then nothing has changed. A conversation is always known, other types must be
-        registered.
+        Raise SnapshotRestoreError without any change. Conversations are always known, other types must be registered.
         """
         session = self._session
         with session.lock:
@@ -224,7 +223,7 @@ class WholeMutation:
                     session._slices[one.kind] = one
 
     def reset(self) -> None:
-        """Empty every slice; what is registered stays."""
+        """Empty every slice; registrations stay."""
         with self._session.lock:
             for one in self._session._slices.values():
                 one.seed(())

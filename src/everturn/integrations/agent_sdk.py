@@ -1,16 +1,12 @@
 """Transcripts of the Agent SDK in the archive: `session_store=TranscriptStore("archive.db", fold_session_summary)`.
 
-What the SDK mirrors is taken into the archive as the session it is: each entry one line of bytes, searchable at once, and
-given back entry by entry when the SDK loads it to resume. An entry with a uuid is there once, however often it is sent.
-Deleting a session takes its subagents with it. Forgetting it in the archive (`everturn forget`) deletes it here too.
+The SDK mirrors its entries here. Each is one line of the session, searchable at once, and is returned when the SDK resumes.
+An entry with a uuid is stored once, however often it is sent. Deleting a session deletes its subagents. `everturn forget`
+deletes it here too. The SDK is not imported: it needs methods, not a class, and its `fold_session_summary` is passed in.
 
-The SDK is not imported: it asks for methods, not for a class, and its `fold_session_summary` is handed in.
-
-Lines that arrive in memory instead of in a file, taken into the archive like a file that grows.
-
-The bytes are the truth, as for every source: rows and index text are made from them in the same transaction, by the source
-that knows their format. Which one that is shows in the first lines; until it shows, the bytes are kept unread, and when it
-does they are read from the beginning. `forget`, `export`, `verify` and `rebuild` treat such a transcript like any other.
+Lines from memory are taken in like a growing file: rows and index text are made from the bytes in the same transaction, by
+the source that knows their format. Until the first lines show the format, the bytes are kept unread; then they are read
+from the beginning. `forget`, `export`, `verify` and `rebuild` treat such a transcript like any other.
 """
 
 from __future__ import annotations
@@ -33,7 +29,7 @@ from everturn.store.contract import Store
 from everturn.store.kept import ItemOwner
 from everturn.store.sql_store import SqlStore
 
-#: Format of what no source knows yet. It is in no list of sources, so nothing reads it.
+#: The format of lines that no source recognises yet. It is not registered, so nothing reads it.
 UNREAD = Source(
     name="unread transcript",
     title="Lines of a format that has not shown yet",
@@ -47,38 +43,38 @@ UNREAD = Source(
 )
 
 
-def append(desk: ArchiveWriter, path: str, data: bytes) -> None:
-    """Inside a write transaction: put whole lines at the end of the transcript of that name."""
-    known = desk.store.file(desk.machine, path)
+def append(writer: ArchiveWriter, path: str, data: bytes) -> None:
+    """Append whole lines to a transcript, inside a write transaction."""
+    known = writer.store.file(writer.machine, path)
     if known is None:
         source, found = recognise(path, data) or (UNREAD, SourceCandidate(Path(path)))
-        _write_data(desk, FileCandidate(source, found, None, None, None), Version(number=1), data, "first")
+        _write_data(writer, FileCandidate(source, found, None, None, None), Version(number=1), data, "first")
         return
     file, version = known
     found = SourceCandidate(Path(file.path), file.kind, file.native_id, file.parent)
     source = all_sources().get(file.format, UNREAD)
     if source is not UNREAD:
-        derive_pending(desk, source, file, version)
-    _write_data(desk, FileCandidate(source, found, file, version, None), version, data, "")
+        derive_pending(writer, source, file, version)
+    _write_data(writer, FileCandidate(source, found, file, version, None), version, data, "")
     if source is UNREAD:
-        _read_recognised(desk, file, version)
+        _read_recognised(writer, file, version)
 
 
 def read(store: Store, machine: str, path: str) -> bytes | None:
-    """All lines of a transcript; None when there is none of that name."""
+    """Return all lines of a transcript; None if there is none of that name."""
     known = store.file(machine, path)
     return store.read_raw(known[1].id, 0, known[1].size) if known is not None else None
 
 
 def delete(store: Store, machine: str, path: str) -> None:
-    """Inside a write transaction: take a transcript out of the archive, with all that was made from it."""
+    """Delete a transcript and everything derived from it, inside a write transaction."""
     known = store.file(machine, path)
     if known is not None:
         store.delete_file(known[0].id)
 
 
 def recognise(path: str, head: bytes) -> tuple[Source, SourceCandidate] | None:
-    """The source that knows these lines as its own."""
+    """Return the source that recognises these lines."""
     claims = [
         (source, found)
         for source in all_sources().values()
@@ -87,8 +83,8 @@ def recognise(path: str, head: bytes) -> tuple[Source, SourceCandidate] | None:
     return max(claims, key=lambda claim: claim[0].rank, default=None)
 
 
-def _write_data(desk: ArchiveWriter, candidate: FileCandidate, version: Version, data: bytes, reason: str) -> None:
-    write_piece(desk, _make_piece(desk.store, ReaderStart(candidate, "full", version, reason), data))
+def _write_data(writer: ArchiveWriter, candidate: FileCandidate, version: Version, data: bytes, reason: str) -> None:
+    write_piece(writer, _make_piece(writer.store, ReaderStart(candidate, "full", version, reason), data))
 
 
 def _make_piece(store: Store, intake: ReaderStart, data: bytes) -> FilePiece:
@@ -100,7 +96,7 @@ def _make_piece(store: Store, intake: ReaderStart, data: bytes) -> FilePiece:
             reader = source.reader(intake.candidate.found, state)
             reading = reader.feed(waiting + data, version.parsed, True)
             state, parser = reader.state(), source.parser
-        except Exception as failure:  # a defect of ours must not cost what was said
+        except Exception as failure:  # a defect of ours must not lose lines
             reading, parser = empty_result(), -1
             failed = f"rows could not be made ({type(failure).__name__}) after byte {version.parsed}"
     end = version.size + len(data)
@@ -111,15 +107,15 @@ def _make_piece(store: Store, intake: ReaderStart, data: bytes) -> FilePiece:
     return FilePiece(intake, data, version.size, reading, version.offset, changes, last=True, failed=failed)
 
 
-def _read_recognised(desk: ArchiveWriter, file: SourceFile, version: Version) -> None:
-    """If the format shows by now, read everything from the beginning."""
-    claim = recognise(file.path, desk.store.read_raw(version.id, 0, min(HEAD, version.size)))
+def _read_recognised(writer: ArchiveWriter, file: SourceFile, version: Version) -> None:
+    """Read everything from the beginning once the format is known."""
+    claim = recognise(file.path, writer.store.read_raw(version.id, 0, min(HEAD, version.size)))
     if claim is None:
         return
     source, found = claim
-    desk.store.set_file(file.id, format=source.name, kind=found.kind, native_id=found.native_id, parent=found.parent)
+    writer.store.set_file(file.id, format=source.name, kind=found.kind, native_id=found.native_id, parent=found.parent)
     file.format, file.kind, file.native_id, file.parent = source.name, found.kind, found.native_id, found.parent
-    derive_pending(desk, source, file, version)
+    derive_pending(writer, source, file, version)
 
 
 FAMILY = "transcripts"
@@ -136,33 +132,33 @@ class TranscriptStore:
         self.fold, self.machine, self.owner = fold, machine, owner
 
     async def append(self, key: Any, entries: Sequence[Any]) -> None:
-        """Put entries at the end, all of them or none."""
+        """Append entries, all of them or none."""
         if entries:
             await self.archive.ado(self._append, key, entries)
 
     async def load(self, key: Any) -> list[Any] | None:
-        """Every entry in order; None for a key that was never written."""
+        """Return every entry in order; None for a key that was never written."""
         return await self.archive.ado(self._load, key)
 
     async def list_sessions(self, project_key: str) -> list[Any]:
-        """Ids and times of last change, in ms."""
+        """Return ids and times of the last change, in ms."""
         rows = await self.archive.ado(_list_owners, quote(project_key, safe=""))
         return [{"session_id": row.revision, "mtime": row.at} for row in rows]
 
     async def list_session_summaries(self, project_key: str) -> list[Any]:
-        """What the SDK's fold made of each session."""
+        """Return the SDK's summary of each session."""
         rows = await self.archive.ado(_list_owners, quote(project_key, safe=""))
         return [json.loads(row.data) for row in rows]
 
     async def delete(self, key: Any) -> None:
-        """A session with its subagents, or one subagent alone."""
+        """Delete a session with its subagents, or one subagent."""
         await self.archive.ado(self._delete, key)
 
     async def list_subkeys(self, key: Any) -> list[str]:
-        """The subpaths of a session."""
+        """Return the subpaths of a session."""
         return [row.revision for row in await self.archive.ado(_list_owners, _session_scope(key))]
 
-    # the work, in the archive's thread --------------------------------------------------------------------------------
+    # --- in the archive's thread ---
     def _append(self, store: SqlStore, key: Any, entries: Sequence[Any]) -> None:
         path = _transcript_path(key)
         with store.write():
@@ -170,7 +166,7 @@ class TranscriptStore:
             before = store.item_owner(FAMILY, path)
             at = max(self.archive.clock(), before.at + 1 if before else 0)
             if fresh:
-                append(self._desk(store, at), path, b"".join(map(_entry_line, fresh)))
+                append(self._writer(store, at), path, b"".join(map(_entry_line, fresh)))
                 store.add_items(FAMILY, path, [(uuid, b"") for entry in fresh if (uuid := _entry_uuid(entry))], at)
                 store.set_item_owner(self._row(key, before, fresh, at))
 
@@ -200,7 +196,7 @@ class TranscriptStore:
                 delete(as_store(store), self.machine, path)
                 store.drop_lists(path)
 
-    def _desk(self, store: SqlStore, at: int) -> ArchiveWriter:
+    def _writer(self, store: SqlStore, at: int) -> ArchiveWriter:
         buried = store.tombstones()
         sessions = frozenset((row.agent, row.key) for row in buried if row.kind == "session")
         messages = frozenset(int(row.key) for row in buried if row.kind == "message")
@@ -212,7 +208,7 @@ def _list_owners(store: SqlStore, scope: str) -> list[ItemOwner]:
 
 
 def _new_entries(store: SqlStore, path: str, entries: Sequence[Any]) -> list[Any]:
-    """Those that are not there yet, each uuid once."""
+    """Return the entries that are not stored yet, each uuid once."""
     seen = set(store.items_by_key(FAMILY, path, [uuid for entry in entries if (uuid := _entry_uuid(entry))]))
     fresh = []
     for entry in entries:
@@ -229,7 +225,7 @@ def _entry_uuid(entry: Any) -> str:
 
 
 def _entry_line(entry: Any) -> bytes:
-    """As the agent itself writes it; text that is not quite Unicode is escaped."""
+    """Encode an entry as the agent writes it; lone surrogates are escaped."""
     try:
         return json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
     except UnicodeEncodeError:
@@ -237,11 +233,11 @@ def _entry_line(entry: Any) -> bytes:
 
 
 def _transcript_path(key: Any) -> str:
-    """The name of a transcript among the files of the archive. No place on a disk has such a name."""
+    """Return the name of a transcript among the files of the archive. No file on disk has such a name."""
     subpath = key.get("subpath")
     return f"transcript:{_session_scope(key)}{'/' + quote(subpath, safe='/') if subpath else ''}.jsonl"
 
 
 def _session_scope(key: Any) -> str:
-    """What the subagents of a session are listed by."""
+    """Return the scope that lists the subagents of a session."""
     return f"{quote(key['project_key'], safe='')}/{quote(key['session_id'], safe='')}"

@@ -1,8 +1,8 @@
-"""One archive for callers in any thread and any event loop: a thread of its own holds the connection and does the work.
+"""One archive for callers in any thread and event loop: a dedicated thread holds the connection and does the work.
 
-Work is a plain function that takes the store first. It is done in the order it was handed in, one piece after another, and
-whoever asked gets what it returned or raised. A caller that is cancelled is told so when the work has ended: it is done or
-it failed, never somewhere between.
+Work is a plain function that takes the store first. It runs in the order of submission, one function at a time, and its
+caller gets the return value or exception. A cancelled caller gets the cancellation when the work has ended: it is done or
+it failed, never in between.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Work = Callable[Concatenate[SqlStore, P], R]
 
 
 class Archive:
-    """An archive by path or URL (`memory:` too), opened when it is first needed.
+    """An archive by path or URL (`memory:` too), opened on first use.
 
-    `durability` is `power` (every commit is synced) or `process` (the last ones may go with the power, not with the process).
+    `durability` is `power` (every commit is synced) or `process` (a power failure may lose the last commits).
     """
 
     def __init__(self, url: str | PathLike[str], durability: str = "power", clock: Clock = now) -> None:
@@ -38,18 +38,18 @@ class Archive:
         self._closed = False
 
     def do(self, work: Work[P, R], *given: P.args, **named: P.kwargs) -> R:
-        """What `work` returns or raises; waits for it."""
+        """Run `work`, wait, and return or raise its outcome."""
         return self._submit(partial(self._run_work, work, *given, **named)).result()
 
     async def ado(self, work: Work[P, R], *given: P.args, **named: P.kwargs) -> R:
-        """The same, without holding up the event loop."""
+        """Run `work` without blocking the event loop."""
         running = asyncio.wrap_future(self._submit(partial(self._run_work, work, *given, **named)))
         cancelled: asyncio.CancelledError | None = None
         while not running.done():
             try:
                 await asyncio.wait([running])
-            except asyncio.CancelledError as wish:
-                cancelled = cancelled or wish
+            except asyncio.CancelledError as cancellation:
+                cancelled = cancelled or cancellation
         failure = running.exception()
         if cancelled is not None:
             raise cancelled
@@ -58,7 +58,7 @@ class Archive:
         return running.result()
 
     def close(self) -> None:
-        """Let go of the database when what was handed in is done. A second time does nothing."""
+        """Close the database when the submitted work is done. A second call does nothing."""
         if self._closed:
             return
         self._submit(self._close_store).result()
@@ -90,10 +90,10 @@ class Archive:
 
 
 def as_archive(archive: Archive | str | PathLike[str]) -> Archive:
-    """An archive that is open already, or one by its path or URL."""
+    """Return an open archive, or one for a path or URL."""
     return archive if isinstance(archive, Archive) else Archive(archive)
 
 
 def as_store(store: SqlStore) -> Store:
-    """The same store, for jobs that ask for all of the contract: the engine has the rest of it."""
+    """Return the same store typed as the full contract, which the engine implements."""
     return cast(Store, store)

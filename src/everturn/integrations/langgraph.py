@@ -1,12 +1,12 @@
 """Checkpoints of LangGraph in the archive: `builder.compile(checkpointer=ArchiveSaver("archive.db"))`.
 
-    values     each is stored once in its thread; a channel that did not change is not even serialised again
-    writes     kept per task as soon as it ends; none is dropped without a word (see `store.checkpoints`)
-    filters    compared here, not in the database: no key or value of a filter comes near a statement
+    values     each is stored once in its thread; an unchanged channel is not serialised again
+    writes     stored per task as soon as it ends; none is dropped silently (see `store.checkpoints`)
+    filters    compared here, not in the database: no key or value of a filter reaches a statement
     deltas     `prune` and `delete_for_runs` keep the ancestors that a delta channel is rebuilt from
 
-Values are serialised by LangGraph's own JSON and msgpack, never by pickle: what they cannot express is refused when it is
-saved, and a serialiser that would fall back to pickle is refused when the saver is made.
+Values are serialised by LangGraph's own JSON and msgpack, never by pickle: a value they cannot express is refused when it is
+saved, and a serialiser with a fallback to pickle is refused when the saver is made.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from langgraph.checkpoint.base import (  # type: ignore[import-not-found, unused
 
 from everturn.errors import UsageError
 from everturn.integrations.archive import Archive, as_archive
-from everturn.store.checkpoints import Channel, PendingWrite
-from everturn.store.checkpoints import GraphCheckpoint as Row
+from everturn.store.checkpoints import Channel, GraphCheckpoint, PendingWrite
 from everturn.store.sql_store import SqlStore
 
 STRATEGIES = ("keep_latest", "delete")
@@ -41,7 +40,7 @@ _COUNTERS = "counters_since_delta_snapshot"  # in the metadata of threads that h
 
 
 class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignore]
-    """A checkpointer. Its methods are those of `BaseCheckpointSaver`, for threads and for event loops alike."""
+    """A checkpointer with the methods of `BaseCheckpointSaver`, for threads and event loops."""
 
     def __init__(self, archive: Archive | str | PathLike[str], *, serde: Any = None) -> None:
         super().__init__(serde=serde)
@@ -49,9 +48,9 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
             raise UsageError("a serialiser with pickle_fallback runs code when it is read; give one without")
         self.archive = as_archive(archive)
 
-    # one thread's state -----------------------------------------------------------------------------------------------
+    # --- one thread's state ---
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """A checkpoint with its values and pending writes: the one named, or the newest."""
+        """Return a checkpoint with its values and pending writes: the named one, or the newest."""
         return self.archive.do(self._get, config)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
@@ -66,7 +65,7 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Checkpoints, newest first, whose metadata have what the filter says."""
+        """Yield checkpoints whose metadata match the filter, newest first."""
         for place in self.archive.do(self._list, config, filter or {}, before, limit):
             if (found := self.archive.do(self._get, place)) is not None:
                 yield found
@@ -107,7 +106,7 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Store what a task has written since the checkpoint; durable when it returns."""
+        """Store the writes of a task since the checkpoint; durable when it returns."""
         self.archive.do(self._put_writes, config, writes, task_id, task_path)
 
     async def aput_writes(
@@ -119,7 +118,7 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        """For each channel its nearest stored value among the ancestors, and the writes since, oldest first."""
+        """Return for each channel its nearest stored value among the ancestors, and the writes since, oldest first."""
         return self.archive.do(self._history, config, channels)
 
     async def aget_delta_channel_history(
@@ -128,9 +127,9 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         """See `get_delta_channel_history`."""
         return await self.archive.ado(self._history, config, channels)
 
-    # whole threads ----------------------------------------------------------------------------------------------------
+    # --- whole threads ---
     def delete_thread(self, thread_id: str) -> None:
-        """Everything of a thread."""
+        """Delete a thread."""
         self.archive.do(self._delete_thread, thread_id)
 
     async def adelete_thread(self, thread_id: str) -> None:
@@ -138,7 +137,7 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         await self.archive.ado(self._delete_thread, thread_id)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """The checkpoints these runs made, except those that what remains is rebuilt from."""
+        """Delete the checkpoints of these runs, except those that the rest is rebuilt from."""
         self.archive.do(self._delete_for_runs, run_ids)
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
@@ -146,7 +145,7 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         await self.archive.ado(self._delete_for_runs, run_ids)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """All checkpoints and writes of one thread under another name."""
+        """Copy all checkpoints and writes of a thread under another name."""
         self.archive.do(_copy_thread, source_thread_id, target_thread_id)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -154,7 +153,7 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         await self.archive.ado(_copy_thread, source_thread_id, target_thread_id)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Keep the newest checkpoint of each namespace and what it is rebuilt from (`keep_latest`), or nothing (`delete`)."""
+        """Keep the newest checkpoint of each namespace and the ancestors it needs (`keep_latest`), or nothing (`delete`)."""
         self.archive.do(self._prune, thread_ids, strategy)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
@@ -162,11 +161,11 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         await self.archive.ado(self._prune, thread_ids, strategy)
 
     def get_next_version(self, current: str | int | float | None, channel: None) -> str:
-        """Versions that grow, and differ between two runs that go on from the same one."""
+        """Return a version that grows, and differs between two runs that continue the same one."""
         number = int(str(current).split(".")[0]) if current is not None else 0
         return f"{number + 1:032}.{random():016}"
 
-    # the work, in the archive's thread --------------------------------------------------------------------------------
+    # --- in the archive's thread ---
     def _get(self, store: SqlStore, config: RunnableConfig) -> CheckpointTuple | None:
         thread, space, name = _checkpoint_place(config)
         with store.reading():
@@ -189,25 +188,27 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         self,
         store: SqlStore,
         config: RunnableConfig | None,
-        wanted: dict[str, Any],
+        expected: dict[str, Any],
         before: RunnableConfig | None,
         limit: int | None,
     ) -> Sequence[RunnableConfig]:
-        """Where what fits is; each is read when the caller comes to it."""
-        given = config["configurable"] if config else {}
+        """Return where matching checkpoints are; each is read when the caller reaches it."""
+        options = config["configurable"] if config else {}
         name, latest = (get_checkpoint_id(config) or "") if config else "", get_checkpoint_id(before) if before else ""
-        rows = store.checkpoints(_optional_text(given.get("thread_id")), given.get("checkpoint_ns"), name, latest or "")
+        rows = store.checkpoints(
+            _optional_text(options.get("thread_id")), options.get("checkpoint_ns"), name, latest or ""
+        )
         places: list[RunnableConfig] = []
         for row in rows:
             if limit is not None and len(places) >= limit:
                 break
-            if not wanted or self._has_metadata(row, wanted):
+            if not expected or self._has_metadata(row, expected):
                 places.append(_make_config(row.thread, row.space, row.id))
         return places
 
-    def _has_metadata(self, row: Row, wanted: dict[str, Any]) -> bool:
+    def _has_metadata(self, row: GraphCheckpoint, expected: dict[str, Any]) -> bool:
         metadata = self.serde.loads_typed((row.meta_kind, row.meta))
-        return all(metadata.get(key) == value for key, value in wanted.items())
+        return all(metadata.get(key) == value for key, value in expected.items())
 
     def _put(
         self,
@@ -223,7 +224,7 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
         kind, data = self.serde.dumps_typed(body)
         meta_kind, meta = self.serde.dumps_typed(described)
         run, at = str(described.get("run_id") or ""), self.archive.clock()
-        row = Row(thread, space, checkpoint["id"], parent, run, kind, data, meta_kind, meta, at)
+        row = GraphCheckpoint(thread, space, checkpoint["id"], parent, run, kind, data, meta_kind, meta, at)
         with store.write():
             before = store.checkpoint_channels(thread, space, parent) if parent else {}
             store.put_checkpoint(row, self._channels(checkpoint, new_versions, before))
@@ -283,10 +284,10 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
 
     def _delete_for_runs(self, store: SqlStore, runs: Sequence[str]) -> None:
         with store.write():
-            doomed: dict[str, set[tuple[str, str]]] = {}
+            obsolete: dict[str, set[tuple[str, str]]] = {}
             for thread, space, name in store.checkpoints_of_runs([str(run) for run in runs]):
-                doomed.setdefault(thread, set()).add((space, name))
-            for thread, places in doomed.items():
+                obsolete.setdefault(thread, set()).add((space, name))
+            for thread, places in obsolete.items():
                 rows = list(store.checkpoints(thread))
                 kept = [row for row in rows if (row.space, row.id) not in places]
                 store.delete_checkpoints(thread, places - self._find_needed(store, rows, kept))
@@ -300,14 +301,14 @@ class ArchiveSaver(BaseCheckpointSaver[str]):  # type: ignore[misc, unused-ignor
                     store.delete_thread(thread)
                     continue
                 rows = list(store.checkpoints(thread))
-                newest = {row.space: row for row in reversed(rows)}  # they come newest first: the newest wins
+                newest = {row.space: row for row in reversed(rows)}  # newest first, so the newest wins
                 kept = {(row.space, row.id) for row in newest.values()} | self._find_needed(
                     store, rows, newest.values()
                 )
                 store.delete_checkpoints(thread, {(row.space, row.id) for row in rows} - kept)
 
-    def _find_needed(self, store: SqlStore, rows: Sequence[Row], kept: Any) -> set[tuple[str, str]]:
-        """The ancestors that delta channels of the kept ones are rebuilt from: back to a stored value of each."""
+    def _find_needed(self, store: SqlStore, rows: Sequence[GraphCheckpoint], kept: Any) -> set[tuple[str, str]]:
+        """Return the ancestors that delta channels of the kept ones are rebuilt from: back to a stored value of each."""
         by_place = {(row.space, row.id): row for row in rows}
         needed: set[tuple[str, str]] = set()
         for row in kept:
@@ -329,8 +330,8 @@ def _copy_thread(store: SqlStore, source: str, target: str) -> None:
 
 
 def _checkpoint_place(config: RunnableConfig) -> tuple[str, str, str]:
-    given = config["configurable"]
-    return str(given["thread_id"]), given.get("checkpoint_ns") or "", get_checkpoint_id(config) or ""
+    options = config["configurable"]
+    return str(options["thread_id"]), options.get("checkpoint_ns") or "", get_checkpoint_id(config) or ""
 
 
 def _make_config(thread: str, space: str, name: str) -> RunnableConfig:

@@ -1,10 +1,9 @@
-"""Events of an MCP server in the archive: a client that comes back with its last event gets what it has missed, also from a
-server that was restarted.
+"""Events of an MCP server in the archive, so that a reconnecting client gets the events it missed, even after a restart.
 
     manager = StreamableHTTPSessionManager(app=server, event_store=ArchiveEvents("archive.db", "my server"))
 
-The SDK names streams by the number of a request alone. A server for several clients at once needs a name for each of them,
-or one could be sent what another has missed: `ArchiveEvents(archive, name)`.
+The SDK names streams by the number of a request alone. A server for several clients needs a name for each of them, or one
+client could get the events of another: `ArchiveEvents(archive, name)`.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ FAMILY = "events"
 
 
 class ArchiveEvents(EventStore):
-    """An `EventStore`. Of each stream the last `keep` events are kept, all when it is 0."""
+    """An `EventStore`. It keeps the last `keep` events of each stream; 0 keeps all."""
 
     def __init__(self, archive: Archive | str | PathLike[str], name: str = "", keep: int = 1000) -> None:
         self.archive = as_archive(archive)
         self.name, self.keep = name, keep
 
     async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
-        """Keep an event; its id, which the client may come back with."""
+        """Store an event and return its id, which the client may reconnect with."""
         data = b"" if message is None else jsonrpc_message_adapter.dump_json(message, by_alias=True, exclude_unset=True)
         number = await self.archive.ado(self._store, stream_id, data)
         return f"{number}/{stream_id}"
 
     async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
-        """Send what came later in the same stream. The stream, or None when there is no such event."""
+        """Send the later events of the same stream. Return the stream, or None if there is no such event."""
         number, _, stream_id = last_event_id.partition("/")
         if not (number.isascii() and number.isdigit()):
             return None
@@ -43,7 +42,7 @@ class ArchiveEvents(EventStore):
         if missed is None:
             return None
         for item in missed:
-            if item.data:  # without: it only marks the beginning of a stream
+            if item.data:  # empty: it only marks the beginning of a stream
                 message = jsonrpc_message_adapter.validate_json(item.data)
                 await send_callback(EventMessage(message, f"{item.n}/{stream_id}"))
         return stream_id

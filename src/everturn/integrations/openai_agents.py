@@ -1,9 +1,9 @@
 """Sessions of the OpenAI Agents SDK in the archive: `Runner.run(agent, "…", session=ArchiveSession("id", "archive.db"))`.
 
-What one call adds is there as a whole or not at all, and durable when the call returns, also when its caller is cancelled
-meanwhile. An item that cannot be read is an error that names it; it is never passed over, because a history with a hole is
-another history. The session keeps what the runner gives it, and the runner gives it a step when its tools have ended: use
-`tool_journal.ToolJournal` beside it so that a process that dies in between knows what it has done.
+The items of one call are stored completely or not at all, and are durable when the call returns, even if its caller is
+cancelled. An unreadable item is an error that names it, never skipped: a history with a gap is another history. The runner
+hands a step to the session when its tools have ended: use `tool_journal.ToolJournal` beside it, so that a process that dies
+in between knows what it has done.
 """
 
 from __future__ import annotations
@@ -45,35 +45,35 @@ class ArchiveSession:
         self._closed = False
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
-        """The latest `limit` items (of the settings when it is None; all when it is negative), oldest first."""
+        """Return the latest `limit` items, oldest first. None: the limit of the settings; negative: all."""
         most = resolve_session_limit(limit, self.session_settings)
         if most is not None and most < 0:
             most = None
         return _decode_items(await self._archive().ado(_read_items, self.session_id, most))
 
     async def add_items(self, items: list[Any]) -> None:
-        """Put items at the end, all of them or none."""
+        """Append items, all of them or none."""
         archive = self._archive()
         if items:
             things = [("", _encode_item(item)) for item in items]
             await archive.ado(_add_items, self.session_id, things, archive.clock())
 
     async def pop_item(self) -> Any:
-        """Take the last item away; None when there is none."""
+        """Remove and return the last item; None if there is none."""
         return await self._archive().ado(_pop_item, self.session_id)
 
     async def clear_session(self) -> None:
-        """Take all items away."""
+        """Remove all items."""
         await self._archive().ado(_clear_items, self.session_id)
 
     def close(self) -> None:
-        """No more of this session; an archive that was opened for it is closed."""
+        """End the use of this session and close an archive that was opened for it."""
         if not self._closed and self._own:
             self.archive.close()
         self._closed = True
 
     async def _get_compaction_snapshot(self, limit: int, *, prune_prefix: Callable[[Any], bool] | None = None) -> Any:
-        """What the SDK's compaction asks a session for: a tail that can be exchanged if it is still the same."""
+        """Return a tail that the SDK's compaction can replace if it is unchanged."""
         from agents.memory.session import _CompactionSnapshot  # type: ignore[import-not-found, unused-ignore]
 
         rows = await self._archive().ado(_read_items, self.session_id, limit + 1)
@@ -123,7 +123,7 @@ def _replace_items(
     prune: Callable[[Any], bool] | None,
     at: int,
 ) -> bool:
-    """Put other items in the place of the last ones, unless those have changed."""
+    """Replace the last items, unless they have changed."""
     if not expected:
         return False
     session, first = expected[0].owner, expected[0].n
@@ -143,7 +143,7 @@ def _replace_items(
 
 
 def _encode_item(item: Any) -> bytes:
-    # Escaped, so that text that is not quite Unicode comes back as it was.
+    # Escaped, so that lone surrogates survive.
     return json.dumps(item).encode()
 
 

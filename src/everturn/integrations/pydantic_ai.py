@@ -25,7 +25,7 @@ from everturn.store.sql_store import SqlStore
 
 RECORDS, ENTRIES = "conversations", "conversation entries"
 
-_NEIGHBOURS = 256  # entries that are read together: those of one save stand side by side
+_NEIGHBOURS = 256  # entries read together: those of one save are adjacent
 _CONFIG = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 _RECORD: TypeAdapter[list[ConversationRecord]] = TypeAdapter(list[ConversationRecord], config=_CONFIG)
 _ENTRY: TypeAdapter[list[ConversationEntry]] = TypeAdapter(list[ConversationEntry], config=_CONFIG)
@@ -38,14 +38,14 @@ class ArchiveConversations(ConversationStore):  # type: ignore[misc, unused-igno
         self.archive = as_archive(archive)
 
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
-        """The record of a conversation, or None."""
-        row = await self.archive.ado(_owner, conversation_id)
-        return _record(row) if row is not None else None
+        """Return the record of a conversation, or None."""
+        row = await self.archive.ado(_read_owner, conversation_id)
+        return _decode_record(row) if row is not None else None
 
     async def read_records(self, *, scope: str | None = None, limit: int | None = None) -> Sequence[ConversationRecord]:
-        """Newest first: all, or those of a scope."""
-        rows = await self.archive.ado(_owners, _scope(scope) if scope is not None else None, limit)
-        return [_record(row) for row in rows]
+        """Return all records, or those of a scope, newest first."""
+        rows = await self.archive.ado(_read_owners, _encode_scope(scope) if scope is not None else None, limit)
+        return [_decode_record(row) for row in rows]
 
     async def write_record(
         self,
@@ -54,10 +54,10 @@ class ArchiveConversations(ConversationStore):  # type: ignore[misc, unused-igno
         new_entries: Sequence[ConversationEntry] = (),
         expected_revision: str | None,
     ) -> None:
-        """Store a record and its new entries together. Raises ConversationConflict when it was changed meanwhile."""
+        """Store a record and its new entries together. Raise ConversationConflict if it has changed."""
         at = int(record.updated_at.timestamp() * 1_000_000)
         data = _RECORD.dump_json([record])
-        row = ItemOwner(RECORDS, record.conversation_id, record.revision, _scope(record.scope), data, at)
+        row = ItemOwner(RECORDS, record.conversation_id, record.revision, _encode_scope(record.scope), data, at)
         entries = [(entry.id, _ENTRY.dump_json([entry])) for entry in new_entries]
         try:
             await self.archive.ado(_write, row, record.head_id, entries, expected_revision, self.archive.clock())
@@ -65,26 +65,26 @@ class ArchiveConversations(ConversationStore):  # type: ignore[misc, unused-igno
             raise ConversationConflict(record.conversation_id) from conflict
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
-        """Delete a conversation and the entries only it had. Raises ConversationConflict when it was changed meanwhile."""
+        """Delete a conversation and its unshared entries. Raise ConversationConflict if it has changed."""
         try:
             await self.archive.ado(_delete, conversation_id, expected_revision)
         except Conflict as conflict:
             raise ConversationConflict(conversation_id) from conflict
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
-        """One entry. Raises LookupError when there is none of that id."""
-        return (await self.archive.ado(_history, entry_id, 1))[0]
+        """Return one entry. Raise LookupError if there is none of that id."""
+        return (await self.archive.ado(_read_history, entry_id, 1))[0]
 
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
-        """The entries up to `head_id`, oldest first, or the last `limit` of them."""
-        return await self.archive.ado(_history, head_id, limit)
+        """Return the entries up to `head_id`, oldest first, or the last `limit` of them."""
+        return await self.archive.ado(_read_history, head_id, limit)
 
 
-def _owner(store: SqlStore, conversation: str) -> ItemOwner | None:
+def _read_owner(store: SqlStore, conversation: str) -> ItemOwner | None:
     return store.item_owner(RECORDS, conversation)
 
 
-def _owners(store: SqlStore, scope: str | None, limit: int | None) -> list[ItemOwner]:
+def _read_owners(store: SqlStore, scope: str | None, limit: int | None) -> list[ItemOwner]:
     return store.item_owners(RECORDS, scope, limit)
 
 
@@ -100,7 +100,7 @@ def _write(
         store.set_item_owner(row, expected or "")
         store.add_items(ENTRIES, "", entries, at)
         if head is not None and not store.items_by_key(ENTRIES, "", [head]):
-            raise Conflict(f"entry {head}")  # a fork of what was deleted meanwhile
+            raise Conflict(f"entry {head}")  # a fork of a deleted conversation
 
 
 def _delete(store: SqlStore, conversation: str, expected: str) -> None:
@@ -111,9 +111,9 @@ def _delete(store: SqlStore, conversation: str, expected: str) -> None:
         store.delete_item_owner(RECORDS, conversation, expected)
         used: set[str] = set()
         for other in store.item_owners(RECORDS):
-            _add_reachable(store, _record(other), used)
+            _add_reachable(store, _decode_record(other), used)
         alone: set[str] = set()
-        _add_reachable(store, _record(row), alone, used)
+        _add_reachable(store, _decode_record(row), alone, used)
         for item in store.items_by_key(ENTRIES, "", sorted(alone - used)).values():
             store.delete_items(ENTRIES, "", item.n, item.n)
 
@@ -122,11 +122,13 @@ def _add_reachable(store: SqlStore, record: ConversationRecord, reached: set[str
     """Add every entry of the record's history and of the branches it left."""
     for tip in (record.head_id, *record.branches):
         if tip is not None and tip not in reached and tip not in known:
-            reached.update(entry.id for entry in _history(store, tip, None, reached))
+            reached.update(entry.id for entry in _read_history(store, tip, None, reached))
 
 
-def _history(store: SqlStore, head: str | None, limit: int | None, stop: Iterable[str] = ()) -> list[ConversationEntry]:
-    """From `head` back to the first one, to one of `stop`, or `limit` of them; oldest first."""
+def _read_history(
+    store: SqlStore, head: str | None, limit: int | None, stop: Iterable[str] = ()
+) -> list[ConversationEntry]:
+    """Return the entries from `head` back to the first one, to one of `stop`, or `limit` of them; oldest first."""
     entries: list[ConversationEntry] = []
     near: dict[str, ListItem] = {}
     while head is not None and head not in stop and (limit is None or len(entries) < limit):
@@ -148,10 +150,10 @@ def _read_near(store: SqlStore, entry: str, most: int) -> dict[str, ListItem]:
     return {item.key: item for item in store.items(ENTRIES, "", most, until=found[entry].n)}
 
 
-def _record(row: ItemOwner) -> ConversationRecord:
+def _decode_record(row: ItemOwner) -> ConversationRecord:
     return _RECORD.validate_json(row.data)[0]
 
 
-def _scope(scope: str | None) -> str:
-    """No scope is another than an empty one."""
+def _encode_scope(scope: str | None) -> str:
+    """Distinguish no scope from an empty one."""
     return "" if scope is None else f"={scope}"

@@ -1,13 +1,13 @@
-"""The tools of an agent's run in a journal: begun before they run, ended with their result, each durable at once.
+"""Tool calls of an agent's run in a journal: recorded before they run and with their result, each durable at once.
 
     journal = ToolJournal("archive.db", "id")
-    await journal.recover(session)                     # after a crash: what was done, and what is in doubt
+    await journal.recover(session)                     # after a crash
     await Runner.run(agent, "…", session=session, hooks=journal)
 
 The runner of the OpenAI Agents SDK hands a step to its session when all tools have ended. If the process dies before, the
-session does not know that anything ran, and the model has it done again. The journal knows: `recover` puts the response of
-the model into the session with a truthful result for each call: what it gave, or that it was begun and nobody knows what
-became of it, or that it was not begun. What is in the journal can be searched like any other session.
+session does not know that anything ran, and the model repeats it. `recover` puts the response of the model into the session
+with a truthful result for each call: its result, or that it was begun and its outcome is unknown, or that it was not begun.
+The journal can be searched like any other session.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NOT_STARTED_TEXT = "This call was not begun: the process ended before. It has ha
 
 
 class ToolJournal(RunHooks[Any]):  # type: ignore[misc, unused-ignore]
-    """Hooks for `Runner.run` that keep a journal of one session. One process at a time runs a session: Busy otherwise."""
+    """Hooks for `Runner.run` that keep a journal of one session. Raise Busy if another process runs the session."""
 
     def __init__(
         self, archive: Archive | str | PathLike[str], session_id: str, about: JournalAbout | None = None
@@ -46,43 +46,43 @@ class ToolJournal(RunHooks[Any]):  # type: ignore[misc, unused-ignore]
         self._journal: Journal | None = None
 
     async def on_llm_start(self, context: Any, agent: Any, system_prompt: str | None, input_items: list[Any]) -> None:
-        """Results that came without a tool of ours (a handoff), and what the human said."""
+        """Record results without a tool of ours (a handoff), and the messages of the human."""
         await self.archive.ado(self._record_request, system_prompt or "", list(input_items))
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
-        """The response, before anything it asks for is done."""
+        """Record the response before its calls run."""
         items = [item if isinstance(item, dict) else item.model_dump(mode="json") for item in response.to_input_items()]
         usage = ReplyTokens(input=response.usage.input_tokens, output=response.usage.output_tokens)
         await self.archive.ado(self._record_response, items, usage)
 
     async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
-        """It is about to run."""
+        """Record that the call is about to run."""
         call_id = getattr(context, "tool_call_id", "")
         if call_id:
             await self.archive.ado(self._record_intent, call_id, tool.name)
 
     async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: object) -> None:
-        """What it gave."""
+        """Record the result."""
         call_id = getattr(context, "tool_call_id", "")
         if call_id:
             await self.archive.ado(self._record_result, call_id, _content_text(result), "ok")
 
     async def recover(self, session: Any) -> dict[str, str]:
-        """After a crash: bring the session up to what was done. Call id → done | in doubt | not started."""
+        """Bring the session up to date after a crash. Return by call id: done | in doubt | not started."""
         states, items = await self.archive.ado(self._open_calls)
         if items:
-            have = {item.get("call_id") for item in await session.get_items() if isinstance(item, dict)}
-            if not have.intersection(states):
+            known_ids = {item.get("call_id") for item in await session.get_items() if isinstance(item, dict)}
+            if not known_ids.intersection(states):
                 await session.add_items(items)
         await self.archive.ado(self._settle_calls)
         return states
 
     def close(self) -> None:
-        """Let others have the session."""
+        """Release the session."""
         if self._journal is not None:
             self.archive.do(self._close)
 
-    # the work, in the archive's thread --------------------------------------------------------------------------------
+    # --- in the archive's thread ---
     def _open(self, store: SqlStore) -> Journal:
         if self._journal is None:
             self._journal = Journal.open(as_store(store), self.session_id, self.about, clock=self.archive.clock)
@@ -98,9 +98,9 @@ class ToolJournal(RunHooks[Any]):  # type: ignore[misc, unused-ignore]
         self._settle_calls(store)
         if system:
             journal.setup(system)
-        said = _last_user_parts(items)
-        if said and not (journal.past.messages and journal.past.messages[-1] == ChatMessage("user", said)):
-            journal.accept(said)
+        prompt = _last_user_parts(items)
+        if prompt and not (journal.past.messages and journal.past.messages[-1] == ChatMessage("user", prompt)):
+            journal.accept(prompt)
 
     def _record_response(self, store: SqlStore, items: Sequence[Any], usage: ReplyTokens) -> None:
         journal = self._open(store)
@@ -132,7 +132,7 @@ class ToolJournal(RunHooks[Any]):  # type: ignore[misc, unused-ignore]
         return {call_id: call.state for call_id, call in past.calls.items()}, [*items, *outputs]
 
     def _settle_calls(self, store: SqlStore) -> None:
-        """Give each call that has no result a truthful one."""
+        """Give each call without a result a truthful one."""
         journal = self._open(store)
         for call in journal.past.open_calls:
             outcome, text = _call_outcome(call)
@@ -145,7 +145,7 @@ class ToolJournal(RunHooks[Any]):  # type: ignore[misc, unused-ignore]
 
 
 def _call_outcome(call: CallProgress) -> tuple[str, str]:
-    """What became of a call, and the words for it."""
+    """Return the outcome of a call and its text."""
     if call.state == DONE and call.result is not None:
         return call.result.outcome, call.result.text
     return ("in_doubt", IN_DOUBT_TEXT) if call.state == IN_DOUBT else ("not_started", NOT_STARTED_TEXT)
@@ -173,7 +173,7 @@ def _is_result(item: Any) -> bool:
 
 
 def _last_user_parts(items: Sequence[Any]) -> tuple[ChatPart, ...]:
-    """The messages of the human at the end."""
+    """Return the messages of the human at the end."""
     parts: list[ChatPart] = []
     for item in reversed(items):
         if not isinstance(item, dict) or item.get("role") != "user":
@@ -183,7 +183,7 @@ def _last_user_parts(items: Sequence[Any]) -> tuple[ChatPart, ...]:
 
 
 def _content_text(value: Any) -> str:
-    """The text of an output or of a message's content."""
+    """Return the text of an output or of the content of a message."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):

@@ -1,13 +1,11 @@
-"""What is wrong with a session's file, and what it holds once that is mended.
+"""Diagnosis of a session's file: its flaws, and its content once they are mended.
 
-Given are the copies there are of it: versions in the archive, older first, and last the file as it is now. What a later
-copy has lost is filled in from an earlier one. The mended records are taken into an archive in memory, where they are read
-like those of any file; nothing else is written. Every finding names the copy and the bytes it is about.
+The input is every copy of the file: versions in the archive, older first, and last the file as it is now. Records that a
+later copy has lost are filled in from an earlier one. The mended records are read like any file, into an archive in memory;
+nothing else is written. Every finding names its copy and bytes.
 
-Two copies of one file put together: what the newer one has, and in their old places the records it has lost.
-
-Records are the same when their bytes are. Many may be alike, so they are told apart by where they stand: what both copies
-begin and end with belongs together, and between that each record that both have once.
+Copies are merged by the bytes of their records. Equal records are matched by position: the common beginning and end, and in
+between each record that occurs once in both copies.
 """
 
 from __future__ import annotations
@@ -21,8 +19,7 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from itertools import accumulate, groupby
 
-from msgspec import Struct
-from msgspec.structs import replace as changed
+from msgspec import Struct, structs
 
 from everturn.capture.intake import Intake, SyncJob, SyncReport
 from everturn.capture.policy import Policy
@@ -37,7 +34,7 @@ from everturn.store.contract import Store, open_store
 
 
 def merge_copies(older: Sequence[CheckedRecord], newer: Sequence[CheckedRecord]) -> list[CheckedRecord]:
-    """The newer records, and behind each those that once stood there and no longer do."""
+    """Return the newer records, with lost older ones at their old positions."""
     names, there = _record_digests(older), _record_digests(newer)
     pairs = dict(_pair_records(names, there))
     moved = Counter(there) - Counter(names[place] for place in pairs)
@@ -47,21 +44,21 @@ def merge_copies(older: Sequence[CheckedRecord], newer: Sequence[CheckedRecord])
         if place in pairs:
             anchor = pairs[place]
         elif moved[name] > 0:
-            moved[name] -= 1  # it stands elsewhere now
+            moved[name] -= 1  # it moved
         elif not older[place].is_torn:
             lost.setdefault(anchor, []).append(older[place])
     found = lost.get(-1, [])
-    for place, piece in enumerate(newer):
-        found += [piece, *lost.get(place, ())]
+    for place, record in enumerate(newer):
+        found += [record, *lost.get(place, ())]
     return found
 
 
 def _record_digests(pieces: Sequence[CheckedRecord]) -> list[bytes]:
-    return [blake2b(piece.raw, digest_size=16).digest() for piece in pieces]
+    return [blake2b(record.raw, digest_size=16).digest() for record in pieces]
 
 
 def _pair_records(older: Sequence[bytes], newer: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Places in the older and the newer copy that are the same record, both rising."""
+    """Return the positions of equal records in the older and the newer copy, both ascending."""
     least = min(len(older), len(newer))
     first = next((n for n in range(least) if older[n] != newer[n]), least)
     left = least - first
@@ -72,7 +69,7 @@ def _pair_records(older: Sequence[bytes], newer: Sequence[bytes]) -> list[tuple[
 
 
 def _longest_rising(older: Sequence[bytes], newer: Sequence[bytes], first: int, last: int) -> list[tuple[int, int]]:
-    """Of the records between, those that each copy has once: the most of them that stand in the same order."""
+    """Of the records between, pair those that occur once in each copy: the longest sequence in the same order."""
     counts = Counter(older[first : len(older) - last]), Counter(newer[first : len(newer) - last])
     places = {newer[n]: n for n in range(first, len(newer) - last) if counts[1][newer[n]] == 1}
     single = [
@@ -80,8 +77,8 @@ def _longest_rising(older: Sequence[bytes], newer: Sequence[bytes], first: int, 
         for n in range(first, len(older) - last)
         if counts[0][older[n]] == 1 and older[n] in places
     ]
-    ends: list[int] = []  # by length of a rising row: the place where the best of that length ends
-    rows: list[int] = []  # the number in `single` of that end
+    ends: list[int] = []  # by length of an ascending sequence: its smallest end
+    rows: list[int] = []  # the index in `single` of that end
     before: list[int] = []
     for number, (_, place) in enumerate(single):
         length = bisect_left(ends, place)
@@ -94,13 +91,13 @@ def _longest_rising(older: Sequence[bytes], newer: Sequence[bytes], first: int, 
     return found[::-1]
 
 
-#: What a session must hold to be worth going on with.
+#: A session without messages of these origins cannot be continued.
 _SPEAKING_ORIGINS = ("human", "agent", "model")
 _BLANK = b"\0 \t\r\n\xef\xbb\xbf"
 
 
 class SessionCopy(Struct, frozen=True):
-    """A session's file as it was, or is."""
+    """One copy of a session's file."""
 
     name: str  # `version 2`, or `file`
     path: str
@@ -108,9 +105,9 @@ class SessionCopy(Struct, frozen=True):
 
 
 class DiagnosisFinding(Struct, frozen=True):
-    """Something wrong, where it is, and whether words are lost by it."""
+    """A flaw, its location, and whether content is lost by it."""
 
-    kind: str  # of `sources.checking.KINDS`
+    kind: str  # of `record_check.KINDS`
     note: str
     path: str
     copy: str
@@ -120,27 +117,27 @@ class DiagnosisFinding(Struct, frozen=True):
 
 
 class BrokenSession(Struct, frozen=True):
-    """What is to be looked at: a session's file and all copies of it, the one that counts last."""
+    """A session's file and all copies of it, the current one last."""
 
     source: Source
     found: SourceCandidate
-    native_id: str  # the session that is meant
+    native_id: str  # the requested session
     copies: list[SessionCopy]
     is_gone: bool = False
 
 
 class Diagnosis(Struct, frozen=True):
-    """What was found, and the mended session in an archive of its own."""
+    """The findings, and the mended session in an archive of its own."""
 
     patient: BrokenSession
     findings: list[DiagnosisFinding]
     store: Store
     session: Session | None
-    refused: str = ""  # why nothing can be made of it
+    refused: str = ""  # why it cannot be repaired
 
     @property
     def state(self) -> str:
-        """sound | mendable | lossy: some words are lost | irrecoverable."""
+        """sound | mendable | lossy: some content is lost | irrecoverable."""
         if self.refused:
             return "irrecoverable"
         if any(one.lost for one in self.findings):
@@ -150,14 +147,14 @@ class Diagnosis(Struct, frozen=True):
 
 @contextmanager
 def diagnose_session(patient: BrokenSession, places: SearchPlaces, now: int) -> Iterator[Diagnosis]:
-    """Look at the copies of a file, of which the last is the one that counts."""
+    """Diagnose the copies of a file; the last one is the current one."""
     source, copies = patient.source, patient.copies
     mended = _mend_records(source, patient.found, copies)
     flaws = mended.flaws
     if patient.is_gone:
         flaws.append(Flaw("gone", "the file is gone; the archive has it", 0, 0, len(copies) - 1))
     with _open_mended(patient, mended.pieces, places, now) as (store, session):
-        starts = [0, *accumulate(len(piece.raw) + 1 for piece in mended.pieces)]
+        starts = [0, *accumulate(len(record.raw) + 1 for record in mended.pieces)]
         if session is not None:
             flaws += _find_reading_flaws(store, session, mended.pieces, starts)
             flaws += _find_call_flaws(store, session, mended.pieces, starts)
@@ -173,7 +170,7 @@ def _make_finding(copies: Sequence[SessionCopy], one: Flaw) -> DiagnosisFinding:
 def _refusal_reason(
     store: Store, session: Session | None, copies: Sequence[SessionCopy], findings: list[DiagnosisFinding]
 ) -> str:
-    """Why there is nothing to go on with; nothing where there is."""
+    """Return why the session cannot be continued, or ""."""
     if not any(copy.data.strip(b"\0 \t\r\n") for copy in copies):
         return "there is nothing in it but empty space" if any(copy.data for copy in copies) else "it is empty"
     if session is not None and not has_words(session):
@@ -184,9 +181,9 @@ def _refusal_reason(
     return ""
 
 
-# the records ----------------------------------------------------------------------------------------------------------
+# --- the records ---
 def _mend_records(source: Source, found: SourceCandidate, copies: Sequence[SessionCopy]) -> FileCheck:
-    """The records of the conversation in order, and what is wrong with the last copy."""
+    """Return the records of the conversation in order, and the flaws of the last copy."""
     if source.check is None or copies[-1].data.lstrip(_BLANK)[:1] == b"[":
         return _take_fullest(copies)
     last = len(copies) - 1
@@ -203,7 +200,7 @@ def _mend_records(source: Source, found: SourceCandidate, copies: Sequence[Sessi
 
 
 def _take_fullest(copies: Sequence[SessionCopy]) -> FileCheck:
-    """Of what is no file of records, or whose records nobody can check: the copy that has most, as it is."""
+    """Return the longest copy unchanged, if the file has no records or nobody can check them."""
     last = len(copies) - 1
     number = max(range(len(copies)), key=lambda one: (len(copies[one].data), one))
     data, flaws = copies[number].data, []
@@ -214,45 +211,45 @@ def _take_fullest(copies: Sequence[SessionCopy]) -> FileCheck:
 
 
 class _FilledGaps:
-    """Where in the last copy records are filled in from others."""
+    """Positions in the last copy where other copies fill in records."""
 
     def __init__(self, pieces: Sequence[CheckedRecord], last: int) -> None:
         self._last = last
-        self._starts = [piece.start for piece in pieces if piece.copy == last and not piece.is_torn]
-        self._filled: set[int] = set()  # how many records of the last copy stand before
+        self._starts = [record.start for record in pieces if record.copy == last and not record.is_torn]
+        self._filled: set[int] = set()  # by number of records of the last copy before the gap
         passed = 0
-        for piece in pieces:
-            if piece.copy != last:
+        for record in pieces:
+            if record.copy != last:
                 self._filled.add(passed)
-            elif not piece.is_torn:
+            elif not record.is_torn:
                 passed += 1
 
     def is_filled(self, start: int) -> bool:
-        """Whether another copy has records for what stands here."""
+        """Whether another copy has records for this position."""
         return bisect_left(self._starts, start) in self._filled
 
     def judge_flaw(self, one: Flaw) -> Flaw:
-        """Damage in whose place another copy has records is no loss."""
+        """Mark damage as no loss if another copy has the records."""
         if not one.lost or one.kind not in ("damaged", "nul_block") or not self.is_filled(one.start):
             return one
-        return changed(one, lost=False, note=f"{KINDS[one.kind]}; another copy has what stood there")
+        return structs.replace(one, lost=False, note=f"{KINDS[one.kind]}; another copy has what stood there")
 
     def drop_torn(
         self, pieces: Sequence[CheckedRecord], copies: Sequence[SessionCopy], flaws: list[Flaw]
     ) -> list[CheckedRecord]:
-        """A record that breaks off, and that is there whole as well, is there once."""
-        whole = sorted(piece.raw for piece in pieces if not piece.is_torn)
+        """Drop a torn record that also exists whole."""
+        whole = sorted(record.raw for record in pieces if not record.is_torn)
         kept = []
-        for piece in pieces:
-            if piece.is_torn and (self.is_filled(piece.start) or _is_beginning(_torn_bytes(piece, copies), whole)):
-                flaws.append(make_flaw("torn", piece, f"{KINDS['torn']}; it is there whole as well"))
+        for record in pieces:
+            if record.is_torn and (self.is_filled(record.start) or _is_beginning(_torn_bytes(record, copies), whole)):
+                flaws.append(make_flaw("torn", record, f"{KINDS['torn']}; it is there whole as well"))
             else:
-                kept.append(piece)
+                kept.append(record)
         return kept
 
 
-def _torn_bytes(piece: CheckedRecord, copies: Sequence[SessionCopy]) -> bytes:
-    return copies[piece.copy].data[piece.start : piece.start + piece.size].strip(_BLANK)
+def _torn_bytes(record: CheckedRecord, copies: Sequence[SessionCopy]) -> bytes:
+    return copies[record.copy].data[record.start : record.start + record.size].strip(_BLANK)
 
 
 def _is_beginning(torn: bytes, whole: list[bytes]) -> bool:
@@ -261,31 +258,31 @@ def _is_beginning(torn: bytes, whole: list[bytes]) -> bool:
 
 
 def _find_missing(copies: Sequence[SessionCopy], pieces: Sequence[CheckedRecord], last: int) -> Iterator[Flaw]:
-    for number, run in groupby(pieces, key=lambda piece: piece.copy):
+    for number, run in groupby(pieces, key=lambda record: record.copy):
         if number != last:
             lost = list(run)
-            end = max(piece.start + piece.size for piece in lost)
-            start = min(piece.start for piece in lost)
+            end = max(record.start + record.size for record in lost)
+            start = min(record.start for record in lost)
             note = f"{len(lost):,} records that the file no longer has; {copies[number].name} has them"
             yield Flaw("missing", note, start, end - start, number)
 
 
-# the mended file ------------------------------------------------------------------------------------------------------
+# --- the mended file ---
 @contextmanager
 def _open_mended(
     patient: BrokenSession, pieces: Sequence[CheckedRecord], places: SearchPlaces, now: int
 ) -> Iterator[tuple[Store, Session | None]]:
-    """The mended records in an archive in memory, and the session they are."""
+    """Yield an archive in memory with the mended records, and their session."""
     source, found = patient.source, patient.found
     store = open_store("memory:")
     try:
         job = SyncJob(store, {source.name: source}, places, Policy(), "", "", lambda: now)
-        taking = Intake(job, writer_for(job), SyncReport())
+        intake = Intake(job, writer_for(job), SyncReport())
         with tempfile.TemporaryFile() as file:
-            file.writelines(line for piece in pieces for line in (piece.raw, b"\n"))
+            file.writelines(line for record in pieces for line in (record.raw, b"\n"))
             file.flush()
-            taking.take_open(FileCandidate(source, found, None, None, os.fstat(file.fileno())), file, "full")
-            taking.flush()
+            intake.take_open(FileCandidate(source, found, None, None, os.fstat(file.fileno())), file, "full")
+            intake.flush()
         sessions = store.sessions_of(source.name, patient.native_id)
         yield store, best_match(sessions) if sessions else None
     finally:
@@ -295,33 +292,33 @@ def _open_mended(
 def _find_reading_flaws(
     store: Store, session: Session, pieces: Sequence[CheckedRecord], starts: list[int]
 ) -> Iterator[Flaw]:
-    """What the format's reader could not read, where nobody looked at the records before."""
+    """Yield the records that the format's reader could not read, if nobody checked them before."""
     for row in store.problems(session.version):
         if row.kind not in ("indexed_in_part", "invalid_utf8"):
             place = max(0, bisect_right(starts, row.start) - 1)
-            piece, at = pieces[place], row.start - starts[place]
-            size = max(0, min(row.size, piece.size - at))  # the line end behind it may be ours
-            yield Flaw("damaged", row.reason, piece.start + min(at, piece.size), size, piece.copy, lost=True)
+            record, at = pieces[place], row.start - starts[place]
+            size = max(0, min(row.size, record.size - at))  # the line end may be ours
+            yield Flaw("damaged", row.reason, record.start + min(at, record.size), size, record.copy, lost=True)
 
 
 def _find_call_flaws(
     store: Store, session: Session, pieces: Sequence[CheckedRecord], starts: list[int]
 ) -> Iterator[Flaw]:
-    """Calls and results that do not fit together, told by where their records come from."""
+    """Yield calls and results that do not match, located by their records."""
     rows = {row.seq: row for row in store.messages(session.id)}
     seen: set[str] = set()
     for call in store.calls(session.id):
-        piece = pieces[max(0, bisect_right(starts, rows[call.seq].start) - 1)]
-        yield from _judge_call(call, piece, seen)
+        record = pieces[max(0, bisect_right(starts, rows[call.seq].start) - 1)]
+        yield from _judge_call(call, record, seen)
         seen.add(call.call_id)
 
 
-def _judge_call(call: Call, piece: CheckedRecord, seen: set[str]) -> Iterator[Flaw]:
+def _judge_call(call: Call, record: CheckedRecord, seen: set[str]) -> Iterator[Flaw]:
     name = call.name or "a tool"
     if call.status == "orphan":
-        yield make_flaw("stray_result", piece, "a result without its tool call: its words are told as words")
+        yield make_flaw("stray_result", record, "a result without its tool call: its words are told as words")
         return
     if call.call_id in seen:
-        yield make_flaw("same_call_id", piece, f"the id of an earlier call: this one of {name} gets another")
+        yield make_flaw("same_call_id", record, f"the id of an earlier call: this one of {name} gets another")
     if call.status == "open":
-        yield make_flaw("open_call", piece, f"no result of this call of {name}: it is answered with that")
+        yield make_flaw("open_call", record, f"no result of this call of {name}: it is answered with that")

@@ -1,9 +1,8 @@
-"""What was said in a session, as another agent can be told it: prompts, answers, calls and their results, in order.
+"""The history of a session for another agent: prompts, answers, calls and their results, in order.
 
-Each call stands in the answer that made it, its result right behind it, wherever in the records it came; a call without one
-is answered with the truth, that its end is not on record. Only what the agent itself would see goes over: from the last
-summary of its context on. Thoughts of one agent are of no use to another; they, and what the client said by itself, are
-left out and counted. The archive is not touched.
+Each call is in the answer that made it, with its result directly after it, wherever in the records it was. A call without
+one gets a result that says so. The history begins where the context of the agent does: at its last summary. Thoughts of one
+agent are useless to another; they and messages of the client are left out and counted. The archive is not changed.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from everturn.sessions.messages import Sources, read_messages, result_block
 from everturn.sources.toolkit.agent_program import pictures
 from everturn.store.contract import Store
 
-#: What the model is told about a call that has no result on record.
+#: The result of a call without a recorded one.
 INTERRUPTED = (
     "Interrupted: the session broke off and no result of this call was recorded. It may or may not have taken effect, "
     "wholly or in part. Find out what happened before doing it again."
@@ -35,7 +34,7 @@ _COMPACTION_TEXT = (
 )
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
-#: What is told besides the words of humans, agents and models.
+#: Kinds that are included besides messages of humans, agents and models.
 _TOLD_KINDS = ("notification", "output", "interrupt")
 
 _Pair = tuple[MessageRow, Message]
@@ -46,16 +45,16 @@ class History(Struct, frozen=True):
 
     messages: list[Message]
     left_out: dict[str, int]  # taken back | thoughts | context | notices | unknown | images → how many
-    answered: int = 0  # calls whose end is not on record
+    answered: int = 0  # calls without a recorded result
     compacted: int = 0  # messages before the summary of the context
 
     def count(self, kind: str) -> int:
-        """How many blocks of a kind there are."""
+        """Count the blocks of a kind."""
         return sum(block.kind == kind for message in self.messages for block in message.blocks)
 
     @property
     def notes(self) -> list[str]:
-        """What did not go over as it was, one sentence each."""
+        """Return what was changed or left out, one sentence each."""
         words = {
             "taken back": "messages that were taken back or edited by going back before them",
             "thoughts": "thoughts of the model, which only its own provider can read",
@@ -75,21 +74,21 @@ class History(Struct, frozen=True):
 def read_history(
     store: Store, sources: Sources, session: Session, upto: int | None = None, keep_thoughts: bool = False
 ) -> History:
-    """The conversation up to turn `upto` (from 0, included; None = all of it)."""
+    """Return the conversation up to turn `upto` (from 0, included; None: all of it)."""
     last = None if upto is None else store.turns(session.id, upto, upto)[0].last_seq
     pairs, taken_back = _drop_taken_back(read_messages(store, sources, session, 0, last))
     first = _find_boundary(pairs)
     calls = _pair_calls(store.calls(session.id), {row.seq: message for row, message in pairs})
-    gathering = _HistoryBuilder(session, calls, keep_thoughts)
+    builder = _HistoryBuilder(session, calls, keep_thoughts)
     for row, message in pairs[first:]:
-        gathering.take(row, message)
+        builder.take(row, message)
     if taken_back:
-        gathering.left["taken back"] += taken_back
-    return gathering.done(first)
+        builder.left["taken back"] += taken_back
+    return builder.done(first)
 
 
 def _drop_taken_back(pairs: Iterable[_Pair]) -> tuple[list[_Pair], int]:
-    """Those that the human did not take back, and how many others there were."""
+    """Return the messages that the human did not retract, and the number of others."""
     kept: list[_Pair] = []
     gone = 0
     for pair in pairs:
@@ -101,17 +100,17 @@ def _drop_taken_back(pairs: Iterable[_Pair]) -> tuple[list[_Pair], int]:
 
 
 def _find_taken_back(kept: list[_Pair], message: Message) -> int:
-    """Where what is taken back begins: some turns ago, at a message, or behind the one that this goes on from."""
+    """Return where the retracted messages begin: some turns ago, at a message, or after the one that this one follows."""
     end, wanted = len(kept), message.takes_back or message.follows
     if not wanted:
         return end
     turns = 0
-    first = end  # of the turns behind what it goes on from
+    first = end  # of the turns after the message it follows
     for place in range(end - 1, -1, -1):
-        said = kept[place][1]
-        if wanted == said.native_id:
+        earlier = kept[place][1]
+        if wanted == earlier.native_id:
             return place if message.takes_back else first
-        if said.starts_turn:
+        if earlier.starts_turn:
             turns, first = turns + 1, place
             if wanted == turns:
                 return place
@@ -119,7 +118,7 @@ def _find_taken_back(kept: list[_Pair], message: Message) -> int:
 
 
 def _find_boundary(pairs: list[_Pair]) -> int:
-    """Where what the agent sees begins: at the last mark of a compaction with words."""
+    """Return where the context of the agent begins: at the last compaction with text."""
     for place in range(len(pairs) - 1, -1, -1):
         row, message = pairs[place]
         if _is_boundary(row) and _summary(message):
@@ -128,19 +127,19 @@ def _find_boundary(pairs: list[_Pair]) -> int:
 
 
 def _is_boundary(row: MessageRow) -> bool:
-    """A mark by itself, or a summary that the conversation goes on from: spoken by a side of it, not by the client."""
+    """Whether a row is a compaction, or a summary of a participant that the conversation continues from."""
     return row.kind == "compaction" or (row.kind == "summary" and row.role in ("user", "assistant"))
 
 
 class _PairedCall(Struct):
-    """A call, the id it gets and what it gave back."""
+    """A call with its new id and its result."""
 
     call_id: str
     result: Block | None = None
 
 
 def _pair_calls(rows: list[Call], messages: dict[int, Message]) -> dict[tuple[int, int], _PairedCall]:
-    """By message and block: each call with an id of its own."""
+    """Return each call with a unique id, by message and block."""
     found: dict[tuple[int, int], _PairedCall] = {}
     taken: set[str] = set()
     for row in rows:
@@ -157,40 +156,40 @@ def _pair_calls(rows: list[Call], messages: dict[int, Message]) -> dict[tuple[in
 
 
 def _find_result(answer: Message, row: Call) -> Block | None:
-    """What a call gave back. One that stands in the same record may go by an id that only its place in the file gives."""
+    """Return the result of a call. One in the same record may have an id that only its position gives."""
     beside = answer.blocks[row.idx + 1 : row.idx + 2] if row.result_seq == row.seq else ()
     return result_block(answer, row) or next((block for block in beside if block.result is not None), None)
 
 
 class _HistoryBuilder:
-    """Puts messages together as they are read."""
+    """Builds the history from messages in the order of the records."""
 
     def __init__(self, session: Session, calls: dict[tuple[int, int], _PairedCall], keep_thoughts: bool) -> None:
         self._session, self._calls, self._keeps = session, calls, keep_thoughts
         self._paired = {id(one.result) for one in calls.values()}
-        self._made: list[Message] = []
+        self._messages: list[Message] = []
         self.left: Counter[str] = Counter()
         self._answered = 0
         self._open: dict[int, int] = {}  # step → place of its answer
         self._results: dict[int, list[Block]] = {}  # place of an answer → its results
 
     def take(self, row: MessageRow, message: Message) -> None:
-        """One message, in the order of the records."""
-        if _is_boundary(row) and _summary(message) and not self._made:
+        """Add one message."""
+        if _is_boundary(row) and _summary(message) and not self._messages:
             self._add_summary(message)
         elif (row.origin == "model" and message.kind == "text") or any(block.call for block in message.blocks):
             self._add_answer(row, message)
         elif row.origin in ("human", "agent") or message.kind in _TOLD_KINDS:
-            self._prompt(row, message)
+            self._add_prompt(row, message)
         else:
             self._add_strays(row, message)
             if any(block.text and block.result is None for block in message.blocks):
                 self.left[_LEFT_OUT_KINDS.get(message.kind, "context")] += 1
 
     def done(self, compacted: int) -> History:
-        """All of it."""
+        """Return the history."""
         made: list[Message] = []
-        for place, message in enumerate(self._made):
+        for place, message in enumerate(self._messages):
             made.append(message)
             if results := self._results.get(place):
                 made.append(Message("tool", "tool", "result", message.at, blocks=tuple(results)))
@@ -198,15 +197,15 @@ class _HistoryBuilder:
 
     def _add_summary(self, message: Message) -> None:
         text = _COMPACTION_TEXT.format(session=self._session.native_id) + _summary(message)
-        self._made.append(Message("user", "injected", "summary", message.at, blocks=(Block("text", text),)))
+        self._messages.append(Message("user", "injected", "summary", message.at, blocks=(Block("text", text),)))
 
-    def _prompt(self, row: MessageRow, message: Message) -> None:
+    def _add_prompt(self, row: MessageRow, message: Message) -> None:
         blocks = [one for one in message.blocks if one.kind in ("text", "image", "document", "unknown")]
         kept = tuple(one for block in blocks for one in self._prompt_blocks(block))
         if message.kind == "interrupt" and not kept:
             kept = (Block("text", _INTERRUPT_TEXT),)
         if kept:
-            self._made.append(Message("user", row.origin, message.kind, row.at, "", message.native_id, blocks=kept))
+            self._messages.append(Message("user", row.origin, message.kind, row.at, "", message.native_id, blocks=kept))
         self._add_strays(row, message)
 
     def _prompt_blocks(self, block: Block) -> Iterator[Block]:
@@ -227,7 +226,7 @@ class _HistoryBuilder:
                 made, result = self._call_blocks(self._calls.get((row.seq, place)), block, block.call)
                 blocks.append(made)
                 results.append(result)
-            elif block.kind == "image" and results:  # stands behind the result it belongs to
+            elif block.kind == "image" and results:  # follows the result it belongs to
                 results[-1] = _add_image(results[-1], block)
             elif block.kind == "thinking":
                 blocks += self._thought_blocks(block)
@@ -238,22 +237,22 @@ class _HistoryBuilder:
         self._add_strays(row, message)
 
     def _answer_blocks(self, block: Block) -> Iterator[Block]:
-        """Words only: no agent takes an image for something that its model has said."""
+        """Yield text only: no agent accepts an image as output of its model."""
         if block.kind in ("image", "document"):
             self.left["images"] += 1
         elif block.text.strip():
             yield Block("text", block.text)
 
     def _put_answer(self, row: MessageRow, message: Message, blocks: list[Block], results: list[Block]) -> None:
-        """What belongs to one response of the model is one answer, also where other records stand between its parts."""
+        """Join the parts of one response into one answer, even with other records between them."""
         place = self._open.get(row.step, -1) if row.step >= 0 else -1
         if place < 0:
-            place = len(self._made)
+            place = len(self._messages)
             self._open[row.step] = place
-            said = Message("assistant", "model", "text", row.at, "", message.native_id, model=message.model)
-            self._made.append(replace(said, blocks=tuple(blocks)))
+            answer = Message("assistant", "model", "text", row.at, "", message.native_id, model=message.model)
+            self._messages.append(replace(answer, blocks=tuple(blocks)))
         else:
-            self._made[place] = replace(self._made[place], blocks=(*self._made[place].blocks, *blocks))
+            self._messages[place] = replace(self._messages[place], blocks=(*self._messages[place].blocks, *blocks))
         self._results.setdefault(place, []).extend(results)
 
     def _call_blocks(self, paired: _PairedCall | None, block: Block, start: CallStart) -> tuple[Block, Block]:
@@ -271,17 +270,17 @@ class _HistoryBuilder:
         return []
 
     def _add_strays(self, row: MessageRow, message: Message) -> None:
-        """Results whose call is not on record: their words go over as words."""
+        """Add results without a recorded call as text."""
         for block in message.blocks:
             if block.result is not None and block.text and id(block) not in self._paired:
-                self._made.append(
+                self._messages.append(
                     Message("user", "tool", "output", row.at, blocks=(Block("text", _STRAY_RESULT + block.text),))
                 )
 
 
 def _add_image(result: Block, image: Block) -> Block:
-    held = result.data.get("content", []) if isinstance(result.data, dict) else []
-    return replace(result, data={"content": [*(held if isinstance(held, list) else []), image.data]})
+    content = result.data.get("content", []) if isinstance(result.data, dict) else []
+    return replace(result, data={"content": [*(content if isinstance(content, list) else []), image.data]})
 
 
 _LEFT_OUT_KINDS = {"notice": "notices", "unknown": "unknown"}

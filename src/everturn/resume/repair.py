@@ -1,7 +1,7 @@
-"""A broken session made into a new one that its agent opens.
+"""Repair of a broken session: a new session that its agent can open.
 
-The broken file is never touched, and the archive only learns what the new session was made from. Copies of the file are
-looked for in the archive, whatever became of the file since; one that the archive does not know is looked at by itself.
+The broken file is never changed, and the archive only records the origin of the new session. Copies of the file come from
+the archive, whatever became of the file since; a file that the archive does not know is diagnosed by itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Sources = Mapping[str, Source]
 
 
 def copies_of_session(store: Store, sources: Sources, session: Session, machine: str) -> BrokenSession:
-    """The copies of a session that is in the archive. Raises Usage where none has words."""
+    """Return the copies of an archived session. Raise UsageError if none has content."""
     if session.agent not in sources:
         raise UsageError(
             f"no source reads sessions of {session.agent} any more; `everturn sources` lists those there are"
@@ -49,7 +49,7 @@ def copies_of_session(store: Store, sources: Sources, session: Session, machine:
 
 
 def copies_of_file(sources: Sources, path: Path, source_name: str = "") -> BrokenSession:
-    """A file that the archive does not know. Raises MissingPath, Unreadable, Usage."""
+    """Return a file that the archive does not know. Raise MissingPath, Unreadable, UsageError."""
     if not path.is_file():
         raise MissingPath(str(path))
     try:
@@ -61,25 +61,25 @@ def copies_of_file(sources: Sources, path: Path, source_name: str = "") -> Broke
 
 
 def copies_for_other_session(patient: BrokenSession, native_id: str) -> BrokenSession:
-    """The same file, for another session whose records stand in it."""
+    """Return the same file for another session in it."""
     return structs.replace(patient, found=replace(patient.found, native_id=native_id), native_id=native_id)
 
 
 def session_in(store: Store, machine: str, path: Path) -> Session | None:
-    """The session that the archive knows a file as."""
+    """Return the session that the archive knows a file as."""
     row = store.file(machine, str(path.resolve()))
     sessions = store.sessions_in(row[1].id) if row is not None and row[1].id else []
     return next((one for one in sessions if row is not None and one.native_id == row[0].native_id), None)
 
 
-def plan_repair(diagnosis: Diagnosis, sources: Sources, wanted: NativeOptions) -> NativePlan:
-    """The new session, made and not yet written. Raises ResumeError where nothing can be made of the old one."""
+def plan_repair(diagnosis: Diagnosis, sources: Sources, options: NativeOptions) -> NativePlan:
+    """Plan the new session without writing it. Raise ResumeError if the old one cannot be repaired."""
     if diagnosis.refused or diagnosis.session is None:
         raise ResumeError(
             f"{diagnosis.patient.found.path} cannot be repaired: {diagnosis.refused}; look for a copy of it in a backup and "
             "`everturn repair` that"
         )
-    return plan_native(diagnosis.store, sources, diagnosis.session, wanted)
+    return plan_native(diagnosis.store, sources, diagnosis.session, options)
 
 
 def _file_row(store: Store, session: Session) -> tuple[SourceFile, Version]:
@@ -92,7 +92,7 @@ def _stored_copy(store: Store, file: SourceFile, version: Version) -> SessionCop
 
 
 def _live_copy(file: SourceFile, machine: str) -> SessionCopy | None:
-    """The file as it is now, where it is one by itself and of this machine."""
+    """Return the current file, if it is a plain file of this machine."""
     path = Path(file.path)
     if file.container or file.machine != machine or not path.is_absolute() or not path.is_file():
         return None
@@ -108,13 +108,13 @@ def _is_source_gone(store: Store, file: SourceFile, machine: str) -> bool:
 
 
 def _find_claim(sources: Sources, path: Path, data: bytes, source_name: str) -> tuple[Source, SourceCandidate]:
-    """Whose file it is, by what can be read of it: damage at its beginning must not hide that."""
+    """Return the source of a file by its readable records: damage at its beginning must not hide it."""
     if source_name and source_name not in sources:
         raise UsageError(f"there is no source {source_name!r}; `everturn sources` lists them")
-    wanted = [source for name, source in sources.items() if source_name in ("", name)]
+    options = [source for name, source in sources.items() if source_name in ("", name)]
     sound = b"\n".join(piece.raw for piece in split(data).pieces)
     for head in (data[:HEAD], sound[:HEAD]):
-        claims = [(source, found) for source in wanted if (found := source.sniff(path, head)) is not None]
+        claims = [(source, found) for source in options if (found := source.sniff(path, head)) is not None]
         highest = max((source.rank for source, _ in claims), default=0)
         claims = [claim for claim in claims if claim[0].rank == highest]
         if len(claims) > 1:
