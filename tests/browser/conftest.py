@@ -18,7 +18,7 @@ from tests.needs import is_installed
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-    from tests.web.serving import Served
+    from tests.web.server import Served
 
 PROGRAM = "chromium"
 WIDTHS = (390, 900, 1440)
@@ -50,7 +50,7 @@ def settled(tab: Page, address: str) -> None:
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server that is only read from."""
-    from tests.web.serving import fill, served
+    from tests.web.server import fill, served
 
     with served(tmp_path_factory.mktemp("web")) as made:
         fill(made)
@@ -60,7 +60,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.fixture
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server whose archive a test changes."""
-    from tests.web.serving import fill, served
+    from tests.web.server import fill, served
 
     with served(tmp_path_factory.mktemp("own"), clock=lambda: NOW) as made:
         fill(made)

@@ -16,7 +16,7 @@ if not is_installed("module:starlette") or not is_installed("module:uvicorn"):
 from everturn.model.vocabulary import SESSION_KINDS
 from everturn.sessions.lookup import marks_of
 from everturn.store.contract import SessionFilter
-from tests.web.serving import Served, served
+from tests.web.server import Served, served
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ if not is_installed("module:starlette") or not is_installed("module:uvicorn"):
 
 from tests.capture.history import OTHER
 from tests.export.pages import page
-from tests.web.serving import Served
+from tests.web.server import Served
 
 pytestmark = pytest.mark.slow
 

@@ -23,7 +23,7 @@ from tests.export.test_page import PIXEL
 from tests.model_server import Asked, ModelServer
 from tests.model_wires import Says
 from tests.restore.shop import asker, good, shop
-from tests.web.serving import Served, served
+from tests.web.server import Served, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Dialog, Route

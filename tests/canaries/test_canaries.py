@@ -21,7 +21,7 @@ from everturn.cli import main
 from everturn.store.contract import open_store
 from tests.canaries.planting import NAMED, NAMES, NEIGHBOUR, SECRETS, leaks, plant
 from tests.capture.history import SID
-from tests.cli.reading import ACTIVE
+from tests.cli.desk import ACTIVE
 from tests.recall.archives import Archive
 
 SHOW = ("show", SID, "--full", "--tools", "--thinking", "--context")

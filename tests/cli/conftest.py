@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.reading import Desk
+from tests.cli.desk import Desk
 
 
 @pytest.fixture

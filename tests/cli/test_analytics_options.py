@@ -13,7 +13,7 @@ from everturn.capture.policy import Policy
 from everturn.cli.analytics_options import percent
 from tests.analytics.histories import Made, MadeSession, chain, fill, history, session
 from tests.capture.history import SID
-from tests.cli.reading import ACTIVE, HOSTILE, Desk
+from tests.cli.desk import ACTIVE, HOSTILE, Desk
 
 CANARY = "qzwvxkjyq"
 QUESTIONS: tuple[tuple[str, ...], ...] = (

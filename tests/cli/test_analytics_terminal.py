@@ -19,7 +19,7 @@ from everturn.store.contract import open_store
 from everturn.text.printable import count_cells
 from tests.analytics.histories import MadeSession, chain, fill, history
 from tests.capture.history import SID
-from tests.cli.reading import Desk
+from tests.cli.desk import Desk
 
 LISTS = (
     ("turns",), ("turns", "--patterns"), ("paths",), ("paths", "--turns"), ("inspect", "*", "--turns"), ("suggest",),

@@ -11,8 +11,7 @@ import click
 import pytest
 
 import everturn
-from everturn.cli import frame
-from everturn.cli import main
+from everturn.cli import frame, main
 from everturn.errors import Busy, PartlyFailed, UnknownSession
 
 Capture = pytest.CaptureFixture[str]

@@ -18,7 +18,7 @@ import pytest
 from everturn.cli import main
 from everturn.store.vector_file import VectorFile
 from tests.capture.history import OTHER, SID
-from tests.cli.reading import KEY, Desk
+from tests.cli.desk import KEY, Desk
 from tests.mcp.pipes import Pipes
 
 #: Words of one meaning have one direction.

@@ -18,8 +18,8 @@ import pytest
 
 from tests.capture.history import SID
 from tests.mcp.bridge import bridged
+from tests.mcp.http_server import over_http
 from tests.mcp.pipes import command, environment
-from tests.mcp.serving import over_http
 from tests.recall.archives import Archive
 
 pytestmark = [

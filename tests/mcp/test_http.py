@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.mcp.http_server import over_http
 from tests.mcp.pipes import command, environment
-from tests.mcp.serving import over_http
 
 HELLO = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",

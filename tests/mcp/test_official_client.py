@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.capture.history import OTHER, SID
+from tests.mcp.http_server import over_http
 from tests.mcp.pipes import command, environment
-from tests.mcp.serving import over_http
 from tests.recall.archives import Archive
 
 pytestmark = [pytest.mark.needs("module:mcp"), pytest.mark.slow]

@@ -8,7 +8,7 @@ from everturn.model.archive import Session
 from everturn.tui.actions import file_name, resume_command
 from everturn.tui.archive import ScreenArchive
 from tests.capture.history import SID, WORKSPACE
-from tests.cli.reading import KEY
+from tests.cli.desk import KEY
 from tests.recall.archives import AGENT, put
 from tests.tui.screens import Desk, Screens
 

@@ -12,7 +12,7 @@ import pytest
 import everturn
 from everturn.cli import main
 from tests.capture.history import SID
-from tests.cli.reading import HOSTILE
+from tests.cli.desk import HOSTILE
 from tests.tmux import Pane
 from tests.tui.screens import Desk
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from everturn.tui.screen_frame import InputLine
-from tests.cli.reading import KEY
+from tests.cli.desk import KEY
 from tests.tui.screens import Desk, Screens
 from tests.tui.test_session_screen import at
 

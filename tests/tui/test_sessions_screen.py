@@ -8,7 +8,7 @@ from everturn.errors import UsageError
 from everturn.model.archive import Session, SourceFile, Version
 from everturn.tui.feed import FeedPage, Window
 from everturn.tui.sessions_screen import age_text, filter_of, short_folder
-from tests.cli.reading import HOSTILE, KEY
+from tests.cli.desk import HOSTILE, KEY
 from tests.recall.archives import AGENT, put
 from tests.tui.screens import NOW, Desk, Screens
 

@@ -11,7 +11,7 @@ import pytest
 from tests.needs import is_installed
 
 if TYPE_CHECKING:
-    from tests.web.serving import Served
+    from tests.web.server import Served
 
 if not is_installed("module:starlette") or not is_installed("module:uvicorn"):
     collect_ignore_glob = ["test_*.py"]
@@ -19,7 +19,7 @@ if not is_installed("module:starlette") or not is_installed("module:uvicorn"):
 
 @pytest.fixture
 def web(tmp_path: Path) -> Iterator[Served]:
-    from tests.web.serving import served
+    from tests.web.server import served
 
     with served(tmp_path) as made:
         yield made
@@ -28,7 +28,7 @@ def web(tmp_path: Path) -> Iterator[Served]:
 @pytest.fixture
 def full(web: Served) -> Served:
     """The same with a session in it."""
-    from tests.web.serving import fill
+    from tests.web.server import fill
 
     fill(web)
     return web

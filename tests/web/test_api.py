@@ -10,11 +10,11 @@ import pytest
 from starlette.routing import Route
 
 from everturn.cli import main
-from everturn.web.api import OPERATIONS
+from everturn.web.addresses import OPERATIONS
 from everturn.web.api.operation import Operation
 from everturn.web.app import application
 from tests.capture.history import SID
-from tests.web.serving import Served
+from tests.web.server import Served
 
 BY_PATH = {one.path: one for one in OPERATIONS}
 ASKED = {

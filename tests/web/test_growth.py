@@ -12,7 +12,7 @@ import pytest
 
 from everturn.store.contract import Store, open_store
 from tests.recall.archives import put
-from tests.web.serving import Served, served
+from tests.web.server import Served, served
 
 LONG = "22222222-2222-4333-8444-555555555555"
 

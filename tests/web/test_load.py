@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tests.web.serving import Served
+from tests.web.server import Served
 
 READERS, EACH = 50, 6
 PATHS = ("/", "/sessions", "/s/1", "/s/1?turn=3", "/search?q=question&part=1", "/api/sessions", "/paths/tools?part=1")

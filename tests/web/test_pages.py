@@ -13,9 +13,9 @@ import pytest
 from everturn.model.vocabulary import SESSION_KINDS
 from everturn.sessions.lookup import Marks, marks_of
 from everturn.store.contract import SessionFilter
-from everturn.web.pages.addresses import PAGES
+from everturn.web.addresses import PAGES
 from tests.hostile import TRICKS, write_hostile
-from tests.web.serving import Served, fill, served
+from tests.web.server import Served, fill, served
 
 KEY = "ghp_" + "k8Jx2mQ9vR4tY7wZ1aB5cD3eF6gH0iLpN2sU"
 ALL = (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.serving import Served, fill, served
+from tests.web.server import Served, fill, served
 from tests.web.test_pages import ALL
 
 pytestmark = pytest.mark.slow

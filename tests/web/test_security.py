@@ -11,7 +11,7 @@ import pytest
 
 from everturn.web.app import open_listener
 from everturn.web.security import CSP
-from tests.web.serving import JSON, Served, fill, served
+from tests.web.server import JSON, Served, fill, served
 
 CHANGES = ("/api/marks?session=@last", "/api/restore?session=@last", "/api/examine", "/api/verify")
 

@@ -11,7 +11,7 @@ from typing import Any
 from everturn.capture.policy import Policy
 from tests.capture.history import SID
 from tests.export.test_page import PIXEL
-from tests.web.serving import Served
+from tests.web.server import Served
 
 SHOWN = {"type": "image", "source": {"type": "base64", "media_type": "text/html", "data": PIXEL}}
 

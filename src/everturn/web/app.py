@@ -43,9 +43,8 @@ from everturn.sessions.secrets import archive_cleaner
 from everturn.store.contract import Store
 from everturn.text.printable import plural, printable
 from everturn.text.times import ago, duration, iso
-from everturn.web.api import OPERATIONS
+from everturn.web.addresses import OPERATIONS, PAGES, PageAddress
 from everturn.web.api.operation import Operation
-from everturn.web.pages.addresses import PAGES, PageAddress
 from everturn.web.request import Answer, Bytes, PageReply, RedirectReply, WebRequest
 from everturn.web.security import KEY, Guard
 from everturn.web.site import Site

@@ -9,7 +9,7 @@ import pytest
 
 from everturn import hook
 from tests.capture.history import SID
-from tests.cli.reading import Desk
+from tests.cli.desk import Desk
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from everturn.capture.policy import Policy
 from everturn.cli.commands.export import write_file
 from everturn.errors import EverturnError, UsageError
 from tests.capture.history import SID
-from tests.cli.reading import ACTIVE, HOSTILE, KEY, Desk
+from tests.cli.desk import ACTIVE, HOSTILE, KEY, Desk
 
 VERBATIM = "verbatim: nothing is masked, secrets included\n"
 

@@ -8,7 +8,7 @@ import pytest
 
 from everturn.model.analytics import PLANE
 from tests.capture.history import SID
-from tests.cli.reading import KEY, Desk
+from tests.cli.desk import KEY, Desk
 
 
 @pytest.mark.parametrize("form", ["csv", pytest.param("parquet", marks=pytest.mark.needs("module:duckdb"))])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture.history import OTHER, SID
-from tests.cli.reading import HOSTILE, KEY, Desk
+from tests.cli.desk import HOSTILE, KEY, Desk
 from tests.export.test_page import PIXEL
 
 PICTURES = "pictures are shown as they were: look at them before you pass the file on\n"

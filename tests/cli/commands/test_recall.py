@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.capture.history import OTHER, SID
-from tests.cli.reading import ACTIVE, HOSTILE, KEY, Desk
+from tests.cli.desk import ACTIVE, HOSTILE, KEY, Desk
 
 
 def two(desk: Desk) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests import broken
 from tests.broken import Case, Harm
-from tests.cli.reading import Desk
+from tests.cli.desk import Desk
 
 
 @pytest.fixture

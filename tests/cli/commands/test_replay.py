@@ -12,7 +12,7 @@ from pathlib import Path
 import everturn
 from everturn.capture.policy import Policy
 from tests.capture.history import SID
-from tests.cli.reading import KEY, Desk
+from tests.cli.desk import KEY, Desk
 
 
 def two_turns(desk: Desk, policy: Policy | None = None) -> None:

@@ -14,7 +14,7 @@ from everturn.restore.document import SECTIONS
 from everturn.store.contract import open_store
 from everturn.text.tokens import fits_tokens
 from tests.capture.history import OTHER, SID
-from tests.cli.reading import ACTIVE, HOSTILE, KEY, Desk
+from tests.cli.desk import ACTIVE, HOSTILE, KEY, Desk
 from tests.model_server import ModelServer
 from tests.restore.shop import good, shop
 

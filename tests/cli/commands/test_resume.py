@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture.history import SID
-from tests.cli.reading import KEY, Desk
+from tests.cli.desk import KEY, Desk
 
 #: The agent whose transcripts the tests write, and another one: `cli` knows no agent, its tests must name some.
 OWN, OTHER = "claude", "codex"

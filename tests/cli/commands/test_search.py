@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture.history import OTHER, SID
-from tests.cli.reading import ACTIVE, HOSTILE, KEY, Desk
+from tests.cli.desk import ACTIVE, HOSTILE, KEY, Desk
 from tests.recall.archives import AGENT
 
 

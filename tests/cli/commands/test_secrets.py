@@ -8,7 +8,7 @@ import pytest
 
 from everturn.store.contract import open_store
 from tests.capture.history import OTHER, SID
-from tests.cli.reading import Desk
+from tests.cli.desk import Desk
 from tests.secrets.secret_vectors import TOKENS
 
 TOKEN, SECOND = TOKENS["github_token"][:2]

@@ -8,7 +8,7 @@ import pytest
 
 from everturn.capture.policy import Policy
 from tests.capture.history import OTHER, SID
-from tests.cli.reading import ACTIVE, HOSTILE, KEY, Desk
+from tests.cli.desk import ACTIVE, HOSTILE, KEY, Desk
 
 
 def busy(desk: Desk) -> None:

@@ -77,7 +77,7 @@ _SCOPE_PARAMETERS = (
 )
 _TOP_PARAMETER = Parameter("top", "How many, at most 200.", "integer")
 
-OPERATIONS = (
+ANALYTICS_OPERATIONS = (
     Operation(
         "/api/paths", "Which tools follow each other more often than chance explains.", _paths_answer, PathsJson,
         (*_SCOPE_PARAMETERS, Parameter("all", "yes: also those that chance explains."), _TOP_PARAMETER), counts=True,

@@ -1,9 +1,15 @@
-"""The pages, one file each: a function that draws what was asked for. This list gives each its address."""
+"""Every address that the server answers: the pages, and the operations of the JSON API.
+
+The OpenAPI document is made from `OPERATIONS`; nothing else is answered under /api.
+"""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
+from everturn.web.api.analytics import ANALYTICS_OPERATIONS
+from everturn.web.api.operation import Operation, openapi_operation
+from everturn.web.api.sessions import CHANGE_OPERATIONS, READ_OPERATIONS
 from everturn.web.pages import costs, health, home, lineage, paths, record, restore, search, session, sessions
 from everturn.web.request import Draw
 
@@ -39,3 +45,6 @@ PAGES = (
     PageAddress("/costs/by", costs.draw_by, counts=True),
     PageAddress("/health", health.draw),
 )
+
+OPERATIONS: tuple[Operation, ...] = (*READ_OPERATIONS, *ANALYTICS_OPERATIONS, *CHANGE_OPERATIONS)
+OPERATIONS += (openapi_operation(OPERATIONS),)

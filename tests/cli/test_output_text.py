@@ -8,7 +8,7 @@ import pytest
 
 from everturn.cli.output import Output, Pen, first_lines, folder_text, in_one_line
 from everturn.text.printable import plural
-from tests.cli.reading import KEY
+from tests.cli.desk import KEY
 
 
 @pytest.fixture
