@@ -1,6 +1,6 @@
 """Gemini CLI: sessions in `~/.gemini/tmp/<project>/chats`, one JSON document each, since 2026 patch-style lines.
 
-Read first: `find` (where files are), `message` (a record by itself), `calls`, `reader` (records together).
+Read first: `files` (where they are), `message` (a record by itself, with its calls), `reader` (records together).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SOURCE = Source(
     roots=roots,
     find=find,
     sniff=sniff,
-    reader=lazy_import("everturn.sources.gemini.reader:reader"),
+    reader=lazy_import("everturn.sources.gemini.reader:GeminiReader"),
     view=lazy_import("everturn.sources.gemini.reader:view"),
     workspace=workspace,
     option="gemini-dir",

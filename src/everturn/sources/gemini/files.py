@@ -1,4 +1,4 @@
-"""Finds sessions on disk, knows them by their content wherever else they lie, and knows what the client does with them.
+"""Finds sessions on disk, recognizes them elsewhere by their content, and knows the client's retention and resume command.
 
     <home>/.gemini/tmp/<project>/chats/session-<time>-<id>.json      a document
     <home>/.gemini/tmp/<project>/chats/session-<time>-<id>.jsonl     lines
@@ -17,7 +17,7 @@ from pathlib import Path
 from everturn.sources.contract import Retention, SearchPlaces, SourceCandidate, existing_folders, read_beginning
 
 NAME = "gemini"
-_HEAD = 8 << 10
+
 _DEEPEST = 8
 _FOLDERS = ("tmp", "data")
 _KEY = re.compile(rb'"(sessionId|projectHash|kind|type)"\s*:\s*"((?:[^"\\]|\\.){1,200})"')
@@ -29,14 +29,14 @@ _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30}
 
 
 def roots(places: SearchPlaces) -> list[Path]:
-    """Existing folders: named by the user, by the environment, and the usual one; each once."""
+    """Return the existing folders named by the user or the environment, and the default one; each once."""
     moved = places.env.get("GEMINI_CLI_HOME", "").strip()
-    wanted = [*places.extra.get(NAME, ()), *([Path(moved) / ".gemini"] if moved else []), places.home / ".gemini"]
-    return existing_folders(wanted)
+    named = [*places.extra.get(NAME, ()), *([Path(moved) / ".gemini"] if moved else [])]
+    return existing_folders([*named, places.home / ".gemini"])
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
-    """All sessions below a root: a configuration folder, or any folder with `chats` in it."""
+    """Yield all sessions below a root: a configuration folder, or any folder with `chats` in it."""
     failures: list[OSError] = []
     starts = [root / name for name in _FOLDERS if (root / name).is_dir()] or [root]
     for start in starts:
@@ -46,7 +46,7 @@ def find(root: Path) -> Iterator[SourceCandidate]:
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """What a file is, given its first bytes; None when it is not ours."""
+    """Classify a file by its first bytes; None when it is not Gemini CLI's."""
     keys = _header(head)
     if not keys or "type" in keys:
         return None
@@ -61,7 +61,7 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
 
 
 def workspace(head: bytes) -> str:
-    """The working folder, as far as the beginning of a file tells: the header only has its hash."""
+    """Return the working folder if the beginning of a file names it: the header only has its hash."""
     from everturn.sources.toolkit.json_document import decode_item
 
     found = _DIRECTORY.search(head)
@@ -73,15 +73,16 @@ def workspace(head: bytes) -> str:
 
 
 def retention(root: Path) -> Retention | None:
-    """How long the client keeps sessions, where its settings say so."""
-    from everturn.sources.toolkit.json_document import decode_item, record
+    """Return how long the client keeps sessions, if its settings say so."""
+    from everturn.sources.toolkit.json_document import decode_item
+    from everturn.sources.toolkit.line_reader import mapping
 
     path = root / "settings.json"
     try:
         settings, _ = decode_item(path.read_bytes())
     except OSError:
         return None
-    rule = record(record(record(settings).get("general")).get("sessionRetention"))
+    rule = mapping(mapping(mapping(settings).get("general")).get("sessionRetention"))
     age = _AGE.fullmatch(str(rule.get("maxAge", "")))
     if rule.get("enabled") is False or age is None:
         return None
@@ -89,12 +90,12 @@ def retention(root: Path) -> Retention | None:
 
 
 def resume_command(native_id: str) -> list[str]:
-    """The command that goes on with a session."""
+    """Return the command that continues a session."""
     return ["gemini", "--resume", native_id]
 
 
 def _header(head: bytes) -> dict[str, str]:
-    """The keys of the outermost object (the first line, in a file of lines) that tell a session, up to its messages."""
+    """Return the keys before the messages (of the first line, in a file of lines) that identify a session."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start.startswith(b"{"):
         return {}

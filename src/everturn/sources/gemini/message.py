@@ -1,6 +1,6 @@
-"""One record → one message, without knowing the records around it: used by the reader and by `view` alike.
+"""Builds the message of one record without the records around it, for the reader and for `view`.
 
-Tool calls, which hold their results: the neutral kind, path and command; error class, exit status, time and file.
+Tool calls hold their results: the neutral kind, path and command; error class, exit status, duration and file.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import re
 from typing import Any
 
 from everturn.model.conversation import Block, CallEnd, CallStart, Message, TokenUsage, fingerprint
-from everturn.sources.toolkit.json_document import entries, record
+from everturn.sources.toolkit.blocks import call_text, match_error
+from everturn.sources.toolkit.line_reader import listing, mapping
 from everturn.sources.toolkit.values import count, milliseconds, strings, word
 
 _KINDS = {
@@ -28,7 +29,7 @@ _PATHS = ("file_path", "absolute_path", "path", "dir_path")
 _PROMPTS = ("prompt", "objective", "query", "request", "task", "question")
 _DONE = frozenset(("success", "error", "cancelled"))
 
-#: What is in the beginning of what a failed call says; the first that fits decides.
+#: Error classes by a pattern in the first characters of a failed result; the first match decides.
 _ERRORS = tuple(
     (name, re.compile(pattern, re.IGNORECASE))
     for name, pattern in (
@@ -43,45 +44,46 @@ _ERRORS = tuple(
         ("hook", r"\bhook\b"),
     )
 )  # fmt: skip
-_HEAD = 400
 _END = 2000
 _EXIT = re.compile(r"^Exit Code: (\d{1,9})$", re.MULTILINE)
-_TOUCHED = re.compile(r"(Successfully created and wrote to new file|Created new file|Successfully overwrote file|Successfully modified file): (\S[^\n]{0,4000}?)(?: \(\d+ replacements?\)| with provided content|[.] Here is|[.]?\n|[.]?$)")  # fmt: skip
+_ARTIFACT = re.compile(r"(Successfully created and wrote to new file|Created new file|Successfully overwrote file|Successfully modified file): (\S[^\n]{0,4000}?)(?: \(\d+ replacements?\)| with provided content|[.] Here is|[.]?\n|[.]?$)")  # fmt: skip
 
 
 def call_blocks(calls: Any, asked_at: int | None) -> list[Block]:
-    """Each call, followed by its result where it has one."""
-    found: list[Block] = []
-    for number, call in enumerate(entries(calls)):
+    """Return each call, followed by its result if it has one."""
+    blocks: list[Block] = []
+    for number, call in enumerate(listing(calls)):
         if not isinstance(call, dict):
-            found.append(Block("unknown", "\n".join(strings(call)), "meta", data=call))
+            blocks.append(Block("unknown", "\n".join(strings(call)), "meta", data=call))
             continue
         start = _start(call, number)
-        found.append(Block("call", "\n".join([start.name, *strings(start.input)]), "tool_input", call=start, data=call))
+        blocks.append(Block("call", call_text(start), "tool_input", call=start, data=call))
         if is_done(call):
             text = result_text(call)
             end = _end(call, start, text, asked_at)
-            found.append(Block("result", text, "tool_output", result=end))
-    return found
+            blocks.append(Block("result", text, "tool_output", result=end))
+    return blocks
 
 
 def is_done(call: dict[str, Any]) -> bool:
-    """Whether a call has its result."""
+    """Return whether a call has its result."""
     return bool(call.get("result")) or word(call.get("status")) in _DONE
 
 
 def result_text(call: dict[str, Any]) -> str:
-    """The words of a result: what the model was told, else what was shown."""
+    """Return the text of a result: what the model got, else what was shown."""
     result = call.get("result")
     if isinstance(result, str):
         return result
     texts: list[str] = []
-    for part in entries(result):
-        one = record(part)
+    for part in listing(result):
+        one = mapping(part)
         if "inlineData" in one or "fileData" in one:
             texts.append("[image]")
         else:
-            texts += strings(record(one.get("functionResponse")).get("response") if "functionResponse" in one else part)
+            texts += strings(
+                mapping(one.get("functionResponse")).get("response") if "functionResponse" in one else part
+            )
     if not texts:
         shown = call.get("resultDisplay")
         texts = strings(shown, "originalContent", "newContent", "diffStat")
@@ -93,7 +95,7 @@ def _start(call: dict[str, Any], number: int) -> CallStart:
     kind = _KIND_OF.get(name) or ("task" if word(call.get("agentId")) else "other")
     if "conversation_recall" in name:
         kind = "recall"
-    arguments = record(given)
+    arguments = mapping(given)
     return CallStart(
         word(call.get("id")) or f"{name}#{number}",
         name,
@@ -126,28 +128,26 @@ def _end(call: dict[str, Any], start: CallStart, text: str, asked_at: int | None
 
 
 def _error_class(call: dict[str, Any], text: str) -> str:
-    head = text[:_HEAD]
-    found = next((name for name, pattern in _ERRORS if pattern.search(head)), "")
-    return found or ("interrupted" if call.get("status") == "cancelled" else "other")
+    error = match_error(text, _ERRORS)
+    return "interrupted" if error == "other" and call.get("status") == "cancelled" else error
 
 
 def _exit_status(text: str) -> int | None:
-    found = _EXIT.findall(text, max(len(text) - _END, 0))
-    return int(found[-1]) if found else None
+    codes = _EXIT.findall(text, max(len(text) - _END, 0))
+    return int(codes[-1]) if codes else None
 
 
 def _find_artifact(text: str) -> tuple[str, str]:
-    found = _TOUCHED.match(text[:5000])
-    if found is None:
+    match = _ARTIFACT.match(text[:5000])
+    if match is None:
         return "", ""
-    created = "created" in found[1].lower()
-    return "created" if created else "edited", word(found[2])
+    return "created" if "created" in match[1].lower() else "edited", word(match[2])
 
 
 NOTICES = frozenset(("info", "warning", "error"))
 TYPES = NOTICES | {"user", "gemini"}
 
-#: Keys of the header, and of patches to it, that hold nothing to be shown.
+#: Keys of the header, and of patches to it, without text to show.
 HEADER = frozenset(
     "sessionId projectHash startTime lastUpdated kind directories summary activeExtensionName messages".split()
 )
@@ -162,98 +162,96 @@ _CANCELLED = "Request cancelled."
 _SYSTEM = "System: "
 
 
-def build(found: dict[str, Any], start: int = 0, size: int = 0, helper: bool = False) -> Message:
-    """The message of a record; `helper`: of an agent that takes its orders from another one."""
-    kind = word(found.get("type"))
+def build(record: dict[str, Any], start: int = 0, size: int = 0, helper: bool = False) -> Message:
+    """Return the message of a record; `helper`: of an agent that works for another one."""
+    kind = word(record.get("type"))
     if kind == "gemini":
-        return _answer(found, start, size)
+        return _answer(record, start, size)
     if kind == "user":
-        return _prompt(found, start, size, helper)
+        return _prompt(record, start, size, helper)
     if kind in NOTICES:
-        return _notice(found, start, size)
-    return unknown(found, start, size)
+        return _notice(record, start, size)
+    return unknown(record, start, size)
 
 
-def only_calls(found: dict[str, Any], calls: list[Any], start: int, size: int) -> Message:
-    """What an update adds to a message that was read before: some calls, and the tokens."""
-    at, precision = milliseconds(found.get("timestamp"))
+def calls_message(record: dict[str, Any], calls: list[Any], start: int, size: int) -> Message:
+    """Return the message of an update to an earlier one: new calls, and the tokens."""
+    at, precision = milliseconds(record.get("timestamp"))
     blocks = tuple(call_blocks(calls, at))
-    name = word(found.get("id"))
+    name = word(record.get("id"))
     return Message(
-        "assistant", "model", "text", at, precision, name, name, word(found.get("model")), blocks,
-        usage(found.get("tokens")), False, start, size, fingerprint=identity(found),
+        "assistant", "model", "text", at, precision, name, name, word(record.get("model")), blocks,
+        usage(record.get("tokens")), False, start, size, fingerprint=identity(record),
     )  # fmt: skip
 
 
-def unknown(found: dict[str, Any], start: int = 0, size: int = 0) -> Message:
-    """A message of a kind this version does not know: its words are kept, shown and indexed."""
-    text = "\n".join(strings(found, *_ENVELOPE))
+def unknown(record: dict[str, Any], start: int = 0, size: int = 0) -> Message:
+    """Return the message of a record of unknown type: its text is kept, shown and indexed."""
+    text = "\n".join(strings(record, *_ENVELOPE))
     blocks = (Block("unknown", text, "meta"),) if text else ()
-    return _message(found, "system", "system", "unknown", blocks, start, size)
+    return _message(record, "system", "system", "unknown", blocks, start, size)
 
 
-def scratchpad(patch: dict[str, Any], start: int = 0, size: int = 0) -> Message:
-    """What the client noted down of the session for itself."""
+def scratchpad_message(patch: dict[str, Any], start: int = 0, size: int = 0) -> Message:
+    """Return the message of the client's own notes on the session."""
     text = "\n".join(strings(patch.get("memoryScratchpad")))
     blocks = (Block("text", text, "summary"),) if text else ()
     return Message("system", "system", "summary", blocks=blocks, start=start, size=size)
 
 
-def rewind_message(found: dict[str, Any], start: int = 0, size: int = 0) -> Message:
-    """The mark where the human went back to before a message."""
-    name = word(found.get("$rewindTo"))
+def rewind_message(record: dict[str, Any], start: int = 0, size: int = 0) -> Message:
+    """Return the mark where the human went back to before a message."""
+    name = word(record.get("$rewindTo"))
     blocks = (Block("text", name, "meta"),)
     return Message("system", "system", "notice", blocks=blocks, start=start, size=size, takes_back=name)
 
 
 def usage(tokens: Any) -> TokenUsage | None:
-    """The tokens of a response. What was read from the cache is part of the prompt here, and thoughts are not output."""
-    noted = record(tokens)
-    tokens_of = {key: count(noted.get(key)) or 0 for key in ("input", "tool", "output", "thoughts", "cached")}
-    cached = tokens_of["cached"]
-    given = tokens_of["input"] + tokens_of["tool"]
-    said = tokens_of["output"] + tokens_of["thoughts"]
-    return TokenUsage(max(given - cached, 0), said, cached) if given or said else None
+    """Return the tokens of a response. Here the prompt includes cached tokens, and the output excludes thoughts."""
+    fields = mapping(tokens)
+    counts = {key: count(fields.get(key)) or 0 for key in ("input", "tool", "output", "thoughts", "cached")}
+    given, output = counts["input"] + counts["tool"], counts["output"] + counts["thoughts"]
+    return TokenUsage(max(given - counts["cached"], 0), output, counts["cached"]) if given or output else None
 
 
-def identity(found: dict[str, Any]) -> int | None:
-    """A message that has got calls since is another one: its calls must be found, too."""
-    name = word(found.get("id"))
+def identity(record: dict[str, Any]) -> int | None:
+    """Return a fingerprint that changes with a message's calls, so that calls added later are found too."""
+    name = word(record.get("id"))
     if not name:
         return None
     states = [
-        f"{word(call.get('id'))}:{word(call.get('status'))}" for call in map(record, entries(found.get("toolCalls")))
+        f"{word(call.get('id'))}:{word(call.get('status'))}" for call in map(mapping, listing(record.get("toolCalls")))
     ]
-    return fingerprint("\0".join([name, *states]), word(found.get("timestamp")))
+    return fingerprint("\0".join([name, *states]), word(record.get("timestamp")))
 
 
-def words_of(content: Any) -> str:
-    """The plain text of a content, which is a string, a part or a list of these."""
+def plain_text(content: Any) -> str:
+    """Return the plain text of a content: a string, a part, or a list of these."""
     parts = content if isinstance(content, list) else [content]
-    texts = [part if isinstance(part, str) else record(part).get("text") for part in parts]
+    texts = [part if isinstance(part, str) else mapping(part).get("text") for part in parts]
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def answers_a_call(content: Any) -> bool:
-    """Whether a content is what a tool gave back, as the model is shown it."""
-    return any("functionResponse" in record(part) for part in entries(content))
+    """Return whether a content is a tool's result as shown to the model."""
+    return any("functionResponse" in mapping(part) for part in listing(content))
 
 
-# what each type becomes ---------------------------------------------------------------------------------------------
-def _answer(found: dict[str, Any], start: int, size: int) -> Message:
-    at, _ = milliseconds(found.get("timestamp"))
-    blocks = [_thought(thought) for thought in entries(found.get("thoughts"))]
-    blocks += _content(found.get("content"), "answer")
-    blocks += call_blocks(found.get("toolCalls"), at)
-    return _message(found, "assistant", "model", "text", tuple(blocks), start, size)
+# --- one builder per record type ---
+def _answer(record: dict[str, Any], start: int, size: int) -> Message:
+    at, _ = milliseconds(record.get("timestamp"))
+    blocks = [_thought(thought) for thought in listing(record.get("thoughts"))]
+    blocks += _content(record.get("content"), "answer")
+    blocks += call_blocks(record.get("toolCalls"), at)
+    return _message(record, "assistant", "model", "text", tuple(blocks), start, size)
 
 
-def _prompt(found: dict[str, Any], start: int, size: int, helper: bool) -> Message:
-    content = found.get("content")
+def _prompt(record: dict[str, Any], start: int, size: int, helper: bool) -> Message:
+    content = record.get("content")
     if answers_a_call(content):
-        return _message(found, "user", "injected", "context", tuple(_content(content, "meta")), start, size)
-    shown = words_of(found.get("displayContent"))
-    text = shown or words_of(content)
+        return _message(record, "user", "injected", "context", tuple(_content(content, "meta")), start, size)
+    shown = plain_text(record.get("displayContent"))
+    text = shown or plain_text(content)
     origin, kind, starts = _speaker(text)
     field = {"human": "prompt", "injected": "meta"}[origin]
     if kind == "summary":
@@ -261,17 +259,17 @@ def _prompt(found: dict[str, Any], start: int, size: int, helper: bool) -> Messa
     if origin == "human" and helper:
         origin = "agent"
     blocks = _prompt_blocks(content, shown) if field == "prompt" else _content(content, field)
-    return _message(found, "user", origin, kind, tuple(blocks), start, size, starts)
+    return _message(record, "user", origin, kind, tuple(blocks), start, size, starts)
 
 
-def _notice(found: dict[str, Any], start: int, size: int) -> Message:
-    text = words_of(found.get("content"))
+def _notice(record: dict[str, Any], start: int, size: int) -> Message:
+    text = plain_text(record.get("content"))
     kind = "interrupt" if text.strip() == _CANCELLED else "notice"
-    return _message(found, "system", "system", kind, tuple(_content(found.get("content"), "meta")), start, size)
+    return _message(record, "system", "system", kind, tuple(_content(record.get("content"), "meta")), start, size)
 
 
 def _speaker(text: str) -> tuple[str, str, bool]:
-    """Who says this, judged by how it begins: origin, kind, and whether a turn starts."""
+    """Guess origin, kind, and whether a turn starts, by how a text begins."""
     head = text.lstrip()
     if head.startswith(_SNAPSHOT):
         return "injected", "summary", False
@@ -283,30 +281,27 @@ def _speaker(text: str) -> tuple[str, str, bool]:
 
 
 def _prompt_blocks(content: Any, shown: str) -> list[Block]:
-    """What the human typed, and apart from it what the client put around."""
+    """Return what the human typed, and in blocks of their own what the client put around it."""
     if shown:
         rest = [block for block in _content(content, "meta") if block.text.strip() != shown.strip()]
         return [Block("text", shown, "prompt"), *rest]
-    found: list[Block] = []
+    blocks: list[Block] = []
     added = False
     for block in _content(content, "prompt"):
         if block.field != "prompt":
-            found.append(block)
+            blocks.append(block)
             continue
         before, typed = ("", block.text) if added else _split_wrapping(block.text)
         typed, mark, after = typed.partition(_REFERENCED) if not added else ("", "", block.text)
         added = added or bool(mark)
-        found += [
-            Block("text", text, field)
-            for text, field in ((before, "meta"), (typed, "prompt"), (mark + after, "meta"))
-            if text.strip()
-        ]
-    return found
+        texts = (before, "meta"), (typed, "prompt"), (mark + after, "meta")
+        blocks += [Block("text", text, field) for text, field in texts if text.strip()]
+    return blocks
 
 
 def _split_wrapping(text: str) -> tuple[str, str]:
-    found = _WRAPPED.match(text)
-    return (text[: found.end()], text[found.end() :]) if found else ("", text)
+    match = _WRAPPED.match(text)
+    return (text[: match.end()], text[match.end() :]) if match else ("", text)
 
 
 def _content(content: Any, field: str) -> list[Block]:
@@ -317,28 +312,28 @@ def _content(content: Any, field: str) -> list[Block]:
 def _part(part: Any, field: str) -> Block:
     if isinstance(part, str):
         return Block("text", part, field)
-    text = record(part).get("text")
+    text = mapping(part).get("text")
     if isinstance(text, str):
         thought = part.get("thought") is True
         return Block("thinking", text, "thinking", data=part) if thought else Block("text", text, field, data=part)
-    if "inlineData" in record(part) or "fileData" in record(part):
+    if "inlineData" in mapping(part) or "fileData" in mapping(part):
         return Block("image", data=part)
     return Block("unknown", "\n".join(strings(part, "thoughtSignature")), "meta", data=part)
 
 
 def _thought(thought: Any) -> Block:
-    noted = record(thought)
-    text = "\n".join(filter(None, (word(noted.get("subject")), word(noted.get("description")))))
+    fields = mapping(thought)
+    text = "\n".join(filter(None, (word(fields.get("subject")), word(fields.get("description")))))
     return Block("thinking", text, "thinking", data=thought)
 
 
 def _message(
-    found: dict[str, Any], role: str, origin: str, kind: str, blocks: tuple[Block, ...], start: int, size: int,
+    record: dict[str, Any], role: str, origin: str, kind: str, blocks: tuple[Block, ...], start: int, size: int,
     starts_turn: bool = False,
 ) -> Message:  # fmt: skip
-    at, precision = milliseconds(found.get("timestamp"))
-    name, spoke = word(found.get("id")), origin == "model"
+    at, precision = milliseconds(record.get("timestamp"))
+    name, is_model = word(record.get("id")), origin == "model"
     return Message(
-        role, origin, kind, at, precision, name, name if spoke else "", word(found.get("model")) if spoke else "", blocks,
-        usage(found.get("tokens")) if spoke else None, starts_turn, start, size, fingerprint=identity(found),
+        role, origin, kind, at, precision, name, name if is_model else "", word(record.get("model")) if is_model else "", blocks,
+        usage(record.get("tokens")) if is_model else None, starts_turn, start, size, fingerprint=identity(record),
     )  # fmt: skip

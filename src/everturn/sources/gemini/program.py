@@ -1,15 +1,12 @@
-"""Gemini CLI as a model: `gemini -o json` prints one JSON object with the answer and its statistics.
+"""Gemini CLI as a program: asked as a model, installed into, and new sessions written for it.
 
-It always writes the session down. With a key in the environment it gets a home of its own for the run, which is thrown away;
-with a login, which lies in the real home, it runs there, in a folder whose name says that everturn asked. It has no tools
-in the first case, and those that only read in the second.
-
-Puts everturn into Gemini CLI: an extension for all projects, or entries in the settings of one.
-
-A new session for Gemini CLI: a file of lines among the chats of the workspace, as its own resume reads it.
-
-The client keeps the chats of a workspace in a folder with a short name, which its registry or a mark in the folder tells.
-A workspace that it has not seen gets a folder with a mark, which it takes for its own: its registry is not touched.
+- As a model, `gemini -o json` prints one JSON object with the answer and its statistics. It always keeps the session. With
+  a key in the environment it gets a home of its own for the run, which is deleted afterwards, and no tools; with a login,
+  which is in the real home, it runs there with read-only tools, in a folder whose name says that everturn asked.
+- Installing writes an extension for all projects, or entries in the settings of one.
+- A new session is a file of lines among the chats of the workspace, in the form that `--resume` reads. The client keeps
+  these in a folder with a short name, given by its registry or by a mark in the folder. A new workspace gets a folder with
+  a mark, which the client adopts: its registry is not touched.
 """
 
 from __future__ import annotations
@@ -51,6 +48,7 @@ from everturn.sources.toolkit.agent_program import (
     tell_call,
     uuid_of,
 )
+from everturn.sources.toolkit.line_reader import Rec, mapping
 from everturn.sources.toolkit.values import count, decode_value, word
 from everturn.text.times import iso
 
@@ -58,13 +56,13 @@ _SETTINGS = '{"security": {"auth": {"selectedType": "gemini-api-key"}}, "tools":
 
 
 def command(model: str) -> list[str]:
-    """See `Ask`. Without a terminal, what stands at its input is the prompt."""
+    """See `AskProgram`. Without a terminal, its standard input is the prompt."""
     words = ["gemini", "--output-format", "json", "--skip-trust", "--approval-mode", "plan"]
     return [*words, "--model", model] if model else words
 
 
 def around(folder: Path, env: Mapping[str, str]) -> dict[str, str | None]:
-    """See `Ask`."""
+    """See `AskProgram`."""
     if not env.get("GEMINI_API_KEY"):
         return {}
     home = folder / "home"
@@ -74,30 +72,26 @@ def around(folder: Path, env: Mapping[str, str]) -> dict[str, str | None]:
 
 
 def read(printed: bytes) -> ProgramReply:
-    """See `Ask`."""
-    said = decode_value(printed[max(0, printed.find(b"{")) :])  # warnings may stand before it
-    if not isinstance(said, dict):
+    """See `AskProgram`."""
+    reply = decode_value(printed[max(0, printed.find(b"{")) :])  # warnings may come before it
+    if not isinstance(reply, dict):
         return ProgramReply()
-    if error := _object(said.get("error")):
+    if error := mapping(reply.get("error")):
         return ProgramReply(failure=word(error.get("message")) or "it failed")
-    models = _object(_object(said.get("stats")).get("models"))
-    counts = [_object(_object(one).get("tokens")) for one in models.values()]
-    cached = _sum(counts, "cached")
+    models = mapping(mapping(reply.get("stats")).get("models"))
+    counts = [mapping(mapping(one).get("tokens")) for one in models.values()]
+    cached = _sum_tokens(counts, "cached")
     return ProgramReply(
-        text=word(said.get("response")),
+        text=word(reply.get("response")),
         model=next(iter(models), ""),
-        input=max(0, _sum(counts, "prompt") - cached),
-        output=_sum(counts, "candidates") + _sum(counts, "thoughts"),
+        input=max(0, _sum_tokens(counts, "prompt") - cached),
+        output=_sum_tokens(counts, "candidates") + _sum_tokens(counts, "thoughts"),
         cache_read=cached,
     )
 
 
-def _sum(counts: list[dict[str, Any]], name: str) -> int:
+def _sum_tokens(counts: list[dict[str, Any]], name: str) -> int:
     return sum(count(one.get(name)) or 0 for one in counts)
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 EVENTS = {
@@ -112,7 +106,7 @@ _MILLISECONDS = 10_000
 
 
 def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms) -> Sequence[Edit]:
-    """Everything that is written."""
+    """Return everything that an installation writes."""
     if project is None:
         folder = _home(places) / "extensions" / NAME
         found = [*_extension(places, folder, programs)]
@@ -156,22 +150,21 @@ TOOLS = {
 }
 _MARK = ".project_root"
 _UNFIT = re.compile(r"[^a-z0-9]+")
-Rec = dict[str, Any]
 
 
 def place(places: SearchPlaces, new: NewSession) -> Path:
-    """See `Native`."""
+    """See `NativeWriter`."""
     minute = datetime.fromtimestamp(new.at / 1000, UTC).strftime("%Y-%m-%dT%H-%M")
     return _project(places, new.workspace) / "chats" / f"session-{minute}-{new.id[:8]}.jsonl"
 
 
 def marks(places: SearchPlaces, new: NewSession) -> Mapping[Path, bytes]:
-    """See `Native`."""
+    """See `NativeWriter`."""
     return {_project(places, new.workspace) / _MARK: new.workspace.encode("utf-8", "surrogateescape")}
 
 
 def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) -> bytes:
-    """See `Native`."""
+    """See `NativeWriter`."""
     header = {
         "sessionId": new.id,
         "projectHash": sha256(new.workspace.encode("utf-8", "surrogateescape")).hexdigest(),
@@ -184,21 +177,19 @@ def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) ->
 
 
 def begin(prompt: str) -> list[str]:
-    """See `Native`."""
+    """See `NativeWriter`."""
     return ["gemini", "--prompt-interactive", prompt]
 
 
 def _project(places: SearchPlaces, workspace: str) -> Path:
-    """The folder of a workspace: in the registry, by its mark, or a new one."""
-    moved = places.env.get("GEMINI_CLI_HOME", "").strip()
-    home = (Path(moved) if moved else places.home) / ".gemini"
-    known = decode_value(_read(home / "projects.json"))
-    names = known.get("projects") if isinstance(known, dict) else None
-    name = names.get(workspace) if isinstance(names, dict) else None
+    """Return the folder of a workspace: from the registry, by its mark, or a new one."""
+    home = _home(places)
+    names = mapping(mapping(decode_value(_read(home / "projects.json"))).get("projects"))
+    name = names.get(workspace)
     if isinstance(name, str) and name and _owner(home / "tmp" / name) in ("", workspace):
         return home / "tmp" / name
-    taken = set(names.values()) if isinstance(names, dict) else set()
-    return home / "tmp" / _find_free_name(home / "tmp", workspace, {one for one in taken if isinstance(one, str)})
+    taken = {one for one in names.values() if isinstance(one, str)}
+    return home / "tmp" / _find_free_name(home / "tmp", workspace, taken)
 
 
 def _find_free_name(folder: Path, workspace: str, taken: set[str]) -> str:
@@ -232,11 +223,8 @@ def _records(new: NewSession, messages: Sequence[Message]) -> Iterator[Rec]:
     for number, message in enumerate(messages):
         envelope = {"id": uuid_of(new.id, number), "timestamp": iso(message.at or new.at)}
         if message.role == "user":
-            yield {
-                **envelope,
-                "type": "user",
-                "content": [one for block in message.blocks for one in _content_parts(block)],
-            }
+            parts = [one for block in message.blocks for one in _content_parts(block)]
+            yield {**envelope, "type": "user", "content": parts}
         elif message.role == "assistant":
             yield {**envelope, **_answer(new, message, results)}
 
@@ -253,11 +241,10 @@ def _call(block: Block, results: Mapping[str, Block], at: int) -> Rec:
     name, given = tell_call(block.call, TOOLS)
     call_id, found = block.call.call_id, results.get(block.call.call_id)
     is_error = found is None or found.result is None or found.result.is_error
-    said = found.text if found is not None else ""
-    response = {"id": call_id, "name": name, "response": {"error" if is_error else "output": said}}
-    images = [
-        _inline_data(one.media, one.data) for one in (pictures(found) if found is not None else ()) if one is not None
-    ]
+    output = found.text if found is not None else ""
+    response = {"id": call_id, "name": name, "response": {"error" if is_error else "output": output}}
+    shown = pictures(found) if found is not None else ()
+    images = [_inline_data(one.media, one.data) for one in shown if one is not None]
     return {
         "id": call_id,
         "name": name,
@@ -265,7 +252,7 @@ def _call(block: Block, results: Mapping[str, Block], at: int) -> Rec:
         "result": [{"functionResponse": response}, *images],
         "status": "error" if is_error else "success",
         "timestamp": iso(at),
-        "resultDisplay": said,
+        "resultDisplay": output,
         "displayName": name,
         "description": block.call.command or block.call.path,
         "renderOutputAsMarkdown": False,
