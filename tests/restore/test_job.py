@@ -1,4 +1,4 @@
-"""What is to be restored: a session by name, or a file, which is only read."""
+"""The restore job: which session is meant, and the one path that makes its document and turns."""
 
 from __future__ import annotations
 
@@ -13,10 +13,23 @@ from everturn.capture.policy import Policy
 from everturn.capture.sync import add_paths
 from everturn.errors import MissingPath, NothingFound, UnknownSession, Unreadable, UsageError
 from everturn.model.archive import Session
-from everturn.restore.job import find_target
+from everturn.restore.job import (
+    RestoreOptions,
+    RestoreTarget,
+    find_target,
+    kept_summaries,
+    open_asker,
+    restore_session,
+    restore_turns,
+)
+from everturn.restore.markdown import document_markdown
+from everturn.restore.mechanical import build_document
+from everturn.sessions.secrets import archive_cleaner
 from everturn.sources.contract import SearchPlaces, all_sources
 from everturn.store.contract import SessionFilter, Store
 from tests.capture.history import OTHER, SID, History
+from tests.model_server import ModelServer
+from tests.restore.shop import NOW, SOURCES, asker, good
 
 
 @pytest.fixture
@@ -139,3 +152,58 @@ def test_a_session_that_is_not_the_newest_is_named_by_its_id(
     history.write(history.turn("another", "an answer", OTHER), OTHER)
     add_paths(job(store), [history.root])
     assert find_target(SID[:8], store, job).session.native_id == SID
+
+
+# the one path of every surface ----------------------------------------------------------------------------------------
+def test_without_an_asker_the_document_is_the_mechanical_one_and_nothing_is_kept(
+    store: Store, session: Session
+) -> None:
+    target = RestoreTarget(store, session)
+    assert restore_session(target, SOURCES) == build_document(store, SOURCES, session)
+    assert restore_session(target, SOURCES, RestoreOptions(max_turns=1)).turns == 1
+    assert kept_summaries(store, session) == []
+
+
+@pytest.mark.parametrize("temporary", [False, True])
+def test_what_a_model_wrote_is_kept_unless_the_archive_is_temporary(
+    store: Store, session: Session, temporary: bool
+) -> None:
+    target, done = RestoreTarget(store, session, temporary=temporary), list[tuple[int, int]]()
+    with ModelServer(good) as server:
+        document = restore_session(
+            target,
+            SOURCES,
+            RestoreOptions(skip_evidence=True),
+            asker(server),
+            lambda *step: done.append(step),
+            lambda: NOW,
+        )
+    assert document.model == "model-1" and done[-1] == (3, 3)
+    kept = kept_summaries(store, session)
+    assert [(one.model, one.at, one.turns) for one in kept] == ([] if temporary else [("model-1", NOW, 3)])
+    assert all(one.text == document_markdown(document, archive_cleaner(store), 0) for one in kept)
+
+
+def test_prompts_of_the_user_are_loaded_for_a_model_only(store: Store, session: Session, tmp_path: Path) -> None:
+    target, options = RestoreTarget(store, session), RestoreOptions(prompt_folder=str(tmp_path / "nothing"))
+    assert restore_session(target, SOURCES, options).turns == 3
+    with ModelServer(good) as server, pytest.raises(MissingPath):
+        restore_session(target, SOURCES, options, asker(server))
+    assert server.asked == []
+
+
+def test_turns_are_reported_with_and_without_a_model(store: Store, session: Session) -> None:
+    target = RestoreTarget(store, session)
+    plain = restore_turns(target, SOURCES, RestoreOptions(max_turns=2))
+    assert [one.turn for one in plain.turns] == [0, 1] and plain.notes == ()
+    with ModelServer(good) as server:
+        told = restore_turns(target, SOURCES, asker=asker(server))
+    assert [one.turn for one in told.turns] == [0, 1, 2] and told.turns[0] != plain.turns[0]
+
+
+def test_the_limit_on_requests_follows_turns_and_searches(store: Store, session: Session) -> None:
+    with ModelServer(good) as server:
+        backend = asker(server).backend
+    assert backend is not None
+    assert open_asker(store, session, backend).budget.requests == 3 * session.n_turns + 26
+    assert open_asker(store, session, backend, searches=0).budget.requests == 3 * session.n_turns + 10

@@ -283,7 +283,7 @@ class _EvidenceResolver:
         if not statement.evidence:
             yield "it names no message"
         for one in statement.evidence:
-            row = self._row(one)
+            row = next(self._store.messages(one.session, one.message, one.message), None)
             if row is None:
                 yield f"there is no message {one.message + 1} in that session"
             elif row.turn != one.turn:
@@ -292,9 +292,6 @@ class _EvidenceResolver:
                 yield f"message {one.message + 1} does not lie where the evidence says"
             elif one.quote and not any(has_quote(one.quote, text) for text in self._texts(one, row)):
                 yield f"the quotation {quote_short(one.quote)} does not stand in message {one.message + 1}"
-
-    def _row(self, one: Evidence) -> MessageRow | None:
-        return next(self._store.messages(one.session, one.message, one.message), None)
 
     def _texts(self, one: Evidence, row: MessageRow) -> Iterator[str]:
         if one.session not in self._open:

@@ -25,7 +25,7 @@ def read_labels(text: str, labels: Labels) -> dict[str, list[str]]:
     found = _read_json(text, labels)
     if found:
         return found
-    text = _strip_fences(text)
+    text = re.sub(r"^\s*(?:`{3,}|~{3,})[\w-]*\s*$", "", text, flags=re.MULTILINE)  # fences
     found = _read_lines(text.splitlines(), labels)
     if len(found) < 3:  # small models forget to break lines
         broken = _read_lines(_break_at_labels(text, labels).splitlines(), labels)
@@ -130,10 +130,6 @@ def _is_frame(line: str) -> bool:
     return bool(re.fullmatch(r"\s*(?:[-=*_]{3,}|[|\s:-]+|`{3,}\w*|~{3,}\w*)\s*", line)) or bool(
         re.fullmatch(r"[\s#*_=]*(?:end of )?(?:turn|session) summary[\s#*_=:：]*", line, re.IGNORECASE)
     )
-
-
-def _strip_fences(text: str) -> str:
-    return re.sub(r"^\s*(?:`{3,}|~{3,})[\w-]*\s*$", "", text, flags=re.MULTILINE)
 
 
 def _break_at_labels(text: str, labels: Labels) -> str:

@@ -205,7 +205,7 @@ def high_level_goal(material: StatementMaterial) -> Iterator[DraftStatement]:
 def primary_task(material: StatementMaterial) -> Iterator[DraftStatement]:
     """The last request, the plan item in progress, and the last answer."""
     state = material.state
-    last = _last_request(state)
+    last = next((one for one in reversed(state.requests) if one.starter == "human"), None)
     if last is not None:
         yield saying_statement(
             material, 98, (last.seq, material.proofs.excerpt(last.seq, "prompt", _FOCUS) or last.text)
@@ -369,10 +369,6 @@ def _find_goal(state: SessionState) -> TurnRequest | None:
     requests = [one for one in state.requests if one.starter == "human"] or list(state.requests)
     first = requests[0] if requests else state.goal
     return next((one for one in requests if len(one.text.split()) >= _FEW_WORDS), first)
-
-
-def _last_request(state: SessionState) -> TurnRequest | None:
-    return next((one for one in reversed(state.requests) if one.starter == "human"), None)
 
 
 def _path_endings(path: str) -> Iterator[str]:
