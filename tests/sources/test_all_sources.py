@@ -12,6 +12,7 @@ import pytest
 import everturn
 from everturn.model.conversation import Message
 from everturn.sources.contract import SearchPlaces, Source, SourceCandidate, abilities, all_sources, read_beginning
+from tests.sources.format_gate import gaps
 
 NAMES = (
     "x.jsonl", "x.json", "x.md", "x.zip", "x.cast", "typescript", "opencode.db", "sessions.db", "state.vscdb", "events.jsonl",
@@ -90,60 +91,63 @@ def test_whatever_is_imported_later_is_there(source: Source, tmp_path: Path) -> 
     assert source.workspace(b"") == ""
 
 
-FAKE = '''
-"""A format that only this test knows: `> words` is asked, everything else is answered."""
-from everturn.model.conversation import Block, Census, Facts, Message, Part, Reading
-from everturn.sources import Found, Source, given, nowhere
-
-def view(record):
-    asked = record.startswith(b"> ")
-    block = Block("text", record.decode().removeprefix("> "), "prompt" if asked else "answer")
-    return Message("user" if asked else "assistant", "human" if asked else "model", blocks=(block,), starts_turn=asked)
-
-class Reader:
-    def __init__(self, found, state):
-        self.found = found
-    def feed(self, data, base, last):
-        said, at = [], base
-        for line in data.splitlines(keepends=True):
-            plain = view(line.rstrip())
-            fields = {name: getattr(plain, name) for name in plain.__struct_fields__}
-            said.append(Message(**fields | {"start": at, "size": len(line.rstrip())}))
-            at += len(line)
-        census = [Census("line", "", "message", len(said))]
-        return Reading(len(data), [Part(self.found.native_id, Facts("main"), said)], [], census, len(said))
-    def state(self):
-        return b""
-
-def sniff(path, head):
-    return Found(path, "main", path.stem) if path.suffix == ".walrus" else None
-
-def find(root):
-    return (Found(path, "main", path.stem) for path in sorted(root.glob("*.walrus")))
-
-SOURCE = Source(
-    name="walrus", title="Walrus", parser=1, roots=given("walrus"), find=find, sniff=sniff, reader=Reader, view=view,
-    workspace=nowhere, option="walrus-dir",
-)
-'''
+def test_every_format_has_samples_goldens_and_contract_tests() -> None:
+    assert gaps(Path(everturn.__file__).parent / "sources", Path(__file__).parent) == []
 
 
-def test_a_new_format_is_one_new_module(tmp_path: Path) -> None:
-    (tmp_path / "formats").mkdir()
-    (tmp_path / "formats" / "walrus.py").write_text(FAKE)
-    (tmp_path / "talk.walrus").write_text("> how many tusks?\ntwo tusks\n")
-    start = f"import everturn.sources as s; s.__path__.append({str(tmp_path / 'formats')!r})\n"
-    start += "import sys; from everturn.cli import main; sys.exit(main(sys.argv[1:]))"
+GOOD_TEST = """
+from tests.sources import goldens
+from tests.sources.goldens import assert_golden, assert_survives
 
-    def everturn(*words: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-c", start, *words], capture_output=True, text=True, check=True,
-            env=BARE | {"EVERTURN_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)},
-        )  # fmt: skip
-        return done.stdout
+def test_a_sample_reads_as_expected():
+    goldens.assert_keeps_promises(1)
+    assert_golden(1)
 
-    assert "walrus" in everturn("sources")
-    assert "--walrus-dir" in everturn("sync", "--help")
-    everturn("add", str(tmp_path / "talk.walrus"))
-    assert "tusks" in everturn("search", "tusks")
-    assert "two tusks" in everturn("show", "@last")
+class TestDamage:
+    def test_no_damage_stops_the_reader(self):
+        assert_survives(1)
+"""
+
+
+def made_up_tree(root: Path) -> tuple[Path, Path]:
+    """A format that lacks nothing, and its tests; a package and a module that are no formats."""
+    formats, tests = root / "formats", root / "tests"
+    for path, text in {
+        formats / "walrus" / "__init__.py": "SOURCE: object = 1\n",
+        formats / "toolkit" / "__init__.py": "",
+        formats / "contract.py": "def f():\n    SOURCE = 1\n",
+        tests / "walrus" / "samples" / "deep" / "a.walrus": "x",
+        tests / "walrus" / "samples" / "deep" / "a.expected.json": "{}",
+        tests / "walrus" / "test_walrus.py": GOOD_TEST,
+    }.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return formats, tests
+
+
+def test_the_gate_is_open_for_a_format_with_everything(tmp_path: Path) -> None:
+    assert gaps(*made_up_tree(tmp_path)) == []
+
+
+def test_the_gate_names_a_missing_sample_and_a_missing_golden(tmp_path: Path) -> None:
+    formats, tests = made_up_tree(tmp_path)
+    samples = tests / "walrus" / "samples" / "deep"
+    (samples / "a.expected.json").unlink()
+    assert gaps(formats, tests) == ["walrus: no golden (*.expected.json) in walrus/samples"]
+    (samples / "a.walrus").rename(samples / "a.expected.json")
+    assert gaps(formats, tests) == ["walrus: no sample in walrus/samples"]
+
+
+def test_the_gate_names_each_missing_contract_test(tmp_path: Path) -> None:
+    formats, tests = made_up_tree(tmp_path)
+    module = tests / "walrus" / "test_walrus.py"
+    module.write_text(GOOD_TEST.replace("    assert_golden(1)", "    pass  # assert_golden(1)"))
+    assert gaps(formats, tests) == ["walrus: no test calls assert_golden"]
+    module.write_text(GOOD_TEST.replace("def test_", "def helper_"))
+    assert len(gaps(formats, tests)) == 3
+
+
+def test_the_gate_sees_a_format_without_any_tests_also_where_it_is_one_module(tmp_path: Path) -> None:
+    formats, tests = made_up_tree(tmp_path)
+    (formats / "seal.py").write_text("SOURCE = 1\n")
+    assert [gap.partition(":")[0] for gap in gaps(formats, tests)] == ["seal"] * 5

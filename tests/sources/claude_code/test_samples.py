@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 
 import msgspec
@@ -13,8 +11,7 @@ from everturn.model import vocabulary
 from everturn.model.conversation import Message, fingerprint
 from everturn.sources.claude_code import SOURCE
 from tests.sources.claude_code.reading import SAMPLES, Whole, corpus, found_for, read, samples, shown
-
-UPDATE = bool(os.environ.get("UPDATE_EXPECTED"))
+from tests.sources.goldens import assert_golden
 
 
 def whole_of(path: Path) -> tuple[bytes, Whole]:
@@ -29,11 +26,7 @@ def all_messages(whole: Whole) -> list[Message]:
 @pytest.mark.parametrize("path", samples(), ids=lambda path: path.stem)
 def test_a_sample_reads_as_expected(path: Path) -> None:
     _, whole = whole_of(path)
-    seen = json.loads(json.dumps(shown(whole)))
-    expected = path.with_suffix(".expected.json")
-    if UPDATE:
-        expected.write_text(json.dumps(seen, indent=1, ensure_ascii=False) + "\n")
-    assert seen == json.loads(expected.read_text())
+    assert_golden(path, shown(whole))
 
 
 @pytest.mark.parametrize("path", samples() + corpus(), ids=lambda path: path.stem)
