@@ -169,4 +169,4 @@ def test_importing_the_source_loads_no_reader_and_no_driver() -> None:
         "print(sorted(heavy))"
     )
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert seen.strip() == "['everturn.sources.opencode.files', 'everturn.sources.opencode.files']"
+    assert seen.strip() == "['everturn.sources.opencode.files']"

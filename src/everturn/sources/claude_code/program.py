@@ -180,12 +180,7 @@ TOOLS = {
 _VERSION = "2.1.197"
 _SLUG_CHARACTERS = frozenset(string.ascii_letters + string.digits)
 _LONGEST_SLUG = 200
-_NO_TOKENS = {
-    "input_tokens": 0,
-    "output_tokens": 0,
-    "cache_creation_input_tokens": 0,
-    "cache_read_input_tokens": 0,
-}
+_NO_TOKENS = {"input_tokens": 0, "output_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
 
 
 def place(places: SearchPlaces, new: NewSession) -> Path:

@@ -19,15 +19,7 @@ from everturn.sources.claude_code.message import (
     unknown,
 )
 from everturn.sources.claude_code.reader_state import ClaudeReaderState, QueuedPrompt, item_of
-from everturn.sources.claude_code.records import (
-    KNOWN,
-    ClaudeRecord,
-    attachment_kind,
-    body,
-    decode,
-    revive,
-    type_text,
-)
+from everturn.sources.claude_code.records import KNOWN, ClaudeRecord, attachment_kind, body, decode, revive, type_text
 from everturn.sources.claude_code.whole_files import ClaudeWholeFileReader, Elements, form_of
 from everturn.sources.contract import SourceCandidate, SourceReader
 from everturn.sources.toolkit.json_lines import JsonLines

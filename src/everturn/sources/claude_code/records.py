@@ -233,12 +233,7 @@ _ATTACHMENTS = frozenset(
 )
 OPERATIONS = frozenset(("enqueue", "dequeue", "remove", "popAll"))
 _PLAIN_TYPES = (KNOWN - {"queue-operation"}) | {"user", "assistant", "summary"}
-_SUBTYPES = {
-    "system": _SYSTEM,
-    "attachment": _ATTACHMENTS,
-    "progress": PROGRESS,
-    "queue-operation": OPERATIONS,
-}
+_SUBTYPES = {"system": _SYSTEM, "attachment": _ATTACHMENTS, "progress": PROGRESS, "queue-operation": OPERATIONS}
 
 
 def type_text(record: ClaudeRecord) -> tuple[str, bool]:

@@ -33,13 +33,7 @@ from everturn.sources.gemini.message import (
     unknown,
     usage,
 )
-from everturn.sources.toolkit.json_document import (
-    DocumentItem,
-    DocumentWalk,
-    decode_item,
-    settle,
-    value_of,
-)
+from everturn.sources.toolkit.json_document import DocumentItem, DocumentWalk, decode_item, settle, value_of
 from everturn.sources.toolkit.line_reader import (
     Counted,
     ReadTally,

@@ -1,12 +1,13 @@
-"""OpenCode: sessions in its database, in the folder of small files it had before, and in what it exports.
+"""OpenCode: sessions in its database, in the folder of small files it had before, and in its exports.
 
-Read first: `find` (where they are), `records` (what a record is), `message` (a message with its parts), `reader`.
+Read first: `files` (where they are), `message` (records and messages), `parts` (blocks and calls), `reader`. `rendered` reads
+transcripts exported as Markdown.
 """
 
 from __future__ import annotations
 
 from everturn.sources.contract import AskProgram, Install, NativeWriter, Source, lazy_import
-from everturn.sources.opencode.files import NAME, find, folder_in, roots, sniff
+from everturn.sources.opencode.files import NAME, find, folder_in, resume_command, roots, sniff
 
 SOURCE = Source(
     name=NAME,
@@ -22,7 +23,7 @@ SOURCE = Source(
     is_database=True,
     private=('DELETE FROM "account"', 'DELETE FROM "credential"', 'DELETE FROM "session_share"'),
     option="opencode-dir",
-    resume_command=lambda native_id: ["opencode", "--session", native_id],
+    resume_command=resume_command,
     native=NativeWriter(
         name=lazy_import("everturn.sources.opencode.program:name"),
         place=lazy_import("everturn.sources.opencode.program:place"),

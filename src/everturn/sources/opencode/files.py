@@ -1,20 +1,16 @@
-"""Finds conversations on disk, and knows them by their content wherever else they lie.
+"""Finds sessions on disk, and recognizes them elsewhere by their first bytes, without decoding anything.
 
     <data>/opencode.db                                   a database of sessions
     <data>/storage/session/<project>/ses_*.json          a session, its messages and parts in folders beside `session`
-    <data>/project/<slug>/storage/session/info/ses_*.json    the same, as early clients kept it
+    <data>/project/<slug>/storage/session/info/ses_*.json    the same, in the layout of early clients
     anything                                             exports, as JSON, lines of JSON, or Markdown
 
-Folders behind symbolic links are not entered. A folder that cannot be listed does not stop the rest: `find` gives all it
-can reach and raises the `OSError` of that folder at the end.
+Folders behind symbolic links are not entered. A folder that cannot be listed does not stop the rest: `find` yields all it
+can reach and raises that folder's `OSError` at the end.
 
-Knows what a file is by its first bytes. Cheap: nothing is decoded.
-
-When a session began, from its id and a date as some machine writes it.
-
-A rendered transcript has dates in the writer's language and zone: `5/9/2026, 9:08:30 AM`, `31/07/2026, 20:37:39`,
-`04.04.2026, 17:46:01`. The id holds the exact millisecond, but only the rest of it after division by some 795 days. Each
-says what the other does not.
+`created_at` computes when a session began from its id and a date in the writer's language and zone, as a rendered
+transcript has it: `5/9/2026, 9:08:30 AM`, `31/07/2026, 20:37:39`, `04.04.2026, 17:46:01`. The id holds the exact
+millisecond, but modulo some 795 days; each supplies what the other lacks.
 """
 
 from __future__ import annotations
@@ -27,20 +23,20 @@ from pathlib import Path
 
 from everturn.sources.contract import SearchPlaces, SourceCandidate, existing_folders
 
-#: Keys of the lines that a container was written out as.
+#: Beginnings of the lines that a container was written out as.
 _LINE = re.compile(rb'\s*+\{"(?:session|message|session_message|error|file)":')
 _OPENED = re.compile(rb'\s*+(\[?)\s*+\{\s*+"(info|parts|messages)"\s*+:')
 _FIRST = re.compile(rb'\s*+\[?\s*+(?:\{\s*+(?:"[^"]{0,40}"?\s*+:?)?)?')
 #: The id of a session or of a message, whichever comes first. Text inside strings has its quotes escaped.
 _ID_FIELD = re.compile(rb'(?<!\\)"id"\s*+:\s*+"(ses|msg)_')
 _SESSION_FIELD = re.compile(rb'(?<!\\)"(?:id|sessionID)"\s*+:\s*+"(ses_\w+)"')
-_TALK = re.compile(rb"(?:\xef\xbb\xbf)?\s*+# [^\n]*\n\s*+\*\*Session ID:\*\* (ses_\w+)")
+_RENDERED = re.compile(rb"(?:\xef\xbb\xbf)?\s*+# [^\n]*\n\s*+\*\*Session ID:\*\* (ses_\w+)")
 _FOLDER = re.compile(rb'(?<!\\)"(?:directory|cwd)"\s*+:\s*+("(?:[^"\\]|\\.){1,4096}")')
 _MARK = b"\xef\xbb\xbf"
 
 
 def shape_of(data: bytes) -> str:
-    """`lines`, `document` or `text`; "" when more bytes are needed to tell."""
+    """Return `lines`, `document` or `text`; "" when more bytes are needed to tell."""
     if data == _MARK[: len(data)]:
         return ""
     data = data.removeprefix(_MARK)
@@ -56,16 +52,16 @@ def shape_of(data: bytes) -> str:
 
 
 def session_in(head: bytes) -> str:
-    """The session that a file of ours names first; "" when it is no file of ours."""
-    talk = _TALK.match(head)
+    """Return the first session that a file names; "" when it is not OpenCode's."""
+    session = _RENDERED.match(head)
     body = head.removeprefix(_MARK)
-    if talk is None and (_OPENED.match(body) or body.lstrip().startswith(b'{"session":{')):
-        talk = _SESSION_FIELD.search(body)
-    return talk[1].decode() if talk else ""
+    if session is None and (_OPENED.match(body) or body.lstrip().startswith(b'{"session":{')):
+        session = _SESSION_FIELD.search(body)
+    return session[1].decode() if session else ""
 
 
 def folder_in(head: bytes) -> str:
-    """The working folder that a file names first; "" when it names none."""
+    """Return the first working folder that a file names; "" without one."""
     from everturn.sources.toolkit.values import decode_value, word
 
     found = _FOLDER.search(head)
@@ -91,30 +87,39 @@ def _opened_shape(data: bytes, opened: re.Match[bytes]) -> str:
 
 
 NAME = "opencode"
+
+#: Beginnings of the client's placeholder titles.
+UNTITLED = ("New session - ", "Child session - ")
+
 _DATABASE = re.compile(r"opencode(?:-[\w.-]+)?\.db")
 _FILE = re.compile(r"(ses_\w+)\.json")
 _SESSION_FILE_ID = re.compile(rb'"id"\s*:\s*"(ses_\w+)"')
 _SQLITE = b"SQLite format 3\0"
 
-#: The newest messages are looked at for changes; older ones change only together with something else.
+#: How many of the newest messages are checked for changes; older ones change only together with something else.
 _NEWEST = 4
 
 
 def roots(places: SearchPlaces) -> list[Path]:
-    """Existing folders: named by the user, by the environment, and the usual ones; each once, whatever leads to it."""
+    """Return the existing folders named by the user or the environment, and the default ones; each once."""
     env, home = places.env, places.home
-    wanted = list(places.extra.get(NAME, ()))
+    folders = list(places.extra.get(NAME, ()))
     if database := env.get("OPENCODE_DB", ""):
-        wanted.append(Path(database))
+        folders.append(Path(database))
     data = [env.get("XDG_DATA_HOME", ""), str(home / ".local" / "share")]
     data += [str(home / "Library" / "Application Support")] if places.platform == "darwin" else []
     data += [env.get("LOCALAPPDATA", ""), env.get("APPDATA", "")] if places.platform == "win32" else []
-    wanted += [Path(folder) / "opencode" for folder in data if folder]
-    return existing_folders((folder for folder in wanted if folder.is_absolute()), files=True)
+    folders += [Path(folder) / "opencode" for folder in data if folder]
+    return existing_folders((folder for folder in folders if folder.is_absolute()), files=True)
+
+
+def resume_command(native_id: str) -> list[str]:
+    """Return the command that continues a session."""
+    return ["opencode", "--session", native_id]
 
 
 def find(root: Path) -> Iterator[SourceCandidate]:
-    """Everything of ours below a root: a data folder, its `storage`, or a database."""
+    """Yield all files below a root: a data folder, its `storage`, or a database."""
     if root.is_file():
         yield database(root)
         return
@@ -129,7 +134,7 @@ def find(root: Path) -> Iterator[SourceCandidate]:
 
 
 def sniff(path: Path, head: bytes) -> SourceCandidate | None:
-    """What a file is, given its first bytes; None when it is not ours."""
+    """Classify a file by its first bytes; None when it is not OpenCode's."""
     if head.startswith(_SQLITE):
         return database(path) if _DATABASE.fullmatch(path.name) or _has_our_tables(path) else None
     named = _FILE.fullmatch(path.name)
@@ -141,23 +146,17 @@ def sniff(path: Path, head: bytes) -> SourceCandidate | None:
 
 
 def database(path: Path) -> SourceCandidate:
-    """A database. What is new in it may stand in the file beside it only."""
-    stamps = []
-    for one in (str(path), f"{path}-wal"):
-        try:
-            stamps.append(os.stat(one).st_mtime_ns)
-        except OSError:
-            pass
-    return SourceCandidate(path, "container", stamp=max(stamps, default=0))
+    """Return the candidate for a database; its log may hold newer content than the file."""
+    return SourceCandidate(path, "container", stamp=max(_modified_at(path), _modified_at(Path(f"{path}-wal"))))
 
 
 def bundle(path: Path, session: str) -> SourceCandidate:
-    """A session in many files, known by the file that describes it."""
+    """Return the candidate for a session in many files, represented by the file that describes it."""
     return SourceCandidate(path, "bundle", session, stamp=_stamp(path, session))
 
 
 def is_early(path: Path) -> bool:
-    """Is a session's file in the layout of early clients?"""
+    """Return whether a session's file is in the layout of early clients."""
     return path.parent.name == "info"
 
 
@@ -176,7 +175,7 @@ def _has_our_tables(path: Path) -> bool:
 
 
 def _storages(root: Path, failures: list[OSError]) -> Iterator[Path]:
-    """The folders named `storage`: the root itself, one in it, and those of early clients."""
+    """Yield the folders named `storage`: the root itself, one in it, and those of early clients."""
     for storage in (root, root / "storage"):
         if storage.name == "storage" and (storage / "session").is_dir() and not storage.is_symlink():
             yield storage
@@ -197,7 +196,7 @@ def _sessions(storage: Path, failures: list[OSError]) -> Iterator[SourceCandidat
 
 
 def _stamp(path: Path, session: str) -> int:
-    """The newest change of the files that a session is made of."""
+    """Return the time of the newest change of a session's files."""
     top = path.parent.parent if is_early(path) else path.parent.parent.parent
     messages = top / "message" / session
     newest = [path, top / "session_diff" / path.name, top / "todo" / path.name, messages]
@@ -233,11 +232,11 @@ _DIGITS = re.compile(r"\d{1,4}", re.ASCII)
 
 
 def created_at(session: str, written: str) -> tuple[int | None, str]:
-    """Milliseconds UTC and their precision: exact when id and date agree, else the day; (None, "") without a date."""
-    days = _days(written)
+    """Return milliseconds UTC and the precision: exact if id and date agree, else the day; (None, "") if no date."""
+    days = _possible_days(written)
     found = _SESSION_ID.match(session)
     if found is not None:
-        rest = (~int(found[1], 16) & _BITS) >> 12  # ids of sessions count down, so that the newest sorts first
+        rest = (~int(found[1], 16) & _BITS) >> 12  # session ids count down, so that the newest sorts first
         for day in days:
             exact = rest + round((day - rest) / _SPAN) * _SPAN
             if -15 * _HOUR <= exact - day <= _DAY + 15 * _HOUR:
@@ -245,8 +244,8 @@ def created_at(session: str, written: str) -> tuple[int | None, str]:
     return (days[0], "day") if days else (None, "")
 
 
-def _days(written: str) -> list[int]:
-    """The days that may be meant, the likeliest first, as milliseconds at their beginning."""
+def _possible_days(written: str) -> list[int]:
+    """Return the days a date may mean, the likeliest first, as milliseconds at their start."""
     numbers = [int(digits) for digits in _DIGITS.findall(written)[:3]]
     if len(numbers) < 3:
         return []
@@ -255,12 +254,12 @@ def _days(written: str) -> list[int]:
     else:
         first, second, year = numbers
         orders = [(year, second, first), (year, first, second)]
-        if "AM" in written or "PM" in written:  # as Americans write it
+        if "AM" in written or "PM" in written:  # the American order
             orders.reverse()
-    return [moment for order in orders if (moment := _day(*order)) is not None]
+    return [moment for order in orders if (moment := _day_start(*order)) is not None]
 
 
-def _day(year: int, month: int, day: int) -> int | None:
+def _day_start(year: int, month: int, day: int) -> int | None:
     try:
         date(year, month, day)
         return int(datetime(year, month, day, tzinfo=UTC).timestamp() * 1000) if year > 1970 else None

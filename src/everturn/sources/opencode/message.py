@@ -1,24 +1,23 @@
-"""A message with its parts → a message of ours: the same wherever it was read.
+"""Records and messages of OpenCode, the same wherever they were read.
 
-Who speaks: a user message is the human's if any part of it is; one of synthetic texts only was put in by the client. In a
-session that hangs on another one the agent there speaks (the reader knows). A command that the human ran by itself (`!`)
-is kept by the client as an answer without a model's step.
+A record is a line that a container was written out as, or a line or element of an export:
 
-Rows of the table `session_message`, where the client's second generation keeps a message in one piece.
-
-They are put into the words of the first generation, so that all that follows knows only one.
-
-What a record is: a line that a container was written out as, a line or an element of an export.
-
-    {"session": {…}}                                        what stays the same of a session; first in its file
-    {"message": ROW, "parts": [ROW, …]}                     a message of a database, of a folder of small files
+    {"session": {…}}                                        the constant facts of a session; first in its file
+    {"message": ROW, "parts": [ROW, …]}                     a message of a database, or of a folder of small files
     {"session_message": ROW}                                the same, of the client's second generation
     {"error": {…}, "info": {"id", "time"}}                  how the message before it ended
-    {"file": PATH, "text": …}                               another file that belongs to the session
+    {"file": PATH, "text": …}                               another file of the session
     {"info": {…}, "parts": [{…}, …]}                        a message of an export
 
-A ROW is a row of a table with its JSON in `data`, as it is in the database, or a file of that path: `{"file", "text"}`,
-with `base64` instead of `text` where it is not UTF-8. So every file can be put back as it was.
+A ROW is a row of a table with its JSON in `data`, as in the database, or a file with its path: `{"file", "text"}`, with
+`base64` instead of `text` where it is not UTF-8. So every file can be restored exactly.
+
+Speakers: a user message is the human's if any part of it is; one of synthetic texts only was inserted by the client. In a
+session that belongs to another one the agent there speaks (the reader knows). A command that the human ran directly (`!`)
+is recorded by the client as an answer without a model's step.
+
+The client's second generation keeps a message in one row of `session_message`. `translate_row` converts it to the form of
+the first, so that all else knows only one form.
 """
 
 from __future__ import annotations
@@ -43,18 +42,17 @@ class OpencodeMessage(NamedTuple):
 
 
 def build(info: Rec, parts: list[Any]) -> OpencodeMessage:
-    """The message of a user or an assistant."""
+    """Return the message of a user or an assistant."""
     role = info.get("role")
     parts = parts or listing(info.get("parts"))
     if role not in ("user", "assistant"):
         return OpencodeMessage(unknown({"info": info, "parts": parts}, word(info.get("id"))), "?", False)
-    made = _user(info, parts) if role == "user" else _assistant(info, parts)
-    message, strange = made
-    return OpencodeMessage(message, f"{role}/{strange}" if strange else role, not strange)
+    message, unknown_type = _user(info, parts) if role == "user" else _assistant(info, parts)
+    return OpencodeMessage(message, f"{role}/{unknown_type}" if unknown_type else role, not unknown_type)
 
 
 def failure(error: Rec, info: Rec) -> Message:
-    """What stands in place of an answer: the human stopped it, or it went wrong."""
+    """Return the message in place of an answer that the human stopped or that failed."""
     time = _time(info)
     at, precision = milliseconds(time.get("completed") or time.get("created"))
     aborted = error.get("name") == _ABORTED
@@ -72,20 +70,19 @@ def failure(error: Rec, info: Rec) -> Message:
 
 
 def unknown(value: Any, native_id: str = "") -> Message:
-    """Something this version does not know, with all its words."""
+    """Return a message for a value of unknown shape, with all its text."""
     text = "\n".join(strings(value))
-    mark = fingerprint(native_id, str(len(text))) if native_id else None
     return Message(
         "system", "system", "unknown", native_id=native_id, blocks=(Block("unknown", text, "meta", data=value),),
-        fingerprint=mark,
+        fingerprint=fingerprint(native_id, str(len(text))) if native_id else None,
     )  # fmt: skip
 
 
-def mark(name: str, info: Rec, blocks: tuple[Block, ...]) -> int | None:
-    """Equal for copies of a message and for one read from several places, else not.
+def message_mark(name: str, info: Rec, blocks: tuple[Block, ...]) -> int | None:
+    """Return a fingerprint that is equal for copies of a message and for one read from several sources.
 
-    A fork copies messages with their times but gives them new ids, so the ids are left out. A message that is still
-    being written is another one when there is more of it: nothing of it may count as known already.
+    A fork copies messages with their times but gives them new ids, so ids are left out. A message that is still being
+    written changes it: nothing new in it may count as known already.
     """
     time = _time(info)
     size = f"{len(blocks)}/{sum(len(block.text) for block in blocks)}"
@@ -97,29 +94,29 @@ def mark(name: str, info: Rec, blocks: tuple[Block, ...]) -> int | None:
 
 def _user(info: Rec, parts: list[Any]) -> tuple[Message, str]:
     kinds = {part.get("type") for part in parts if isinstance(part, dict) and isinstance(part.get("type"), str)}
-    compacts = "compaction" in kinds
-    own = not compacts and (not parts or any(map(is_own, parts)))
-    found, strange = blocks_of(parts, "summary" if compacts else "prompt")
-    kind = "compaction" if compacts else "command" if "subtask" in kinds else "text" if own else "context"
+    is_compaction = "compaction" in kinds
+    own = not is_compaction and (not parts or any(map(is_own, parts)))
+    found, unknown_type = blocks_of(parts, "summary" if is_compaction else "prompt")
+    kind = "compaction" if is_compaction else "command" if "subtask" in kinds else "text" if own else "context"
     at, precision = milliseconds(_time(info).get("created"))
     blocks = tuple(found)
     message = Message(
         "user",
-        "human" if own else "system" if compacts else "injected",
+        "human" if own else "system" if is_compaction else "injected",
         kind,
         at,
         precision,
         word(info.get("id")),
         blocks=blocks,
         starts_turn=own,
-        fingerprint=mark("user", info, blocks),
+        fingerprint=message_mark("user", info, blocks),
     )
-    return message, strange
+    return message, unknown_type
 
 
 def _assistant(info: Rec, parts: list[Any]) -> tuple[Message, str]:
     summary, by_hand = info.get("summary") is True, _is_by_hand(info, parts)
-    found, strange = blocks_of(parts, "summary" if summary else "answer")
+    found, unknown_type = blocks_of(parts, "summary" if summary else "answer")
     time = _time(info)
     at, precision = milliseconds(time.get("created"))
     blocks = tuple(found)
@@ -135,21 +132,21 @@ def _assistant(info: Rec, parts: list[Any]) -> tuple[Message, str]:
         blocks,
         None if by_hand else _usage(info, parts),
         starts_turn=by_hand,
-        fingerprint=mark("assistant", info, blocks),
+        fingerprint=message_mark("assistant", info, blocks),
         reported_ms=_duration(time),
     )
-    return message, strange
+    return message, unknown_type
 
 
 def _is_by_hand(info: Rec, parts: list[Any]) -> bool:
-    """The human ran a command: nothing but the shell's work, without the marks that a model's step leaves."""
+    """Return whether the human ran a command: only shell calls, without the marks of a model's step."""
     if info.get("finish") or not parts or _tokens(info)[1]:
         return False
     return all(isinstance(part, dict) and part.get("type") == "tool" and part.get("tool") == "bash" for part in parts)
 
 
 def _usage(info: Rec, parts: list[Any]) -> TokenUsage | None:
-    """Of the whole response, as the message has it; where it has none, what its steps add up to."""
+    """Return the tokens of the whole response as the message states them, else the sum of its steps."""
     numbers = _tokens(info)
     if not any(numbers):
         steps = [_tokens(part) for part in parts if isinstance(part, dict) and part.get("type") == "step-finish"]
@@ -158,7 +155,7 @@ def _usage(info: Rec, parts: list[Any]) -> TokenUsage | None:
 
 
 def _tokens(holder: Rec) -> list[int]:
-    """Input, output (with the reasoning, which is counted apart), read from and written to the cache."""
+    """Return input, output (with reasoning, which is counted apart), cache read and cache written tokens."""
     tokens = mapping(holder.get("tokens"))
     cache = mapping(tokens.get("cache"))
     output = (count(tokens.get("output")) or 0) + (count(tokens.get("reasoning")) or 0)
@@ -171,29 +168,29 @@ def _duration(time: Rec) -> int | None:
 
 
 def _time(info: Rec) -> Rec:
-    """Early clients kept the time one level down."""
+    """Return the times of a message; early clients kept them one level down."""
     return mapping(info.get("time")) or mapping(mapping(info.get("metadata")).get("time"))
 
 
-#: Rows about the session, not of it.
+#: Rows about the session that hold no message.
 _SWITCHES = ("agent-switched", "model-switched")
 
 
 def translate_row(kind: str, data: Rec) -> tuple[Rec, list[Any]] | None:
-    """The message and its parts; None for a row that says nothing. A kind that is not known has no role."""
+    """Return the message and its parts; None for a row without content. A row of unknown kind has no role."""
     info = {"id": data.get("id"), "sessionID": data.get("sessionID"), "time": data.get("time")}
     if kind in _SWITCHES:
         return None
     if kind == "user":
         mentions = [{"type": "agent", **mapping(agent)} for agent in listing(data.get("agents"))]
-        return {**info, "role": "user"}, [_text(data), *map(_file, listing(data.get("files"))), *mentions]
+        return {**info, "role": "user"}, [_text_part(data), *map(_file_part, listing(data.get("files"))), *mentions]
     if kind in ("synthetic", "system"):
-        return {**info, "role": "user"}, [{**_text(data), "synthetic": True}]
+        return {**info, "role": "user"}, [{**_text_part(data), "synthetic": True}]
     if kind == "compaction":
         summary = {"type": "text", "text": data.get("summary") or "", "synthetic": True}
         return {**info, "role": "user"}, [{"type": "compaction"}, summary]
     if kind == "shell":
-        return {**info, "role": "assistant"}, [_shell(data)]
+        return {**info, "role": "assistant"}, [_shell_part(data)]
     if kind == "assistant":
         return _assistant_row(info, data)
     return {**data, **info}, []
@@ -203,17 +200,17 @@ def _assistant_row(info: Rec, data: Rec) -> tuple[Rec, list[Any]]:
     model = mapping(data.get("model"))
     info |= {"role": "assistant", "modelID": model.get("id"), "agent": data.get("agent")}
     info |= {key: data[key] for key in ("finish", "tokens", "cost", "error") if key in data}
-    parts = [{"type": "step-start"}, *map(_content, listing(data.get("content")))]
+    parts = [{"type": "step-start"}, *map(_translate_content, listing(data.get("content")))]
     files = listing(mapping(data.get("snapshot")).get("files"))
     return info, [*parts, {"type": "patch", "files": files}] if files else parts
 
 
-def _content(part: Any) -> Any:
+def _translate_content(part: Any) -> Any:
     if not isinstance(part, dict) or part.get("type") != "tool":
         return part
     state, time = mapping(part.get("state")), mapping(part.get("time"))
-    said = "\n".join(strings([mapping(one).get("text") for one in listing(state.get("content"))]))
-    attached = [_file(one) for one in listing(state.get("attachments"))]
+    output = "\n".join(strings([mapping(one).get("text") for one in listing(state.get("content"))]))
+    attached = [_file_part(one) for one in listing(state.get("attachments"))]
     return {
         "type": "tool",
         "callID": part.get("id"),
@@ -221,8 +218,8 @@ def _content(part: Any) -> Any:
         "state": {
             "status": state.get("status"),
             "input": state.get("input"),
-            "output": said,
-            "error": word(mapping(state.get("error")).get("message")) or said,
+            "output": output,
+            "error": word(mapping(state.get("error")).get("message")) or output,
             "metadata": state.get("structured"),
             "attachments": attached,
             "time": {"start": time.get("ran") or time.get("created"), "end": time.get("completed")},
@@ -230,7 +227,7 @@ def _content(part: Any) -> Any:
     }
 
 
-def _shell(data: Rec) -> Rec:
+def _shell_part(data: Rec) -> Rec:
     time = mapping(data.get("time"))
     state = {
         "status": "completed" if "completed" in time else "running",
@@ -241,17 +238,17 @@ def _shell(data: Rec) -> Rec:
     return {"type": "tool", "callID": data.get("callID"), "tool": "bash", "state": state}
 
 
-def _text(data: Rec) -> Rec:
+def _text_part(data: Rec) -> Rec:
     return {"type": "text", "text": word(data.get("text"))}
 
 
-def _file(attached: Any) -> Rec:
+def _file_part(attached: Any) -> Rec:
     found = mapping(attached)
     return {"type": "file", "mime": found.get("mime"), "filename": found.get("name"), "url": found.get("uri")}
 
 
 def session_of(record: Rec) -> Rec:
-    """What a record says about the session itself; empty when it is about something else."""
+    """Return what a record states about the session itself; empty when it is about something else."""
     if "session" in record:
         return mapping(record["session"])
     info = mapping(record.get("info"))
@@ -259,7 +256,7 @@ def session_of(record: Rec) -> Rec:
 
 
 def info_of(record: Rec) -> Rec:
-    """Which message a record is about."""
+    """Return the facts of the message that a record is about."""
     if "info" in record:
         return mapping(record["info"])
     if "message" in record:
@@ -268,11 +265,11 @@ def info_of(record: Rec) -> Rec:
 
 
 def message_of(record: Rec) -> OpencodeMessage | None:
-    """The message in a record; None when the record is known and holds none."""
+    """Return the message in a record; None when the record is known to hold none."""
     if isinstance(record.get("error"), dict) and "parts" not in record:
         return OpencodeMessage(failure(record["error"], info_of(record)), "error")
     if "session_message" in record:
-        return _newer_message(mapping(record["session_message"]))
+        return _translate_message(mapping(record["session_message"]))
     if "parts" in record and ("info" in record or "message" in record):
         loaded = record["parts"] if "info" in record else list(map(_load_row, listing(record["parts"])))
         built = build(info_of(record), listing(loaded))
@@ -283,18 +280,18 @@ def message_of(record: Rec) -> OpencodeMessage | None:
 
 
 def error_in(value: Rec) -> OpencodeMessage | None:
-    """An error that was cut out of an export's message; None when it is something else."""
+    """Return the message of an error cut out of an export's message; None for anything else."""
     return OpencodeMessage(failure(value, {}), "error") if value and set(value) <= {"name", "data"} else None
 
 
-def _newer_message(row: Rec) -> OpencodeMessage | None:
+def _translate_message(row: Rec) -> OpencodeMessage | None:
     kind = row.get("type")
     found = translate_row(kind if isinstance(kind, str) else "", _load_row(row))
     return None if found is None else build(*found)
 
 
 def _load_row(row: Any) -> Rec:
-    """What a row or a file says. A row has the ids in columns of their own."""
+    """Return the content of a row or a file. A row has the ids in columns of their own."""
     row = mapping(row)
     inside = row.get("data") if "data" in row else row.get("text")
     value = decode_item(inside.encode("utf-8", "replace"))[0] if isinstance(inside, str) else inside

@@ -1,6 +1,6 @@
-"""The parts of a message → blocks.
+"""Converts the parts of a message to blocks.
 
-Tool parts: the call and, once there is one, its result; files it touched, why it failed, the session it started.
+A tool part gives the call and, once it is done, its result: the files it changed, why it failed, the session it started.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from everturn.model.conversation import Block, CallEnd, CallStart
+from everturn.sources.toolkit.blocks import call_text
 from everturn.sources.toolkit.line_reader import Rec, listing, mapping
 from everturn.sources.toolkit.values import count, strings, word
 
@@ -28,7 +29,7 @@ _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split
 _PATHS = ("filePath", "path", "file_path", "filepath")
 _ACTIONS = {"add": "created", "update": "edited", "move": "edited", "delete": "deleted"}
 
-#: What stands in the text of a failed call; the first that fits decides.
+#: Error classes by a pattern in the text of a failed call; the first match decides.
 _ERRORS = tuple(
     (name, re.compile(pattern))
     for name, pattern in (
@@ -47,10 +48,10 @@ _LOOKED_AT = 600
 
 
 def tool_blocks(part: Rec) -> list[Block]:
-    """The call of a tool part, its result unless the tool is still at work, and what the tool attached to it."""
+    """Return the call of a tool part, its result unless the tool is still running, and its attachments."""
     state = mapping(part.get("state"))
     start = _start(part, state)
-    blocks = [Block("call", "\n".join([start.name, *strings(start.input)]), "tool_input", call=start, data=part)]
+    blocks = [Block("call", call_text(start), "tool_input", call=start, data=part)]
     if state.get("status") in ("completed", "error"):
         text = _result_text(state)
         blocks.append(Block("result", text, "tool_output", result=_end(start, state, text)))
@@ -59,30 +60,33 @@ def tool_blocks(part: Rec) -> list[Block]:
 
 
 def file_block(part: Rec) -> Block:
-    """A file that was attached; its name is what can be found."""
+    """Return the block of an attached file; its name is indexed."""
     kind = "image" if word(part.get("mime")).startswith("image/") else "document"
     return Block(kind, word(part.get("filename")), "meta", data=part)
 
 
 def child_of(part: Rec) -> str:
-    """The session that a tool part started, known as soon as the tool is at work."""
-    metadata = mapping(mapping(part.get("state")).get("metadata"))
+    """Return the session that a tool part started, known as soon as the tool runs."""
+    return _child_in(mapping(mapping(part.get("state")).get("metadata")))
+
+
+def _child_in(metadata: Rec) -> str:
     return word(metadata.get("sessionId")) or word(metadata.get("sessionID"))
 
 
 def error_class(text: str) -> str:
-    """Why a call failed."""
+    """Return why a call failed."""
     text = text if len(text) <= 2 * _LOOKED_AT else f"{text[:_LOOKED_AT]}\n{text[-_LOOKED_AT:]}"
     return next((name for name, pattern in _ERRORS if pattern.search(text)), "other")
 
 
 def kind_of(name: str) -> str:
-    """The neutral kind of a tool."""
+    """Return the neutral kind of a tool."""
     return _KIND_OF.get(name) or ("recall" if "conversation_recall" in name else "other")
 
 
 def call_start(call_id: str, name: str, given: Any) -> CallStart:
-    """A call as the model wrote it."""
+    """Return a call as the model wrote it."""
     arguments, kind = mapping(given), kind_of(name)
     return CallStart(
         call_id,
@@ -108,18 +112,17 @@ def _end(start: CallStart, state: Rec, text: str) -> CallEnd:
     metadata, arguments = mapping(state.get("metadata")), mapping(start.input)
     status = _exit_status(metadata)
     why = _failure(start, state, text, status)
-    touched = _find_artifacts(start, metadata, arguments)
-    action, path = touched[0] if touched else ("", "")
-    child = word(metadata.get("sessionId")) or word(metadata.get("sessionID"))
-    others = tuple(touched[1:])
+    artifacts = _find_artifacts(start, metadata, arguments)
+    action, path = artifacts[0] if artifacts else ("", "")
+    child, others = _child_in(metadata), tuple(artifacts[1:])
     return CallEnd(start.call_id, bool(why), why, status, _duration(state), action, path, child, others)
 
 
 def _failure(start: CallStart, state: Rec, text: str, status: int | None) -> str:
-    """Why it failed; "" when it did not. A shell command that failed is a completed call to the client."""
+    """Return why a call failed; "" if it did not. To the client a failed shell command is a completed call."""
     if state["status"] == "error":
         return "interrupted" if mapping(state.get("metadata")).get("interrupted") is True else error_class(text)
-    if start.name == "invalid":  # what the client makes of a call it cannot understand
+    if start.name == "invalid":  # the client's name for a call it cannot parse
         found = error_class(text)
         return found if found == "unknown_tool" else "invalid_input"
     if start.kind == "shell" and status is None and "_metadata>" in text[-_LOOKED_AT:]:
@@ -141,7 +144,7 @@ def _duration(state: Rec) -> int | None:
 
 
 def _find_artifacts(start: CallStart, metadata: Rec, arguments: Rec) -> list[tuple[str, str]]:
-    """What the client noted about the files of a call."""
+    """Return the files of a call that the client noted, with what happened to them."""
     if start.kind == "create":
         action = "edited" if metadata.get("exists") is True else "created"
         return [(action, word(metadata.get("filepath")) or start.path)]
@@ -152,27 +155,31 @@ def _find_artifacts(start: CallStart, metadata: Rec, arguments: Rec) -> list[tup
     return [(action, path) for action, path in named if action and path]
 
 
-#: Envelope of a part: says nothing to a reader.
+#: Fields of a part that mean nothing to a reader.
 _ENVELOPE = ("type", "id", "sessionID", "messageID")
 
 
 def blocks_of(parts: list[Any], field: str) -> tuple[list[Block], str]:
-    """The blocks of some parts, whose own words go under `field`; and a type of part that is not known, or ""."""
+    """Return the blocks of some parts, with text indexed under `field`; and the type of an unknown part, or ""."""
     blocks: list[Block] = []
-    strange = ""
+    unknown_type = ""
     for part in parts:
         kind = part.get("type") if isinstance(part, dict) else None
-        made = _PART_BUILDERS.get(kind) if isinstance(kind, str) else None
-        if made is None:
-            blocks.append(Block("unknown", "\n".join(strings(part, *_ENVELOPE)), "meta", data=part))
-            strange = strange or (kind if isinstance(kind, str) and kind else "?")
+        convert = _CONVERTERS.get(kind) if isinstance(kind, str) else None
+        if convert is None:
+            blocks.append(_unknown_block(part))
+            unknown_type = unknown_type or (kind if isinstance(kind, str) and kind else "?")
         else:
-            blocks += made(part, field)
-    return blocks, strange
+            blocks += convert(part, field)
+    return blocks, unknown_type
+
+
+def _unknown_block(part: Any) -> Block:
+    return Block("unknown", "\n".join(strings(part, *_ENVELOPE)), "meta", data=part)
 
 
 def is_own(part: Any) -> bool:
-    """Is this what the speaker said, and not what the client put beside it?"""
+    """Return whether a part is the speaker's own and not inserted by the client."""
     if not isinstance(part, dict) or part.get("type") not in ("text", "file", "subtask"):
         return False
     return not (part.get("synthetic") is True or part.get("ignored") is True)
@@ -181,7 +188,7 @@ def is_own(part: Any) -> bool:
 def _text(part: Rec, field: str) -> list[Block]:
     text = part.get("text")
     if not isinstance(text, str):
-        return [Block("unknown", "\n".join(strings(part, *_ENVELOPE)), "meta", data=part)]
+        return [_unknown_block(part)]
     own = field == "summary" or is_own(part)
     return [Block("text", text, field if own else "meta", data=part)] if text else []
 
@@ -192,29 +199,25 @@ def _reasoning(part: Rec, field: str) -> list[Block]:
 
 
 def _subtask(part: Rec, field: str) -> list[Block]:
-    """A command that the human gave to a subagent."""
+    """Return the blocks of a command that the human gave to a subagent."""
     about = "\n".join(filter(None, (word(part.get(key)) for key in ("command", "description", "agent"))))
     blocks = [Block("text", word(part.get("prompt")), field, data=part), Block("text", about, "meta")]
     return [block for block in blocks if block.text]
 
 
 def _patch(part: Rec, field: str) -> list[Block]:
-    """Files that changed while the step ran, whoever changed them."""
+    """Return the files that changed while the step ran, whoever changed them."""
     files = "\n".join(word(path) for path in listing(part.get("files")) if isinstance(path, str))
     return [Block("text", files, "meta", data=part)] if files else []
 
 
 def _note_blocks(part: Rec, field: str) -> list[Block]:
-    """A mention of an agent, a try that failed: words of the client."""
+    """Return the client's own text: a mention of an agent, a failed attempt."""
     text = word(part.get("name")) or "\n".join(strings(mapping(part.get("error")), "name", "responseHeaders"))
     return [Block("text", text, "meta", data=part)] if text else []
 
 
-def _no_blocks(part: Rec, field: str) -> list[Block]:
-    return []
-
-
-_PART_BUILDERS: dict[str, Callable[[Rec, str], list[Block]]] = {
+_CONVERTERS: dict[str, Callable[[Rec, str], list[Block]]] = {
     "text": _text,
     "reasoning": _reasoning,
     "tool": lambda part, field: tool_blocks(part),
@@ -223,5 +226,5 @@ _PART_BUILDERS: dict[str, Callable[[Rec, str], list[Block]]] = {
     "patch": _patch,
     "agent": _note_blocks,
     "retry": _note_blocks,
-    **dict.fromkeys(("step-start", "step-finish", "snapshot", "compaction"), _no_blocks),
+    **dict.fromkeys(("step-start", "step-finish", "snapshot", "compaction"), lambda part, field: []),
 }

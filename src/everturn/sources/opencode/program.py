@@ -1,14 +1,10 @@
-"""OpenCode as a model: `opencode run` prints one JSON object per line.
+"""OpenCode as a program: asked as a model, installed into, and new sessions written for it.
 
-It has no option to leave the session out of its history, so its database is one in memory for this run. All tools are off
-and whatever asks for permission is denied.
-
-Puts everturn into OpenCode: a plugin that passes its events on to the hook, a server, commands and a skill.
-
-A new session for OpenCode: an export that its own `opencode import` takes in. Its database is not touched by us.
-
-Every message must name a model that the client has: the default of its configuration, the one last used, else the one of
-the conversation with the provider that usually has it.
+- As a model, `opencode run` prints one JSON object per line. It has no option to keep no session, so its database is in
+  memory for the run. All tools are off, and every request for permission is denied.
+- Installing writes a plugin that passes events to the hook, a server, commands and a skill.
+- A new session is an export that `opencode import` reads; its database is not touched. Every message must name a model that
+  the client has: the default of its configuration, the one last used, else the session's own with its usual provider.
 """
 
 from __future__ import annotations
@@ -43,60 +39,56 @@ from everturn.sources.toolkit.agent_program import (
     skill,
     tell_call,
 )
+from everturn.sources.toolkit.line_reader import Rec, mapping
 from everturn.sources.toolkit.values import count, decode_value, word
 
 _CONFIG = '{"tools": {"*": false}, "permission": {"*": "deny"}, "share": "disabled", "autoupdate": false}'
 
 
 def command(model: str) -> list[str]:
-    """See `Ask`. A model is named PROVIDER/MODEL."""
+    """See `AskProgram`. A model is named PROVIDER/MODEL."""
     words = ["opencode", "run", "--format", "json"]
     return [*words, "--model", model] if model else words
 
 
 def around(folder: Path, env: Mapping[str, str]) -> dict[str, str | None]:
-    """See `Ask`."""
+    """See `AskProgram`."""
     return {"OPENCODE_DB": ":memory:", "OPENCODE_CONFIG_CONTENT": _CONFIG}
 
 
 def read(printed: bytes) -> ProgramReply:
-    """See `Ask`. Each step counts its own tokens."""
+    """See `AskProgram`. Each step counts its own tokens."""
     texts: list[str] = []
     spent = [0, 0, 0, 0]
     failure = ""
     for printed_line in printed.splitlines():
-        event = _object(decode_value(printed_line))
-        part = _object(event.get("part"))
+        event = mapping(decode_value(printed_line))
+        part = mapping(event.get("part"))
         if event.get("type") == "text":
             texts.append(word(part.get("text")))
         elif event.get("type") == "step_finish":
             spent = [before + more for before, more in zip(spent, _tokens(part), strict=True)]
         elif event.get("type") == "error":
-            error = _object(event.get("error"))
-            failure = word(_object(error.get("data")).get("message")) or word(error.get("name")) or "it failed"
-    told, answered, read_again, kept = spent
-    text = "\n\n".join(texts)
-    return ProgramReply(text, "", told, answered, read_again, kept, failure)
+            error = mapping(event.get("error"))
+            failure = word(mapping(error.get("data")).get("message")) or word(error.get("name")) or "it failed"
+    given, output, cache_read, cache_write = spent
+    return ProgramReply("\n\n".join(texts), "", given, output, cache_read, cache_write, failure)
 
 
 def _tokens(part: dict[str, Any]) -> tuple[int, int, int, int]:
-    tokens = _object(part.get("tokens"))
-    cache = _object(tokens.get("cache"))
+    tokens = mapping(part.get("tokens"))
+    cache = mapping(tokens.get("cache"))
     output = (count(tokens.get("output")) or 0) + (count(tokens.get("reasoning")) or 0)
     return count(tokens.get("input")) or 0, output, count(cache.get("read")) or 0, count(cache.get("write")) or 0
 
 
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 _PLUGIN = Path(__file__).with_name("plugin.js")
-#: The client writes this into settings that lack it, and a file that we have made would look like its user's.
+#: The client adds this to settings that lack it; a file of ours would then look like the user's.
 _SCHEMA = "https://opencode.ai/config.json"
 
 
 def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms) -> Sequence[Edit]:
-    """Everything that is written."""
+    """Return everything that an installation writes."""
     folder = project / ".opencode" if project else _home(places)
     words = {
         "NOTE": hook_words(programs),
@@ -119,7 +111,7 @@ def edits(places: SearchPlaces, project: Path | None, programs: InstallPrograms)
 
 
 def _settings(folder: Path) -> Path:
-    """The one that is there: it reads both."""
+    """Return the settings file that exists: the client reads both."""
     commented = folder / "opencode.jsonc"
     return commented if commented.exists() else folder / "opencode.json"
 
@@ -137,38 +129,37 @@ TOOLS = {
     "edit": NativeTool("edit", {"path": "filePath", "old": "oldString", "new": "newString", "all": "replaceAll"}),
     "create": NativeTool("write", {"path": "filePath", "content": "content"}),
 }
-#: The version of the client whose form this is.
+#: The version of the client whose format is written.
 _VERSION = "1.18.33"
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PROVIDERS = (("claude", "anthropic"), ("gpt", "openai"), ("o3", "openai"), ("o4", "openai"), ("gemini", "google"))
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
 _NO_TOKENS = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}
-Rec = dict[str, Any]
 
 
 def name(random: str, at: int) -> str:
-    """See `Native`. The client's ids of sessions run backwards with the time."""
-    return _id("ses", ((1 << 48) - 1) ^ (at * 0x1000 + 1), random)
+    """See `NativeWriter`. The client's session ids count down with the time."""
+    return _make_id("ses", ((1 << 48) - 1) ^ (at * 0x1000 + 1), random)
 
 
 def place(places: SearchPlaces, new: NewSession) -> Path:
-    """See `Native`. The file is only brought to the client; it stays with us."""
+    """See `NativeWriter`. The file is only imported by the client; it stays in our folder."""
     return Path(f"{new.id}.json")
 
 
 def take_in(path: Path) -> list[str]:
-    """See `Native`."""
+    """See `NativeWriter`."""
     return ["opencode", "import", str(path)]
 
 
 def begin(prompt: str) -> list[str]:
-    """See `Native`."""
+    """See `NativeWriter`."""
     return ["opencode", "--prompt", prompt]
 
 
 def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) -> bytes:
-    """See `Native`."""
-    provider, model = _model(places, new)
+    """See `NativeWriter`."""
+    provider, model = _choose_model(places, new)
     info = {
         "id": new.id,
         "slug": "handed-over",
@@ -178,12 +169,12 @@ def write(places: SearchPlaces, new: NewSession, messages: Sequence[Message]) ->
         "title": new.title or "Handed over",
         "time": {"created": new.at, "updated": new.at},
     }
-    made = _MessageWriter(new, provider, model, messages)
-    return line({"info": info, "messages": list(made.messages(messages))})
+    writer = _MessageWriter(new, provider, model, messages)
+    return line({"info": info, "messages": list(writer.messages(messages))})
 
 
 class _MessageWriter:
-    """The messages of one session. The client sorts by ids, so these count up; the next prompt comes after all of them."""
+    """Writes the messages of one session. The client sorts by ids, so these count up; the next prompt comes last."""
 
     def __init__(self, new: NewSession, provider: str, model: str, messages: Sequence[Message]) -> None:
         self._new, self._provider, self._model_id = new, provider, model
@@ -193,17 +184,17 @@ class _MessageWriter:
         self._prompt = ""
 
     def messages(self, messages: Sequence[Message]) -> Iterator[Rec]:
-        """One for each prompt and each answer."""
+        """Yield one message for each prompt and each answer."""
         for message in messages:
             if message.role == "user":
                 yield self._user(message)
             elif message.role == "assistant":
-                if not self._prompt:  # every answer hangs on a prompt
+                if not self._prompt:  # every answer needs a prompt
                     yield self._user(Message("user", "injected", at=message.at))
                 yield self._assistant(message)
 
     def _user(self, message: Message) -> Rec:
-        self._prompt = self._next("msg")
+        self._prompt = self._next_id("msg")
         info = {
             "id": self._prompt,
             "sessionID": self._new.id,
@@ -216,7 +207,7 @@ class _MessageWriter:
         return {"info": info, "parts": self._parts(self._prompt, parts)}
 
     def _assistant(self, message: Message) -> Rec:
-        own, at = self._next("msg"), self._message_time(message)
+        own, at = self._next_id("msg"), self._message_time(message)
         calls = any(block.call is not None for block in message.blocks)
         finish = "tool-calls" if calls else "stop"
         info = {
@@ -235,10 +226,10 @@ class _MessageWriter:
             "finish": finish,
         }
         done = {"type": "step-finish", "reason": finish, "cost": 0, "tokens": _NO_TOKENS}
-        parts = [{"type": "step-start"}, *(self._said(block, at) for block in message.blocks), done]
+        parts = [{"type": "step-start"}, *(self._block_part(block, at) for block in message.blocks), done]
         return {"info": info, "parts": self._parts(own, parts)}
 
-    def _said(self, block: Block, at: int) -> Rec:
+    def _block_part(self, block: Block, at: int) -> Rec:
         if block.call is None:
             kind = "reasoning" if block.kind == "thinking" else "text"
             return {"type": kind, "text": block.text, "time": {"start": at, "end": at}}
@@ -246,11 +237,11 @@ class _MessageWriter:
         found = self._results.get(block.call.call_id)
         failed = found is None or found.result is None or found.result.is_error
         state: Rec = {"input": given, "time": {"start": at, "end": at}, "metadata": {}}
-        said = found.text if found is not None else ""
+        output = found.text if found is not None else ""
         if failed:
-            state |= {"status": "error", "error": said}
+            state |= {"status": "error", "error": output}
         else:
-            state |= {"status": "completed", "output": said, "title": block.call.command or block.call.path}
+            state |= {"status": "completed", "output": output, "title": block.call.command or block.call.path}
             shown = [_file(one.media, one.address) for one in pictures(found) if one is not None] if found else []
             attached = [{**one, **self._envelope("prt", "")} for one in shown]
             state |= {"attachments": attached} if attached else {}
@@ -265,20 +256,20 @@ class _MessageWriter:
         return [{**part, **self._envelope("prt", message)} for part in parts]
 
     def _envelope(self, kind: str, message: str) -> Rec:
-        return {"id": self._next(kind), "sessionID": self._new.id, "messageID": message}
+        return {"id": self._next_id(kind), "sessionID": self._new.id, "messageID": message}
 
     def _message_time(self, message: Message) -> int:
-        """Its time, never before that of the one before it: the client sorts by these, too."""
+        """Return the time of a message, never before the previous one's: the client sorts by these, too."""
         self._at = max(self._at, min(message.at or self._new.at, self._new.at))
         return self._at
 
-    def _next(self, kind: str) -> str:
+    def _next_id(self, kind: str) -> str:
         self._count += 1
         random = blake2b(f"{self._new.id} {self._count}".encode(), digest_size=16).hexdigest()
-        return _id(kind, (self._new.at - (1 << 22)) * 0x1000 + self._count, random)
+        return _make_id(kind, (self._new.at - (1 << 22)) * 0x1000 + self._count, random)
 
 
-def _id(kind: str, number: int, random: str) -> str:
+def _make_id(kind: str, number: int, random: str) -> str:
     tail = "".join(_LETTERS[byte % 62] for byte in bytes.fromhex(random)[:14])
     return f"{kind}_{number & (1 << 48) - 1:012x}{tail}"
 
@@ -287,7 +278,7 @@ def _file(media: str, address: str) -> Rec:
     return {"type": "file", "mime": media, "url": address}
 
 
-def _model(places: SearchPlaces, new: NewSession) -> tuple[str, str]:
+def _choose_model(places: SearchPlaces, new: NewSession) -> tuple[str, str]:
     config = Path(places.env.get("XDG_CONFIG_HOME") or places.home / ".config") / "opencode"
     state = Path(places.env.get("XDG_STATE_HOME") or places.home / ".local" / "state") / "opencode"
     for path in (config / "opencode.jsonc", config / "opencode.json", config / "config.json"):
@@ -306,7 +297,6 @@ def _read_json_file(path: Path) -> Mapping[str, Any]:
         text = path.read_text("utf-8", "replace")
     except OSError:
         return {}
-    for _ in range(2):  # a comma that is too many may stand before a comment
+    for _ in range(2):  # a trailing comma may come before a comment
         text = _COMMENT.sub(lambda match: match[1] or "", text)
-    found = decode_value(text.encode("utf-8", "replace"))
-    return found if isinstance(found, dict) else {}
+    return mapping(decode_value(text.encode("utf-8", "replace")))

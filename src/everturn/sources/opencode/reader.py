@@ -1,15 +1,12 @@
-"""Reads a conversation piece by piece, whatever it is kept as: lines, a JSON document, or a rendered transcript.
+"""Reads a session piece by piece: lines, a JSON document, or a rendered transcript, recognized by the first bytes.
 
-Which of them is seen from the first bytes. Lines and documents give the same messages; a rendered transcript has no ids
-and no times, so its messages are known by where they stand.
+Lines and documents give the same messages. A rendered transcript has no ids and no times, so its messages are identified by
+their position. `view` shows one record by itself.
 
-One record's bytes → its message, for whoever shows or exports it.
-
-Takes databases and folders of small files apart: each session becomes lines (see `records`).
-
-The lines are the same each time for the same content. Those of a database grow at the end when a conversation goes on: what
-changes all the time in a session's row is left out (the copy of the database has it), and messages that are done do not
-change. The files of a folder are all kept exactly; those that change all the time stand at the end.
+`unpack` converts databases and folders of small files: each session becomes lines (see `message`), the same each time for
+the same content. Those of a database grow at the end when a session continues: columns of the session's row that change all
+the time are left out (the copy of the database has them), and finished messages do not change. The files of a folder are all
+kept exactly; those that change all the time come last.
 """
 
 from __future__ import annotations
@@ -25,13 +22,13 @@ from msgspec.structs import replace
 
 from everturn.model.conversation import Link, Message, ReadResult, fingerprint
 from everturn.sources.contract import Member, SourceCandidate
-from everturn.sources.opencode.files import is_early, shape_of
+from everturn.sources.opencode.files import UNTITLED, is_early, shape_of
 from everturn.sources.opencode.message import (
     OpencodeMessage,
     error_in,
     failure,
     info_of,
-    mark,
+    message_mark,
     message_of,
     session_of,
     unknown,
@@ -50,18 +47,14 @@ from everturn.sources.toolkit.line_reader import (
     single_record,
     walker,
 )
-from everturn.sources.toolkit.values import plain, word
+from everturn.sources.toolkit.values import plain, state_of, word
 
 if TYPE_CHECKING:
     from everturn.sources.toolkit.sqlite_file import DatabaseSnapshot
 
 
-#: Titles that nobody gave.
-_UNTITLED = ("New session - ", "Child session - ")
-
-
 class OpencodeReaderState(Struct, array_like=True):
-    """What a reader remembers between pieces."""
+    """Everything a later reader of the file needs."""
 
     shape: str = ""
     open_line: bool = False
@@ -70,53 +63,55 @@ class OpencodeReaderState(Struct, array_like=True):
     parent: str = ""
     client: str = ""
     placed: bool = False  # the working folder is known
-    linked: bool = False  # to the session it hangs on
+    linked: bool = False  # to its parent session
     n: int = 0  # messages of a rendered transcript so far
 
 
 class OpencodeReader:
-    """See `sources.Reader`."""
+    """Reads one session in any of its shapes."""
 
     def __init__(self, found: SourceCandidate, state: bytes) -> None:
         self._found = found
-        self._state = _unpack_state(state) or OpencodeReaderState(parent=found.parent)
-        self._gathering = ReadTally()
+        self._state = state_of(state, OpencodeReaderState)
+        if not self._state.shape:  # a new one
+            self._state.parent = self._state.parent or found.parent
+        self._tally = ReadTally()
         self._lines = walker(self._state.open_line)
         self._data, self._base = b"", 0
 
     def feed(self, data: bytes, base: int, last: bool) -> ReadResult:
-        """See `sources.Reader`."""
-        gathering = self._gathering = ReadTally()
+        """See `SourceReader`."""
+        tally = self._tally = ReadTally()
         self._data, self._base = data, base
         shape = self._state.shape = self._state.shape or shape_of(data)
         if shape == "lines":
-            return read(gathering, self._lines, data, base, last, self._take)
+            return read(tally, self._lines, data, base, last, self._take)
         if shape == "document":
-            return self._document(data, base, last)
+            return self._feed_document(data, base, last)
         if shape == "text" and last:
-            return self._text(data, base)
+            return self._feed_text(data, base)
         if last and data.strip():
-            gathering.trouble("torn_tail", base, len(data), is_record=False, provisional=True)
-        return gathering.reading(0)
+            tally.trouble("torn_tail", base, len(data), is_record=False, provisional=True)
+        return tally.reading(0)
 
     def state(self) -> bytes:
-        """See `sources.Reader`."""
+        """See `SourceReader`."""
         self._state.open_line = self._lines.open_line
         return msgspec.msgpack.encode(self._state)
 
-    # the three shapes -------------------------------------------------------------------------------------------------
-    def _document(self, data: bytes, base: int, last: bool) -> ReadResult:
-        walk, gathering = DocumentWalk("messages", self._state.stage), self._gathering
+    # --- the three shapes ---
+    def _feed_document(self, data: bytes, base: int, last: bool) -> ReadResult:
+        walk, tally = DocumentWalk("messages", self._state.stage), self._tally
         for item in walk.split(data, base, last):
-            gathering.count(*self._item(item))
-        settle(walk, gathering)
+            tally.count(*self._take_item(item))
+        settle(walk, tally)
         self._state.stage = walk.stage
-        return gathering.reading(walk.consumed)
+        return tally.reading(walk.consumed)
 
-    def _item(self, item: DocumentItem) -> Counted:
+    def _take_item(self, item: DocumentItem) -> Counted:
         value, trouble = decode_item(item.raw)
         if trouble:
-            self._gathering.trouble(trouble, item.start, len(item.raw), is_record=False)
+            self._tally.trouble(trouble, item.start, len(item.raw), is_record=False)
         place = RecordPlace(item.start, len(item.raw))
         if item.key == "info" and isinstance(value, dict):
             return self._learn(value)
@@ -127,15 +122,15 @@ class OpencodeReader:
         self._add(unknown(value), place)
         return "?", "unknown", self._state.client
 
-    def _text(self, data: bytes, base: int) -> ReadResult:
+    def _feed_text(self, data: bytes, base: int) -> ReadResult:
         from everturn.sources.opencode.rendered import read_text
 
         self._state.native_id = self._state.native_id or self._found.native_id or self._found.path.stem
-        talk = self._gathering.session(self._state.native_id, self._found.kind, self._found.parent)
-        self._state.n = read_text(self._gathering, talk, data, base, self._state.n)
-        return self._gathering.reading(len(data))
+        session = self._tally.session(self._state.native_id, self._found.kind, self._found.parent)
+        self._state.n = read_text(self._tally, session, data, base, self._state.n)
+        return self._tally.reading(len(data))
 
-    # records ----------------------------------------------------------------------------------------------------------
+    # --- records ---
     def _take(self, record: Rec, place: RecordPlace) -> Counted:
         about = session_of(record)
         if about:
@@ -143,25 +138,25 @@ class OpencodeReader:
         built = message_of(record)
         if built is None:
             return "file" if "file" in record else "switch", "known", self._state.client
-        self._say(built, record, place)
+        self._add_record(built, record, place)
         return plain(built.type), "message" if built.known else "unknown", self._state.client
 
-    def _say(self, built: OpencodeMessage, record: Rec, place: RecordPlace) -> None:
+    def _add_record(self, built: OpencodeMessage, record: Rec, place: RecordPlace) -> None:
         info = info_of(record)
-        self._settle(word(info.get("sessionID")))
+        self._set_session(word(info.get("sessionID")))
         message, state = built.message, self._state
         folder = word(mapping(info.get("path")).get("cwd"))
         if folder and not state.placed:
-            self._talk().learn(workspace=folder)
+            self._session().learn(workspace=folder)
             state.placed = True
         if state.parent and not state.linked:
-            self._talk().learn(agent_name=word(info.get("agent")))
+            self._session().learn(agent_name=word(info.get("agent")))
         self._add(self._helper_message(message, info), place)
         if isinstance(info.get("error"), dict) and "info" in record and "parts" in record:
-            self._failed(info, place)
+            self._add_failure(info, place)
 
-    def _failed(self, info: Rec, place: RecordPlace) -> None:
-        """An export says inside the message how it ended."""
+    def _add_failure(self, info: Rec, place: RecordPlace) -> None:
+        """Add the error of a message; an export has it inside the message."""
         start = place.start - self._base
         try:
             found = follow_keys(self._data[start : start + place.size], 0, "info", "error")
@@ -172,53 +167,53 @@ class OpencodeReader:
             self._add(message, RecordPlace(place.start + found.start, found.size))
 
     def _helper_message(self, message: Message, info: Rec) -> Message:
-        """In a session that hangs on another the agent there speaks. Several may ask the same thing at the same time."""
+        """Adapt a message of a subagent's session: an agent speaks, and several may ask the same at once."""
         if not self._state.parent or not message.native_id:
             return message
         origin = "agent" if message.origin == "human" else message.origin
-        return replace(message, origin=origin, fingerprint=mark(message.native_id, info, message.blocks))
+        return replace(message, origin=origin, fingerprint=message_mark(message.native_id, info, message.blocks))
 
     def _add(self, message: Message, place: RecordPlace) -> None:
-        talk, state = self._talk(), self._state
+        session, state = self._session(), self._state
         message = replace(message, start=place.start, size=place.size)
-        add(self._gathering, talk, message)
+        add(self._tally, session, message)
         if state.parent and not state.linked:
             state.linked = True
             prompt = next((block.text for block in message.blocks if block.field == "prompt"), "")
             hint = fingerprint("prompt", prompt) if prompt and message.starts_turn else 0
-            talk.links.append(Link("subagent_of", state.parent, hint=hint))
-        talk.links += _spawn_links(message)
+            session.links.append(Link("subagent_of", state.parent, hint=hint))
+        session.links += _spawn_links(message)
 
-    # the session ------------------------------------------------------------------------------------------------------
+    # --- the session ---
     def _learn(self, about: Rec) -> Counted:
         state = self._state
-        self._settle(word(about.get("id")))
+        self._set_session(word(about.get("id")))
         state.parent = word(about.get("parentID")) or word(about.get("parent_id")) or state.parent
         state.client = plain(about["version"]) if about.get("version") else state.client
         title, folder = word(about.get("title")), word(about.get("directory"))
         state.placed = state.placed or bool(folder)
-        talk = self._talk()
-        talk.learn(client=state.client, workspace=folder)
-        if title and not title.startswith(_UNTITLED):
-            talk.learn(title=title, title_rank=1)
+        session = self._session()
+        session.learn(client=state.client, workspace=folder)
+        if title and not title.startswith(UNTITLED):
+            session.learn(title=title, title_rank=1)
         return "session", "known", state.client
 
-    def _settle(self, native_id: str) -> None:
-        """Decide whose conversation this is: what it says itself counts most."""
+    def _set_session(self, native_id: str) -> None:
+        """Set the session of the file: what the file says itself counts most."""
         state, found = self._state, self._found
         state.native_id = state.native_id or native_id or found.native_id or found.path.stem
 
-    def _talk(self) -> SessionTally:
-        self._settle("")
+    def _session(self) -> SessionTally:
+        self._set_session("")
         parent, kind = self._state.parent, self._found.kind
         kind = "subagent" if parent else kind if kind not in ("container", "bundle") else "main"
-        talk = self._gathering.session(self._state.native_id, kind, parent)
-        talk.kind, talk.parent = kind, parent  # learnt after it had been opened, where the file begins in the middle
-        return talk
+        session = self._tally.session(self._state.native_id, kind, parent)
+        session.kind, session.parent = kind, parent  # learnt after opening, if the file begins in the middle
+        return session
 
 
 def _spawn_links(message: Message) -> list[Link]:
-    """The sessions that calls in this message started: by id, or by what they were asked."""
+    """Return links to the sessions that calls in this message started: by id, or by their prompt."""
     found = []
     for block in message.blocks:
         if block.call is not None and block.call.kind == "task":
@@ -229,15 +224,8 @@ def _spawn_links(message: Message) -> list[Link]:
     return found
 
 
-def _unpack_state(state: bytes) -> OpencodeReaderState | None:
-    try:
-        return msgspec.msgpack.decode(state, type=OpencodeReaderState) if state else None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-
-
 def view(record: bytes) -> Message | None:
-    """The message of a line, of an element of an export, or of a stretch of a rendered transcript."""
+    """Return the message of a line, of an element of an export, or of a range of a rendered transcript."""
     value = None
     if record.lstrip()[:1] in (b"{", b"[", b'"'):
         value = decode_item(record)[0]
@@ -252,8 +240,8 @@ def view(record: bytes) -> Message | None:
     return built.message
 
 
-#: Columns and keys of a session that change while it goes on.
-_RESTLESS = frozenset(
+#: Columns and keys of a session that change while it continues.
+_CHANGING = frozenset(
     "time_updated time_compacting time_archived cost tokens_input tokens_output tokens_reasoning tokens_cache_read "
     "tokens_cache_write summary_additions summary_deletions summary_files summary_diffs revert permission agent model "
     "share_url metadata time summary share".split()
@@ -263,55 +251,55 @@ _encode = msgspec.json.Encoder().encode
 
 
 def unpack(found: SourceCandidate, path: Path) -> Iterator[Member]:
-    """The sessions in a database, or the one in a folder."""
+    """Yield the sessions in a database, or the one in a folder."""
     if found.kind == "bundle":
         yield _bundle_member(found, path)
     else:
         yield from _database_members(path)
 
 
-# databases --------------------------------------------------------------------------------------------------------------
+# --- databases ---
 def _database_members(path: Path) -> Iterator[Member]:
     from everturn.sources.toolkit.sqlite_file import open_snapshot
 
     with open_snapshot(path) as database:
-        orders = {table: _order(set(database.columns(table))) for table in sorted(database.tables() & _TABLES)}
+        orders = {table: _order_clause(set(database.columns(table))) for table in sorted(database.tables() & _TABLES)}
         if "session" not in orders:
             return
         for session in list(database.rows(f"SELECT * FROM session {orders['session']}")):
             native_id, parent = word(session.get("id")), word(session.get("parent_id"))
             if native_id:
-                lines = _rows(database, orders, session)
+                lines = _database_lines(database, orders, session)
                 yield Member(native_id, lines, "subagent" if parent else "main", native_id, parent)
 
 
-def _order(columns: set[str]) -> str:
-    """Ids of messages and parts sort by time, those of sessions the other way round."""
-    wanted = ["seq"] if "seq" in columns else ["time_created", "id"] if "directory" in columns else ["id"]
-    known = [name for name in wanted if name in columns]
+def _order_clause(columns: set[str]) -> str:
+    """Return the order of a table's rows. Ids of messages and parts sort by time, those of sessions backwards."""
+    keys = ["seq"] if "seq" in columns else ["time_created", "id"] if "directory" in columns else ["id"]
+    known = [name for name in keys if name in columns]
     return f"ORDER BY {', '.join(known)}" if known else ""
 
 
-def _rows(database: DatabaseSnapshot, orders: dict[str, str], session: Rec) -> Iterator[bytes]:
-    def of(table: str, key: str, value: Any) -> list[Rec]:
+def _database_lines(database: DatabaseSnapshot, orders: dict[str, str], session: Rec) -> Iterator[bytes]:
+    def select_rows(table: str, key: str, value: Any) -> list[Rec]:
         query = f"SELECT * FROM {table} WHERE {key}=? {orders.get(table)}"
         return list(database.rows(query, value)) if table in orders else []
 
     native_id, seen = session["id"], set()
-    yield _line(session={key: value for key, value in session.items() if key not in _RESTLESS})
-    for row in of("message", "session_id", native_id):
-        parts = of("part", "message_id", row.get("id"))
+    yield _line(session={key: value for key, value in session.items() if key not in _CHANGING})
+    for row in select_rows("message", "session_id", native_id):
+        parts = select_rows("part", "message_id", row.get("id"))
         seen.add(row.get("id"))
         yield _line(message=_verbatim_row(row), parts=[_verbatim_row(part) for part in parts])
         yield from _error_record(row.get("data"), row.get("id"))
-    for row in of("session_message", "session_id", native_id):
-        if row.get("id") not in seen:  # kept in the words of both generations
+    for row in select_rows("session_message", "session_id", native_id):
+        if row.get("id") not in seen:  # recorded in the form of both generations
             yield _line(session_message=_verbatim_row(row))
             yield from _error_record(row.get("data"), row.get("id"))
 
 
 def _verbatim_row(row: Rec) -> Rec:
-    """A row with the JSON in it as it stands there, if that is JSON on one line."""
+    """Return a row with its JSON embedded as it is, if that is valid JSON on one line."""
     data = row.get("data")
     if not isinstance(data, str) or "\n" in data or "\r" in data:
         return row
@@ -323,36 +311,35 @@ def _verbatim_row(row: Rec) -> Rec:
     return {**row, "data": Raw(raw)}
 
 
-# folders ----------------------------------------------------------------------------------------------------------------
+# --- folders ---
 def _bundle_member(found: SourceCandidate, path: Path) -> Member:
     about = mapping(decode_item(path.read_bytes())[0])
     parent = word(about.get("parentID"))
-    return Member(
-        found.native_id, _files(found.native_id, path, about), "subagent" if parent else "main", found.native_id, parent
-    )
+    lines = _bundle_lines(found.native_id, path, about)
+    return Member(found.native_id, lines, "subagent" if parent else "main", found.native_id, parent)
 
 
-def _files(session: str, path: Path, about: Rec) -> Iterator[bytes]:
+def _bundle_lines(session: str, path: Path, about: Rec) -> Iterator[bytes]:
     early = is_early(path)
     top = path.parent.parent if early else path.parent.parent.parent
     root = top.parent if early else top
-    steady = {key: value for key, value in about.items() if key not in _RESTLESS}
-    yield _line(session={"id": session, **steady})
+    constant = {key: value for key, value in about.items() if key not in _CHANGING}
+    yield _line(session={"id": session, **constant})
     for message in _json_files(top / "message" / session):
         folder = top / "part" / session / message.stem if early else top / "part" / message.stem
-        file = _file(message, root)
-        yield _line(message=file, parts=[_file(part, root) for part in _json_files(folder)])
+        file = _file_row(message, root)
+        yield _line(message=file, parts=[_file_row(part, root) for part in _json_files(folder)])
         yield from _error_record(file.get("text"), message.stem)
     for other in (top / "todo" / path.name, top / "session_diff" / path.name, path):
         if other.is_file():
-            yield _line(**_file(other, root))
+            yield _line(**_file_row(other, root))
 
 
 def _json_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*.json") if path.is_file()) if folder.is_dir() else []
 
 
-def _file(path: Path, root: Path) -> Rec:
+def _file_row(path: Path, root: Path) -> Rec:
     raw = path.read_bytes()
     name = path.relative_to(root).as_posix()
     try:
@@ -361,9 +348,9 @@ def _file(path: Path, root: Path) -> Rec:
         return {"file": name, "base64": base64.b64encode(raw).decode()}
 
 
-# both -------------------------------------------------------------------------------------------------------------------
+# --- both ---
 def _error_record(data: Any, native_id: Any) -> Iterator[bytes]:
-    """How a message ended, if that was not well: a record of its own, because it is the client who says it."""
+    """Yield how a message failed, as a record of its own, because the client states it."""
     if not isinstance(data, str) or '"error"' not in data:
         return
     found = mapping(decode_item(data.encode("utf-8", "replace"))[0])

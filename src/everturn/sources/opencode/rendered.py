@@ -1,16 +1,14 @@
-"""Transcripts that the client rendered as Markdown (`/export`).
+"""Reads transcripts that the client rendered as Markdown (`/export`).
 
     # TITLE / **Session ID:** ses_… / **Created:** DATE / **Updated:** DATE / ---
     ## User · ## Assistant (AGENT · MODEL · 1.2s) · ## Shell, with --- between them
 
-What cannot be known stays unknown: there are no times but that of the session. Where thinking ends and the answer begins
-is not marked either; before a tool all is taken for thinking, at the end the first paragraph.
+There are no times but that of the session. Nothing marks where thinking ends and the answer begins: before a tool all text
+counts as thinking, at the end the first paragraph.
 
-The lines of a rendered transcript: where messages begin, where a tool's section and its output end.
-
-An output stands between two fences and nothing in it is escaped. Its end is found by following the fences inside it; a
-fence that opens one is known by the word after it, or because a true end has a blank line behind it. An output that was cut
-off inside a fence is told from one that quotes a transcript by what follows: there must be no fence left over.
+An output is between two fences, and nothing in it is escaped. Its end is found by following the fences inside it: an opening
+fence has a word after it, and a true end has a blank line behind it. What follows distinguishes an output that was cut off
+inside a fence from one that quotes a transcript: no fence may be left over.
 """
 
 from __future__ import annotations
@@ -22,10 +20,11 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, Message, fingerprint
-from everturn.sources.opencode.files import created_at
+from everturn.sources.opencode.files import UNTITLED, created_at
 from everturn.sources.opencode.parts import call_start, error_class
+from everturn.sources.toolkit.blocks import call_text
 from everturn.sources.toolkit.line_reader import ReadTally, SessionTally
-from everturn.sources.toolkit.values import decode_value, digest, strings
+from everturn.sources.toolkit.values import decode_value, digest
 
 FENCE = "```"
 THINKING = "_Thinking:_"
@@ -35,14 +34,14 @@ _OLD_TOOL = "Tool: "
 _INPUT, _RESULTS = "**Input:**", ("**Output:**", "**Error:**")
 _TEXT_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 
-#: How far is looked ahead or back where a file may lead us on for ever.
+#: How many lines are searched ahead or back, so that no file takes quadratic time.
 _FAR = 400
 
 Lines = Sequence[str]
 
 
 class OpencodeToolSection(NamedTuple):
-    """A tool's section; None for what it does not have. `end` is the line after it."""
+    """A tool's section; None for absent parts. `end` is the line after it."""
 
     name: str
     input: str | None
@@ -52,7 +51,7 @@ class OpencodeToolSection(NamedTuple):
 
 
 def is_boundary(lines: Lines, at: int) -> bool:
-    """Does a message begin here: a heading after a rule?"""
+    """Return whether a message begins here: a heading after a rule."""
     if not lines[at].startswith("## ") or HEADING.fullmatch(lines[at]) is None:
         return False
     for before in range(at - 1, max(at - _FAR, -1), -1):
@@ -62,7 +61,7 @@ def is_boundary(lines: Lines, at: int) -> bool:
 
 
 def tool_at(lines: Lines, at: int) -> OpencodeToolSection | None:
-    """The tool's section that begins here, of either generation of the client."""
+    """Return the tool section that begins here, of either generation of the client; None without one."""
     name, old = _tool_name(lines, at)
     if not name:
         return None
@@ -88,7 +87,7 @@ def tool_at(lines: Lines, at: int) -> OpencodeToolSection | None:
 
 
 def skip_fence(lines: Lines, at: int) -> int:
-    """The line after the fenced stretch that begins here; `at` itself when none does, or it is never closed."""
+    """Return the line after the fenced block that begins here; `at` itself without one, or if it is never closed."""
     opening = _TEXT_FENCE.match(lines[at])
     if opening is None:
         return at
@@ -119,14 +118,14 @@ def _skip_blank(lines: Lines, at: int) -> int:
 
 
 def _first_fence(lines: Lines, at: int) -> int:
-    """Arguments are JSON, in which a line cannot begin with a fence."""
+    """Return the next fence. Arguments are JSON, in which no line can begin with a fence."""
     return next((end for end in range(at, len(lines)) if lines[end] == FENCE), len(lines))
 
 
 def _output_end(lines: Lines, at: int, old: bool) -> int:
-    """The fence that ends an output which begins at `at`."""
-    inside: list[bool] = []  # fences that are open in it: is it that of a quoted tool's section?
-    perhaps = -1  # the last fence that ended something, as it seemed
+    """Return the fence that ends an output which begins at `at`."""
+    inside: list[bool] = []  # open fences: whether each belongs to a quoted tool section
+    perhaps = -1  # the last fence that seemed to end something
     for end in range(at, len(lines)):
         if not lines[end].startswith(FENCE):
             if perhaps >= 0 and not inside and _is_outside(lines, end):
@@ -135,7 +134,7 @@ def _output_end(lines: Lines, at: int, old: bool) -> int:
             inside.append(False)
         elif inside:
             perhaps = perhaps if inside.pop() else end
-            if perhaps == end and _goes_on(lines, end, old):
+            if perhaps == end and _continues(lines, end, old):
                 return end
         elif _may_end(lines, end, old):
             return end
@@ -145,15 +144,15 @@ def _output_end(lines: Lines, at: int, old: bool) -> int:
 
 
 def _may_end(lines: Lines, at: int, old: bool) -> bool:
-    """Behind the fence of an output stands a blank line; in the older form, the fence of the section."""
-    if lines[at - 1] in _RESULTS:  # it opens one that is quoted
+    """Return whether a fence may end an output: a blank line follows, or in the older form the section's fence."""
+    if lines[at - 1] in _RESULTS:  # it opens a quoted one
         return False
     after = lines[at + 1] if at + 1 < len(lines) else ""
     return after == FENCE if old else not after.strip()
 
 
-def _goes_on(lines: Lines, at: int, old: bool) -> bool:
-    """Does the transcript itself go on behind this fence: with a message or a tool, and no fence left over there?"""
+def _continues(lines: Lines, at: int, old: bool) -> bool:
+    """Return whether the transcript itself continues behind this fence: a message or a tool, and no fence left over."""
     after = _skip_blank(lines, at + 1)
     if old and after < len(lines) and lines[after] == FENCE:  # the end of the section
         after = _skip_blank(lines, after + 1)
@@ -163,19 +162,19 @@ def _goes_on(lines: Lines, at: int, old: bool) -> bool:
         after = _skip_blank(lines, after + 1)
         if after >= len(lines):
             return True
-        return is_boundary(lines, after) and _is_even(lines, after + 1)
+        return is_boundary(lines, after) and _has_closed_fences(lines, after + 1)
     return bool(_tool_name(lines, after)[0]) or lines[after] == THINKING
 
 
 def _is_outside(lines: Lines, at: int) -> bool:
-    """Does something begin here that can only begin outside an output?"""
+    """Return whether something begins here that can only begin outside an output."""
     if lines[at].startswith("**Tool: "):
         return True
-    return is_boundary(lines, at) and _is_even(lines, at + 1)
+    return is_boundary(lines, at) and _has_closed_fences(lines, at + 1)
 
 
-def _is_even(lines: Lines, at: int) -> bool:
-    """Are the fences from here to the next tool closed? The end of an output that quotes messages would be left over."""
+def _has_closed_fences(lines: Lines, at: int) -> bool:
+    """Return whether all fences up to the next tool are closed; an output that quotes messages leaves one over."""
     fences = 0
     for here in range(at, min(at + _FAR, len(lines))):
         if lines[here].startswith("**Tool: "):
@@ -188,34 +187,35 @@ _TITLE = re.compile(r"# (.+)")
 _SESSION = re.compile(r"\*\*Session ID:\*\* (ses_\w+)")
 _CREATED = re.compile(r"\*\*Created:\*\* (.+)")
 _LASTED = re.compile(r"(\d{1,7}(?:\.\d{1,3})?)s")
-_UNTITLED = ("New session - ", "Child session - ")
+
 _SHELL = re.compile(r"```sh\n\$ (.*?)\n```(?:\n+```text\n(.*)\n```)?\s*", re.DOTALL)
 _HEAD_LINES = 12
 
 
-def read_text(gathering: ReadTally, talk: SessionTally, data: bytes, base: int, n: int) -> int:
-    """Read a transcript, or what was added to one; the number of messages there are now."""
+def read_text(tally: ReadTally, session_tally: SessionTally, data: bytes, base: int, n: int) -> int:
+    """Read a transcript, or an addition to one; return the new number of messages."""
     began: tuple[int | None, str] = None, ""
     for start, end in _split_messages(data):
         raw = data[start:end]
         if not base and not start and not HEADING.fullmatch(_lines(raw)[0]):
-            began = _head(talk, _lines(raw))
-            gathering.count("(head)", "known")
+            began = _read_head(session_tally, _lines(raw))
+            tally.count("(head)", "known")
             continue
         message = view_text(raw)
         at, precision = began if message.starts_turn else (began[0], began[1] and "day")
-        mark = fingerprint(f"{talk.native_id}/{n}", digest(message.role, *(block.text for block in message.blocks)))
-        talk.messages.append(
+        content = digest(message.role, *(block.text for block in message.blocks))
+        mark = fingerprint(f"{session_tally.native_id}/{n}", content)
+        session_tally.messages.append(
             replace(message, at=at, precision=precision, start=base + start, size=len(raw), fingerprint=mark)
         )
         known = message.kind != "unknown"
-        gathering.count(message.role if known else "?", "message" if known else "unknown")
+        tally.count(message.role if known else "?", "message" if known else "unknown")
         began, n = (None, ""), n + 1
     return n
 
 
 def view_text(record: bytes) -> Message:
-    """The message of a stretch of a transcript."""
+    """Return the message of a range of a transcript."""
     lines = _lines(record)
     heading = HEADING.fullmatch(lines[0])
     if heading is None:
@@ -227,9 +227,9 @@ def view_text(record: bytes) -> Message:
     return _shell("\n".join(lines[1:]), name) if who == "Shell" else _assistant(lines[1:], heading[2] or "", name)
 
 
-# messages ---------------------------------------------------------------------------------------------------------------
+# --- messages ---
 def _user(text: str) -> Message:
-    """An empty one held only what the client put in, which is not rendered."""
+    """Return a user's message; an empty one held only the client's insertions, which are not rendered."""
     blocks = (Block("text", text, "prompt"),) if text else ()
     origin, kind = ("human", "text") if text else ("injected", "context")
     return Message("user", origin, kind, blocks=blocks, starts_turn=bool(text), fidelity="rendered")
@@ -246,9 +246,9 @@ def _shell(text: str, name: str) -> Message:
 
 
 def _assistant(lines: list[str], facts: str, name: str) -> Message:
-    words = facts.split(" · " if " · " in facts else " - ")  # the second is that of the client's second generation
-    lasted = _LASTED.fullmatch(words[-1]) if len(words) > 1 else None
-    model = " · ".join(words[1:-1] if lasted else words[1:])
+    parts = facts.split(" · " if " · " in facts else " - ")  # the second is that of the client's second generation
+    lasted = _LASTED.fullmatch(parts[-1]) if len(parts) > 1 else None
+    model = " · ".join(parts[1:-1] if lasted else parts[1:])
     return Message(
         "assistant", "model", model=model, blocks=tuple(_blocks(lines, name)), fidelity="rendered",
         reported_ms=round(float(lasted[1]) * 1000) if lasted else None,
@@ -256,28 +256,28 @@ def _assistant(lines: list[str], facts: str, name: str) -> Message:
 
 
 def _blocks(lines: list[str], name: str) -> Iterator[Block]:
-    at, words, thinking, n = 0, list[str](), False, 0
+    at, prose, thinking, n = 0, list[str](), False, 0
     while at < len(lines):
         tool = tool_at(lines, at)
         if tool is None and lines[at] != THINKING:
-            past = max(skip_fence(lines, at), at + 1)
-            words += lines[at:past]
-            at = past
+            after = max(skip_fence(lines, at), at + 1)
+            prose += lines[at:after]
+            at = after
             continue
-        yield from _prose_blocks(words, thinking, False)
-        words, thinking = [], tool is None
+        yield from _prose_blocks(prose, thinking, False)
+        prose, thinking = [], tool is None
         at = tool.end if tool is not None else at + 1
         if tool is not None:
             yield from _call_blocks(tool, f"{name}/{n}")
             n += 1
-    yield from _prose_blocks(words, thinking, True)
+    yield from _prose_blocks(prose, thinking, True)
 
 
-def _prose_blocks(words: list[str], thinking: bool, at_end: bool) -> Iterator[Block]:
-    text = "\n".join(words).strip("\n")
+def _prose_blocks(prose: list[str], thinking: bool, at_end: bool) -> Iterator[Block]:
+    text = "\n".join(prose).strip("\n")
     if thinking and at_end and text:
         first, _, rest = text.partition("\n\n")
-        if first.startswith("**") and first.endswith("**"):  # a title over what is thought
+        if first.startswith("**") and first.endswith("**"):  # the title of the thought
             more, _, rest = rest.partition("\n\n")
             first = f"{first}\n\n{more}"
         yield Block("thinking", first, "thinking")
@@ -287,10 +287,10 @@ def _prose_blocks(words: list[str], thinking: bool, at_end: bool) -> Iterator[Bl
 
 
 def _call_blocks(tool: OpencodeToolSection, call_id: str) -> Iterator[Block]:
-    """A call and its result. Without its arguments nothing is known of a result; with them, an empty one is not shown."""
+    """Yield a call and its result. Without arguments the result is unknown; with them, an empty one is not shown."""
     given = decode_value(tool.input.encode("utf-8", "replace")) if tool.input is not None else None
     start = call_start(call_id, tool.name, given if given is not None else tool.input)
-    yield Block("call", "\n".join([tool.name, *strings(start.input)]), "tool_input", call=start)
+    yield Block("call", call_text(start), "tool_input", call=start)
     if tool.error is not None:
         end = CallEnd(call_id, True, error_class(tool.error))
         yield Block("result", tool.error, "tool_output", result=end)
@@ -298,13 +298,13 @@ def _call_blocks(tool: OpencodeToolSection, call_id: str) -> Iterator[Block]:
         yield Block("result", tool.output or "", "tool_output", result=CallEnd(call_id))
 
 
-# the file ---------------------------------------------------------------------------------------------------------------
-def _head(talk: SessionTally, lines: list[str]) -> tuple[int | None, str]:
-    """What stands before the first message; when the session began."""
+# --- the file ---
+def _read_head(session_tally: SessionTally, lines: list[str]) -> tuple[int | None, str]:
+    """Read what comes before the first message; return when the session began."""
     head = lines[:_HEAD_LINES]
     title = next((found[1] for line in head if (found := _TITLE.fullmatch(line))), "")
-    if title and not title.startswith(_UNTITLED):
-        talk.learn(title=title, title_rank=1)
+    if title and not title.startswith(UNTITLED):
+        session_tally.learn(title=title, title_rank=1)
     session = next((found[1] for line in head if (found := _SESSION.fullmatch(line))), "")
     written = next((found[1] for line in head if (found := _CREATED.fullmatch(line))), "")
     at, precision = created_at(session, written)
@@ -312,7 +312,7 @@ def _head(talk: SessionTally, lines: list[str]) -> tuple[int | None, str]:
 
 
 def _split_messages(data: bytes) -> Iterator[tuple[int, int]]:
-    """Where the messages stand, and what stands before the first, without the rules between them."""
+    """Yield the ranges of the head and of each message, without the rules between them."""
     lines, offsets, at = _lines(data), [0], 0
     for line in data.split(b"\n"):
         offsets.append(offsets[-1] + len(line) + 1)
@@ -338,6 +338,6 @@ def _trim_range(
 
 
 def _lines(data: bytes) -> list[str]:
-    """A carriage return is part of the line end only where the first line has one too: outputs have theirs."""
+    """Split into lines. A carriage return ends a line only if it does so in the first line: outputs have their own."""
     lines = data.decode("utf-8", "replace").split("\n")
     return [line.removesuffix("\r") for line in lines] if lines[0].endswith("\r") else lines

@@ -39,12 +39,7 @@ _SAME = {
 _NEUTRAL = {name: neutral for neutral, names in _SAME.items() for name in names}
 
 #: Arguments a call of a kind must have to become a call of another agent's tool.
-_NEEDED = {
-    "shell": ("command",),
-    "read": ("path",),
-    "edit": ("path", "old", "new"),
-    "create": ("path", "content"),
-}
+_NEEDED = {"shell": ("command",), "read": ("path",), "edit": ("path", "old", "new"), "create": ("path", "content")}
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w=.+-]+)*;base64,(.*)", re.DOTALL)
 
