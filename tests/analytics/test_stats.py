@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import date
 from pathlib import Path
 
 import pytest
 
 from everturn.analytics.cost import Prices, load_prices
 from everturn.analytics.counts import AnalyticsScope
-from everturn.analytics.stats import count_stats, days_of
+from everturn.analytics.stats import count_stats
 from everturn.store.contract import SessionFilter, Store
 from tests.analytics.histories import START, MadeSession, chain, fill
 
@@ -99,10 +98,3 @@ def test_tools_and_errors_are_named(filled: Store, prices: Prices) -> None:
 def test_an_empty_archive_has_a_total_of_nothing(store: Store, prices: Prices) -> None:
     found = count_stats(store, AnalyticsScope(), prices)
     assert (found.total.sessions, found.total.calls, found.total.cost.micro_dollars) == (0, 0, 0)
-
-
-def test_a_period_knows_its_days() -> None:
-    assert days_of("2026-02") == (date(2026, 2, 1), date(2026, 2, 28))
-    assert days_of("2026-W02") == (date(2026, 1, 5), date(2026, 1, 11))
-    assert days_of("2026-01-05") == (date(2026, 1, 5), date(2026, 1, 5))
-    assert days_of("") is None

@@ -1,9 +1,9 @@
-"""What a million tokens of a model costs: the list that comes with everturn, and the user's own over it.
+"""The cost of tokens in integer micro-dollars, by list prices: the bundled list, and the user's own over it.
 
-A list is TOML. Prices are US dollars for a million tokens; `names` are the models it holds for, as transcripts name them,
-also with a date behind (`name-20250929`, `name-2026-03-05`). Of several entries for a model the one with the latest `from`
-that is not after the day of the usage counts; a day before all of them has no price, and neither has a model that no
-entry names. An entry of the user's own list replaces all of ours for the models it names.
+A list is TOML. Prices are US dollars for a million tokens. `names` are the models as transcripts name them, also with a date
+appended (`name-20250929`, `name-2026-03-05`). Of several entries for a model, the one with the latest `from` that is not
+after the day of the usage counts. A day before all of them has no price, and neither has a model without an entry. An entry
+of the user's list replaces all bundled ones for the models it names.
 
     as_of = "2026-11-15"
 
@@ -20,10 +20,9 @@ entry names. An entry of the user's own list replaces all of ours for the models
     input = 2.5
     output = 15.0
 
-What tokens cost, in integer micro-dollars, by list prices; what has no price is said, never guessed.
-
-Usage is counted once per response, in the session that made it: rows that a fork inherits cost nothing here. These are
-list prices of tokens. What a subscription, a reseller, a batch or a faster tier costs is not in a transcript.
+A missing price is reported, never guessed. Usage is counted once per response, in the session that made it: rows that a
+fork inherits cost nothing here. Subscriptions, resellers, batches and faster tiers have other prices, which are not in a
+transcript.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ class Prices(Struct, frozen=True):
     models: dict[str, tuple[Price, ...]]
 
     def rates(self, model: str, day: int | None, prompt_size: int = 0) -> Rates | None:
-        """What counted for a model on a day; None when nobody has said. Without a day only a price that never changed."""
+        """Return the rates of a model on a day; None if unknown. Without a day, only an unchanged price counts."""
         entries = self.models.get(model) or self.models.get(_DATED.sub("", model)) or ()
         if day is None:
             entries = entries if len(entries) == 1 and entries[0].since is None else ()
@@ -89,7 +88,7 @@ class Prices(Struct, frozen=True):
 
 
 def load_prices(own: Path | None = None) -> Prices:
-    """Our list, and over it the user's own when there is such a file. Raises BadConfig when that cannot be used."""
+    """Return the bundled list with the user's own over it, if that file exists. Raises BadConfig if it is invalid."""
     ours = _read_prices(_BUNDLED_PRICES)
     if own is None or not own.is_file():
         return ours
@@ -98,7 +97,7 @@ def load_prices(own: Path | None = None) -> Prices:
 
 
 def models_of(path: Path) -> tuple[str, ...]:
-    """The names of models that a list has prices for. Raises BadConfig."""
+    """Return the models that a list has prices for. Raises BadConfig."""
     return tuple(sorted(_read_prices(path).models))
 
 
@@ -169,7 +168,6 @@ def _newest_first(price: Price) -> tuple[bool, int]:
 
 
 _SLOTS_A_DAY = 86_400_000 // SLOT_MS
-_MICRODOLLAR = 1_000_000
 _K = TypeVar("_K", bound=Hashable)
 
 
@@ -183,7 +181,7 @@ class Cost(Struct, frozen=True):
 
 
 def token_cost(rows: Iterable[UsageRow], prices: Prices) -> Cost:
-    """What the own usage of some rows costs. Rounded once, at the end, to the nearest micro-dollar."""
+    """Return the cost of some rows without inherited ones. Rounded once, at the end, to the nearest micro-dollar."""
     exact = priced = unknown = 0
     models: set[str] = set()
     for row in rows:
@@ -194,12 +192,12 @@ def token_cost(rows: Iterable[UsageRow], prices: Prices) -> Cost:
         exact, priced, unknown = exact + amount, priced + known, unknown + rest
         if rest:
             models.add(row.model)
-    total = None if unknown and not priced else (exact + _MICRODOLLAR // 2) // _MICRODOLLAR
+    total = None if unknown and not priced else (exact + _MICRODOLLARS // 2) // _MICRODOLLARS
     return Cost(total, priced, unknown, tuple(sorted(models)))
 
 
 def cost_by(rows: Iterable[UsageRow], prices: Prices, key: Callable[[UsageRow], _K]) -> dict[_K, Cost]:
-    """The same in groups, each rounded for itself."""
+    """Return the cost of groups of rows, each rounded by itself."""
     groups: dict[_K, list[UsageRow]] = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)
@@ -207,7 +205,7 @@ def cost_by(rows: Iterable[UsageRow], prices: Prices, key: Callable[[UsageRow], 
 
 
 def dollars(found: Cost) -> str:
-    """For people: `$12.34`, `$12.34+` when part of it has no price, `?` when nothing has one; small sums with four decimals."""
+    """Format a cost: `$12.34`, `$12.34+` if some tokens have no price, `?` if none has one; small sums with four decimals."""
     if found.micro_dollars is None:
         return "?"
     cents, more = found.micro_dollars / 1e6, "+" if found.unknown_tokens else ""
@@ -215,7 +213,7 @@ def dollars(found: Cost) -> str:
 
 
 def _row_cost(row: UsageRow, rates: Rates | None) -> tuple[int, int, int]:
-    """The price in millionths of a micro-dollar, the tokens it is for, the tokens that have none."""
+    """Return the price in millionths of a micro-dollar, the tokens it covers, and the tokens without a price."""
     short = max(row.tokens_cache_write - row.tokens_cache_write_1h, 0)
     tokens = (row.tokens_in, row.tokens_out, row.tokens_cache_read, short, row.tokens_cache_write_1h)
     if rates is None:

@@ -1,10 +1,10 @@
-"""The counts of the analytics plane: brought up to date, and given for everything or for a choice of sessions.
+"""The counts of the analytics plane: brought up to date, and read for everything or for a scope of sessions.
 
-The same numbers come two ways: the totals of all sessions are kept in tables, those of a choice are counted from the
-trails of its sessions. A session that was not counted yet since it changed is counted by `catch_up`, which every question
-calls first; its work follows the sessions that changed, not the archive.
+The totals of all sessions are kept in tables; those of a scope are counted from the trails of its sessions. Both give the
+same numbers. `catch_up`, which every question calls first, counts the sessions that changed; its work follows these, not
+the size of the archive.
 
-Trails read by the questions: turn by turn, a fair sample of them, and where in the archive something was seen.
+Trails are read turn by turn. `TrailHandle` names a turn of the archive where something was seen.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = [
 
 #: Calls counted in one transaction, and the most sessions.
 _CALLS, _SESSIONS = 20_000, 500
-_MOST_COUNTED = 100_000  # sessions that are counted out beforehand, to say how far the work is
+_MOST_COUNTED = 100_000  # the most sessions counted in advance for the progress
 
 Rows = dict[tuple[int | str, ...], list[int]]
 
@@ -68,9 +68,9 @@ class AnalyticsScope(Struct, frozen=True):
 
     @property
     def everything(self) -> bool:
-        """Does it not limit?"""
-        wanted = self.sessions or SessionFilter()
-        return self.only is None and replace(wanted, kinds=(), states=()) == SessionFilter(kinds=(), states=())
+        """Whether it does not limit."""
+        filters = self.sessions or SessionFilter()
+        return self.only is None and replace(filters, kinds=(), states=()) == SessionFilter(kinds=(), states=())
 
 
 class AnalyticsCounts(Struct, frozen=True):
@@ -79,50 +79,50 @@ class AnalyticsCounts(Struct, frozen=True):
     tables: dict[str, Rows]
 
     def tools(self) -> list[ToolTotal]:
-        """Of `tool_total`, the most used first."""
+        """Return the rows of `tool_total`, most used first."""
         rows = [ToolTotal(str(key[0]), *row) for key, row in self.tables["tool_total"].items()]
         return sorted(rows, key=lambda row: (-row.n, row.tool))
 
     def pairs(self, relation: str = "") -> list[ToolPair]:
-        """Of `tool_pair`, the most frequent first."""
+        """Return the rows of `tool_pair`, most frequent first."""
         found = self.tables["tool_pair"].items()
         rows = [_read_pair(key, row) for key, row in found if relation in ("", key[0])]
         return sorted(rows, key=lambda row: (-row.n, row.relation, row.first, row.second))
 
     def paths(self, length: int = 0) -> list[ToolPath]:
-        """Of `tool_path`, the most frequent first; of one length, or of all."""
+        """Return the rows of `tool_path` of one length or all, most frequent first."""
         found = self.tables["tool_path"].items()
         rows = [_read_path(str(key[1]), int(key[0]), row) for key, row in found if length in (0, key[0])]
         return sorted(rows, key=lambda row: (-row.n, row.steps))
 
     def times(self, tool: str) -> dict[int, int]:
-        """Of `tool_duration`, one tool's histogram: bucket → n."""
+        """Return a tool's histogram from `tool_duration`: bucket → n."""
         return {int(key[1]): row[0] for key, row in self.tables["tool_duration"].items() if key[0] == tool}
 
     def positions(self, tool: str) -> dict[int, tuple[int, int]]:
-        """Of `tool_position`, one tool's places in the turn: number of the batch → (n, errors)."""
+        """Return a tool's positions in the turn from `tool_position`: number of the batch → (n, errors)."""
         found = self.tables["tool_position"].items()
         return {int(key[1]): (row[0], row[1]) for key, row in sorted(found) if key[0] == tool}
 
     def failures(self, tool: str = "") -> dict[tuple[str, str], tuple[int, int]]:
-        """Of `tool_failure`: (tool, error class) → (n, sessions)."""
+        """Return the rows of `tool_failure`: (tool, error class) → (n, sessions)."""
         found = self.tables["tool_failure"].items()
         return {(str(key[0]), str(key[1])): (row[0], row[1]) for key, row in sorted(found) if tool in ("", key[0])}
 
     def lengths(self) -> dict[int, tuple[int, int]]:
-        """Of `turn_length`: number of calls → (turns, turns with a failed one)."""
+        """Return the rows of `turn_length`: number of calls → (turns, turns with a failed call)."""
         return {int(key[0]): (row[0], row[1]) for key, row in sorted(self.tables["turn_length"].items())}
 
     def total(self, what: str) -> int:
-        """Of `plane_total`: sessions turns calls errors batches parallel path1…path6."""
+        """Return a row of `plane_total`: sessions turns calls errors batches parallel path1…path6."""
         return self.tables["plane_total"].get((what,), [0])[0]
 
 
 def catch_up(store: Store, progress: Callable[[int, int], None] = lambda done, total: None) -> int:
-    """Count again every session that changed since it was counted; how many those were.
+    """Count every session that changed since it was counted, and return their number.
 
-    `progress` is told how many sessions are done, of how many. Each portion is a transaction of its own: it can stop
-    anywhere. Raises Busy when another process holds the archive.
+    `progress` gets the sessions done and their total. Each portion is a transaction of its own, so it can stop anywhere. Raises
+    Busy if another process holds the archive.
     """
     if not store.stale_sessions(1) and store.check_rules():
         return 0
@@ -137,7 +137,7 @@ def catch_up(store: Store, progress: Callable[[int, int], None] = lambda done, t
 
 
 def read_counts(store: Store, scope: AnalyticsScope, tables: Sequence[str] = ALL, least: int = 1) -> AnalyticsCounts:
-    """The tables asked for (names of `model.analytics.TALLIES`), over the sessions of a scope.
+    """Return tables (names of `model.analytics.TALLIES`) over the sessions of a scope.
 
     Rows of `tool_path` with fewer than `least` occurrences are left out.
     """
@@ -147,46 +147,46 @@ def read_counts(store: Store, scope: AnalyticsScope, tables: Sequence[str] = ALL
     return count_trails((trail for _, trail in trails(store, scope)), tables, least)
 
 
-def count_trails(of: Iterable[Trail], tables: Sequence[str] = ALL, least: int = 1) -> AnalyticsCounts:
-    """The same tables over trails that are at hand."""
-    tallying = TallyBuilder(tables)
-    for trail in of:
-        tallying.add(trail)
-    found = tallying.tally(0, least)
+def count_trails(given: Iterable[Trail], tables: Sequence[str] = ALL, least: int = 1) -> AnalyticsCounts:
+    """Return the same tables over given trails."""
+    builder = TallyBuilder(tables)
+    for trail in given:
+        builder.add(trail)
+    found = builder.tally(0, least)
     return AnalyticsCounts({name: {key[1:]: row for key, row in rows.items()} for name, rows in found.items()})
 
 
 def trails(store: Store, scope: AnalyticsScope) -> Iterator[tuple[int, Trail]]:
-    """The tool use of the sessions of a scope, by session id; `turns_of` takes a trail apart."""
+    """Yield the tool use of the sessions of a scope, by session id; `turns_of` splits a trail."""
     if scope.only != ():
         yield from store.trails(scope.sessions, scope.only or (), scope.subagents)
 
 
 def usage(store: Store, scope: AnalyticsScope) -> list[UsageRow]:
-    """Tokens by session, quarter of an hour and model, inherited ones marked."""
+    """Return tokens by session, quarter of an hour and model, inherited ones marked."""
     return [] if scope.only == () else store.usage(scope.sessions, scope.only or (), scope.subagents)
 
 
 def activity(store: Store, scope: AnalyticsScope) -> list[ActivityRow]:
-    """Turns and calls by session and quarter of an hour."""
+    """Return turns and calls by session and quarter of an hour."""
     return [] if scope.only == () else store.activity(scope.sessions, scope.only or (), scope.subagents)
 
 
 def percentile(times: dict[int, int], share: float) -> int | None:
-    """The duration that this share of the calls does not exceed, from a histogram; None without a call.
+    """Return the duration that this share of the calls does not exceed, from a histogram; None without a call.
 
     Exact below 64 ms, above it up to 3.2 % too low.
     """
-    wanted, seen = share * sum(times.values()), 0
+    target, seen = share * sum(times.values()), 0
     for bucket, n in sorted(times.items()):
         seen += n
-        if seen >= wanted:
+        if seen >= target:
             return bucket_start(bucket)
     return None
 
 
 def _take_portion(stale: list[tuple[int, int]]) -> list[int]:
-    """As many sessions as one transaction takes; one at least."""
+    """Return the sessions of one transaction, at least one."""
     portion, calls = list[int](), 0
     for session, n in stale:
         calls += n
@@ -218,7 +218,7 @@ class TrailHandle(Struct, frozen=True):
 
 
 def tools_of(trail: Trail) -> Iterator[tuple[int, list[str]]]:
-    """Turn by turn the tools called in it, in order; what a fork repeats is left out."""
+    """Yield the tools of each turn, in order, without the calls that a fork repeats."""
     names = trail.names
     rows = zip(trail.turns, trail.tools, trail.outcomes, strict=True)
     own = ((turn, names[tool]) for turn, tool, outcome in rows if not outcome & INHERITED)
@@ -227,19 +227,19 @@ def tools_of(trail: Trail) -> Iterator[tuple[int, list[str]]]:
 
 
 def failed_of(outcome: int) -> str:
-    """The class of error of a call's outcome; empty when it did not fail."""
+    """Return the error class of a call's outcome; "" if it did not fail."""
     return ERROR_CLASSES[outcome & CLASS]
 
 
 class FailureTally:
-    """How calls ended, by tool: for any number of trails."""
+    """Counts how calls ended, by tool, over any number of trails."""
 
     def __init__(self) -> None:
         self._worked: set[str] = set()
         self._missing: dict[str, tuple[int, int]] = {}
 
     def add(self, trail: Trail) -> None:
-        """The calls of one more session; what a fork repeats does not count."""
+        """Add the calls of one session, without those that a fork repeats."""
         for (tool, outcome), n in Counter(zip(trail.tools, trail.outcomes, strict=True)).items():
             if outcome & INHERITED:
                 continue
@@ -251,20 +251,20 @@ class FailureTally:
                 self._missing[name] = before + n, sessions + 1
 
     def working(self) -> frozenset[str]:
-        """Tools that went well at least once."""
+        """Return the tools that succeeded at least once."""
         return frozenset(self._worked)
 
     def missing(self) -> dict[str, tuple[int, int]]:
-        """Tools that were said not to exist: calls and sessions."""
+        """Return the tools that were reported not to exist: calls and sessions."""
         return dict(self._missing)
 
 
 def family_ids(store: Store, session: Session, subagents: bool) -> tuple[int, ...]:
-    """The ids of a session: of all its editions, as an older one may own what newer ones repeat, and of its subagents."""
+    """Return the ids of all versions of a session, as an older one may own what newer ones repeat, and of its subagents."""
     names, found = [(session.agent, session.native_id)], dict[int, None]()
     for agent, name in names:
-        editions = store.sessions_of(agent, name)
-        found.update(dict.fromkeys(one.id for one in editions))
+        versions = store.sessions_of(agent, name)
+        found.update(dict.fromkeys(one.id for one in versions))
         links = store.links_to(name) if subagents else []
         for child in (store.session(link.session)[0] for link in links if link.relation == "subagent_of"):
             if child.agent == agent and (agent, child.native_id) not in names:
@@ -272,21 +272,21 @@ def family_ids(store: Store, session: Session, subagents: bool) -> tuple[int, ..
     return tuple(found)
 
 
-def handles(store: Store, places: Iterable[tuple[int, int]]) -> tuple[TrailHandle, ...]:
-    """Places (session, turn) as people can look them up."""
-    return tuple(handle for session, turn in places if (handle := _handle(store, session, turn)) is not None)
+def handles(store: Store, turns: Iterable[tuple[int, int]]) -> tuple[TrailHandle, ...]:
+    """Return (session, turn) pairs as handles that people can look up."""
+    return tuple(handle for session, turn in turns if (handle := _handle(store, session, turn)) is not None)
 
 
 def find_examples(
     trails: Iterable[tuple[int, Trail]], fits: Callable[[list[str]], bool], needs: Iterable[str], most: int = 3
 ) -> list[tuple[int, int]]:
-    """The first few (session, turn) whose tools fit, one per session; only trails with all the tools needed are read."""
-    wanted = set(needs)
+    """Return the first (session, turn) whose tools fit, one per session. Only trails with all needed tools are read."""
+    needed = set(needs)
     found: list[tuple[int, int]] = []
     for session, trail in trails:
         if len(found) >= most:
             break
-        if wanted <= set(trail.names):
+        if needed <= set(trail.names):
             found += [(session, turn) for turn, tools in tools_of(trail) if fits(tools)][:1]
     return found
 
@@ -294,6 +294,6 @@ def find_examples(
 def _handle(store: Store, session: int, turn: int) -> TrailHandle | None:
     try:
         row = store.session(session)[0]
-    except UnknownSession:  # it is gone meanwhile
+    except UnknownSession:  # forgotten in the meantime
         return None
     return TrailHandle(row.native_id, turn + 1, row.agent)

@@ -1,7 +1,7 @@
-"""One tool, or all that a name with wildcards fits: how often, where in a turn, beside what, how long, how it fails.
+"""One tool, or all that a name with wildcards means: how often, where in a turn, next to what, how long, how it fails.
 
-Answered from the totals of the plane. Of several tools the numbers are summed; what stands before and after them may be one
-of them again.
+The answer comes from the totals of the plane. The numbers of several tools are summed; the tools before and after them may
+be one of them again.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ class Inspection(Struct, frozen=True):
     failures: list[FailureGroup]
 
 
-def inspect_tools(store: Store, scope: AnalyticsScope, wanted: str) -> Inspection | None:
-    """What is known of the tools that fit the name; None when there are none."""
+def inspect_tools(store: Store, scope: AnalyticsScope, name: str) -> Inspection | None:
+    """Inspect the tools that a name means; None if there are none."""
     counts.catch_up(store)
-    tools = known_tools(store, scope, wanted)
+    tools = known_tools(store, scope, name)
     if not tools:
         return None
     if scope.everything:
@@ -86,25 +86,25 @@ def inspect_tools(store: Store, scope: AnalyticsScope, wanted: str) -> Inspectio
     return inspect_tool(counted, tools, around.calls)
 
 
-def similar_tools(store: Store, scope: AnalyticsScope, wanted: str) -> list[str]:
-    """Tools that may have been meant."""
+def similar_tools(store: Store, scope: AnalyticsScope, name: str) -> list[str]:
+    """Return tools that may have been meant."""
     from difflib import get_close_matches
 
-    by_name: dict[str, list[str]] = {}  # agents have tools whose names differ in capitals only
+    by_name: dict[str, list[str]] = {}  # some agents have tools whose names differ only in case
     for tool in sorted(_recorded_tools(store, scope)):
         by_name.setdefault(tool.casefold(), []).append(tool)
-    found = (tool for name in get_close_matches(wanted.casefold(), by_name, 3, 0.5) for tool in by_name[name])
+    found = (tool for name in get_close_matches(name.casefold(), by_name, 3, 0.5) for tool in by_name[name])
     return list(islice(found, 3))
 
 
-def known_tools(store: Store, scope: AnalyticsScope, wanted: str) -> set[str]:
-    """The tools that were called and fit the name: the one of exactly that name, or all that it fits as a pattern."""
+def known_tools(store: Store, scope: AnalyticsScope, name: str) -> set[str]:
+    """Return the called tools that a name means: the one of exactly that name, else all that fit it as a pattern."""
     tools = _recorded_tools(store, scope)
-    return {wanted} & tools or {tool for tool in tools if matches_name(wanted, tool)}
+    return {name} & tools or {tool for tool in tools if matches_name(name, tool)}
 
 
 def inspect_tool(counted: AnalyticsCounts, tools: set[str], calls: int) -> Inspection:
-    """The numbers of these tools, summed; `calls` are those of all tools."""
+    """Sum the numbers of these tools. `calls` is the number of calls of all tools."""
     rows = [row for row in counted.tools() if row.tool in tools]
     n, errors = sum(row.n for row in rows), sum(row.errors for row in rows)
     times = _histogram(counted, tools)
@@ -142,11 +142,11 @@ def _recorded_tools(store: Store, scope: AnalyticsScope) -> set[str]:
 
 
 class _TurnsWithTools:
-    """Trails with nothing but the turns that use certain tools: all that is asked about those stands there."""
+    """Trails reduced to the turns that use certain tools: these hold all that the answer needs."""
 
     def __init__(self, trails: Iterable[tuple[int, Trail]], tools: set[str]) -> None:
         self._trails, self._tools = trails, tools
-        self.calls = 0  # of all turns that came by, each once
+        self.calls = 0  # of all turns read, each once
 
     def __iter__(self) -> Iterator[Trail]:
         for _, trail in self._trails:
@@ -173,7 +173,7 @@ def _count_neighbours(pairs: Iterable[tuple[str, ToolPair]]) -> list[ToolNeighbo
 
 
 def _find_others(pairs: Iterable[ToolPair], tools: set[str]) -> Iterable[tuple[str, ToolPair]]:
-    """Seen from these tools; a pair of two of them is there once."""
+    """Yield the other tool of each pair. A pair of two of these tools is yielded once."""
     for pair in pairs:
         if pair.first in tools:
             yield pair.second, pair

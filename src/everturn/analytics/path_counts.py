@@ -1,18 +1,16 @@
-"""How often paths were seen: from the totals, or counted anew for a choice of sessions.
+"""How often paths occur: observed, and expected by chance.
 
-Counting anew is done in two passes over the trails, so that a million calls take seconds: the first only counts, with a
-turn's steps as a string of one letter each; the second looks closer at the few paths that are worth it. A fair sample of
-the trails is kept on the way.
+Observed counts come from the totals, or from the trails of a scope in two passes, so that a million calls take seconds. The
+first pass only counts, with the steps of a turn as a string of one letter each; the second gathers details of the few paths
+that matter. A fair sample of the trails is kept on the way.
 
-How often a path would be seen by chance, and whether it was seen so much more often that chance is no explanation.
-
-Chance means: each session has the tools it has, as often as it has them, and turns as long as they are, but their order
-says nothing. Frequencies are those within a session, never of all sessions together: two tools that only one project has
-would otherwise seem to belong together. As repeats are one step of a path, a tool never follows itself; the chance of the
-next one is spread over the others (quasi-independence).
+Chance means that each session has its tools, their frequencies and the lengths of its turns, but their order is random.
+Frequencies are those within a session, never of all sessions together: two tools that only one project has would otherwise
+seem to belong together. As repeats are one step of a path, a tool never follows itself; the probability of the next one is
+spread over the others (quasi-independence).
 
 `is_surprising` is strict on purpose: the bound on the probability (Chernoff, for a Poisson count) is divided by the number
-of places looked at, and a small lift does not count however sure it is. In shuffled histories nothing is left.
+of positions examined, and a small lift does not count however certain it is. Shuffled histories give no result.
 """
 
 from __future__ import annotations
@@ -30,11 +28,11 @@ from everturn.analytics.counts import UNKNOWN_TOOL, AnalyticsScope, FailureTally
 from everturn.model.analytics import INHERITED, LONGEST_PATH, ToolPath, Trail
 from everturn.store.contract import Store
 
-#: A path is worth showing from here on.
+#: The least lift, occurrences and sessions of a path that is reported.
 LEAST_LIFT = 1.5
 LEAST_SUPPORT = 5
 LEAST_SESSIONS = 3
-#: How likely it may be that anything at all is shown of histories without order.
+#: The probability that anything is reported of histories without order.
 _FALSE_ALARM_RATE = 0.01
 _ROUNDS = 8
 
@@ -43,19 +41,19 @@ class ToolHabits(Struct, frozen=True):
     """What the tools of one session, or of all together, say about chance."""
 
     shares: dict[str, float]  # by tool: its share of all steps
-    weights: dict[str, float]  # by tool, together 1: how likely it comes next where nothing forbids it
-    windows: tuple[int, ...]  # how many places there are for a path of 0, 1, 2… steps
+    weights: dict[str, float]  # by tool, sum 1: the probability that it comes next if it may follow itself
+    windows: tuple[int, ...]  # number of positions for a path of 0, 1, 2… steps
 
 
 def habits(steps: Mapping[str, int], windows: Sequence[int]) -> ToolHabits:
-    """From how many steps each tool has, and how many places there are for a path of each length."""
+    """Compute habits from the steps of each tool and the number of positions for a path of each length."""
     total = sum(steps.values()) or 1
     shares = {tool: n / total for tool, n in steps.items()}
     return ToolHabits(shares, _solve_weights(shares), tuple(windows))
 
 
 def habits_of(turns: Iterable[Sequence[str]]) -> ToolHabits:
-    """From the tools of a session's turns, in order."""
+    """Compute habits from the tools of a session's turns, in order."""
     steps: Counter[str] = Counter()
     windows = [0] * (LONGEST_PATH + 1)
     for tools in turns:
@@ -67,7 +65,7 @@ def habits_of(turns: Iterable[Sequence[str]]) -> ToolHabits:
 
 
 class Crowd:
-    """Many sessions, in columns: chance in each of them is reckoned at once."""
+    """Many sessions, in columns: chance in each of them is computed at once."""
 
     def __init__(self, sessions: Sequence[ToolHabits]) -> None:
         self.size = len(sessions)
@@ -77,13 +75,13 @@ class Crowd:
         self._last: dict[str, list[float]] = {}
         for number, one in enumerate(sessions):
             for tool, weight in one.weights.items():
-                goes_on = 1 / (1 - weight) if weight < 1 else 0.0  # whatever follows shares what this tool leaves
+                goes_on = 1 / (1 - weight) if weight < 1 else 0.0  # the following tools share what this one leaves
                 self._tool_column(self._first, tool)[number] = one.shares[tool] * goes_on
                 self._tool_column(self._middle, tool)[number] = weight * goes_on
                 self._tool_column(self._last, tool)[number] = weight
 
     def expected(self, path: Sequence[str]) -> float:
-        """How often the path would be seen by chance, in all of them together."""
+        """Return how often the path would occur by chance in all sessions together."""
         if not all(tool in self._last for tool in path):
             return 0.0
         chance: Iterable[float] = map(mul, self._windows[len(path)], self._first[path[0]])
@@ -96,22 +94,22 @@ class Crowd:
 
 
 def next_by_chance(before: str, tool: str, of: ToolHabits) -> float:
-    """The chance that this tool follows that one."""
+    """Return the probability that `tool` follows `before`."""
     rest = 1 - of.weights.get(before, 0.0)
     return of.weights.get(tool, 0.0) / rest if rest > 0 else 0.0
 
 
 def is_surprising(seen: float, by_chance: float, looked_at: int) -> bool:
-    """Whether that many are more than chance explains, when there were so many places to look at."""
+    """Whether `seen` occurrences in `looked_at` positions are more than chance explains."""
     if seen < LEAST_SUPPORT or seen < LEAST_LIFT * by_chance:
         return False
     return seen * log(seen / max(by_chance, 1e-9)) - seen + by_chance > log(max(looked_at, 1) / _FALSE_ALARM_RATE)
 
 
 def _solve_weights(shares: Mapping[str, float]) -> dict[str, float]:
-    """Weights w with w(1 - w) in proportion to the shares: what a tool would have if it could follow itself.
+    """Solve for weights w with w(1 - w) in proportion to the shares: the share of a tool that could follow itself.
 
-    A few rounds are enough, as only ratios matter; a tool with half of all steps or more is kept from swallowing the rest.
+    A few iterations are enough, as only ratios matter. A tool with half of all steps or more is kept from absorbing the rest.
     """
     weights = dict(shares)
     for _ in range(_ROUNDS if len(shares) > 2 else 0):
@@ -121,9 +119,9 @@ def _solve_weights(shares: Mapping[str, float]) -> dict[str, float]:
     return weights
 
 
-#: Sessions that chance is reckoned from, at most twice as many.
+#: The number of sessions that chance is estimated from; at most twice as many are held.
 SAMPLE = 500
-_RARE_SHARE = 20_000  # what is seen less than once in so many places is not looked at
+_RARE_SHARE = 20_000  # a path rarer than one in so many positions is ignored
 _TABLES = ("plane_total", "tool_path", "tool_total", "tool_failure")
 
 Steps = tuple[str, ...]
@@ -134,7 +132,7 @@ class PathCounts(Struct, frozen=True):
 
     n: dict[Steps, int]  # paths of two steps or more that are not too rare
     steps: dict[str, int]  # by tool
-    windows: tuple[int, ...]  # how many places there are for a path of 0, 1, 2… steps
+    windows: tuple[int, ...]  # number of positions for a path of 0, 1, 2… steps
     sessions: int  # that used a tool
     turns: int
     calls: int
@@ -145,18 +143,18 @@ class PathCounts(Struct, frozen=True):
 
     @property
     def looked_at(self) -> int:
-        """In how many places a path could have been seen."""
+        """The number of positions in which a path could occur."""
         return sum(self.windows[2:])
 
 
 def count_paths(store: Store, scope: AnalyticsScope) -> PathCounts:
-    """From the totals where the scope does not limit, else from the trails."""
+    """Count from the totals if the scope does not limit, else from the trails."""
     counts.catch_up(store)
     return _count_from_totals(store, scope) if scope.everything else _count_from_trails(store, scope)
 
 
 class Sample:
-    """Every trail, then every second, every fourth… so that never more than twice SAMPLE are held."""
+    """Keeps every trail, then every second, every fourth… so that at most twice SAMPLE are held."""
 
     def __init__(self) -> None:
         self.kept: list[tuple[int, Trail]] = []
@@ -164,7 +162,7 @@ class Sample:
         self._seen = 0
 
     def add(self, session: int, trail: Trail) -> None:
-        """The next one."""
+        """Add the next trail."""
         if not trail.tools:
             return
         if self._seen % self._stride == 0:
@@ -193,9 +191,9 @@ def _count_from_totals(store: Store, scope: AnalyticsScope) -> PathCounts:
     )  # fmt: skip
 
 
-# a choice of sessions -------------------------------------------------------------------------------------------------
+# --- a scope of sessions ---
 class _ToolLetters(dict[str, str]):
-    """A letter for each tool, given out as they come."""
+    """Assigns a letter to each tool as it appears."""
 
     def __missing__(self, tool: str) -> str:
         letter = self[tool] = chr(0x100 + len(self))
@@ -210,7 +208,7 @@ class _LetterTurn(Struct):
 
     steps: str
     own: int
-    at: list[int]  # where each step begins in the trail, and behind them where the turn ends
+    at: list[int]  # the start of each step in the trail, then the end of the turn
 
 
 def _count_from_trails(store: Store, scope: AnalyticsScope) -> PathCounts:
@@ -249,7 +247,7 @@ def _letter_turns(trail: Trail, letters: _ToolLetters) -> Iterator[_LetterTurn]:
 
 
 def _find_windows(turns: Iterable[_LetterTurn], length: int) -> Iterator[str]:
-    """Every path of that length; one counts where its last step is the session's own."""
+    """Yield every path of a length whose last step is the session's own."""
     for turn in turns:
         steps = turn.steps
         for start in range(max(turn.own - length + 1, 0), len(steps) - length + 1):
@@ -259,28 +257,28 @@ def _find_windows(turns: Iterable[_LetterTurn], length: int) -> Iterator[str]:
 def _count_details(
     store: Store, scope: AnalyticsScope, letters: _ToolLetters, paths: Collection[Steps]
 ) -> dict[Steps, ToolPath]:
-    wanted = {"".join(letters[tool] for tool in path): path for path in paths}
+    by_letters = {"".join(letters[tool] for tool in path): path for path in paths}
     found: dict[str, _PathDetail] = defaultdict(_PathDetail)
     lengths = {len(path) for path in paths}
     for _, trail in counts.trails(store, scope):
         met: set[str] = set()
         for turn in _letter_turns(trail, letters):
-            in_turn = {window for length in lengths for window in _find_windows([turn], length) if window in wanted}
+            in_turn = {window for length in lengths for window in _find_windows([turn], length) if window in by_letters}
             for window in in_turn:
                 found[window].add(trail, turn, window, window not in met)
             met |= in_turn
-    return {path: found[window].row(path) for window, path in wanted.items()}
+    return {path: found[window].row(path) for window, path in by_letters.items()}
 
 
 class _PathDetail:
-    """What is gathered of one path."""
+    """The details of one path."""
 
     def __init__(self) -> None:
         self.n = self.sessions = self.turns = self.position = self.errors = 0
         self.repeated = [0] * LONGEST_PATH
 
     def add(self, trail: Trail, turn: _LetterTurn, window: str, is_new: bool) -> None:
-        """All times it stands in a turn."""
+        """Add all occurrences in a turn."""
         self.sessions += is_new
         self.turns += 1
         at, length = turn.at, len(window)

@@ -1,10 +1,8 @@
 """Paths: sequences of tools that agents follow more often than chance explains.
 
-A path is kept when it is surprising in itself (see `chance`), when its last and its first tool are no chance extension of
-the shorter path without them, and when it is not merely a part of longer paths that are kept. What is left reads as a list
-of habits, not as every way to cut one habit into pieces.
-
-What chance would give is reckoned from a fair sample of the sessions.
+A path is reported if it is surprising in itself (`path_counts`), if its first and last tool are not a chance extension of
+the shorter path without them, and if it is not merely a part of longer reported paths. The result is a list of habits, not
+of every way to split one habit. Chance is estimated from a fair sample of the sessions.
 """
 
 from __future__ import annotations
@@ -72,7 +70,7 @@ class Paths(Struct, frozen=True):
 
 
 class PathChances:
-    """How often paths would be seen by chance: reckoned from the sample, scaled to all sessions."""
+    """How often paths would occur by chance: estimated from the sample, scaled to all sessions."""
 
     def __init__(self, seen: PathCounts) -> None:
         self.pooled: ToolHabits = habits(seen.steps, seen.windows)
@@ -80,48 +78,48 @@ class PathChances:
         self._together = Crowd([self.pooled])
         self._scale = seen.sessions / max(self._crowd.size, 1)
 
-    def of(self, path: Steps) -> float:
-        """With the habits of each session."""
+    def estimate(self, path: Steps) -> float:
+        """Estimate with the habits of each session."""
         return self._scale * self._crowd.expected(path)
 
     def estimate_pooled(self, path: Steps) -> float:
-        """As if all sessions were one."""
+        """Estimate as if all sessions were one."""
         return self._together.expected(path)
 
 
 def find_paths(store: Store, scope: AnalyticsScope, top: int = 20, by_chance_too: bool = False) -> Paths:
-    """The paths that are followed more often than chance explains; or all, the most frequent first."""
+    """Return the paths that occur more often than chance explains; or all, most frequent first."""
     seen = count_paths(store, scope)
     found = every_path(seen, top) if by_chance_too else judge_paths(seen)[:top]
     return Paths(found, seen.sessions, seen.turns, seen.calls, len(seen.sample))
 
 
 def judge_paths(seen: PathCounts) -> list[ToolPathFinding]:
-    """The paths worth knowing, those with the largest surplus over chance first."""
+    """Return the surprising paths, those with the largest surplus over chance first."""
     chances = PathChances(seen)
-    likely = {path: chances.of(path) for path in _find_likely(seen, chances)}
+    likely = {path: chances.estimate(path) for path in _find_likely(seen, chances)}
     likely = {path: chance for path, chance in likely.items() if is_surprising(seen.n[path], chance, seen.looked_at)}
     rows = seen.closer(likely)
     kept = {path: by_chance for path, by_chance in likely.items() if rows[path].sessions >= LEAST_SESSIONS}
-    held = _count_contained(kept, seen.n)
+    contained = _count_contained(kept, seen.n)
     whole = [
         path
         for path, by_chance in kept.items()
-        if path not in held or is_surprising(seen.n[path] - held[path], by_chance, seen.looked_at)
+        if path not in contained or is_surprising(seen.n[path] - contained[path], by_chance, seen.looked_at)
     ]
     whole.sort(key=lambda path: (kept[path] - seen.n[path], path))
     return [_make_finding(rows[path], kept[path]) for path in whole]
 
 
 def every_path(seen: PathCounts, top: int) -> list[ToolPathFinding]:
-    """The most frequent paths, whether or not chance explains them."""
+    """Return the most frequent paths, whether or not chance explains them."""
     frequent = sorted(seen.n, key=lambda path: (-seen.n[path], path))[:top]
     chances, rows = PathChances(seen), seen.closer(frequent)
-    return [_make_finding(rows[path], chances.of(path)) for path in frequent]
+    return [_make_finding(rows[path], chances.estimate(path)) for path in frequent]
 
 
 def list_positions(store: Store, scope: AnalyticsScope, top: int = 20) -> list[PositionInTurn]:
-    """Where in turns the tools are used, the most used first."""
+    """Return the positions of tools in turns, most used tools first."""
     counts.catch_up(store)
     counted = counts.read_counts(store, scope, ("tool_total", "tool_pair"))
     first = {pair.second: pair.n for pair in counted.pairs("next") if pair.first == EDGE}
@@ -138,7 +136,7 @@ def list_positions(store: Store, scope: AnalyticsScope, top: int = 20) -> list[P
 
 
 def _find_likely(seen: PathCounts, chances: PathChances) -> list[Steps]:
-    """Those that may be worth knowing, by cheap questions: only they are looked at any closer."""
+    """Return candidates by cheap checks. Only these are examined further."""
     rough = {path: chances.estimate_pooled(path) for path in seen.n}
     likely = [path for path, n in seen.n.items() if is_surprising(n, rough[path], seen.looked_at)]
     likely.sort(key=lambda path: (rough[path] - seen.n[path], path))
@@ -147,7 +145,7 @@ def _find_likely(seen: PathCounts, chances: PathChances) -> list[Steps]:
 
 
 def _is_extension(path: Steps, seen: PathCounts, chances: PathChances) -> bool:
-    """Whether both ends belong to it: the shorter path would not meet that tool so often by chance."""
+    """Whether both ends belong to the path: the shorter one would not meet that tool so often by chance."""
     if len(path) == 2:
         return True
     goes_on = seen.windows[len(path)] / max(seen.windows[len(path) - 1], 1)
@@ -159,19 +157,19 @@ def _is_extension(path: Steps, seen: PathCounts, chances: PathChances) -> bool:
 
 
 def _count_contained(kept: Iterable[Steps], n: Mapping[Steps, int]) -> dict[Steps, int]:
-    """By path: how often it was seen as a part of longer ones that are kept.
+    """Return how often each path occurred as a part of longer reported ones.
 
-    Different paths of one length that hold it at the same place are different occasions and add up.
+    Different paths of one length that contain it at the same position are different occasions and add up.
     """
     at: dict[tuple[Steps, int, int], int] = defaultdict(int)
     for path in kept:
         for length in range(2, len(path)):
             for start in range(len(path) - length + 1):
                 at[path[start : start + length], len(path), start] += n[path]
-    held: dict[Steps, int] = {}
+    contained: dict[Steps, int] = {}
     for (part, _, _), times in at.items():
-        held[part] = max(held.get(part, 0), times)
-    return held
+        contained[part] = max(contained.get(part, 0), times)
+    return contained
 
 
 def _make_finding(row: ToolPath, by_chance: float) -> ToolPathFinding:

@@ -1,11 +1,11 @@
-"""Plots as SVG, alone or in a page: nothing is loaded from elsewhere, nothing runs, every label is escaped.
+"""Plots as SVG, alone or in a page, and as text on a terminal.
 
-An SVG for a page has no style of its own (`standalone=False`): colours of text and lines follow the page (`currentColor`),
-and there is no inline style that a strict policy would refuse. A file of its own is legible on light and dark ground.
+An SVG loads nothing, runs nothing, and every label is escaped. One for a page has no style of its own
+(`standalone=False`): text and lines have the colours of the page (`currentColor`), and there is no inline style that a
+strict policy would refuse. A standalone file is legible on light and dark backgrounds.
 
-Plots on a terminal: lines of text that fit its width. Without colour the same is said with shades and lengths.
-
-Every label goes through the caller's `text`, which makes it fit to be shown.
+A sketch fits the width of the terminal. Without colour it uses shades and lengths. Every label goes through the caller's
+`text`, which makes it safe to show.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ svg{{width:100%;height:auto}}
 
 
 def plot_svg(plot: Plot, standalone: bool = True) -> str:
-    """One plot as SVG."""
+    """Return one plot as SVG."""
     if isinstance(plot, Heat):
         return _draw_heat(plot, standalone)
     return _draw_bars(plot, standalone) if isinstance(plot, Bars) else _draw_calendar(plot, standalone)
 
 
 def plot_page(plots: Iterable[Plot]) -> str:
-    """Plots as one HTML file."""
+    """Return plots as one HTML file."""
     drawn = list(plots)
     title = _escape_text(drawn[0].title) if drawn else "everturn"
     return _PAGE.format(title=title, body="\n".join(plot_svg(plot, standalone=False) for plot in drawn))
 
 
-# kinds ----------------------------------------------------------------------------------------------------------------
+# --- SVG ---
 def _draw_heat(plot: Heat, standalone: bool) -> str:
     left, top, size = 150, 130, 34
     parts = [_text(left - 8, top - 6, f"{plot.down} ↓  {plot.across} →  in %", "end", 11, faint=True)]
@@ -134,13 +134,12 @@ def _draw_calendar(plot: Calendar, standalone: bool) -> str:
                 parts.append(_text(x, top - 6, f"{day:%b}", "start", 10, faint=True))
     for weekday, name in ((0, "Mon"), (2, "Wed"), (4, "Fri")):
         parts.append(_text(left - 6, top + weekday * size + 10, name, "end", 10, faint=True))
-    told = calendar_words(plot)
-    parts.append(_text(left, top + 7 * size + 18, told, "start", 11, faint=True))
+    parts.append(_text(left, top + 7 * size + 18, calendar_words(plot), "start", 11, faint=True))
     width = max(left + (len(plot.days) // 7 + 1) * size + 16, 360)
     return _svg(plot.title, width, top + 7 * size + 32, parts, standalone)
 
 
-# parts ----------------------------------------------------------------------------------------------------------------
+# --- SVG elements ---
 def _svg(title: str, width: float, height: float, parts: list[str], standalone: bool) -> str:
     name = _escape_text(title)
     head = (
@@ -152,10 +151,10 @@ def _svg(title: str, width: float, height: float, parts: list[str], standalone: 
 
 
 def _draw_box(x: float, y: float, width: float, height: float, colour: str, shade: float, note: str = "") -> str:
-    told = f"<title>{_escape_text(note)}</title>" if note else ""
+    title = f"<title>{_escape_text(note)}</title>" if note else ""
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{max(height, 0):.1f}" rx="2" fill="{colour}" '
-        f'fill-opacity="{shade:.2f}">{told}</rect>'
+        f'fill-opacity="{shade:.2f}">{title}</rect>'
     )
 
 
@@ -174,7 +173,7 @@ def _escape_text(words: str) -> str:
 
 
 def _axis_marks(most: int) -> list[int]:
-    """Round numbers up to the highest."""
+    """Return round numbers up to the highest."""
     step = 1
     while most / step > 5:
         step = step * 2 if str(step)[0] in "15" else step * 5 // 2
@@ -190,13 +189,13 @@ _DAYS = ("Mon", "", "Wed", "", "Fri", "", "Sun")
 
 
 class Sketch:
-    """A drawing for one terminal."""
+    """Draws plots for one terminal."""
 
     def __init__(self, width: int, colour: bool, text: Callable[[str], str]) -> None:
         self.width, self.colour, self._text = max(width, 20), colour, text
 
     def lines(self, plot: Plot) -> Iterator[str]:
-        """The plot, line by line."""
+        """Yield the lines of a plot."""
         yield cut_cells(self._text(plot.title), self.width)
         if isinstance(plot, Heat):
             yield from self._heat(plot)
@@ -206,12 +205,12 @@ class Sketch:
             yield from self._calendar(plot)
 
     def bar(self, value: float, most: float, width: int) -> str:
-        """One bar of at most `width` cells, in eighths of a cell."""
+        """Return one bar of at most `width` cells, in eighths of a cell."""
         eighths = round(8 * width * value / most) if most > 0 else 0
         eighths = max(eighths, 1) if value > 0 else 0
         return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
-    # kinds ------------------------------------------------------------------------------------------------------------
+    # --- kinds of plots ---
     def _heat(self, plot: Heat) -> Iterator[str]:
         labels = [self._label(row) for row in plot.rows]
         margin = max(map(count_cells, labels), default=0)
@@ -233,7 +232,7 @@ class Sketch:
         return f" \x1b[48;5;{self._colour_index(share)}m  \x1b[0m" if value else " · "
 
     def _bars(self, plot: Bars) -> Iterator[str]:
-        numbers = [_format_count(bar.value, bar.part) for bar in plot.bars]
+        numbers = [f"{bar.value:,}" + (f" ({bar.part:,})" if bar.part else "") for bar in plot.bars]
         labels = [self._label(bar.label) for bar in plot.bars]
         margin, tail = max(map(count_cells, labels), default=0), max(map(len, numbers), default=0)
         room = max(self.width - margin - tail - 4, 4)
@@ -269,7 +268,7 @@ class Sketch:
             return self._shade(share) if value else "·"
         return f"\x1b[48;5;{self._colour_index(share)}m  \x1b[0m" if value else "· "
 
-    # parts ------------------------------------------------------------------------------------------------------------
+    # --- parts ---
     def _label(self, label: str) -> str:
         return cut_cells(self._text(label), min(_LABEL, self.width // 3))
 
@@ -281,13 +280,9 @@ class Sketch:
 
 
 def spark_line(values: Sequence[float], width: int) -> str:
-    """Values over time as one line; neighbours are added up where there are more than fit."""
+    """Return values over time as one line; neighbours are added up if there are more than fit."""
     size = -(-len(values) // max(width, 1)) or 1
     sums = [sum(values[start : start + size]) for start in range(0, len(values), size)]
     most = max(sums, default=0)
     top = len(_SPARKS) - 1
     return "".join(_SPARKS[round(top * value / most)] if value > 0 and most else " " for value in sums).rstrip()
-
-
-def _format_count(value: int, part: int) -> str:
-    return f"{value:,}" + (f" ({part:,})" if part else "")

@@ -1,7 +1,7 @@
-"""What can be drawn: tool transitions, turn lengths, errors by position, activity by day. Data only.
+"""Data of plots: tool transitions, turn lengths, errors by position, activity by day.
 
-`sketches` puts it on a terminal, `charts` into a file or a page. Labels are names of tools and dates, as they are in the
-archive: who draws them makes them safe.
+`plot_drawings` draws them on a terminal, in a file or on a page. Labels are names of tools and dates as they are in the
+archive: the drawing makes them safe.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from everturn.model.analytics import EDGE, LAST_POSITION, SLOT_MS
 from everturn.store.contract import Store
 
 START, END = "(start)", "(end)"
-_LENGTHS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 21, 31, 51, 101)  # where the bars of turn lengths begin
+_LENGTHS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 21, 31, 51, 101)  # lower bounds of the bars of turn lengths
 
 
 class Heat(Struct, frozen=True, tag=True):
@@ -64,7 +64,7 @@ Plot = Heat | Bars | Calendar
 
 
 def transitions(store: Store, scope: AnalyticsScope, top: int = 12) -> Heat | None:
-    """Which tool comes after which: rows are the earlier one; the most used tools only."""
+    """Return which tool follows which, for the most used tools. Rows are the earlier one."""
     counts.catch_up(store)
     counted = counts.read_counts(store, scope, ("tool_total", "tool_pair"))
     tools = [row.tool for row in counted.tools()[:top]]
@@ -76,7 +76,7 @@ def transitions(store: Store, scope: AnalyticsScope, top: int = 12) -> Heat | No
 
 
 def turn_lengths(store: Store, scope: AnalyticsScope) -> Bars | None:
-    """How many calls turns have."""
+    """Return the number of calls in turns."""
     counts.catch_up(store)
     lengths = counts.read_counts(store, scope, ("turn_length",)).lengths()
     n: Counter[int] = Counter()
@@ -93,7 +93,7 @@ def turn_lengths(store: Store, scope: AnalyticsScope) -> Bars | None:
 
 
 def errors_by_position(inspection: Inspection) -> Bars:
-    """Where in a turn calls of a tool stand, and how many of them failed."""
+    """Return the positions of a tool's calls in a turn, and how many of them failed."""
     n = {one.position: one for one in inspection.positions}
     bars = [
         PlotBar(f"{at}+" if at > LAST_POSITION else str(at), n[at].n if at in n else 0, n[at].errors if at in n else 0)
@@ -104,14 +104,14 @@ def errors_by_position(inspection: Inspection) -> Bars:
 
 
 def activity_calendar(store: Store, scope: AnalyticsScope, unit: str = "turns", weeks: int = 53) -> Calendar | None:
-    """`unit` (turns, prompts, calls, errors) for each day, UTC, of the last weeks there is something of."""
+    """Return `unit` (turns, prompts, calls, errors) for each day, UTC, of the last weeks with any."""
     counts.catch_up(store)
     rows = ((row.slot, getattr(row, unit)) for row in counts.activity(store, scope))
     return calendar(rows, unit, weeks)
 
 
 def calendar(slots: Iterable[tuple[int, int]], unit: str, weeks: int = 53) -> Calendar | None:
-    """From numbers by quarter of an hour."""
+    """Build a calendar from numbers by quarter of an hour."""
     n: Counter[date] = Counter()
     for slot, value in slots:
         if slot >= 0 and value:
@@ -126,23 +126,23 @@ def calendar(slots: Iterable[tuple[int, int]], unit: str, weeks: int = 53) -> Ca
 
 
 def calendar_words(plot: Calendar) -> str:
-    """From when to when a calendar goes, and how much is in it."""
+    """Return the dates and totals of a calendar as text."""
     last = plot.first + timedelta(days=max(len(plot.days) - 1, 0))
     most = max(plot.days, default=0)
     return f"{plot.first} to {last}, {sum(plot.days):,} {plot.unit}, at most {most:,} in a day"
 
 
 def day_of(slot: int) -> date:
-    """The day of a quarter of an hour, UTC."""
+    """Return the day of a quarter of an hour, UTC."""
     try:
         return datetime.fromtimestamp(slot * SLOT_MS / 1000, UTC).date()
-    except (OverflowError, ValueError, OSError):  # a time that no calendar has
+    except (OverflowError, ValueError, OSError):  # outside the calendar
         return date.max
 
 
 def _range(start: int) -> str:
-    place = _LENGTHS.index(start)
-    if place + 1 == len(_LENGTHS):
+    index = _LENGTHS.index(start)
+    if index + 1 == len(_LENGTHS):
         return f"{start}+"
-    last = _LENGTHS[place + 1] - 1
+    last = _LENGTHS[index + 1] - 1
     return str(start) if start == last else f"{start}-{last}"

@@ -1,15 +1,14 @@
-"""What was done and what it cost over time: by day, week or month, and by agent, model or workspace.
+"""Work and cost over time: by day, week or month, and by agent, model or workspace.
 
 Work and tokens count when they happened, not when their session began. Each call and each response is counted once, in the
-session that made it. A workspace is told by its key, which groups without naming. Work (turns, calls) has no model of its
-own: by model it is that of its session's last response.
+session that made it. A workspace is shown by its key, which groups without naming. Work (turns, calls) has no model of its
+own: by model it belongs to the model of its session's last response.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from datetime import date, timedelta
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,7 +23,7 @@ from everturn.store.contract import SessionFilter, Store
 
 PERIODS = ("day", "week", "month")
 KEYS = ("agent", "model", "workspace")
-UNDATED = ""  # what nobody knows the time of
+UNDATED = ""  # the period of work without a known time
 _SLOTS_A_DAY = 96
 _TOP = 10
 _ALL = 1 << 31
@@ -70,7 +69,7 @@ class Stats(Struct, frozen=True):
 
 
 def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str = "month", by: str = "") -> Stats:
-    """Of the sessions of a scope; with `since` in it only what happened since then."""
+    """Return the statistics of a scope; with `since` in it, only what happened since then."""
     counts.catch_up(store)
     since = (scope.sessions.since if scope.sessions else None) or 0
     activity = [row for row in counts.activity(store, scope) if _is_after(row.slot, since)]
@@ -90,7 +89,7 @@ def count_stats(store: Store, scope: AnalyticsScope, prices: Prices, period: str
 
 
 class _PeriodSum:
-    """What is gathered of one period and key."""
+    """The sum of one period and key."""
 
     def __init__(self) -> None:
         self.sessions: set[int] = set()
@@ -113,7 +112,7 @@ def _sum_periods(
     key: Callable[[int, str], str],
 ) -> dict[tuple[str, str], _PeriodSum]:
     sums: dict[tuple[str, str], _PeriodSum] = defaultdict(_PeriodSum)
-    names: dict[int, str] = {}  # a day is named once
+    names: dict[int, str] = {}  # the period of each day, computed once
 
     def at(slot: int, session: int, model: str) -> _PeriodSum:
         day = slot // _SLOTS_A_DAY
@@ -141,7 +140,7 @@ def _add_sums(sums: Iterable[_PeriodSum]) -> _PeriodSum:
 
 
 def _subagent_usage(store: Store, scope: AnalyticsScope, usage: Iterable[UsageRow]) -> list[UsageRow]:
-    """Those that are not there when only main sessions are asked."""
+    """Return the usage rows that are missing when only main sessions are read."""
     if not scope.subagents:
         return []
     of_main = {row.session for row in counts.usage(store, replace(scope, subagents=False))}
@@ -168,19 +167,6 @@ def _period_namer(period: str) -> Callable[[int], str]:
         return day.isoformat() if period == "day" else day.isoformat()[:7]
 
     return name
-
-
-def days_of(period: str) -> tuple[date, date] | None:
-    """The first and the last day of a period as it is named; None for what has no time."""
-    if not period:
-        return None
-    if "W" in period:
-        first = date.fromisocalendar(int(period[:4]), int(period[6:]), 1)
-        return first, first + timedelta(days=6)
-    if len(period) == 10:
-        return date.fromisoformat(period), date.fromisoformat(period)
-    first = date.fromisoformat(f"{period}-01")
-    return first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
 
 
 def _key_getter(by: str, known: dict[int, Session]) -> Callable[[int, str], str]:

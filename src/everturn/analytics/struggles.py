@@ -1,11 +1,11 @@
-"""Struggles: the same tool failing in the same way again and again; and what ended it.
+"""Struggles: the same tool failing in the same way again and again, and what ended it.
 
-A struggle is three or more failures of one tool with one class of error in one session, with no success of that tool in
-between; other tools may have been used meanwhile. Calls that a human rejected or interrupted, and those that were only
-cancelled because a parallel one failed, are no failures of the agent and neither end nor make a struggle.
+A struggle is three or more failures of one tool with one error class in one session without a success of that tool in
+between; other tools may be used meanwhile. Calls that a human rejected or interrupted, and calls that were cancelled because
+a parallel one failed, are not failures of the agent and neither make nor end a struggle.
 
-How it ended: `worked` (the tool went well in the end), `another way` (in the same turn other tools did, and this one was not
-called again), `another error` (it failed differently), `next turn` (it first went well in a later turn), `given up`.
+The ending is `worked` (the tool succeeded), `another way` (other tools succeeded in the same turn, and this one was not
+called again), `another error` (it failed differently), `next turn` (it first succeeded in a later turn) or `given up`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Kind(Struct, frozen=True):
 
 
 def find_struggles(store: Store, scope: AnalyticsScope, least: int = LEAST) -> Iterator[Struggle]:
-    """Every struggle, session by session."""
+    """Yield every struggle, session by session."""
     counts.catch_up(store)
     for session, trail in counts.trails(store, scope):
         if _has_enough_failures(trail, least):
@@ -65,7 +65,7 @@ def find_struggles(store: Store, scope: AnalyticsScope, least: int = LEAST) -> I
 
 
 def group_kinds(store: Store, found: Iterable[Struggle], examples: int = 3) -> list[Kind]:
-    """By tool and class of error, the most failures first."""
+    """Group by tool and error class, most failures first."""
     groups: dict[tuple[str, str], list[Struggle]] = {}
     for one in found:
         groups.setdefault((one.tool, one.error_class), []).append(one)
@@ -74,32 +74,32 @@ def group_kinds(store: Store, found: Iterable[Struggle], examples: int = 3) -> l
 
 
 def find_in_session(session: int, turns: Iterable[tuple[int, list[Use]]], least: int = LEAST) -> Iterator[Struggle]:
-    """Those of one session, given turn by turn."""
+    """Yield the struggles of one session, given turn by turn."""
     calls = [(turn, use) for turn, uses in turns for use in uses if use.own]
-    running: dict[str, list[int]] = {}  # by tool: places of its failures, all of one class
-    for place, (_, use) in enumerate(calls):
+    running: dict[str, list[int]] = {}  # by tool: indexes of its failures, all of one class
+    for index, (_, use) in enumerate(calls):
         if use.error_class in _NOT_THE_AGENTS or use.status == "open":
             continue
         failures = running.get(use.tool, [])
         if use.status == "error" and (not failures or calls[failures[0]][1].error_class == use.error_class):
-            running.setdefault(use.tool, []).append(place)
+            running.setdefault(use.tool, []).append(index)
             continue
         if len(failures) >= least:
-            yield _make_struggle(session, calls, failures, place)
-        running[use.tool] = [place] if use.status == "error" else []
+            yield _make_struggle(session, calls, failures, index)
+        running[use.tool] = [index] if use.status == "error" else []
     for failures in running.values():
         if len(failures) >= least:
             yield _make_struggle(session, calls, failures, None)
 
 
 def _has_enough_failures(trail: Trail, least: int) -> bool:
-    """Whether enough of its own calls failed at all: most sessions are not looked at any closer."""
+    """Whether enough of its own calls failed. Most sessions need no closer look."""
     failed = sum(1 for outcome in trail.outcomes if outcome and not outcome & (INHERITED | OPEN))
     return failed >= least
 
 
 def _make_struggle(session: int, calls: list[tuple[int, Use]], failures: list[int], end: int | None) -> Struggle:
-    """`end` is the next call of the tool that did not fail in the same way; None when there was none."""
+    """`end` is the next call of the tool that did not fail in the same way; None if there was none."""
     turn, first = calls[failures[0]]
     last_turn = calls[failures[-1]][0]
     after = [(at, use) for at, use in calls[failures[-1] + 1 : end] if at == last_turn and use.status == "ok"]
@@ -107,8 +107,8 @@ def _make_struggle(session: int, calls: list[tuple[int, Use]], failures: list[in
     stop = end if end is not None else failures[-1]
     return Struggle(
         session, turn, first.tool, first.error_class, len(failures), stop - failures[0] + 1,
-        sum(calls[place][1].duration_ms or 0 for place in failures), ending, recovery,
-        len({calls[place][0] for place in failures}),
+        sum(calls[index][1].duration_ms or 0 for index in failures), ending, recovery,
+        len({calls[index][0] for index in failures}),
     )  # fmt: skip
 
 

@@ -1,11 +1,11 @@
-"""Suggestions: what the way agents work says about the tools they should have. Each rests on evidence that can be opened.
+"""Suggestions for tools, from the way agents work. Each has evidence that can be opened.
 
     sequence      tools that follow each other so often that one command could do it
     pair          two tools of which one hardly ever comes without the other
     fails first   a tool whose first call in a session mostly fails, and what worked after it
     unknown tool  a tool that agents call and that does not exist, and the one they may have meant
 
-The saving is what would not have been needed: calls, each a round trip to the model, and for failed ones their time.
+The saving is the number of unnecessary calls, each a round trip to the model, and the time of failed ones.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from everturn.model.analytics import Trail
 from everturn.store.contract import Store
 
 KINDS = ("sequence", "pair", "fails first", "unknown tool")
-_ALWAYS = 0.8  # the share of a tool's calls from which a pair is one
-_MOSTLY = 0.6  # the share of first calls that fail
+_ALWAYS = 0.8  # the least share of a tool's calls in a pair
+_MOSTLY = 0.6  # the least share of first calls that fail
 _LEAST_SESSIONS = 5
 _LEAST_LIKENESS = 0.6
 _HUMAN = ("rejected", "interrupted", "cancelled")
@@ -51,7 +51,7 @@ class Suggestion(Struct, frozen=True):
 
 
 def find_suggestions(store: Store, scope: AnalyticsScope, top: int = 20) -> list[Suggestion]:
-    """The suggestions that would save most, first; of each kind at most `top`."""
+    """Return suggestions, largest saving first, at most `top` of each kind."""
     seen = count_paths(store, scope)
     worth = [one for one in judge_paths(seen) if not _is_cycle(one.tools)]
     made = [
@@ -63,14 +63,14 @@ def find_suggestions(store: Store, scope: AnalyticsScope, top: int = 20) -> list
 
 
 def nearest_tool(name: str, known: Iterable[str]) -> str:
-    """The tool that may have been meant; empty when none is near."""
-    wanted = _plain_name(name)
-    rated = [(SequenceMatcher(None, wanted, _plain_name(tool)).ratio(), tool) for tool in sorted(known)]
+    """Return the tool that may have been meant; "" if none is similar."""
+    plain = _plain_name(name)
+    rated = [(SequenceMatcher(None, plain, _plain_name(tool)).ratio(), tool) for tool in sorted(known)]
     best = max(rated, default=(0.0, ""), key=lambda one: one[0])
     return best[1] if best[0] >= _LEAST_LIKENESS else ""
 
 
-# sequences and pairs --------------------------------------------------------------------------------------------------
+# --- sequences and pairs ---
 def _suggest_paths(store: Store, seen: PathCounts, found: Iterable[ToolPathFinding]) -> Iterator[Suggestion]:
     for one in found:
         share = max(one.n / seen.steps.get(tool, one.n) for tool in (one.tools[0], one.tools[-1]))
@@ -83,19 +83,19 @@ def _suggest_paths(store: Store, seen: PathCounts, found: Iterable[ToolPathFindi
 
 
 def _has_steps(steps: tuple[str, ...], tools: list[str]) -> bool:
-    """Whether the tools of a turn have these steps side by side."""
+    """Whether the tools of a turn have these steps in a row."""
     run = [tool for n, tool in enumerate(tools) if not n or tools[n - 1] != tool]
     return any(tuple(run[start : start + len(steps)]) == steps for start in range(len(run) - len(steps) + 1))
 
 
 def _is_cycle(steps: tuple[str, ...]) -> bool:
-    """Two tools in turn, again and again: somebody looks around, which no command can do for them."""
+    """Whether two tools alternate again and again: the agent explores, which no command can replace."""
     return len(steps) > 3 and len(set(steps)) == 2
 
 
-# what fails first -----------------------------------------------------------------------------------------------------
+# --- first calls that fail ---
 class _FirstCalls:
-    """How the first calls of one tool went."""
+    """The first calls of one tool in each session."""
 
     def __init__(self) -> None:
         self.sessions = 0
@@ -137,7 +137,7 @@ def _count_first_calls(session: int, trail: Trail, firsts: dict[str, _FirstCalls
                 first.then.update([name] if (name := next(later, "")) else [])
 
 
-# tools that are not there ---------------------------------------------------------------------------------------------
+# --- unknown tools ---
 def _suggest_unknown(store: Store, scope: AnalyticsScope, seen: PathCounts, top: int) -> Iterator[Suggestion]:
     missing = {tool: found for tool, found in seen.missing.items() if tool not in seen.working}
     for tool, (n, sessions) in sorted(missing.items(), key=lambda item: (-item[1][0], item[0]))[:top]:
@@ -147,12 +147,14 @@ def _suggest_unknown(store: Store, scope: AnalyticsScope, seen: PathCounts, top:
 
 
 def _find_uses(store: Store, scope: AnalyticsScope, tool: str, sample: Trails) -> list[tuple[int, int]]:
-    """Rare names may not be in the sample: then all trails are asked, until one has it."""
+    """Return examples of a tool. A rare name may not be in the sample; then all trails are read until one has it."""
 
-    def called(tools: list[str]) -> bool:
+    def has_tool(tools: list[str]) -> bool:
         return tool in tools
 
-    return find_examples(sample, called, [tool]) or find_examples(counts.trails(store, scope), called, [tool], most=1)
+    return find_examples(sample, has_tool, [tool]) or find_examples(
+        counts.trails(store, scope), has_tool, [tool], most=1
+    )
 
 
 def _plain_name(name: str) -> str:

@@ -1,13 +1,11 @@
-"""Turns: how long, with which tools in which order, how many failed; one by one, or by the shape they share.
+"""Turns: length, tools in order, failures; one by one, or grouped by shape.
 
-The list is read from the structure tables, newest session first, and costs what is looked at until the page is full. Shapes
-are counted over the trails of the plane. A turn that a fork repeats is told where it was made.
+The list is read from the structure tables, newest session first, and costs what is read until the page is full. Shapes are
+counted over the trails of the plane. A turn that a fork repeats is listed where it was made.
 
-The shape of a turn: its tools in order, with repeats collapsed; and patterns of shapes as people write them.
-
-Two or more calls of one tool in a row are one token, `Read{2+}`, however many there are: so turns that did the same with
-more or fewer files have the same shape. A pattern is tokens joined by `→` (or `->`, `>`), and fits where its tokens stand
-side by side:
+The shape of a turn is its tools in order with repeats collapsed: two or more calls of one tool in a row are one token,
+`Read{2+}`, so that turns that did the same with more or fewer files have the same shape. A pattern is tokens joined by `→`
+(or `->`, `>`), and fits a shape in which its tokens are adjacent:
 
     Read → Edit          a single Read, then a single Edit
     Read{1+} → Edit{1+}  one or more of each
@@ -39,7 +37,7 @@ REPEATED = "{2+}"
 _ANY_COUNT = "{1+}"
 _GAP = ("…", "...", "**")
 _JOINT = re.compile(r"\s*(?:→|->|>)\s*")
-_REPEATS = re.compile(r"\{[^{}]*\}$")  # any other number of them: shapes do not tell it
+_REPEATS = re.compile(r"\{[^{}]*\}$")  # any other count, which shapes do not record
 _MOST = 20  # tokens of a pattern
 
 Shape = tuple[str, ...]
@@ -49,7 +47,7 @@ class ShapePart(Struct, frozen=True):
     """What one place of a pattern asks for."""
 
     tool: str  # with wildcards; "" for a gap of any length
-    repeats: str = ""  # MANY | _EITHER | ""
+    repeats: str = ""  # REPEATED | _ANY_COUNT | ""
 
 
 class ShapePattern(Struct, frozen=True):
@@ -61,34 +59,34 @@ class ShapePattern(Struct, frozen=True):
 
 
 def shape(tools: Iterable[str]) -> Shape:
-    """Tools in order as tokens, repeats collapsed."""
+    """Return tools in order as tokens, repeats collapsed."""
     return tuple(tool + REPEATED * (sum(1 for _ in run) > 1) for tool, run in groupby(tools))
 
 
 def write_shape(tokens: Sequence[str]) -> str:
-    """A shape as people read it."""
+    """Return a shape as text."""
     return ARROW.join(tokens)
 
 
 def tool_of(token: str) -> str:
-    """The tool of a token."""
+    """Return the tool of a token."""
     return token.removesuffix(REPEATED)
 
 
 def read_pattern(text: str) -> ShapePattern:
-    """A pattern as people write it. Raises Usage."""
+    """Parse a pattern. Raises UsageError."""
     words = text.strip()
     from_start, to_end = words.startswith("^"), words.endswith("$")
-    pieces = _JOINT.split(words.removeprefix("^").removesuffix("$").strip())
-    parts = tuple(map(_parse_part, pieces))
-    if not all(pieces) or len(pieces) > _MOST or any(_REPEATS.search(part.tool) for part in parts):
+    tokens = _JOINT.split(words.removeprefix("^").removesuffix("$").strip())
+    parts = tuple(map(_parse_part, tokens))
+    if not all(tokens) or len(tokens) > _MOST or any(_REPEATS.search(part.tool) for part in parts):
         like = "'Read → Edit', 'Grep -> * -> Edit{1+}', with {1+} and {2+} only"
         raise UsageError(f"{text!r} is not a pattern of tools; write it like {like}")
     return ShapePattern(parts, from_start, to_end)
 
 
 def fits(pattern: ShapePattern, tokens: Sequence[str]) -> bool:
-    """Whether the pattern stands in the shape."""
+    """Whether the pattern occurs in the shape."""
     reached = {0} if pattern.from_start else set(range(len(tokens) + 1))
     for part in pattern.parts:
         if not part.tool:
@@ -98,18 +96,18 @@ def fits(pattern: ShapePattern, tokens: Sequence[str]) -> bool:
     return len(tokens) in reached if pattern.to_end else bool(reached)
 
 
-def matches_name(wanted: str, tool: str) -> bool:
-    """Whether a tool is meant by a name with wildcards; capitals do not matter."""
-    return fnmatchcase(tool.casefold(), wanted.casefold())
+def matches_name(pattern: str, tool: str) -> bool:
+    """Whether a name with wildcards means a tool, ignoring case."""
+    return fnmatchcase(tool.casefold(), pattern.casefold())
 
 
-def _parse_part(piece: str) -> ShapePart:
-    if piece in _GAP:
+def _parse_part(text: str) -> ShapePart:
+    if text in _GAP:
         return ShapePart("")
     for repeats in (REPEATED, _ANY_COUNT):
-        if piece.endswith(repeats) and piece != repeats:
-            return ShapePart(piece.removesuffix(repeats), repeats)
-    return ShapePart(piece, _ANY_COUNT if piece == "*" else "")
+        if text.endswith(repeats) and text != repeats:
+            return ShapePart(text.removesuffix(repeats), repeats)
+    return ShapePart(text, _ANY_COUNT if text == "*" else "")
 
 
 def _is_match(part: ShapePart, token: str) -> bool:
@@ -164,22 +162,22 @@ class ShapeRow(Struct, frozen=True):
     evidence: tuple[TrailHandle, ...]
 
 
-def list_turn_rows(store: Store, scope: AnalyticsScope, wanted: TurnFilter, limit: int = 20) -> list[TurnRow]:
-    """The newest turns that fit."""
-    return list(islice(_iterate_turns(store, scope, wanted), limit))
+def list_turn_rows(store: Store, scope: AnalyticsScope, filters: TurnFilter, limit: int = 20) -> list[TurnRow]:
+    """Return the newest turns that fit."""
+    return list(islice(_iterate_turns(store, scope, filters), limit))
 
 
 def list_shape_rows(
-    store: Store, scope: AnalyticsScope, wanted: TurnFilter, top: int = 20
+    store: Store, scope: AnalyticsScope, filters: TurnFilter, top: int = 20
 ) -> tuple[list[ShapeRow], int, int]:
-    """Shapes of turns, the most frequent first; how many different ones there are; and how many turns."""
+    """Return shapes of turns, most frequent first, the number of different ones, and the number of turns."""
     counts.catch_up(store)
     groups: dict[tuple[str, ...], _ShapeGroup] = {}
     for session, trail in counts.trails(store, scope):
         for turn, uses in counts.turns_of(trail):
             own = [use for use in uses if use.own]
             tokens = shape(use.tool for use in own)
-            if _is_wanted(wanted, tokens, len(own), any(use.status == "error" for use in own)):
+            if _passes_filter(filters, tokens, len(own), any(use.status == "error" for use in own)):
                 groups.setdefault(tokens, _ShapeGroup()).add(session, turn, own)
     total = sum(group.n for group in groups.values())
     first = sorted(groups.items(), key=lambda item: (-item[1].n, item[0]))[:top]
@@ -187,43 +185,43 @@ def list_shape_rows(
 
 
 def sessions_of(store: Store, scope: AnalyticsScope) -> Iterator[Session]:
-    """The sessions of a scope, newest first; also older editions, which may own what newer ones repeat."""
+    """Yield the sessions of a scope, newest first, with older versions, which may own what newer ones repeat."""
     if scope.only is not None:
         found = [store.session(number)[0] for number in scope.only]
         yield from sorted(found, key=lambda one: (one.ended or 0, one.id), reverse=True)
         return
     kinds = ("main", *SUBAGENT_KINDS) if scope.subagents else ("main",)
-    wanted = replace(scope.sessions or SessionFilter(), kinds=kinds, states=("current", "superseded"))
+    filters = replace(scope.sessions or SessionFilter(), kinds=kinds, states=("current", "superseded"))
     cursor = ""
     while True:
-        rows, cursor = store.sessions(wanted, _PAGE, cursor)
+        rows, cursor = store.sessions(filters, _PAGE, cursor)
         yield from (session for session, _ in rows)
         if not cursor:
             return
 
 
 class _ShapeGroup:
-    """What is gathered of one shape."""
+    """The turns of one shape."""
 
     def __init__(self) -> None:
         self.n = self.calls = self.failed = 0
         self.sessions: set[int] = set()
         self.times: list[int] = []
-        self.places: list[tuple[int, int]] = []
+        self.examples: list[tuple[int, int]] = []
 
     def add(self, session: int, turn: int, uses: list[Use]) -> None:
         self.n += 1
         self.calls += len(uses)
         self.failed += any(use.status == "error" for use in uses)
-        if session not in self.sessions and len(self.places) < _EXAMPLES:
-            self.places.append((session, turn))
+        if session not in self.sessions and len(self.examples) < _EXAMPLES:
+            self.examples.append((session, turn))
         self.sessions.add(session)
         self.times += [sum(known)] if (known := [u.duration_ms for u in uses if u.duration_ms is not None]) else []
 
 
-def _iterate_turns(store: Store, scope: AnalyticsScope, wanted: TurnFilter) -> Iterator[TurnRow]:
+def _iterate_turns(store: Store, scope: AnalyticsScope, filters: TurnFilter) -> Iterator[TurnRow]:
     for session in sessions_of(store, scope):
-        if session.n_calls < wanted.min_length or (wanted.failed and not session.n_errors):
+        if session.n_calls < filters.min_length or (filters.failed and not session.n_errors):
             continue
         by_turn: dict[int, list[Call]] = {}
         for call in store.calls(session.id):
@@ -233,14 +231,14 @@ def _iterate_turns(store: Store, scope: AnalyticsScope, wanted: TurnFilter) -> I
             calls = by_turn.get(turn.idx, [])
             tokens = shape(call.name for call in calls)
             failed = any(call.status == "error" for call in calls)
-            if not turn.inherited and _is_wanted(wanted, tokens, len(calls), failed):
+            if not turn.inherited and _passes_filter(filters, tokens, len(calls), failed):
                 yield _make_row(session, turn, calls, tokens)
 
 
-def _is_wanted(wanted: TurnFilter, tokens: tuple[str, ...], calls: int, failed: bool) -> bool:
-    if calls < wanted.min_length or (wanted.failed and not failed):
+def _passes_filter(filters: TurnFilter, tokens: tuple[str, ...], calls: int, failed: bool) -> bool:
+    if calls < filters.min_length or (filters.failed and not failed):
         return False
-    return wanted.pattern is None or fits(wanted.pattern, tokens)
+    return filters.pattern is None or fits(filters.pattern, tokens)
 
 
 def _make_row(session: Session, turn: Turn, calls: list[Call], tokens: tuple[str, ...]) -> TurnRow:
@@ -263,5 +261,5 @@ def _make_shape_row(store: Store, tokens: tuple[str, ...], group: _ShapeGroup, t
     return ShapeRow(
         write_shape(tokens), group.n, len(group.sessions), round(group.n / total, 4), round(group.calls / group.n, 2),
         round(group.failed / group.n, 4), int(median(group.times)) if group.times else None,
-        handles(store, group.places),
+        handles(store, group.examples),
     )  # fmt: skip

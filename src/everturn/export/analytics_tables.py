@@ -1,7 +1,7 @@
-"""The analytics plane as files: CSV, or Parquet where duckdb is installed. No content is in it.
+"""The analytics plane as files: CSV, or Parquet if duckdb is installed. They hold no content.
 
-One file per table of `PLANE`, in the order of its key, so that the same archive gives the same bytes. In CSV a missing
-value is an empty field. The columns are described in docs/analytics.md.
+There is one file per table of `PLANE`, in the order of its key, so that the same archive gives the same bytes. A missing
+value is an empty field in CSV. docs/analytics.md describes the columns.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from everturn.store.contract import Store
 
 __all__ = ["PLANE", "as_csv", "as_parquet"]
 
-_PORTION = 2000
+_ROWS_PER_CHUNK = 2000
 _NULL = "\\N"
 _TYPES = {"text": "VARCHAR", "integer": "BIGINT"}
 
 
 def as_csv(store: Store, table: PlaneTable) -> Iterator[bytes]:
-    """A table as CSV, with a line of names."""
+    """Return a table as CSV with a header line."""
     return _csv_chunks(list(table.columns), store.plane_rows(table), "")
 
 
 def as_parquet(store: Store, table: PlaneTable) -> Iterator[bytes]:
-    """A table as Parquet."""
+    """Return a table as Parquet."""
     if find_spec("duckdb") is None:
         raise EverturnError("Parquet needs duckdb, which is not installed; run: pip install 'everturn[parquet]'")
     return _write_parquet(store, table)
@@ -46,7 +46,7 @@ def _write_parquet(store: Store, table: PlaneTable) -> Iterator[bytes]:
         with plain.open("wb") as file:
             file.writelines(_csv_chunks(list(types), store.plane_rows(table), _NULL))
         with duckdb.connect() as base:
-            base.execute("SET threads=1")  # the order of the rows, and with it the bytes, must not hang on luck
+            base.execute("SET threads=1")  # the order of the rows, and so the bytes, must be the same every time
             found = base.read_csv(str(plain), header=True, dtype=types, na_values=_NULL, all_varchar=False)
             found.write_parquet(str(packed), compression="zstd")
         yield packed.read_bytes()
@@ -58,7 +58,7 @@ def _csv_chunks(names: Sequence[str], rows: Iterable[Sequence[Any]], null: str) 
     writer.writerow(names)
     for number, row in enumerate(rows, 1):
         writer.writerow([null if value is None else value for value in row])
-        if number % _PORTION == 0:
+        if number % _ROWS_PER_CHUNK == 0:
             yield _take_bytes(page)
     yield _take_bytes(page)
 

@@ -1,21 +1,15 @@
-"""One session as one JSON document: schema `everturn/session@1`.
+"""One session as a JSON document (schema `everturn/session@1`), and every item that commands and the web API answer with.
 
     {"schema": …, "redacted": …, "session": {…}, "source": {…}, "lineage": {…}, "turns": [
         {"number": 1, …, "messages": [those outside any step], "calls": [results without a call],
          "steps": [{"number": 1, …, "calls": [{…, "artifacts": […]}], "messages": [
              {"number": 1, "role": …, "blocks": [{"kind": …, "data": as found}], "evidence": {…}}]}]}]}
 
-Everything that has a number counts from 1, over the whole session; each message stands in it exactly once. `evidence`
-is the byte range of the record within `source` and the SHA-256 of those bytes as captured. Written piece by piece.
+All numbers count from 1, over the whole session, and each message occurs exactly once. `evidence` is the byte range of the
+record within `source` and the SHA-256 of those bytes as captured. Unknown values are null, values that do not apply are
+empty. The document is written in parts.
 
-What is known about a session, its turns, steps, calls and messages, as plain values for JSON.
-
-Everything that has a number counts from 1. What is not known is null, what does not apply is left empty.
-
-What programs are answered, the same from every surface: `--json` of a command and the API of the web page.
-
-Plain values for JSON; what they hold is described in `web.schemas` and checked against it. Everything that has a number
-counts from 1.
+`--json` of a command and the web API give the same items. `web.schemas` describes them, and tests compare the two.
 """
 
 from __future__ import annotations
@@ -38,11 +32,11 @@ from everturn.sessions.messages import Records, Sources, TurnView, has_words, re
 from everturn.sessions.transcript import Passage, input_text
 from everturn.store.contract import Store
 from everturn.text.times import iso
-from everturn.text.times import turn_ms as turn_ms  # noqa: PLC0414  # one of the facts that are taken from here
+from everturn.text.times import turn_ms as turn_ms  # noqa: PLC0414  # callers take it from here with the other facts
 
 
 def session_facts(session: Session, text: SessionText) -> dict[str, Any]:
-    """What is known about a session as a whole."""
+    """Return the facts of a session."""
     return {
         "id": session.native_id,
         "agent": session.agent,
@@ -78,7 +72,7 @@ def session_facts(session: Session, text: SessionText) -> dict[str, Any]:
 
 
 def source_facts(store: Store, session: Session) -> dict[str, Any]:
-    """Where the bytes of a session come from."""
+    """Return the origin of a session's bytes."""
     version = store.version(session.version)
     file, _ = store.file_by_id(version.source)
     return {
@@ -95,12 +89,12 @@ def source_facts(store: Store, session: Session) -> dict[str, Any]:
 
 
 def lineage_facts(relatives: Lineage) -> dict[str, Any]:
-    """What a session hangs together with."""
+    """Return the relatives of a session."""
     return {name: [_relative_facts(one) for one in getattr(relatives, name)] for name in relatives.__struct_fields__}
 
 
 def turn_facts(turn: Turn) -> dict[str, Any]:
-    """What is known about a turn as a whole."""
+    """Return the facts of a turn."""
     return {
         "number": turn.idx + 1,
         "starter": turn.starter,
@@ -132,7 +126,7 @@ def step_facts(step: Step) -> dict[str, Any]:
 
 
 def call_facts(call: Call, touched: Iterable[Artifact] = ()) -> dict[str, Any]:
-    """What is known about a call; parallel calls share their position."""
+    """Return the facts of a call. Parallel calls share their position."""
     return {
         "id": call.call_id or None,
         "name": call.name or None,
@@ -158,7 +152,7 @@ def call_facts(call: Call, touched: Iterable[Artifact] = ()) -> dict[str, Any]:
 
 
 def message_facts(row: MessageRow, message: Message, digest: str | None) -> dict[str, Any]:
-    """A message with its blocks as found and the bytes it rests on; `digest` is their SHA-256."""
+    """Return a message with its blocks as found and its byte range; `digest` is the SHA-256 of the bytes."""
     return {
         "number": row.seq + 1,
         "turn": row.turn + 1,
@@ -180,7 +174,7 @@ def message_facts(row: MessageRow, message: Message, digest: str | None) -> dict
 
 
 def time_text(ms: int | None) -> str | None:
-    """A time as text, None where there is none."""
+    """Return a time as text; None if there is none."""
     return None if ms is None else iso(ms)
 
 
@@ -222,15 +216,17 @@ def _relative_facts(one: Relative) -> dict[str, Any]:
     }
 
 
-#: Takes secrets out of a line of JSON and leaves it JSON. A whole line, because `{"password": …}` needs its name.
+_ArtifactsByCall = dict[tuple[int, int], list[Artifact]]  # by (seq, idx) of the call
+
+#: Removes secrets from a line of JSON and leaves it JSON. A whole line, because `{"password": …}` needs its name.
 Clean = Callable[[bytes], bytes]
 
-#: What JSON may hold raw but a terminal acts on; escaped it means the same.
+#: Characters that JSON may hold raw but a terminal acts on. Escaped, they mean the same.
 _ACTIVE_CHARACTERS = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def as_json(store: Store, sources: Sources, session: Session, clean: Clean | None = None) -> Iterator[str]:
-    """The document in pieces; `clean` is applied to every line of it."""
+    """Yield the parts of the document. `clean` is applied to every line of it."""
     encode = _Encoder(clean)
     text = store.session(session.id)[1]
     yield '{"schema":"everturn/session@1","redacted":' + ("true" if clean else "false")
@@ -239,7 +235,9 @@ def as_json(store: Store, sources: Sources, session: Session, clean: Clean | Non
     yield ',"lineage":' + encode(lineage_facts(lineage(store, session)))
     yield ',"turns":['
     records = Records(store, sources, session)
-    touched = _group_by_call(store.artifacts(session.id))
+    touched: _ArtifactsByCall = {}
+    for one in store.artifacts(session.id):
+        touched.setdefault((one.seq, one.idx), []).append(one)
     for number, view in enumerate(read_turns(store, session)):
         yield "\n" if number == 0 else ",\n"
         yield from _turn(view, records, touched, encode)
@@ -276,26 +274,16 @@ def _message(row: MessageRow, records: Records, encode: _Encoder) -> str:
     record = records.record(row)
     digest = sha256(record).hexdigest() if record else None
     message = records.view(row, record)
-    del record  # as long as a line can be
+    del record  # it may be very long
     try:
         return encode(message_facts(row, message, digest))
-    except RecursionError:  # nested deeper than can be walked: its text is given instead
+    except RecursionError:  # nested too deep to encode: use its text instead
         flat = tuple(replace(block, data=None) for block in message.blocks)
         return encode(message_facts(row, replace(message, blocks=flat, fidelity="rendered"), digest))
 
 
-_ArtifactsByCall = dict[tuple[int, int], list[Artifact]]
-
-
-def _group_by_call(artifacts: list[Artifact]) -> _ArtifactsByCall:
-    found: _ArtifactsByCall = {}
-    for one in artifacts:
-        found.setdefault((one.seq, one.idx), []).append(one)
-    return found
-
-
 class _Encoder:
-    """JSON in one line that is safe to print, without what `clean` takes out of it."""
+    """Encodes JSON on one line that is safe to print, without what `clean` removes."""
 
     def __init__(self, clean: Clean | None) -> None:
         self._clean = clean
@@ -303,20 +291,20 @@ class _Encoder:
     def __call__(self, facts: Any) -> str:
         try:
             line = msgspec.json.encode(facts)
-        except UnicodeEncodeError:  # half of a surrogate pair, as transcripts do have them
+        except UnicodeEncodeError:  # half a surrogate pair, which occurs in transcripts
             line = json.dumps(msgspec.to_builtins(facts), separators=(",", ":")).encode()
         if self._clean:
             line = self._clean(line)
-        return _ACTIVE_CHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", line.decode())
+        return _ACTIVE_CHARACTERS.sub(lambda match: f"\\u{ord(match[0]):04x}", line.decode())
 
 
 def session_item(item: SessionListing) -> dict[str, Any]:
-    """One line of a list of sessions."""
+    """Return one item of a list of sessions."""
     return {"short": item.short, **session_facts(item.session, item.text)}
 
 
 def passage_item(passage: Passage, tools: bool, started: Iterable[str] = ()) -> dict[str, Any]:
-    """One passage of a turn; `tools` also what went into tools and came out, `started` the sessions its call started."""
+    """Return one passage of a turn: with `tools` also tool input and output; `started`: sessions its call started."""
     facts: dict[str, Any] = {"kind": passage.kind}
     if passage.row is not None:
         facts |= {"message": passage.row.seq + 1, "at": iso(passage.row.at) or None, "origin": passage.row.origin}
@@ -334,32 +322,32 @@ def passage_item(passage: Passage, tools: bool, started: Iterable[str] = ()) -> 
     return facts
 
 
-def hit_item(found: SearchHit) -> dict[str, Any]:
-    """One match of a search."""
-    row, session = found.row, found.session
+def hit_item(hit: SearchHit) -> dict[str, Any]:
+    """Return one hit of a search."""
+    row, session = hit.row, hit.session
     return {
         "session": session.native_id,
         "agent": session.agent,
         "kind": session.kind,
         "state": session.state,
-        "title": found.text.title or None,
-        "workspace": found.text.workspace or None,
+        "title": hit.text.title or None,
+        "workspace": hit.text.workspace or None,
         "turn": None if row is None else row.turn + 1,
         "message": None if row is None else row.seq + 1,
         "role": None if row is None else row.role,
         "origin": None if row is None else row.origin,
-        "field": found.field,
+        "field": hit.field,
         "at": None if row is None else time_text(row.at),
-        "score": round(found.score, 4),
-        "snippet": found.snippet,
-        "spans": [list(span) for span in found.spans],
-        "before": [_neighbour_item(one) for one in found.before],
-        "after": [_neighbour_item(one) for one in found.after],
+        "score": round(hit.score, 4),
+        "snippet": hit.snippet,
+        "spans": [list(span) for span in hit.spans],
+        "before": [_neighbour_item(one) for one in hit.before],
+        "after": [_neighbour_item(one) for one in hit.after],
     }
 
 
 def record_item(row: MessageRow, record: bytes) -> dict[str, Any]:
-    """A message as it was captured."""
+    """Return a message as it was captured."""
     return {"message": row.seq + 1, "start": row.start, "size": row.size, "record": record.decode("utf-8", "replace")}
 
 

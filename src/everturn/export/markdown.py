@@ -1,8 +1,8 @@
-"""A session as a page for people: one heading per turn, prompts, answers, tool calls with their output.
+"""A session as Markdown for people: one heading per turn, prompts, answers, tool calls with their output.
 
-Whatever stands in a transcript stays inside its place on the page: words are block quotes, output is fenced with a
-fence longer than any inside, names and paths are code. So no answer can pose as a heading of ours, and nothing that is
-left open swallows the rest. Control characters are made visible.
+Text of a transcript cannot leave its position on the page. Messages are block quotes, output has a fence longer than any
+inside, names and paths are code. So no answer can look like a heading of ours, and nothing left open swallows the rest.
+Control characters are made visible.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def as_markdown(
     thinking: bool = False,
     context: bool = False,
 ) -> Iterator[str]:
-    """The page in pieces; what the client put in by itself and the model's thinking only when asked for."""
+    """Yield the parts of the page. Text that the client injected and the model's thinking are optional."""
     page = _MarkdownPage(clean or (lambda text: text))
     yield from _write_head(store, session, page)
     for view in read_turns(store, session):
@@ -56,21 +56,21 @@ def as_markdown(
 
 
 class _MarkdownPage:
-    """How words of the archive are put on the page."""
+    """Puts text of the archive on the page."""
 
     def __init__(self, clean: Clean) -> None:
         self._clean = clean
 
     def text(self, text: str) -> str:
-        """Words with secrets taken out and control characters made visible."""
+        """Return text without secrets and with visible control characters."""
         return printable(self._clean(text)).strip("\n")
 
     def quote(self, text: str) -> str:
-        """Words as a block quote."""
+        """Return text as a block quote."""
         return _BLANK.sub(">", "> " + self.text(text).replace("\n", "\n> ")) + "\n\n"
 
     def fence(self, text: str) -> Iterator[str]:
-        """Words as they are, in a fence that is longer than any inside."""
+        """Yield text as it is, in a fence longer than any inside."""
         shown = self.text(text)
         fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(shown)), default=0))
         yield f"{fence}\n"
@@ -78,14 +78,14 @@ class _MarkdownPage:
         yield f"\n{fence}\n\n"
 
     def code(self, text: str, width: int = 200) -> str:
-        """Words on one line, as code."""
+        """Return text on one line, as code."""
         shown = one_line(self._clean(text), width)
         ticks = "`" * (1 + max(map(len, _BACKTICKS.findall(shown)), default=0))
         pad = " " if shown.startswith("`") or shown.endswith("`") else ""
         return f"{ticks}{pad}{shown}{pad}{ticks}" if shown else ""
 
     def title(self, text: str) -> str:
-        """Words on one line, with everything that Markdown acts on escaped."""
+        """Return text on one line with all Markdown characters escaped."""
         return re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", one_line(self._clean(text), 120))
 
 
@@ -126,10 +126,10 @@ _RELATIONS = {
 
 
 def _relative(one: Relative, ancestors: list[Relative], page: _MarkdownPage) -> str:
-    said = f"of {page.code(one.native_id)}" if one in ancestors else page.code(one.native_id)
+    text = f"of {page.code(one.native_id)}" if one in ancestors else page.code(one.native_id)
     if one.call is not None:
-        said += f", started in turn {one.call.turn + 1}"
-    return said if one.session is not None else f"{said} (not in the archive)"
+        text += f", started in turn {one.call.turn + 1}"
+    return text if one.session is not None else f"{text} (not in the archive)"
 
 
 def _turn_heading(view: TurnView) -> str:
@@ -144,7 +144,7 @@ def _turn_heading(view: TurnView) -> str:
 
 
 def minute_text(ms: int) -> str:
-    """A time to the minute, UTC."""
+    """Format a time to the minute, UTC."""
     return iso(ms)[:16].replace("T", " ")
 
 
@@ -173,14 +173,14 @@ def _call(passage: Passage, page: _MarkdownPage) -> Iterator[str]:
     name = start.name if start else "result without a call"
     about = (start.command or start.path) if start else ""
     parallel = ", in parallel" if passage.batch > 1 else ""
-    said = " · ".join(filter(None, (page.code(name, 80), status(call) + parallel, page.code(about))))
-    yield f"- {said}\n\n"
+    facts = " · ".join(filter(None, (page.code(name, 80), status(call) + parallel, page.code(about))))
+    yield f"- {facts}\n\n"
     if passage.result is not None and passage.result.text:
         yield from page.fence(passage.result.text)
 
 
 def status(call: Call | None) -> str:
-    """How a call went, in a few words."""
+    """Describe how a call ended in a few words."""
     if call is None or call.status == "open":
         return "no result"
     words = "ok" if call.status == "ok" or (call.status == "orphan" and not call.error_class) else "error"

@@ -1,4 +1,4 @@
-"""The bytes of a source, exactly as they were captured: any version, also of a source that is gone."""
+"""The bytes of a source exactly as captured: any version, also of a source that is gone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from everturn.store.contract import Store
 
 
 class Original(Struct, frozen=True):
-    """A version of a source, and what is to be said about its bytes."""
+    """A version of a source, and notes on its bytes."""
 
     file: SourceFile
     version: Version
@@ -21,7 +21,7 @@ class Original(Struct, frozen=True):
 
 
 def read_original(store: Store, session: Session, number: int | None = None) -> Original:
-    """The version a session was read from, or another one of the same source. Raises NothingFound."""
+    """Return the version a session was read from, or another one of its source. Raises NothingFound."""
     version = store.version(session.version)
     file, current = store.file_by_id(version.source)
     if number is not None and number != version.number:
@@ -39,7 +39,7 @@ def read_original(store: Store, session: Session, number: int | None = None) -> 
 
 
 def raw_bytes(store: Store, version: int) -> Iterator[bytes]:
-    """The bytes of a version, chunk by chunk. Raises NotAnArchive when one is damaged."""
+    """Yield the bytes of a version chunk by chunk. Raises NotAnArchive if one is damaged."""
     for chunk in store.chunks(version):
         yield store.read_chunk(chunk.digest)[: chunk.size]
 

@@ -1,13 +1,13 @@
-"""How a conversation looks as HTML: what the self-contained file and the web page have in common.
+"""A session as HTML: the parts that the standalone file and the web pages share.
 
-Pure functions from the model to markup. A turn is the unit: `turn_html` puts one on the page, `head_html` what is known
-of a session, `draw_minimap` a picture of all its turns, `list_turns` a list of them; `STYLE` and `SCRIPT` are the look and the few
-keys. `markdown_html`, `diff_html` and `show_text` put single texts on a page. `PageLook` says what is shown, how much of it, and where
-links lead. `selfcontained.as_html` makes one file of it all.
+Pure functions from the model to markup. `turn_html` draws one turn, `head_html` the facts of a session, `draw_minimap` a
+picture of all its turns, `list_turns` a list of them. `markdown_html`, `diff_html` and `show_text` draw single texts.
+`STYLE` and `SCRIPT` are the style sheet and the few keys. `PageLook` says what is shown, how much of it, and where links
+lead. `standalone.as_html` writes it all into one file.
 
-Promises: whatever stands in a transcript stays words. No script, style, address or element of it reaches the page; what
-hides or reorders text is made visible; addresses lead to the web or to mail and nothing is loaded from anywhere. No
-attribute `style` and no handler is ever written, so that a page can forbid both.
+Text of a transcript stays text: no script, style, address or element of it reaches the page. Characters that hide or
+reorder text are made visible. Links lead to the web or to mail, and nothing is loaded from anywhere. There are no `style`
+attributes and no inline handlers, so that a page can forbid both.
 """
 
 from everturn.export.page.calls import diff_html

@@ -1,7 +1,4 @@
-"""A tool call on the page: one line that says what was done and how it went; opened, what went in and what came out.
-
-What an edit changed, line by line, in the colours of a diff.
-"""
+"""A tool call as HTML: a line with tool, subject and status that opens to input and output. Edits are drawn as diffs."""
 
 from __future__ import annotations
 
@@ -29,13 +26,13 @@ _CLASSES = {"added": "add", "removed": "del", "hunk": "hunk", "bold": "file"}
 
 
 def diff_html(lines: Iterable[str]) -> Html:
-    """A diff. Neighbouring lines of one kind are one element: a long file that is new costs no more than its text."""
+    """Return a diff. Neighbouring lines of one kind share an element, so a long new file costs little markup."""
     return Html(f'<pre class="diff">{"".join(_style_runs(lines))}</pre>')
 
 
 def _style_runs(lines: Iterable[str]) -> Iterator[str]:
     for style, run in groupby(lines, style_of):
-        # One line of the diff is one line on the page, whatever line ends of other systems it holds.
+        # One line of the diff is one line on the page, whatever foreign line ends it contains.
         text = escape("\n".join(make_visible(line).replace("\n", "␊") for line in run))
         name = _CLASSES.get(style)
         yield f'<span class="{name}">{text}\n</span>' if name else f"{text}\n"
@@ -43,28 +40,28 @@ def _style_runs(lines: Iterable[str]) -> Iterator[str]:
 
 _SIGNS = {"ok": "✓", "error": "✗", "open": "…", "orphan": "?"}
 _ABOUT = 200
-_OPEN_DIFF_LINES = 24  # a diff of no more lines is open from the beginning
+_OPEN_DIFF_LINES = 24  # a diff of at most so many lines is open from the start
 _DEEPEST = 20  # levels of arguments
 
 
 def call_html(passage: Passage, look: PageLook, room: PageRoom) -> Iterator[Html]:
-    """A call, or a result whose call was never seen, in pieces; then what it started."""
+    """Yield a call, or a result without a call, and then the sessions it started."""
     call, start = passage.call, passage.start
     seq = call.seq if call else passage.row.seq if passage.row else -1
-    back = call.result_seq if call and call.result_seq is not None else seq  # the message with what came back
+    back = call.result_seq if call and call.result_seq is not None else seq  # the message with the result
     given, is_diff = _input_text(start, look)
     output = look.clean(passage.result.text) if passage.result is not None else ""
     state = call.status if call else "open"
     is_open = is_diff and state != "error" and given.count("\n") < _OPEN_DIFF_LINES
     kind = start.kind if start else call.kind if call else "other"
     yield Html(f'<details class="call {escape(state)} {escape(kind)}"{room.name(seq)}{" open" * is_open}>')
-    # Who comes for the result sees first what it is the result of.
+    # A link to the result leads to the call it belongs to.
     result = room.name(back)
     begins = Html(f"<span{result}></span>") if result else Html("")
     yield element("summary", begins, *_call_summary(passage, state, look), *_complaint_html(state, output))
     if given:
         yield Html(diff_html(room.cut(given, seq).splitlines())) if is_diff else room.block(given, seq, "input")
-    if output and is_diff and state == "ok":  # it says that the file was changed, which can be seen
+    if output and is_diff and state == "ok":  # it only says that the file was changed, which the diff shows
         yield fold_html("output", "Output", output, room.block(output, back, "plain"))
     elif output:
         yield room.block(output, back, "output")
@@ -77,7 +74,7 @@ def call_html(passage: Passage, look: PageLook, room: PageRoom) -> Iterator[Html
 
 
 def child_html(one: Relative, look: PageLook) -> Iterator[Html]:
-    """What a call started: in place where that is wanted, or fetched there once it is opened, else the way to it."""
+    """Yield a session that a call started: embedded, fetched when opened, or a link."""
     label = relation_of(one, is_elder=False)
     if one.session is None or not (look.inside or look.to_inside):
         yield element("p", Html(f"{show_text(label)} {relative_link(one, look)}"), class_="child")
@@ -93,13 +90,13 @@ def child_html(one: Relative, look: PageLook) -> Iterator[Html]:
 
 
 def fold_html(kind: str, label: str, text: str, body: Html, name: str = "") -> Html:
-    """Something that is folded away, with a glimpse of its words."""
+    """Return folded content with a glimpse of its text."""
     summary = element("summary", label, Html(" "), element("span", show_line(text, 120), class_="glimpse"))
     return Html(f'<details class="fold {escape(kind)}"{name}>{summary}{body}</details>\n')
 
 
 def record_html(seq: int, look: PageLook, words: str = "record") -> Html:
-    """The way to a message as it was captured, where there is one."""
+    """Return a link to a message as captured, if there is an address."""
     address = look.to_record(seq) if look.to_record and seq >= 0 else ""
     return element("a", words, href=address, class_="record", title="this message as captured") if address else Html("")
 
@@ -134,24 +131,24 @@ def _duration_text(call: Call | None) -> str:
 
 
 def _complaint_html(state: str, output: str) -> Iterator[Html]:
-    """What a failed call complained of, to be read without opening it."""
+    """Yield the error line of a failed call, to be read without opening it."""
     words = error_line(output) if state == "error" and output else ""
     if words:
         yield element("span", show_line(words, _ABOUT), class_="complaint")
 
 
 def _input_text(start: CallStart | None, look: PageLook) -> tuple[str, bool]:
-    """What went into a tool, without its secrets, and whether it is a diff."""
+    """Return the input of a tool without secrets, and whether it is a diff."""
     if start is None:
         return "", False
-    # A secret of several lines can only be seen before the lines of a diff are marked.
+    # A secret of several lines can only be recognised before diff marks are added.
     start = replace(start, input=_clean_value(start.input, look), command=look.clean(start.command))
     lines = _strip_file_lines(diff_of(start), start.path)
     return look.clean("\n".join(lines) if lines else input_text(start)), bool(lines)
 
 
 def _strip_file_lines(lines: list[str], path: str) -> list[str]:
-    """A diff of one file without the lines that name it: the call does."""
+    """Return a diff of one file without the lines that name it: the call does."""
     first = 0
     while first < len(lines) and lines[first] in (f"--- {path}", f"+++ {path}", "--- (new)", "@@"):
         first += 1
@@ -169,7 +166,7 @@ def _clean_value(value: Any, look: PageLook, depth: int = 0) -> Any:
 
 
 def _call_subject(start: CallStart, look: PageLook) -> str:
-    """What a call is about, in its own words: a file is named as it is within the workspace."""
+    """Return the subject of a call. A file is named relative to the workspace."""
     words = _first_words(start)
     path = start.path
     inside = path[len(look.workspace) :] if look.workspace and path.startswith(look.workspace) else ""

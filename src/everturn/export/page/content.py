@@ -1,14 +1,12 @@
-"""Markdown of a model as markup.
+"""Text and pictures of messages as HTML.
 
-HTML in it stays words. Links lead to the web or to mail only, and where their words do not say where they lead, the page
-says it (in the form that cannot be mistaken for another name); other addresses and pictures are told, not followed. What
-is longer than `LONGEST` is shown as it is. Equal texts are rendered once. Never raises.
+Markdown of a model becomes markup. HTML in it stays text. Links lead to the web or to mail only, and if the text of a link
+does not name its host, the page shows it; other addresses and pictures are named, not followed. A text longer than
+`LONGEST` is shown as it is. Equal texts are rendered once. Nothing here raises.
 
-Pictures in a conversation: those whose bytes are in the record and are of a known kind.
-
-What kind it is, its own first bytes say, not its label. Anything else, an address included, is told in words: a page
-loads nothing from elsewhere. A file has its pictures within it, or leaves them out; a page of a running program may ask for
-them one by one (`Look.to_picture`), under a name that is a hash of what they are.
+Pictures are shown if their bytes are in the record and of a known type. The first bytes decide, not the label. Anything
+else, an address included, is described in words: a page loads nothing from elsewhere. A file embeds its pictures or leaves
+them out; a running program may serve them one by one (`PageLook.to_picture`) under a name that is a hash of the content.
 """
 
 from __future__ import annotations
@@ -33,16 +31,16 @@ if TYPE_CHECKING:
 
 
 LONGEST = 200_000
-_REMEMBERED = 2_000  # characters: what comes again is short
+_REMEMBERED = 2_000  # characters: only short texts repeat
 _SCHEMES = ("http://", "https://", "mailto:")
 _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
 
-#: Without any of these a text is paragraphs and nothing else.
+#: A text without any of these is paragraphs and nothing else.
 _MARKS = re.compile(r"[\\`*_~\[\]<>&!|]|^(?:    |[ \t]*(?:[-+#=]|\d{1,9}[.)]|\t))", re.MULTILINE)
 
 
 def markdown_html(text: str) -> Html:
-    """The words of a model as it meant them to look."""
+    """Render the Markdown of a model."""
     return _render_cached(text) if len(text) <= _REMEMBERED else _render_text(text)
 
 
@@ -60,7 +58,7 @@ def _render_text(text: str) -> Html:
         return Html("".join(f"<p>{show_prose(part)}</p>" for part in parts if part))
     try:
         return Html(keep_breaks(_make_parser().render(text)))
-    except (RecursionError, ValueError, IndexError):  # a mistake of the parser must not cost the page
+    except (RecursionError, ValueError, IndexError):  # a bug of the parser must not break the page
         return Html(f'<div class="plain">{show_prose(text)}</div>')
 
 
@@ -69,13 +67,13 @@ def _make_parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False, "breaks": False}).enable(["table", "strikethrough"])
-    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # `_arrange_tokens` decides what becomes of it
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # `_arrange_tokens` handles links
     parser.core.ruler.push("arrange", _arrange_tokens)
     return parser
 
 
 def _arrange_tokens(state: StateCore) -> None:
-    """Make the tokens fit into a page that has headings, addresses and a width of its own."""
+    """Adapt the tokens to a page that has headings, links and a width of its own."""
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
@@ -113,7 +111,7 @@ def _rewrite_links(tokens: list[Token]) -> list[Token]:
 
 
 def _restrict_link(token: Token) -> None:
-    """Let a link lead where it may, and be words about an address otherwise."""
+    """Keep a link to the web or to mail, and turn any other into text."""
     address = str(token.attrs.get("href", ""))
     if address.lower().startswith(_SCHEMES):
         token.attrs = {"href": address, "rel": "noopener noreferrer nofollow"}
@@ -122,7 +120,7 @@ def _restrict_link(token: Token) -> None:
 
 
 def _destination_tokens(opened: Token, words: str) -> list[Token]:
-    """Where a link leads, when its own words say another place or none that could be checked."""
+    """Return the host of a link if its text does not name it."""
     host = _address_host(str(opened.attrs.get("href", "")))
     if not host or host in words.lower():
         return []
@@ -138,7 +136,7 @@ def _address_host(address: str) -> str:
 
 
 def _picture_token(token: Token) -> Token:
-    """A picture from elsewhere: nothing is loaded, its address is told."""
+    """Return a picture from elsewhere as text with its address. Nothing is loaded."""
     address = str(token.attrs.get("src", ""))
     return _text_token(f"[picture: {token.content or 'without words'}] ({address[:200]})")
 
@@ -153,13 +151,13 @@ _DEEPEST = 6
 _MOST = 50
 _ADDRESS = re.compile(r"data:image/[\w.+-]{1,40};base64,")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
-_SMALLEST = 32  # characters: less is no picture
+_SMALLEST = 32  # characters of the smallest picture
 _BEGINNINGS = {"iVBORw0KGgo": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp"}
 _NAMES = ("data", "base64", "url", "image_url", "source", "content", "output", "inlineData", "file", "image")
 
 
 class PagePicture(Struct, frozen=True):
-    """A picture: its kind, and its bytes in base64."""
+    """A picture: its type, and its bytes in base64."""
 
     kind: str
     data: str
@@ -171,7 +169,7 @@ class PagePicture(Struct, frozen=True):
 
 
 def pictures_html(block: Block | None, look: PageLook, seq: int) -> Iterator[Html]:
-    """The pictures of a block of message `seq`, or of what a tool gave back; in words where they cannot be put here."""
+    """Yield the pictures of a block of message `seq` or of a result; a description if they cannot be shown."""
     found = pictures_of(() if block is None else (block,))
     for picture in found:
         yield _picture_html(picture, look, seq)
@@ -180,7 +178,7 @@ def pictures_html(block: Block | None, look: PageLook, seq: int) -> Iterator[Htm
 
 
 def pictures_of(blocks: Iterable[Block]) -> list[PagePicture]:
-    """The pictures of some blocks, as many as a page may have."""
+    """Return the pictures of some blocks, as many as a page may have."""
     found = list[PagePicture]()
     for block in blocks:
         if block.kind != "image" and block.result is None:
@@ -207,7 +205,7 @@ def _picture_html(picture: PagePicture, look: PageLook, seq: int) -> Html:
 
 
 def _find_pictures(value: Any, depth: int = 0) -> Iterator[str]:
-    """The bytes, in base64, of every picture in a value, wherever formats put them."""
+    """Yield every picture in a value as base64, wherever formats put them."""
     if isinstance(value, str):
         yield from _find_base64(value)
     elif depth < _DEEPEST:

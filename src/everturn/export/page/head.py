@@ -1,9 +1,7 @@
-"""What stands above the first turn: what is known about a session, and the ways to its relatives.
+"""The head of a session page: facts, links to relatives, the minimap, and the list of turns.
 
-A whole session at a glance: a strip with a bar for each turn, coloured by the kinds of work, and a list of turns.
-
-Drawn from the rows of turns and counts of calls alone, without a word of what was said; many turns share a bar, so that
-what is drawn does not grow with the session.
+The minimap is a strip with a bar for each turn, coloured by kind of work. It is drawn from rows of turns and counts of
+calls, without any content. Many turns share a bar, so that the drawing does not grow with the session.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ _RELATIONS = {
 
 
 def head_html(session: Session, text: SessionText, relatives: Lineage, look: PageLook, is_nested: bool = False) -> Html:
-    """The title and the facts below it; within another session only what differs from that one."""
+    """Return the title and the facts; within another session only what differs from that one."""
     if is_nested:
         return element("header", _facts_list((*_figure_facts(session), _session_name(session, look))), class_="session")
     facts = (
@@ -52,17 +50,17 @@ def head_html(session: Session, text: SessionText, relatives: Lineage, look: Pag
 
 
 def title_of(session: Session, text: SessionText, look: PageLook) -> Html:
-    """What a session is called: its title, else what was asked first, else its id."""
+    """Return the name of a session: its title, else its first prompt, else its id."""
     return show_line(look.clean(text.title or text.first_prompt or session.native_id), _TITLE)
 
 
 def relation_of(one: Relative, is_elder: bool) -> str:
-    """How a relative is related, in words that stand before its name."""
+    """Describe the relation of a relative, in words before its name."""
     return _RELATIONS.get((one.relation, is_elder)) or one.relation.replace("_", " ").capitalize()
 
 
 def relative_link(one: Relative, look: PageLook, words: str = "") -> Html:
-    """The name of a relative, a link where there is an address."""
+    """Return the name of a relative, a link if there is an address."""
     name = words or one.native_id.rpartition("/")[2] or one.native_id
     address = look.to_session(one) if look.to_session and one.session is not None else ""
     inner = show_line(look.clean(name), 60)
@@ -125,13 +123,13 @@ def _session_notes(session: Session) -> Iterator[Html]:
 
 
 _WIDE, _HIGH = 1000, 48
-_LANE = 6  # above the bars: where something happened to the context
+_LANE = 6  # above the bars, for events of the context
 _BARS = 240
-_WIDEST = 80  # of a bar: a few turns do not fill the strip
-_BUSY = 15  # calls of a turn that make a full bar where no turn has more
+_WIDEST = 80  # of a bar, so that a few turns do not fill the strip
+_BUSY = 15  # calls of a full bar, unless a turn has more
 _LOWEST = 5.0
 
-#: What a bar can be made of, lowest first, and how people call it. More colours than these cannot be told apart.
+#: The parts of a bar, lowest first, and their labels. More colours could not be distinguished.
 KINDS = {
     "edit": "changes",
     "shell": "commands",
@@ -150,16 +148,16 @@ _EVENTS = ("compacted", "interrupted")
 
 
 class MinimapEntry(Struct, frozen=True):
-    """A turn in the list: its number from 1, and how what was asked begins; with number 0 the session that follows."""
+    """A turn in the list: its number from 1 and the beginning of its prompt. Number 0 is the heading of a session."""
 
     number: int
     words: str
     failed: bool = False
-    address: str = ""  # `#t12` when it is not said
+    address: str = ""  # default: `#t12`
 
 
 class MinimapBar(Struct, frozen=True):
-    """Some turns in a row, and where their bar stands."""
+    """Consecutive turns, and the position of their bar."""
 
     turns: Sequence[Turn]
     work: Counter[str]  # calls by kind
@@ -169,17 +167,17 @@ class MinimapBar(Struct, frozen=True):
 
     @property
     def calls(self) -> int:
-        """All calls."""
+        """The number of calls."""
         return sum(turn.n_calls for turn in self.turns)
 
     @property
     def errors(self) -> int:
-        """Failed calls."""
+        """The number of failed calls."""
         return sum(turn.n_errors for turn in self.turns)
 
     @property
     def solid(self) -> float:
-        """Its width without the gap to the next one."""
+        """The width without the gap to the next bar."""
         return self.width - min(1.5, self.width / 5)
 
 
@@ -188,27 +186,27 @@ def draw_minimap(
     address: Callable[[int], str] | None = None,
     work: Iterable[tuple[int, str, int]] = (),
 ) -> Html:
-    """A strip of bars, as high as the turn did work, coloured by what kind of work, red as far as calls failed.
+    """Draw a strip of bars: height by number of calls, colour by kind, red for the share that failed.
 
-    `address` is where turn N (from 1) is; `work` how many calls of which kind a turn (from 0) made.
+    `address` returns the address of turn N (from 1). `work` yields (turn from 0, kind, number of calls).
     """
     if not turns:
         return Html("")
-    lead = address or (lambda number: f"#t{number}")
+    address_of = address or (lambda number: f"#t{number}")
     bars = _make_bars(turns, _count_by_turn(work))
     areas = _group_areas(bars)
     shown = "".join(f'<path class="{kind}" d="{"".join(areas[kind])}"/>' for kind in KINDS if kind in areas)
-    ways = "".join(_turn_link(bar, lead(bar.turns[0].idx + 1)) for bar in bars)
+    links = "".join(_turn_link(bar, address_of(bar.turns[0].idx + 1)) for bar in bars)
     label = f"All {len(turns):,} turns: the higher a bar the more calls, coloured by kind, red where they failed"
     legend = "".join(f'<span class="{kind}">{words}</span>' for kind, words in KINDS.items() if kind in areas)
     return Html(
         f'<nav class="minimap" aria-label="{label}"><svg viewBox="0 0 {_WIDE} {_HIGH}" preserveAspectRatio="none" '
-        f'role="group" aria-label="{label}">{shown}{ways}</svg><p class="kinds" aria-hidden="true">{legend}</p></nav>'
+        f'role="group" aria-label="{label}">{shown}{links}</svg><p class="kinds" aria-hidden="true">{legend}</p></nav>'
     )
 
 
 def list_turns(entries: Iterable[MinimapEntry]) -> Html:
-    """The turns by what was asked, each a link."""
+    """Return the turns with their prompts, each a link."""
     items = [
         element(
             "li",
@@ -248,7 +246,7 @@ def _make_bars(turns: Sequence[Turn], work: dict[int, Counter[str]]) -> list[Min
 
 
 def _group_areas(bars: Sequence[MinimapBar]) -> dict[str, list[str]]:
-    """For each colour the boxes of that colour: a few shapes however many bars there are."""
+    """Return the boxes of each colour: a few shapes however many bars there are."""
     found: dict[str, list[str]] = {}
     for bar in bars:
         top = float(_HIGH)
@@ -265,7 +263,7 @@ def _group_areas(bars: Sequence[MinimapBar]) -> dict[str, list[str]]:
 
 
 def _bar_layers(bar: MinimapBar) -> list[tuple[str, float]]:
-    """The colours of a bar from below, each with its height."""
+    """Return the colours of a bar from below, each with its height."""
     if all(turn.inherited for turn in bar.turns):
         return [("inherited", bar.high)]
     total = bar.work.total()
@@ -279,7 +277,7 @@ def _box_path(x: float, y: float, width: float, height: float) -> str:
 
 
 def _turn_link(bar: MinimapBar, address: str) -> Html:
-    """The whole height is the way to the turn, not only the bar. Not for the Tab key: it would take hundreds of steps."""
+    """Link the whole height to the turn. The Tab key skips it: hundreds of stops would be too many."""
     box = f'<rect x="{bar.left:.1f}" width="{bar.width:.1f}" height="{_HIGH}"/>'
     return element("a", element("title", _bar_title(bar)), Html(box), href=address, tabindex=-1)
 

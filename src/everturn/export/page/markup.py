@@ -1,18 +1,13 @@
-"""Words of strangers made fit for a page: nothing in them is markup, nothing in them hides.
+"""Markup from untrusted text, the look of a page, and the room on it.
 
-`Html` is text that is markup already; every other text is escaped on its way in (`show_text`, `element`). Template engines
-that ask for `__html__` take it as it is. Colours of terminals are dropped, control characters, overrides of the writing
-direction and invisible characters become visible: a page shows what a model was really given.
+`Html` is text that is markup already. Any other text is escaped on its way in (`show_text`, `element`). Template engines
+that call `__html__` use it as it is. Terminal colours are dropped; control characters, direction overrides and invisible
+characters become visible, so that a page shows what a model was really given.
 
-How a page is to look: what is shown of a session, how much of it, and where links lead.
-
-How much of a turn fits on a page.
-
-One text is cut in its middle beyond `Look.longest`; once a turn has taken `Look.most` characters its tools are shown by
-their beginnings only, or the turn goes on on another page (`Look.to_rest`). What is left out is told where it is missing,
-with the way to all of it where there is one.
-
-The look and the keys of the page, as they stand in the package.
+`PageLook` says what is shown of a session, how much of it, and where links lead. `PageRoom` limits a turn: a text longer
+than `PageLook.longest` is cut in its middle, and once a turn has used `PageLook.most` characters, only the beginnings of
+its tool texts are shown, or the turn continues on another page (`PageLook.to_rest`). Each gap is marked, with a link to
+the full text if there is one.
 """
 
 from __future__ import annotations
@@ -27,21 +22,21 @@ from msgspec import Struct
 from everturn.sessions.lineage import Lineage, Relative
 from everturn.text.printable import one_line, printable
 
-#: Invisible characters that carry hidden words. A joiner between letters that are not ASCII is part of a script, or of
-#: a picture made of several, and stays.
+#: Invisible characters that can carry hidden text. A joiner between non-ASCII letters is part of a script or an emoji
+#: and stays.
 _HIDDEN_CHARACTERS = re.compile(
     "[\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2064\u3164\uffa0\U000e0000-\U000e007f]"
     "|(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])"
 )
 _KEPT_CHARACTERS = "\n\t\u200c\u200d"
 
-#: Browsers take seconds to break one word of ten thousands of letters of different widths.
+#: Browsers take seconds to wrap one word of tens of thousands of letters.
 _LONG_WORD = re.compile(r"\S{200,}")
 _BREAK_EVERY = 100
 
 
 class Html(str):
-    """Markup that may stand on a page as it is."""
+    """Markup that may be put on a page as it is."""
 
     __slots__ = ()
 
@@ -50,39 +45,39 @@ class Html(str):
 
 
 def make_visible(text: str) -> str:
-    """The text with everything that hides, reorders or is no character made visible."""
+    """Make everything visible that hides, reorders or is not a character."""
     if text.isascii() and text.isprintable():
         return text
     return printable(_HIDDEN_CHARACTERS.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text), _KEPT_CHARACTERS)
 
 
 def show_text(text: str) -> Html:
-    """Words as they are, in markup."""
+    """Return text as markup."""
     return Html(escape(make_visible(text)))
 
 
 def show_prose(text: str) -> Html:
-    """Words in letters of different widths: what is too long for a line may be broken at places that cost nothing."""
+    """Return text in a proportional font as markup; very long words may be wrapped."""
     return Html(keep_breaks(escape(mark_breaks(make_visible(text)))))
 
 
 def mark_breaks(text: str) -> str:
-    """Visible text with a mark where a very long word may be broken; `keep_breaks` makes markup of it."""
+    """Mark where a very long word of visible text may be wrapped; `keep_breaks` turns the marks into markup."""
     return _LONG_WORD.sub(_break_word, text) if _LONG_WORD.search(text) else text
 
 
 def keep_breaks(markup: str) -> str:
-    """Markup with its marks made breaks. No text that is visible holds such a mark by itself."""
+    """Replace the marks by breaks. Visible text never contains such a mark by itself."""
     return markup.replace("\0", "<wbr>")
 
 
 def show_line(text: str, width: int) -> Html:
-    """The beginning of some words on one line."""
+    """Return the beginning of a text on one line as markup."""
     return Html(escape(one_line(text, width)))
 
 
 def element(name: str, *inner: str, **attributes: str | int | None) -> Html:
-    """An element; what stands in it is escaped unless it is markup. `class_` and `data_x` are spelt as Python can.
+    """Return an element. Its content is escaped unless it is markup. `class_` and `data_x` stand for `class` and `data-x`.
 
     An attribute that is None or "" is left out.
     """
@@ -112,22 +107,22 @@ def _same_text(text: str) -> str:
 
 
 class PageLook(Struct, frozen=True):
-    """Everything that differs between a file to pass on and a page of a running program.
+    """The differences between a file to pass on and a page of a running program.
 
-    Without an address there is no link: a self-contained file has none but those within it.
+    Without an address there is no link: a standalone file only links within itself.
     """
 
-    clean: Callable[[str], str] = _same_text  # takes secrets out of words
-    anchor: str = "t"  # what the anchor of a turn begins with: `#t12`
-    longest: int = 40_000  # characters of one text; what is longer is cut in its middle
-    most: int = 1_500_000  # characters of a turn; once they are spent tools are shown by their first lines
-    largest: int = 2_000_000  # characters of a picture, in base64; with 0 pictures are told and left out
+    clean: Callable[[str], str] = _same_text  # removes secrets
+    anchor: str = "t"  # prefix of the anchor of a turn: `#t12`
+    longest: int = 40_000  # characters of one text; a longer one is cut in its middle
+    most: int = 1_500_000  # characters of a turn; after that only the beginnings of tool texts are shown
+    largest: int = 2_000_000  # characters of a picture in base64; 0 leaves pictures out
     thinking: bool = True
-    context: bool = True  # what clients put in by themselves, folded
-    workspace: str = ""  # files within it are named without it
-    titles: Mapping[str, str] = {}  # what agents are called
+    context: bool = True  # text that clients injected, folded
+    workspace: str = ""  # removed from the paths of files within it
+    titles: Mapping[str, str] = {}  # display names of agents
     children: Children = {}
-    inside: Callable[[Relative], Iterable[str]] | None = None  # markup of a relative, put in place
+    inside: Callable[[Relative], Iterable[str]] | None = None  # markup of a relative, to embed
     to_inside: Callable[[Relative], str] | None = (
         None  # where a page fetches the markup of a relative once it is opened
     )
@@ -139,7 +134,7 @@ class PageLook(Struct, frozen=True):
 
 
 def children_of(relatives: Lineage) -> Children:
-    """What calls of a session started."""
+    """Return the relatives that calls of a session started."""
     found: dict[tuple[int, int], list[Relative]] = {}
     for one in relatives.children:
         if one.call is not None:
@@ -147,29 +142,29 @@ def children_of(relatives: Lineage) -> Children:
     return found
 
 
-_LEAST = 400  # characters of a text that are shown when there is no room left
-_TAIL = 4  # one part in so many is kept from the end
+_LEAST = 400  # characters of a text that are shown if there is no room left
+_TAIL = 4  # the share of a cut text that is taken from its end: a quarter
 
 
 class PageRoom:
-    """What is left of a turn's share of the page."""
+    """The room left for a turn."""
 
     def __init__(self, look: PageLook, turn: int) -> None:
         self._look, self._turn = look, turn
         self._left = look.most
         self.drawn = 0  # characters of markup
-        self.next_seq = -1  # the message at which the turn was ended for want of room
+        self.next_seq = -1  # the first message that did not fit
         self._named = set[int]()
 
     @property
     def is_full(self) -> bool:
-        """Whether the turn goes on elsewhere."""
+        """Whether the turn continues elsewhere."""
         return self._look.to_rest is not None and self.drawn >= self._look.most
 
     def name(self, seq: int) -> str:
-        """The attribute that makes a message an address (`#m12`), for the first place that shows some of it.
+        """Return the id attribute of a message (`#m12`) for the first element that shows it.
 
-        Where messages can be looked at one by one; elsewhere nobody asks for it.
+        Only if messages can be opened one by one; elsewhere nothing links to it.
         """
         if self._look.to_record is None or seq < 0 or seq in self._named:
             return ""
@@ -177,34 +172,34 @@ class PageRoom:
         return f' id="{escape(self._look.anchor[:-1])}m{seq + 1}"'
 
     def rest(self) -> Html:
-        """The way to what there was no room for."""
+        """Return the link to what did not fit."""
         if self._look.to_rest is None or self.next_seq < 0:
             return Html("")
         link = element("a", "go on reading", href=self._look.to_rest(self._turn, self.next_seq))
         return element("p", "This turn is longer than a page: ", link, class_="gap")
 
     def cut(self, text: str, seq: int) -> str:
-        """The text, without its middle when it is too long, and a line that says so."""
+        """Return the text; if it is too long, without its middle and with a line that says so."""
         head, gone, tail = self._split_text(text)
         return f"{head}\n… {gone:,} characters left out …\n{tail}" if gone else text
 
     def block(self, text: str, seq: int, name: str) -> Html:
-        """Words as they are, in a block of that class."""
+        """Return text as it is, in a block of that class."""
         put = show_prose if name == "plain" else show_text
         head, gone, tail = self._split_text(text.strip("\n"))
         shown_head = put(head)
-        self._left -= len(shown_head) - len(head)  # markup may be several times as long as what it shows
+        self._left -= len(shown_head) - len(head)  # markup may be several times longer than its text
         inner = f'{shown_head}</pre>{self._gap_html(gone, seq)}<pre class="{name}">{put(tail)}' if gone else shown_head
         return Html(f'<pre class="{name}">{inner}</pre>')
 
     def words(self, text: str, seq: int) -> tuple[str, Html]:
-        """The beginning of a text that is to be rendered, and what tells that there is more."""
+        """Return the beginning of a text to render, and a mark if there is more."""
         longest = self._look.longest
         self._left -= min(len(text), longest)
         return (text, Html("")) if len(text) <= longest else (text[:longest], self._gap_html(len(text) - longest, seq))
 
     def take(self, markup: Html, seq: int) -> Html:
-        """Markup that is shown as a whole or not at all."""
+        """Return markup that is shown as a whole or not at all."""
         if len(markup) > self._left:
             return element(
                 "p", "[a picture: no room left for it on this page] ", self._whole_link(seq), class_="beside"

@@ -1,8 +1,8 @@
 """Sessions as one HTML file that needs nothing else: to be read anywhere, kept, or mailed.
 
-The look stands in the file; its policy forbids everything else, any script but the one of ours included. Subagents stand
-folded where they were started. Secrets are taken out by `clean`, which cannot look into pictures: these are put in only
-where they are asked for. The file says what was done. Written piece by piece: what is held is one turn and a line for each.
+The style sheet is in the file; its policy forbids everything else, including any script but ours. Subagents are folded
+where they were started. `clean` removes secrets but cannot look into pictures, so these are embedded on request only. The
+file says which of this was done. It is written in parts: one turn and a line for each is held in memory.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ def as_html(
     context: bool = False,
     pictures: bool = False,
 ) -> Iterator[str]:
-    """The file in pieces. `pictures` puts them in as they were: nobody can take secrets out of them."""
+    """Yield the parts of the file. `pictures` embeds them as they are: secrets in them cannot be removed."""
     look = PageLook(context=context, titles={name: source.title for name, source in sources.items()})
     look = replace(look, clean=clean or look.clean, largest=look.largest if pictures else 0)
-    writing = _PageWriter(store, sources, len(sessions) > 1)
+    writer = _PageWriter(store, sources, len(sessions) > 1)
     titles = [title_of(one, _session_text(store, one), look) for one in sessions]
     yield _page_start(titles[0] if titles else Html("Sessions"))
     yield "<main>\n"
     for session in sessions:
-        yield from writing.session(session, look, level=1)
+        yield from writer.session(session, look, level=1)
     yield "</main>\n"
-    yield list_turns(writing.entries)
+    yield list_turns(writer.entries)
     yield _page_end(clean is not None, pictures)
 
 
 class _PageWriter:
-    """What has been written so far: which sessions are on the page, and the list of turns."""
+    """The state of the file: which sessions are in it, and the list of turns."""
 
     def __init__(self, store: Store, sources: Sources, several: bool) -> None:
         self._store, self._sources, self._several = store, sources, several
@@ -62,7 +62,7 @@ class _PageWriter:
         self.entries: list[MinimapEntry] = []
 
     def session(self, session: Session, look: PageLook, level: int) -> Iterator[str]:
-        """A session: head, map and turns."""
+        """Yield a session: head, minimap and turns."""
         is_first = not self._written
         name = f"s{next(self._numbers)}"
         self._written[session.id] = name
@@ -84,8 +84,10 @@ class _PageWriter:
             yield draw_minimap(turns, lambda number: f"#{look.anchor}{number}", self._store.work(session.id))
         before = None
         for view in read_turns(self._store, session):
-            told = passages(self._store, self._sources, session, view, results=True)
-            yield from turn_html(view, self._list_turn(told, view, look) if level == 1 else told, look, before)
+            passages_of_turn = passages(self._store, self._sources, session, view, results=True)
+            yield from turn_html(
+                view, self._list_turn(passages_of_turn, view, look) if level == 1 else passages_of_turn, look, before
+            )
             before = view.turn
         for one in relatives.children:
             if one.call is None:
@@ -102,10 +104,10 @@ class _PageWriter:
         name = self._written.get(one.session.id, "") if one.session is not None else ""
         return f"#{name}" if name else ""
 
-    def _list_turn(self, told: Iterator[Passage], view: TurnView, look: PageLook) -> Iterator[Passage]:
-        """The passages as they come; what is asked first goes into the list of turns."""
+    def _list_turn(self, passages_of_turn: Iterator[Passage], view: TurnView, look: PageLook) -> Iterator[Passage]:
+        """Yield the passages, and add the first prompt to the list of turns."""
         words, is_command = "", True
-        for passage in told:
+        for passage in passages_of_turn:
             if passage.kind == "prompt" and is_command and passage.row is not None:
                 words = words if words and passage.row.kind == "command" else words_of(passage)
                 is_command = passage.row.kind == "command"
@@ -119,7 +121,7 @@ class _PageWriter:
 
 
 def _session_text(store: Store, session: Session) -> SessionText:
-    """What is known of a session by words, under the title a person gave it. A note is for those who keep it."""
+    """Return the texts of a session, with the title a person gave it. A person's note stays private."""
     text = store.session(session.id)[1]
     return replace(text, title=marks_of(store, session).title or text.title)
 
@@ -138,12 +140,12 @@ def _page_start(title: Html) -> Html:
 
 def _page_end(masked: bool, pictures: bool) -> Html:
     shown = "pictures are shown as they were" if pictures else "pictures are left out"
-    said = (
+    note = (
         f"Secrets that were recognised are masked; {shown}."
         if masked
         else "Nothing is masked: this file may hold secrets."
     )
-    return Html(f"<footer>{element('p', said)}</footer>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
+    return Html(f"<footer>{element('p', note)}</footer>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
 
 
 def _csp_digest(text: str) -> str:

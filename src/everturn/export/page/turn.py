@@ -1,7 +1,7 @@
-"""One turn on the page: what was asked, what was answered, thinking folded, calls with how they went.
+"""One turn as HTML: prompt, answer, folded thinking, and calls with their results.
 
-Calls of one step that ran in parallel stand side by side. Marks stand where the context was compacted, the user
-interrupted, time went by, or a session that was copied is taken up again. Written piece by piece.
+Parallel calls of one step are shown side by side. Marks show where the context was compacted, the user interrupted, time
+passed, or a copied session continues. The markup is yielded in parts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from everturn.sessions.transcript import Passage, is_quiet
 from everturn.text.printable import plural, short_number
 from everturn.text.times import duration, iso, turn_ms
 
-_PAUSE = 6 * 3_600_000  # milliseconds between two turns that are worth a mark
+_PAUSE = 6 * 3_600_000  # the shortest pause between two turns that is marked, in ms
 _LABELS = {
     "thinking": "Thinking",
     "context": "Context",
@@ -37,25 +37,27 @@ _MARKS = {
     "resumed": "Taken up again here: what stands above was copied from another session",
     "pause": "later",
 }
-_MOST_LINES, _SEEN_LINES = 40, 24  # of what was typed: a text of more lines is folded after so many
-_SHORT = 100  # characters that say no more than the mark itself
+_MOST_LINES, _SEEN_LINES = 40, 24  # of typed text: one with more lines than the first is folded after the second
+_SHORT = 100  # a compaction text of at most so many characters adds nothing to its mark
 _PROMPT_LABELS = {"command": "command", "shell": "shell", "queued": "typed while the agent worked"}
-_TAG = re.compile(r"</?[a-z][a-z0-9-]{0,40}>")  # what clients put around the words of commands and their output
+_TAG = re.compile(r"</?[a-z][a-z0-9-]{0,40}>")  # tags of clients around commands and their output
 _FOLDED_KINDS = ("thinking", "context", "summary", "unknown")
 
 
-def turn_html(view: TurnView, told: Iterable[Passage], look: PageLook, before: Turn | None = None) -> Iterator[Html]:
-    """A turn with its passages (`recall.transcript.passages(…, results=True)`), in pieces; `before` is the turn above."""
+def turn_html(
+    view: TurnView, passages: Iterable[Passage], look: PageLook, before: Turn | None = None
+) -> Iterator[Html]:
+    """Yield a turn with its passages (`sessions.transcript.passages(…, results=True)`); `before` is the turn above."""
     yield from _pause_marks(view.turn, before)
     name = f"{look.anchor}{view.turn.idx + 1}"
     yield Html(f'<section class="turn{" inherited" * bool(view.turn.inherited)}" id="{escape(name)}">\n')
     yield turn_head(view, look)
-    yield from _passages(told, look, PageRoom(look, view.turn.idx + 1))
+    yield from _passages(passages, look, PageRoom(look, view.turn.idx + 1))
     yield Html("</section>\n")
 
 
 def turn_head(view: TurnView, look: PageLook) -> Html:
-    """The line above a turn: its number, which is a link to it, and its figures."""
+    """Return the heading of a turn: its number, which links to it, and its figures."""
     turn = view.turn
     name = f"{look.anchor}{turn.idx + 1}"
     number = element(
@@ -66,7 +68,7 @@ def turn_head(view: TurnView, look: PageLook) -> Html:
 
 
 def words_of(passage: Passage) -> str:
-    """What was said, without the tags that clients put around commands and what these print."""
+    """Return the text of a passage without the tags that clients put around commands and their output."""
     kind = passage.row.kind if passage.row is not None else ""
     if kind == "command":
         return _command_text(passage.text)
@@ -74,7 +76,7 @@ def words_of(passage: Passage) -> str:
 
 
 def _command_text(text: str) -> str:
-    """A command as it was typed: clients write its name down twice, with and without the slash."""
+    """Return a command as typed. Clients record its name twice, with and without the slash."""
     lines = [line for line in (one.strip() for one in _TAG.sub("\n", text).splitlines()) if line]
     slashed = {line for line in lines if line.startswith("/")}
     return "\n".join(line for line in dict.fromkeys(lines) if f"/{line}" not in slashed)
@@ -111,27 +113,27 @@ def _mark_html(kind: str, more: str = "", before: str = "") -> Html:
     return element("p", f"{before}{_MARKS[kind]}{more}", class_=f"mark {kind}")
 
 
-def _passages(told: Iterable[Passage], look: PageLook, room: PageRoom) -> Iterator[Html]:
-    step: int | None = None  # whose parallel calls are being shown
-    for passage in _take_until_full(told, room):
+def _passages(passages: Iterable[Passage], look: PageLook, room: PageRoom) -> Iterator[Html]:
+    step: int | None = None  # the step whose parallel calls are being shown
+    for passage in _take_until_full(passages, room):
         here = passage.call.step if passage.kind == "call" and passage.call and passage.batch > 1 else None
         if step is not None and here != step:
             yield Html("</div></div>\n")
         if here is not None and here != step:
             yield Html(f'<div class="batch"><p class="label">{passage.batch} in parallel</p><div class="beside">\n')
         step = here
-        for piece in _passage(passage, look, room):
-            room.drawn += len(piece)
-            yield piece
+        for markup in _passage(passage, look, room):
+            room.drawn += len(markup)
+            yield markup
     if step is not None:
         yield Html("</div></div>\n")
     yield room.rest()
 
 
-def _take_until_full(told: Iterable[Passage], room: PageRoom) -> Iterator[Passage]:
-    """The passages there is room for: all, where nothing is said of where the rest would be."""
+def _take_until_full(passages: Iterable[Passage], room: PageRoom) -> Iterator[Passage]:
+    """Yield the passages there is room for; all of them if there is no address for the rest."""
     last = -1
-    for passage in told:
+    for passage in passages:
         seq = _passage_seq(passage)
         if room.is_full and seq > last:
             room.next_seq = seq
@@ -190,7 +192,7 @@ def _passage_html(passage: Passage, look: PageLook, room: PageRoom) -> Html:
 
 
 def _typed_html(text: str, seq: int, room: PageRoom) -> Html:
-    """Words as they are; most of what was pasted in is folded away."""
+    """Return typed text as it is. Most of a long pasted text is folded."""
     lines = text.strip("\n").split("\n")
     if len(lines) <= _MOST_LINES:
         return room.block(text, seq, "plain")
