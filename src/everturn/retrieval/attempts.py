@@ -1,20 +1,19 @@
-"""What is tried for a request, one after the other, until something can be shown.
+"""The attempts of a search, made in turn until there is something to show.
 
-    words      the index, ranked; what clients put in is passed over when a page is made
-    said       the same without them from the start: all that was found was such
-    injected   only them
+    words      the index, ranked; text that clients inserted is skipped when a page is made
+    said       the same without that text from the start, if nothing else was found
+    injected   only that text
     text       the characters themselves, in the newest text: the index has no such words
-    some       the plain words of a request whose quoted ones stand nowhere
-    pattern    a regular expression, in what the index proposes and in the newest text
-    newest     whatever passes the filters: a request of nothing else
+    some       the plain words of a query whose quoted words are nowhere
+    pattern    a regular expression, on what the index proposes and on the newest text
+    newest     whatever passes the filters: a query of filters only
 
-Each is tried in every ring (`scope.rings`), the narrowest first, before the next one is. The later ones are only tried
-when the earlier ones leave a reason to.
+Each is tried in every ring (`scope_rings`), the narrowest first, before the next one. Later ones are tried only if the
+earlier ones leave a reason to.
 
-Looking through the text itself, newest first, for what the index cannot say: signs, parts of words, patterns.
-
-The work is bounded by the bytes of the records looked at, and the answer says how far it went. Where a match must hold
-certain characters, records without them are passed over at memory speed, so that much more can be looked at.
+`scan_text` reads the text itself, newest first, for what the index cannot find: signs, parts of words, patterns. Its work is
+bounded by the bytes of the records read, and the results say how far it went. If a match must contain certain characters,
+records without them are skipped at memory speed, so that much more can be searched.
 """
 
 from __future__ import annotations
@@ -43,10 +42,8 @@ if TYPE_CHECKING:
     from everturn.text.regex import LinearPattern
 
 
-# Meaning, patterns and the reading of text are for few requests; they are imported when one asks for them.
-
 MODES = ("words", "said", "injected", "text", "some", "pattern", "newest")
-#: What an answer says about itself, by what was tried.
+#: Notes of a page, by what was tried.
 NOTES = {
     "injected": "these words stand only in what the client put in by itself",
     "any": "no message holds all the words; these hold some of them",
@@ -55,96 +52,94 @@ NOTES = {
     "meaning": "the order follows meaning too, by {}",
     "no meaning": "the order follows words alone: {}",
 }
-_MOST_TRIED = 400  # hits that a pattern is tried on
-_LETTERS = 3  # a literal part of a pattern needs to be worth asking the index for
+_MAX_TRIED = 400  # hits that a pattern is tried on
+_LETTERS = 3  # of a literal that is worth a query to the index
 
 
 class Attempt(Struct, frozen=True):
-    """What was found in one ring, best first, and what is to be said about it."""
+    """The hits in one ring, best first, and their notes."""
 
     mode: str
     ring: Ring
     hits: list[IndexHit]
     notes: tuple[str, ...] = ()
-    hides: bool = False  # whether injected text is to be passed over
-    replaced: dict[str, list[str]] = {}  # words that stand nowhere, and what was looked for instead
-    by_meaning: str = ""  # the model that had a part in the order
+    hides: bool = False  # whether injected text is skipped
+    replaced: dict[str, list[str]] = {}  # unknown words, and their replacements
+    by_meaning: str = ""  # the model that helped to order them
 
 
 class SearchRequest:
-    """What is looked for, and how much work it may still take."""
+    """A query with its filters, and the work it may still take."""
 
     def __init__(
         self,
         store: Store,
         sources: Sources,
-        asked: SearchQuery,
+        query: SearchQuery,
         filters: SearchFilters,
         now: int,
         meaning: MeaningSearch | None = None,
     ) -> None:
         self.store, self._sources, self._now, self._meaning = store, sources, now, meaning
-        self.asked, self.filters = asked, filters
-        self.pattern: LinearPattern | None = _compile_regex(asked.regex) if asked.regex else None
+        self.query, self.filters = query, filters
+        self.pattern: LinearPattern | None = _compile_regex(query.regex) if query.regex else None
         self._was_found = False
-        self._insists = False  # on meaning: the pages before this one were ordered by it
+        self._insists = False  # on meaning: earlier pages were ordered by it
 
-    def attempts(self, showing: HitBuilder, only: tuple[str, str] | None) -> Iterator[Attempt]:
-        """One by one; `only` is the mode and the ring of an earlier page."""
+    def attempts(self, builder: HitBuilder, only: tuple[str, str] | None) -> Iterator[Attempt]:
+        """Yield the attempts; `only` is the mode and the ring of an earlier page."""
         self._insists = only is not None
         for mode in MODES:
             if only is not None and mode != only[0]:
                 continue
             for ring in scope_rings(self.store, self.filters):
                 if (only is None and self._has_reason(mode)) or (only and ring.name == only[1]):
-                    attempt = self._attempt(mode, ring, showing)
+                    attempt = self._attempt(mode, ring, builder)
                     self._was_found = self._was_found or bool(attempt.hits)
                     yield attempt
 
     def _has_reason(self, mode: str) -> bool:
         if self.pattern is not None:
             return mode == "pattern"
-        if not self.asked.wanted:
+        if not self.query.wanted:
             return mode == "newest"
         if mode == "words":
-            return bool(self.asked.groups)
+            return bool(self.query.groups)
         if mode in ("said", "injected"):
             return self._was_found and self.filters.hides_injected
-        return not self._was_found and (mode == "text" or (mode == "some" and _has_plain_and_quoted(self.asked)))
+        return not self._was_found and (mode == "text" or (mode == "some" and _has_plain_and_quoted(self.query)))
 
-    def _attempt(self, mode: str, ring: Ring, showing: HitBuilder) -> Attempt:
+    def _attempt(self, mode: str, ring: Ring, builder: HitBuilder) -> Attempt:
         filters = ring.filters
         if mode == "text":
-            return self._text(ring)
+            return self._attempt_text(ring)
         if mode == "newest":
-            return self._newest(ring)
+            return self._attempt_newest(ring)
         if mode == "some":
             return self._attempt_some(ring)
         if mode == "pattern" and self.pattern is not None:
-            return self._attempt_pattern(ring, self.pattern, showing)
+            return self._attempt_pattern(ring, self.pattern, builder)
         if mode == "said":
             filters = replace(filters, origins=SAID)
         if mode == "injected":
             filters = replace(filters, origins=("injected",))
-        ranked = self._rank_query(self.asked, filters)
+        ranked = self._rank_query(self.query, filters)
         hits, model, note = self._order_by_meaning(ranked.hits)
-        said = (NOTES["injected"],) if mode == "injected" else ()
-        notes = (*said, *map(_replaced_note, ranked.replaced.items()), *filter(None, [note]))
+        injected = (NOTES["injected"],) if mode == "injected" else ()
+        notes = (*injected, *map(_replaced_note, ranked.replaced.items()), *filter(None, [note]))
         hides = mode == "words" and filters.hides_injected
         return Attempt(mode, ring, hits, notes, hides, ranked.replaced, model)
 
-    def _rank_query(self, asked: SearchQuery, filters: SearchFilters) -> RankedHits:
-        """What the index has, best first."""
-        return rank_candidates(
-            self.store, limit_to_scope(build_index_query(asked, self._now or None), filters), self._now
-        )
+    def _rank_query(self, query: SearchQuery, filters: SearchFilters) -> RankedHits:
+        index_query = limit_to_scope(build_index_query(query, self._now or None), filters)
+        return rank_candidates(self.store, index_query, self._now)
 
     def _order_by_meaning(self, hits: list[IndexHit]) -> tuple[list[IndexHit], str, str]:
-        """The hits, perhaps in another order; the model that had a part in it; what is to be said about it."""
+        """Return the hits, perhaps reordered, the model that helped, and a note."""
         if self._meaning is None or not hits:
             return hits, "", ""
         try:
-            ordered = self._meaning.reorder_hits(self.store, hits, " ".join(piece.text for piece in self.asked.wanted))
+            ordered = self._meaning.reorder_hits(self.store, hits, " ".join(piece.text for piece in self.query.wanted))
         except EverturnError as error:
             if self._insists:
                 raise
@@ -154,25 +149,25 @@ class SearchRequest:
         return ordered, self._meaning.name, NOTES["meaning"].format(self._meaning.name)
 
     def _attempt_some(self, ring: Ring) -> Attempt:
-        """The same words, none of them quoted. What is unwanted stays so."""
-        quoted = [piece.text for piece in self.asked.wanted if piece.quoted]
-        pieces = tuple(piece if piece.negated else replace(piece, quoted=False) for piece in self.asked.pieces)
-        ranked = self._rank_query(replace(self.asked, pieces=pieces), ring.filters)
+        """Search for the same words, none of them quoted. Exclusions stay."""
+        quoted = [piece.text for piece in self.query.wanted if piece.quoted]
+        pieces = tuple(piece if piece.negated else replace(piece, quoted=False) for piece in self.query.pieces)
+        ranked = self._rank_query(replace(self.query, pieces=pieces), ring.filters)
         note = NOTES["some"].format(" and ".join(f'"{text}"' for text in quoted))
         return Attempt("some", ring, ranked.hits, (note,), ring.filters.hides_injected, ranked.replaced)
 
-    def _newest(self, ring: Ring) -> Attempt:
-
+    def _attempt_newest(self, ring: Ring) -> Attempt:
         scanned = scan_text(self.store, self._sources, ring.filters, bool)
         return Attempt("newest", ring, scanned.hits, (NOTES["newest"].format(_scan_extent(scanned)),))
 
-    # the text itself ----------------------------------------------------------------------------------------------
-    def _text(self, ring: Ring) -> Attempt:
-        """Every word as a piece of text, one of those joined by OR."""
+    # --- the text itself ---
+
+    def _attempt_text(self, ring: Ring) -> Attempt:
+        """Search for every word as characters, or one of those joined by OR."""
         groups: dict[int, list[str]] = {}
-        for piece in self.asked.wanted:
+        for piece in self.query.wanted:
             groups.setdefault(piece.group, []).append(piece.text.lower())
-        unwanted = [piece.text.lower() for piece in self.asked.pieces if piece.negated]
+        unwanted = [piece.text.lower() for piece in self.query.pieces if piece.negated]
 
         def fits(text: str) -> bool:
             lower = text.lower()
@@ -185,17 +180,16 @@ class SearchRequest:
         note = f"the index has no such words; looked for the characters themselves in {_scan_extent(scanned)}"
         return Attempt("text", ring, scanned.hits, (note,))
 
-    def _attempt_pattern(self, ring: Ring, pattern: LinearPattern, showing: HitBuilder) -> Attempt:
-        """First in what the index proposes, then in the newest text that was not among it."""
-
-        words = replace(self.asked, regex="") if self.asked.wanted else _literal_query(pattern)
-        proposed = self._rank_query(words, ring.filters).hits[:_MOST_TRIED] if words.groups else []
-        hits = [hit for hit in proposed if self._fits(pattern, hit, showing)]
+    def _attempt_pattern(self, ring: Ring, pattern: LinearPattern, builder: HitBuilder) -> Attempt:
+        """Try the pattern on what the index proposes, then on the newest text."""
+        words = replace(self.query, regex="") if self.query.wanted else _literal_query(pattern)
+        proposed = self._rank_query(words, ring.filters).hits[:_MAX_TRIED] if words.groups else []
+        hits = [hit for hit in proposed if self._fits(pattern, hit, builder)]
         note = f"the pattern was tried on {len(proposed):,} messages that the index proposes" if words.groups else ""
-        if not self.asked.wanted:
+        if not self.query.wanted:
             scanned = scan_text(self.store, self._sources, ring.filters, pattern.matches, tuple(pattern.literals))
             known = {(hit.session, hit.seq) for hit in hits}
-            # Behind the others: what the index proposes holds the literal parts as whole words.
+            # After the others: what the index proposes contains the literals as whole words.
             least = min((hit.score for hit in hits), default=1.0)
             fresh = [hit for hit in scanned.hits if (hit.session, hit.seq) not in known]
             hits += [IndexHit(hit.session, hit.seq, least - 1 + hit.score) for hit in fresh]
@@ -206,16 +200,15 @@ class SearchRequest:
             note += "; it took too much work and was stopped there"
         return Attempt("pattern", ring, hits, (note,), ring.filters.hides_injected)
 
-    def _fits(self, pattern: LinearPattern, hit: IndexHit, showing: HitBuilder) -> bool:
+    def _fits(self, pattern: LinearPattern, hit: IndexHit, builder: HitBuilder) -> bool:
         row = next(self.store.messages(hit.session, hit.seq, hit.seq), None) if hit.seq >= 0 else None
-        return any(pattern.matches(text) for _, text in showing.texts(hit, row))
+        return any(pattern.matches(text) for _, text in builder.texts(hit, row))
 
 
-def _has_plain_and_quoted(asked: SearchQuery) -> bool:
-    """Whether there is more to the request than what must stand there as it is quoted."""
-    return any(piece.quoted for piece in asked.wanted) and not all(
-        piece.quoted or piece.prefix for piece in asked.wanted
-    )
+def _has_plain_and_quoted(query: SearchQuery) -> bool:
+    """Whether the query has plain words besides quoted ones."""
+    has_quoted = any(phrase.quoted for phrase in query.wanted)
+    return has_quoted and not all(phrase.quoted or phrase.prefix for phrase in query.wanted)
 
 
 def _replaced_note(words: tuple[str, list[str]]) -> str:
@@ -229,7 +222,7 @@ def _compile_regex(regex: str) -> LinearPattern:
 
 
 def _literal_query(pattern: LinearPattern) -> SearchQuery:
-    """The literal parts of a pattern as a request; where the last word of one ends is not known."""
+    """Return the literals of a pattern as a query of prefixes: where their last word ends is not known."""
     parts = [part for part in pattern.literals if sum(map(str.isalnum, part)) >= _LETTERS]
     return SearchQuery(
         tuple(QueryPhrase(part, quoted=True, prefix=True, group=number) for number, part in enumerate(parts))
@@ -242,29 +235,31 @@ def _scan_extent(scanned: ScanHits) -> str:
     return f"the newest {scanned.messages:,} messages, back to {iso(scanned.back_to)[:10]}"
 
 
-#: Bytes of records looked at for one request: when most can be passed over, and when each has to be taken apart.
+# --- scanning ---
+
+#: Bytes of records read for one query: if most can be skipped, and if each has to be parsed.
 SKIMMED = 8_000_000
 READ = 8_000_000
-#: Matches after which the newest are enough.
+#: Hits after which a scan stops.
 ENOUGH = 200
 _ROWS = 100
 _SESSIONS = 50
-#: Characters that stand in every encoding of a text as they are: never escaped, the same in all cases but by case.
+#: Characters that are never escaped in a record.
 _PLAIN = re.compile(rb"[a-z0-9_ .,:;=()\[\]{}+-]+")
 
 
 class ScanHits(Struct, frozen=True):
-    """What was found, newest first, and how far was looked."""
+    """The hits of a scan, newest first, and how far it went."""
 
     hits: list[IndexHit]
-    messages: int  # looked at
-    back_to: int | None  # time of the oldest of them, when there is more that was not looked at
+    messages: int  # scanned
+    back_to: int | None  # time of the oldest of them, if there are more
 
 
 def scan_text(
     store: Store, sources: Sources, filters: SearchFilters, fits: Callable[[str], bool], holds: tuple[str, ...] = ()
 ) -> ScanHits:
-    """Messages with a text that fits. `holds` is text that each match has in it, in any case."""
+    """Find messages with a text that fits. `holds` is text that every match contains, in any case."""
     return _TextScan(store, sources, filters, fits, holds).run()
 
 
@@ -301,19 +296,19 @@ class _TextScan:
         if filters.within:
             yield from sorted((self._store.session(one)[0] for one in filters.within), key=_newest_first_key)
             return
-        wanted = SessionFilter(
+        listed = SessionFilter(
             agent=filters.agent, workspace=filters.workspace, branch=filters.branch, kinds=SESSION_KINDS,
             since=filters.since, until=filters.until,
         )  # fmt: skip
         cursor = ""
         while True:
-            rows, cursor = self._store.sessions(wanted, _SESSIONS, cursor)
+            rows, cursor = self._store.sessions(listed, _SESSIONS, cursor)
             yield from (session for session, _ in rows)
             if not cursor:
                 return
 
     def _rows(self, session: Session) -> Iterator[MessageRow]:
-        """The messages of a session, newest first, each looked at."""
+        """Scan the messages of a session and yield them, newest first."""
         if not has_words(session):
             return
         among = _messages_with_calls(self._store, session, self._filters)
@@ -330,7 +325,7 @@ class _TextScan:
 
     def _is_in_filters(self, row: MessageRow, among: set[int] | None) -> bool:
         filters = self._filters
-        if row.inherited and not filters.session:  # looked at where it was first said
+        if row.inherited and not filters.session:  # scanned in the session it comes from
             return False
         if (row.origin == "injected" and filters.hides_injected) or (
             filters.origins and row.origin not in filters.origins
@@ -365,7 +360,7 @@ def _is_between(at: int | None, since: int | None, until: int | None) -> bool:
 
 
 def _messages_with_calls(store: Store, session: Session, filters: SearchFilters) -> set[int] | None:
-    """The messages with calls, or results of calls, of the sort that is asked for; None when none is."""
+    """Return the messages with calls or results that pass the filters; None without such a filter."""
     if not filters.tools and not filters.path and filters.errors is None:
         return None
     tools = {name.lower() for name in filters.tools}

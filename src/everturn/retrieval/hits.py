@@ -1,17 +1,11 @@
-"""Hits made into answers: the session, the message, a line of its text with the match marked, the turns beside it.
+"""Turn index hits into search hits: the session, the message, an excerpt with the match marked, the turns around it.
 
-Secrets are taken out of the whole text first and the snippet is cut afterwards: a secret cut in half would no longer be
-known as one. Nothing here is more than data: words of a transcript, on one line, safe to print.
+`excerpt` finds where most of the phrases are together, regardless of case, accents and the signs between the words (`parse
+json line` matches `parse_json_line`), and returns that part on one printable line, with the spans of the matches. A word
+is searched as it is, then with other endings (`parse` in `parsing`), then within words. `excerpt_at` does the same for known
+positions. Work is bounded: at most 64 parts of a long text are searched, each once per phrase.
 
-A snippet of a text around what was searched for.
-
-`excerpt` finds where most of the phrases stand together, whatever the case, the accents and the signs between the words
-(`parse json line` is found in `parse_json_line`), and gives that place on one line that is safe to print, with the spans
-of what matched. A word is looked for as it is, then with other endings (`parse` in `parsing`), then within words.
-`excerpt_at` does the same for places that are known already. Redact a text before, not the snippet after: a secret that
-was cut in two is no longer recognised.
-
-Work is bounded: at most 64 pieces of a long text are looked at, each once per phrase.
+Secrets are masked in the whole text before an excerpt is cut: one that was cut in half would not be recognised.
 """
 
 from __future__ import annotations
@@ -40,32 +34,32 @@ if TYPE_CHECKING:
 Spans = list[tuple[int, int]]
 Match = tuple[int, int, int]  # start, end, number of the phrase
 
-_PIECE = 262_144
-_PIECES = 64
-_MATCHES = 100  # per phrase and piece
+_PART = 262_144
+_PARTS = 64
+_MATCHES = 100  # per phrase and part
 _PHRASES = 16
 _MARGIN = 4  # white space may take this many times the room it is given
 _SPACE = re.compile(r"\s+")
-_OVERLAP = 1000  # between two pieces
+_OVERLAP = 1000  # between two parts
 _Patterns = tuple[str, ...]
-#: What may follow a stem: a doubled letter, then an ending.
+#: Endings of a stem, perhaps after a doubled letter.
 _ENDINGS = r"[a-z]?(?:(?:at)?ions?|ments?|ings?|ies|ied|ers?|ed|es|ly|[sye])?(?![^\W_])"
 
 
 def excerpt(text: str, phrases: list[str], width: int = 160) -> tuple[str, Spans]:
-    """The best place on one line of at most `width` characters, `…` where it was cut, and the matches in it.
+    """Return the best part of a text on one line of at most `width` characters, cut with `…`, and the matches in it.
 
     A phrase that ends in `*` matches the beginning of a word. Without any match it is the beginning of the text.
     """
-    wanted = [pattern for phrase in phrases[:_PHRASES] if (pattern := _pattern(phrase))]
-    best = _best_window(text, wanted, width)
+    patterns = [pattern for phrase in phrases[:_PHRASES] if (pattern := _pattern(phrase))]
+    best = _best_window(text, patterns, width)
     if not best:
         return one_line(text, width), []
     return _excerpt_around(text, best, width)
 
 
 def excerpt_at(text: str, spans: Spans, width: int = 160) -> tuple[str, Spans]:
-    """The same around known matches that stand near each other, in order; without any, the beginning of the text."""
+    """Return the same around known spans, in order; without any, the beginning of the text."""
     if not spans:
         return one_line(text, width), []
     near = [span for span in spans if span[1] - spans[0][0] <= width] or spans[:1]
@@ -73,40 +67,40 @@ def excerpt_at(text: str, spans: Spans, width: int = 160) -> tuple[str, Spans]:
 
 
 def find_phrases(text: str, phrases: list[str]) -> set[int]:
-    """The numbers of the phrases that stand in a text."""
-    wanted = {number: pattern for number, phrase in enumerate(phrases) if (pattern := _pattern(phrase))}
+    """Return the numbers of the phrases that occur in a text."""
+    compiled = {number: pattern for number, phrase in enumerate(phrases) if (pattern := _pattern(phrase))}
     found: set[int] = set()
-    for start in range(0, min(len(text), _PIECE * _PIECES), _PIECE):
-        folded = _fold_text(text[start : start + _PIECE + _OVERLAP])
+    for start in range(0, min(len(text), _PART * _PARTS), _PART):
+        folded = _fold_text(text[start : start + _PART + _OVERLAP])
         found |= {
             number
-            for number, patterns in wanted.items()
+            for number, patterns in compiled.items()
             if number not in found and any(re.search(pattern, folded) for pattern in patterns)
         }
-        if len(found) == len(wanted):
+        if len(found) == len(compiled):
             break
     return found
 
 
-def _best_window(text: str, wanted: list[_Patterns], width: int) -> list[Match]:
-    """The matches that stand together in the best window: most phrases, then most matches, then the first."""
+def _best_window(text: str, phrases: list[_Patterns], width: int) -> list[Match]:
+    """Return the matches in the best window: most phrases, then most matches, then the first."""
     best: list[Match] = []
-    for start in range(0, min(len(text), _PIECE * _PIECES), _PIECE):
-        # Pieces overlap by a window, so that nothing is missed between two of them.
-        folded = _fold_text(text[start : start + _PIECE + width])
+    for start in range(0, min(len(text), _PART * _PARTS), _PART):
+        # Parts overlap by a window, so that nothing is missed between two of them.
+        folded = _fold_text(text[start : start + _PART + width])
         matches = sorted(
-            match for number, patterns in enumerate(wanted) for match in _find_phrase(folded, patterns, number)
+            match for number, patterns in enumerate(phrases) for match in _find_phrase(folded, patterns, number)
         )
         found = _densest_matches(matches, width)
         if _window_worth(found) > _window_worth(best):
             best = [(start + first, start + last, number) for first, last, number in found]
-        if len({number for _, _, number in best}) == len(wanted):
+        if len({number for _, _, number in best}) == len(phrases):
             break
     return best
 
 
 def _find_phrase(folded: str, patterns: _Patterns, number: int) -> list[Match]:
-    """Where a phrase stands as whole words, or else with other endings, or else within words."""
+    """Find a phrase as whole words, or else with other endings, or else within words."""
     for pattern in patterns:
         found = [
             (match.start(), match.end(), number)
@@ -133,19 +127,21 @@ def _window_worth(matches: list[Match]) -> tuple[int, int]:
     return len({number for _, _, number in matches}), len(matches)
 
 
-# patterns -------------------------------------------------------------------------------------------------------------
+# --- patterns ---
+
+
 @lru_cache(256)
 def _pattern(phrase: str) -> _Patterns:
-    """Patterns over folded text, the strictest first. Each begins with literal text, which is fast to find."""
+    """Return patterns over folded text, the strictest first. Each begins with literal text, which is fast to find."""
     words = terms(phrase)
     if not words:
         literal = re.escape(phrase.strip().lower())
         return (literal,) if literal else ()
     by_prefix = phrase.rstrip().endswith("*")
-    found = [_words(words, by_prefix)]
+    found = [_words_pattern(words, by_prefix)]
     if len(words) == 1 and not by_prefix and (stem := _stem(words[0])):
         found.append(_word_start_pattern(stem) + _ENDINGS)
-    if len(phrase) < 3 and phrase.isascii():  # it stands within half of all words and says nothing there
+    if len(phrase) < 3 and phrase.isascii():  # within words it matches almost anywhere
         return tuple(found)
     loose = re.escape(words[0])
     for word in words[1:]:
@@ -153,8 +149,8 @@ def _pattern(phrase: str) -> _Patterns:
     return (*found, loose)
 
 
-def _words(words: list[str], by_prefix: bool) -> str:
-    """The words one after the other, each of them whole."""
+def _words_pattern(words: list[str], by_prefix: bool) -> str:
+    """Return a pattern of whole words in sequence."""
     pattern = _word_start_pattern(words[0])
     for before, word in pairwise(words):
         gap = 0 if _is_single_character(before) or _is_single_character(word) else 1
@@ -167,7 +163,7 @@ def _word_start_pattern(word: str) -> str:
 
 
 def _stem(word: str) -> str:
-    """A word without its ending, as far as that is worth trying: the index knows words by their stems."""
+    """Return a word without its ending, since the index knows words by their stems; "" if it is not worth trying."""
     if len(word) < 4 or not word.isascii() or not word.isalpha():
         return ""
     ending = re.search(r"(?:(?:at)?ions?|ments?|ings?|ies|ied|ers?|ed|es|ly|[sye])$", word)
@@ -177,12 +173,12 @@ def _stem(word: str) -> str:
 
 
 def _is_single_character(word: str) -> bool:
-    """A character of a script written without spaces: it has neighbours and is a word nevertheless."""
+    """Whether the word is one character of a script written without spaces."""
     return len(word) == 1 and ord(word) >= 0x2E80
 
 
 def _fold_text(text: str) -> str:
-    """Lower case without accents, character by character, so that every position stays."""
+    """Lower the case and drop accents, character by character, so that positions stay."""
     return text.lower() if text.isascii() else text.translate(_FOLDED)
 
 
@@ -198,7 +194,9 @@ class _FoldingTable(dict[int, str]):
 _FOLDED = _FoldingTable()
 
 
-# the snippet ----------------------------------------------------------------------------------------------------------
+# --- the excerpt ---
+
+
 def _excerpt_around(text: str, matches: list[Match], width: int) -> tuple[str, Spans]:
     core, spans = _matched_core(text, _merge_spans(matches))
     if len(core) > width:
@@ -216,7 +214,7 @@ def _excerpt_around(text: str, matches: list[Match], width: int) -> tuple[str, S
 
 
 def _matched_core(text: str, spans: Spans) -> tuple[str, Spans]:
-    """From the first match to the last, cleaned, and where the matches are in it."""
+    """Return the cleaned text from the first match to the last, and the matches in it."""
     line, shown, at = "", [], spans[0][0]
     for start, end in spans:
         line += _clean_text(text[at:start])
@@ -256,18 +254,19 @@ def _cut_tail(text: str, room: int, more: bool) -> str:
     return (rest if space and rest and len(rest) > len(kept) - 20 else kept) + "…" if room > 0 else ""
 
 
-Clean = Callable[[str], str]
-HitSpans = list[tuple[int, int]]
+# --- hits ---
 
-#: Words of what was said stand above words of what was given in, when both match.
+Clean = Callable[[str], str]
+
+#: Fields by preference, when several match.
 BEST_FIRST = ("prompt", "answer", "summary", "thinking", "tool_input", "tool_output", "meta")
-_OPEN = 20  # sessions whose records are at hand: each holds on to the last one, unless that is very long
-_BESIDE = 120  # characters of a turn beside a match
-_LOOKED_AT = 5  # messages of such a turn
+_OPEN = 20  # sessions with open records: each caches the last one, unless it is very long
+_NEIGHBOUR_CHARS = 120  # of a turn next to a hit
+_NEIGHBOUR_MESSAGES = 5  # read of such a turn
 
 
 class NeighbourTurn(Struct, frozen=True):
-    """The first words of a turn before or after a match."""
+    """The beginning of a turn before or after a hit."""
 
     turn: int
     role: str
@@ -275,21 +274,21 @@ class NeighbourTurn(Struct, frozen=True):
 
 
 class SearchHit(Struct, frozen=True):
-    """A message that matches. `row` is None when the session's own title or summary does."""
+    """A search hit with its excerpt. `row` is None if the title or summary of the session matches."""
 
     session: Session
     text: SessionText
     row: MessageRow | None
-    field: str  # where it matches: of `words.FIELDS`, or `title`
+    field: str  # that matches: of FIELDS, or `title`
     snippet: str  # on one line, safe to print
-    spans: HitSpans  # of the matches in it
+    spans: Spans  # of the matches in it
     score: float
-    before: tuple[NeighbourTurn, ...] = ()  # turns before and after it, when they were asked for
+    before: tuple[NeighbourTurn, ...] = ()  # turns before and after it, if requested
     after: tuple[NeighbourTurn, ...] = ()
 
 
 class HitOptions(Struct, frozen=True):
-    """What an answer is made of, and how it leaves."""
+    """The fields, cleaner and pattern of search hits."""
 
     fields: tuple[str, ...]
     clean: Clean
@@ -297,42 +296,42 @@ class HitOptions(Struct, frozen=True):
 
 
 def hit_texts(message: Message, fields: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """The texts of a message by field; all of them when no fields are given."""
+    """Yield the texts of a message with their fields; all of them if no fields are given."""
     for block in message.blocks:
         if block.text and (not fields or block.field in fields):
             yield block.field, block.text
 
 
 class HitBuilder:
-    """Makes answers of hits; each session is looked up once."""
+    """Builds search hits; each session is looked up once."""
 
-    def __init__(self, store: Store, sources: Sources, wanted: HitOptions) -> None:
-        self._store, self._sources, self._wanted = store, sources, wanted
-        self._fields = [name for name in BEST_FIRST if not wanted.fields or name in wanted.fields]
+    def __init__(self, store: Store, sources: Sources, options: HitOptions) -> None:
+        self._store, self._sources, self._options = store, sources, options
+        self._fields = [name for name in BEST_FIRST if not options.fields or name in options.fields]
         self._sessions: dict[int, tuple[Session, SessionText]] = {}
         self._open: dict[int, Records] = {}
         self._effort: Effort | None = None
-        self.words: list[str] = []  # what is marked
-        self.held: list[set[int]] = []  # for each message shown, the numbers of the words that stand in it
+        self.words: list[str] = []  # to mark
+        self.held: list[set[int]] = []  # for each message shown, the numbers of its words
 
     def session(self, number: int) -> tuple[Session, SessionText]:
-        """A session with its words."""
+        """Return a session with its text."""
         if number not in self._sessions:
             self._sessions[number] = self._store.session(number)
         return self._sessions[number]
 
     def texts(self, hit: IndexHit, row: MessageRow | None) -> list[tuple[str, str]]:
-        """The texts of what was hit by field, those first that are worth most."""
+        """Return the texts of a hit by field, in order of preference."""
         session, text = self.session(hit.session)
         if row is None:
             return [(name, words) for name, words in (("title", text.title), ("summary", text.summary)) if words]
         by_field: dict[str, list[str]] = {}
-        for field, words in hit_texts(self._records(session).message(row), self._wanted.fields):
+        for field, words in hit_texts(self._records(session).message(row), self._options.fields):
             by_field.setdefault(field, []).append(words)
         return [(name, "\n".join(by_field[name])) for name in self._fields if name in by_field]
 
-    def found(self, hit: IndexHit, row: MessageRow | None) -> SearchHit:
-        """The answer for a hit."""
+    def build(self, hit: IndexHit, row: MessageRow | None) -> SearchHit:
+        """Return the search hit of an index hit."""
         session, text = self.session(hit.session)
         return SearchHit(session, text, row, *self._best_excerpt(self.texts(hit, row)), hit.score)
 
@@ -343,48 +342,50 @@ class HitBuilder:
             self._open[session.id] = Records(self._store, self._sources, session, until=0)
         return self._open[session.id]
 
-    def _best_excerpt(self, found: list[tuple[str, str]]) -> tuple[str, str, HitSpans]:
-        """Of the texts the one where most of the words stand together; of equal ones the first."""
-        cleaned = [(name, self._wanted.clean(words)) for name, words in found]
+    def _best_excerpt(self, found: list[tuple[str, str]]) -> tuple[str, str, Spans]:
+        """Return field, excerpt and spans of the text with most matches together; of equals the first."""
+        cleaned = [(name, self._options.clean(words)) for name, words in found]
         words = self.words
         if len(words) > 1:
             self.held.append({number for _, text in cleaned for number in find_phrases(text, words)})
         made = [(name, *self._text_excerpt(text)) for name, text in cleaned]
         return max(made, key=lambda one: len(one[2]), default=("", "", []))
 
-    def _text_excerpt(self, text: str) -> tuple[str, HitSpans]:
-        pattern = self._wanted.pattern
+    def _text_excerpt(self, text: str) -> tuple[str, Spans]:
+        pattern = self._options.pattern
         if pattern is None:
             return excerpt(text, self.words)
         from everturn.text.regex import EFFORT, Effort
 
-        # Work of its own: when looking for matches took all there was, those that were found are shown nevertheless.
+        # Effort of its own: hits are shown even if the search used up its effort.
         self._effort = self._effort or Effort(EFFORT // 4)
         line = next(pattern.search_lines(text, self._effort), None)
         spans = [(line.start + start, line.start + end) for start, end in line.spans] if line else []
         return excerpt_at(text, spans) if spans else excerpt(text, self.words)
 
 
-# the turns beside it --------------------------------------------------------------------------------------------------
+# --- neighbouring turns ---
+
+
 def with_neighbours(store: Store, sources: Sources, found: SearchHit, near: int, clean: Clean) -> SearchHit:
-    """The same with the first words of so many turns before and after it."""
+    """Return the hit with the beginning of `near` turns before and after it."""
     if found.row is None:
         return found
     at = found.row.turn
     turns = store.turns(found.session.id, max(0, at - near), at + near)
-    told = [
+    neighbours = [
         one for turn in turns if turn.idx != at and (one := _neighbour_turn(store, sources, found.session, turn, clean))
     ]
-    before, after = [one for one in told if one.turn < at], [one for one in told if one.turn > at]
+    before, after = [one for one in neighbours if one.turn < at], [one for one in neighbours if one.turn > at]
     return replace(found, before=tuple(before), after=tuple(after))
 
 
 def _neighbour_turn(store: Store, sources: Sources, session: Session, turn: Turn, clean: Clean) -> NeighbourTurn | None:
-    """What a turn begins with, as people know it: what was typed, not what the client put in before."""
-    rows = list(store.messages(session.id, turn.first_seq, min(turn.last_seq, turn.first_seq + _LOOKED_AT)))
+    """Return the beginning of a turn: what was typed, not what the client inserted before."""
+    rows = list(store.messages(session.id, turn.first_seq, min(turn.last_seq, turn.first_seq + _NEIGHBOUR_MESSAGES)))
     rows.sort(key=lambda row: (row.origin in ("injected", "system"), row.seq))
     records = Records(store, sources, session, until=0)
     for row in rows:
         for _, words in hit_texts(records.message(row), ()):
-            return NeighbourTurn(turn.idx, row.role, one_line(clean(words), _BESIDE))
+            return NeighbourTurn(turn.idx, row.role, one_line(clean(words), _NEIGHBOUR_CHARS))
     return None

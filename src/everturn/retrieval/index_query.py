@@ -1,25 +1,25 @@
-"""From what a person typed to what the index is asked: `request(asked)` is a `store.Query` without filters.
+"""Turn a parsed query into an `IndexQuery`, without filters.
 
-    how does the json parser fail     json, parser, fail: any of them, more are better; words of grammar are left out
-    "json parser"  -yaml  pars*       demanded, unwanted, open at the end
-    json OR yaml                      one of these is demanded
+    how does the json parser fail     json, parser, fail: any of them, more are better; stop words are left out
+    "json parser"  -yaml  pars*       required, excluded, prefix
+    json OR yaml                      one of these is required
     JsonParser                        jsonparser, or json and parser side by side
-    parse_json, src/auth.py           parse and json side by side, or parsejson; a little also for each piece
-    https://example.org/a/guide       the address, its host, and a little for each piece of its path
+    parse_json, src/auth.py           parse and json side by side, or parsejson; a little also for each part
+    https://example.org/a/guide       the address, its host, and a little for each part of its path
     会话恢复                           会话, 话恢, 恢复
 
-Two plain words that stand side by side in the question count more where they stand so in the text, or as one word. A
-request of nothing but words of grammar looks for these.
+Two plain words that are adjacent in the query count more where they are adjacent in the text, or one word. A query of
+nothing but stop words searches for these.
 
-The times a question speaks of: `spoken_of("what broke on 8 May 2023", now)` gives the span of that day.
+`times_spoken_of` finds the times a query mentions:
 
     8 May 2023, May 8th, 2023, 2023-05-08, 8 May      a day; without a year the last one that has been
     May 2023, in May, last month                      a month
-    yesterday, today, last week, this week            by what time it is now; UTC, as all times here
+    yesterday, today, last week, this week            relative to now; UTC, as all times here
     2023                                              a year
 
-Not a filter: what is said in that span, or soon after, is what is more likely meant. Spans are milliseconds UTC, the
-end not included. A number or a `may` that stands alone speaks of no time.
+They are not filters: messages of that span, or soon after, are only more likely. Spans are milliseconds UTC, the end not
+included. A number or a `may` alone is not a time.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _RELATIVE = {"today": (0, 1), "yesterday": (1, 1), "this week": (7, 8), "last we
 
 
 def times_spoken_of(text: str, now: int | None = None) -> tuple[Span, ...]:
-    """The spans, in the order in which they are found; each part of the text speaks of one at most."""
+    """Return the spans of the times in a text, in the order found; no part of the text counts twice."""
     spans: list[Span] = []
     for form in _FORMS:
         text = form.sub(lambda match: _note_span(match, now, spans), text)
@@ -115,17 +115,17 @@ def _as_milliseconds(at: datetime) -> int:
 
 Phrase = tuple[str, ...]
 
-# How much each counts, against 1 for a plain word. Chosen with the constants of ranking.
-WHOLE = 2.0  # all of them in a row, words of grammar too
-PAIR = 0.3  # two words side by side, as in the question
+# Weights, relative to 1 for a plain word. Tuned together with the constants of ranking.
+WHOLE = 2.0  # all words in a row, stop words too
+PAIR = 0.3  # two words side by side, as in the query
 GLUED = 0.3  # the same as one word
 NAME = 0.8  # a compound name as it was typed
 SPELLING = 0.75  # the same name written another way
-OWNER = 0.7  # Ann's report: whose it is says less than what it is
-PIECE = 0.4  # one piece of it
-MOST = 40  # phrases: what comes after so many adds little and costs as much
+OWNER = 0.7  # Ann's report: the owner found_terms less than the thing
+PIECE = 0.4  # one part of a name
+MOST = 40  # phrases: further ones add little and cost as much
 
-#: Words that are in every question and say nothing of what it is about.
+#: Words that are in every question and say nothing about its subject.
 STOP_WORDS = frozenset(
     """
     a about above after again all also am an and any are as at be because been before being below between both but by
@@ -145,7 +145,7 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]*://(?P<host>[^/?#\s]+)", re.I)
 
 
 def build_index_query(asked: SearchQuery, now: int | None = None) -> IndexQuery:
-    """What to look for. Nothing when nothing was asked for. `now` is for times that are spoken of: `yesterday`."""
+    """Return the query for the index, empty for an empty one. `now` resolves times such as `yesterday`."""
     plain, groups = _sort_phrases(asked)
     weighed: dict[Phrase, float] = {}
     for phrase, weight in _optional_phrases(plain):
@@ -166,7 +166,7 @@ def build_index_query(asked: SearchQuery, now: int | None = None) -> IndexQuery:
 
 
 def _sort_phrases(asked: SearchQuery) -> tuple[list[QueryPhrase], tuple[tuple[Phrase, ...], ...]]:
-    """Plain words, which may be there, and groups of what must be: quoted, open at the end, or joined by OR."""
+    """Split into plain words, which are optional, and required groups: quoted, prefixes, or joined by OR."""
     by_group: dict[int, list[QueryPhrase]] = {}
     for piece in asked.wanted:
         by_group.setdefault(piece.group, []).append(piece)
@@ -182,23 +182,23 @@ def _sort_phrases(asked: SearchQuery) -> tuple[list[QueryPhrase], tuple[tuple[Ph
 
 
 def _optional_phrases(pieces: Sequence[QueryPhrase]) -> Iterator[tuple[Phrase, float]]:
-    """Each word, and two that stand side by side; `pieces` in the order in which they were typed."""
-    before = ""  # the term before this one; "" after one that says nothing
+    """Yield each word and each adjacent pair with its weight; `pieces` are in typed order."""
+    before = ""  # the term before this one; "" after a stop word
     for piece in pieces:
         text = _plain_word(piece.text)
-        says = [] if text.lower() in STOP_WORDS else terms(text)
-        if len(says) == 1 and not humps(text):
-            yield (says[0],), OWNER if _OWNER.search(piece.text) else 1.0
-        elif says:
-            yield from _compound_phrases(text, says)
-        if before and says:
-            yield (before, says[0]), PAIR
-            yield (before + says[0],), GLUED
-        before = says[-1] if says else ""
+        found_terms = [] if text.lower() in STOP_WORDS else terms(text)
+        if len(found_terms) == 1 and not humps(text):
+            yield (found_terms[0],), OWNER if _OWNER.search(piece.text) else 1.0
+        elif found_terms:
+            yield from _compound_phrases(text, found_terms)
+        if before and found_terms:
+            yield (before, found_terms[0]), PAIR
+            yield (before + found_terms[0],), GLUED
+        before = found_terms[-1] if found_terms else ""
 
 
 def _compound_phrases(text: str, found: list[str]) -> Iterator[tuple[Phrase, float]]:
-    """A name of several pieces, in the ways it may be written."""
+    """Yield a compound name in the ways it may be written."""
     if _CJK.search(text):
         yield from _bigram_phrases(text)
         return
@@ -216,12 +216,12 @@ def _compound_phrases(text: str, found: list[str]) -> Iterator[tuple[Phrase, flo
 
 
 def _plain_word(word: str) -> str:
-    """Without the signs around it, and without what an apostrophe adds: Ann's, don't."""
+    """Strip the signs around a word and what an apostrophe adds: Ann's, don't."""
     return _ENDING.sub("", word.strip(_SIGNS))
 
 
 def _bigram_phrases(text: str) -> Iterator[tuple[Phrase, float]]:
-    """Overlapping pairs of characters; what is of another script between them as it is."""
+    """Yield overlapping pairs of characters; runs of another script as they are."""
     for run in re.split(f"((?:{_CJK.pattern})+)", text):
         found = tuple(terms(run))
         if found and _CJK.match(run) and len(found) > 1:

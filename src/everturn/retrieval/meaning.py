@@ -1,24 +1,19 @@
-"""Meaning beside words: vectors of messages re-order what the words have found. Optional; without vectors nothing changes.
+"""Reorder hits by meaning, with vectors of messages; and make these vectors. Optional: without vectors nothing changes.
 
-    meaning = Meaning(embedder, vectors, clean)
-    meaning.reordered(store, hits, "what was asked")      the same hits, the first 200 in a better order
+    meaning = MeaningSearch(embedder, vectors, clean)
+    meaning.reorder_hits(store, hits, "the query")               the same hits, the first 200 in a better order
+    make_batch(store, sources, session, embedder, vectors, clean)     vectors for what is new in a session
+    make_all_vectors(store, sources, embedder, vectors, clean)        for every session, the newest first
+    coverage(store, embedder, vectors)                                how much of the archive has vectors
 
-The vectors are those of `recall.vectors`; stale ones are never consulted. The question is embedded only when there are
-vectors to compare it with, and goes through `clean` like every text that is.
+The score is a linear mix of standardised scores, for the best hits by words only: rank fusion with a small model makes
+results worse, and a second index of everything is slower than both together. The query is embedded only if there are
+vectors to compare it with.
 
-Why a linear mix of standardised scores, and only of the best by words: rank fusion with a small model makes results worse,
-and a second index of everything is slower than both together.
-
-Vectors of what was said: made when asked for, used only while they are of the right generation.
-
-    make(store, sources, session, embedder, vectors, clean)      for what is new in a session, a portion at a time
-    make_all(store, sources, embedder, vectors, clean)           for every session, the newest first
-    coverage(store, embedder, vectors)                           how much of the archive has vectors
-
-The *generation* of a session's vectors is the model and its dimensions, the way texts are taken here, and the version of
-the conversation and of the parser that read it. Vectors of another generation count as not there. They are kept as one
-signed byte per number, which is exact enough to compare directions. Texts go through `clean` before they are embedded: an
-embedder may be somebody else's machine. Nothing here is called unless the user named an embedder and asked for it.
+The *generation* of a session's vectors is the model and its dimensions, the scheme of choosing texts, and the version of
+the session and of its parser. Vectors of another generation are stale and never used. They are stored as one signed byte
+per number, exact enough to compare directions. All texts go through `clean` before they are embedded: the embedder may be
+a remote machine. Nothing here runs unless the user configured an embedder and asked for it.
 """
 
 from __future__ import annotations
@@ -41,11 +36,11 @@ from everturn.model.vocabulary import SESSION_KINDS
 from everturn.sessions.messages import Sources, has_words, read_messages
 from everturn.store.contract import IndexHit, SessionFilter, Store
 
-FIELDS = ("prompt", "answer")  # what is embedded: what was said, not what tools gave back
+FIELDS = ("prompt", "answer")  # that are embedded: no tool output
 LONGEST = 2000  # characters of a message: small models read no further
 AT_ONCE = 64  # texts between two writes, so that an interruption loses little
 
-#: Raised when texts are chosen or cut in another way: vectors of before are then stale.
+#: Increased when texts are chosen or cut in another way: older vectors are then stale.
 SCHEME = 2
 
 _SPEAKERS = ("human", "agent", "model")
@@ -54,26 +49,26 @@ Clean = Callable[[str], str]
 
 
 class VectorSet(Protocol):
-    """Where vectors are kept. Those of a session belong to one generation; asked for by another they are not there."""
+    """A store of vectors. Those of a session belong to one generation; for any other there are none."""
 
     def get(self, session: int, generation: str, seqs: Sequence[int]) -> dict[int, bytes]:
-        """The vectors of some messages, by seq."""
+        """Return the vectors of some messages, by seq."""
 
     def upto(self, session: int, generation: str) -> int:
-        """How many messages of the session were looked at."""
+        """Return the number of messages of the session that were processed."""
 
     def put(self, session: int, generation: str, rows: Iterable[tuple[int, bytes]], upto: int) -> None:
-        """Add vectors by seq; those of another generation go."""
+        """Add vectors by seq; delete those of another generation."""
 
     def held(self) -> dict[int, tuple[str, int, int]]:
-        """Of each session its generation, how many messages were looked at, and how many vectors there are."""
+        """Return for each session its generation, the number of processed messages, and the number of vectors."""
 
     def forget(self, session: int) -> None:
-        """Erase all of a session."""
+        """Delete all vectors of a session."""
 
 
 class HeldVectors:
-    """Vectors that live as long as the object."""
+    """Vectors in memory."""
 
     def __init__(self) -> None:
         self._held: dict[int, tuple[str, int, dict[int, bytes]]] = {}
@@ -103,34 +98,42 @@ class HeldVectors:
 
 
 class VectorBatch(Struct, frozen=True):
-    """What was done at once and is kept from then on."""
+    """A batch of vectors that was written."""
 
     session: Session
-    messages: int  # looked at
+    messages: int  # processed
     vectors: int  # made
-    characters: int  # of the texts they were made of
+    characters: int  # of their texts
 
 
 class Coverage(Struct, frozen=True):
-    """How much of the archive has vectors. Sessions without words are not counted."""
+    """How much of the archive has vectors. Sessions without text are not counted."""
 
     sessions: int
-    complete: int  # sessions all of whose messages were looked at
-    stale: int  # sessions that have vectors of another generation
-    vectors: int  # of the right one
+    complete: int  # sessions with all messages processed
+    stale: int  # sessions with vectors of another generation
+    vectors: int  # of the current generation
 
 
 def generation(version: Version, session: Session, embedder: Embedder) -> str:
-    """What must be the same for a vector to be used. `version` is that of the session."""
-    told = (SCHEME, session.agent, session.native_id, version.number, version.opened_at, version.parser, version.erased)
-    digest = blake2b(repr(told).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    """Return the generation that vectors of a session must have to be used."""
+    parts = (
+        SCHEME,
+        session.agent,
+        session.native_id,
+        version.number,
+        version.opened_at,
+        version.parser,
+        version.erased,
+    )
+    digest = blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
     return f"{embedder.name}/{embedder.dimensions}/{digest}"
 
 
 def make_batch(
     store: Store, sources: Sources, session: Session, embedder: Embedder, vectors: VectorSet, clean: Clean
 ) -> Iterator[VectorBatch]:
-    """Embed what a session has said since the last time. Raises ModelError; what came before it is kept."""
+    """Embed the new messages of a session, batch by batch. Raises ModelError; batches before it are kept."""
     current = generation(store.version(session.version), session, embedder)
     start = vectors.upto(session.id, current)
     if start >= session.n_messages or not has_words(session):
@@ -139,7 +142,7 @@ def make_batch(
         given = embedder.embed([text for _, text in texts]) if texts else []
         rows = [(seq, pack_vectors(vector)) for (seq, _), vector in zip(texts, given, strict=True)]
         vectors.put(session.id, current, rows, upto)
-        if _current_generation(store, session.id, embedder) != current:  # forgotten or read anew meanwhile
+        if _current_generation(store, session.id, embedder) != current:  # forgotten or read again meanwhile
             vectors.forget(session.id)
             return
         yield VectorBatch(session, upto - start, len(rows), sum(len(text) for _, text in texts))
@@ -149,7 +152,7 @@ def make_batch(
 def make_all_vectors(
     store: Store, sources: Sources, embedder: Embedder, vectors: VectorSet, clean: Clean
 ) -> Iterator[VectorBatch]:
-    """The same for every session. Vectors of sessions that the archive no longer has go."""
+    """Embed every session. Delete vectors of sessions that are no longer in the archive."""
     seen = set()
     for session in _sessions(store):
         seen.add(session.id)
@@ -160,7 +163,7 @@ def make_all_vectors(
 
 
 def coverage(store: Store, embedder: Embedder, vectors: VectorSet) -> Coverage:
-    """Look at every session and what is held of it."""
+    """Compare every session with its vectors."""
     held = vectors.held()
     current = {version.id: version for _, version in store.files()}
     sessions = complete = stale = made = 0
@@ -176,23 +179,23 @@ def coverage(store: Store, embedder: Embedder, vectors: VectorSet) -> Coverage:
 
 
 def pack_vectors(vector: Sequence[float]) -> bytes:
-    """One signed byte per number; the longest one becomes 127."""
+    """Pack a vector as one signed byte per number; the largest becomes 127."""
     longest = max(map(abs, vector), default=0.0)
     return array("b", (round(number / longest * 127) for number in vector) if longest else [0] * len(vector)).tobytes()
 
 
 def _sessions(store: Store) -> Iterator[Session]:
-    """Every session that has something to embed, the newest first."""
-    wanted, after = SessionFilter(kinds=SESSION_KINDS, states=("current", "superseded")), ""
+    """Yield every session with text, the newest first."""
+    filters, after = SessionFilter(kinds=SESSION_KINDS, states=("current", "superseded")), ""
     while True:
-        rows, after = store.sessions(wanted, 200, after)
+        rows, after = store.sessions(filters, 200, after)
         yield from (session for session, _ in rows if session.n_messages and has_words(session))
         if not after:
             return
 
 
 def _current_generation(store: Store, number: int, embedder: Embedder) -> str:
-    """The generation of a session as the archive is at this moment; "" when it has no such session."""
+    """Return the current generation of a session; "" if it is not in the archive."""
     try:
         session = store.session(number)[0]
         return generation(store.version(session.version), session, embedder)
@@ -203,19 +206,19 @@ def _current_generation(store: Store, number: int, embedder: Embedder) -> str:
 def _embedded_texts(
     store: Store, sources: Sources, session: Session, start: int, clean: Clean
 ) -> Iterator[tuple[int, str]]:
-    """By seq, "" for a message that is not embedded."""
+    """Yield the text of each message by seq, "" for one that is not embedded."""
     for row, message in read_messages(store, sources, session, start):
-        wanted = not row.inherited and row.origin in _SPEAKERS and row.kind != "summary"
-        yield row.seq, clean(_spoken_text(message))[:LONGEST].strip() if wanted else ""
+        is_embedded = not row.inherited and row.origin in _SPEAKERS and row.kind != "summary"
+        yield row.seq, clean(_spoken_text(message))[:LONGEST].strip() if is_embedded else ""
 
 
 def _spoken_text(message: Message) -> str:
-    # Secrets are known by what stands around them: some more than is embedded is looked at.
+    # Secrets are recognised by their context: clean more than is embedded.
     return "\n".join(block.text for block in message.blocks if block.text and block.field in FIELDS)[: LONGEST * 4]
 
 
 def _batch_texts(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[list[tuple[int, str]], int]]:
-    """Some texts at a time, and how many messages have been looked at then."""
+    """Yield batches of texts, with the number of messages processed."""
     waiting: list[tuple[int, str]] = []
     upto = 0
     for seq, text in texts:
@@ -229,49 +232,49 @@ def _batch_texts(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[list[tuple[
         yield waiting, upto
 
 
-TOP = 200  # hits that are re-ordered
-WEIGHT = 0.5  # of meaning, where words weigh 1
+TOP = 200  # hits that are reordered
+WEIGHT = 0.5  # of meaning, relative to 1 for words
 
-Place = tuple[int, int]  # session, seq
+MessageKey = tuple[int, int]  # session, seq
 
 
 class MeaningSearch:
-    """A model and the vectors it made. Used by one thread."""
+    """A model and its vectors. Used by one thread."""
 
     def __init__(self, embedder: Embedder, vectors: VectorSet, clean: Clean, weight: float = WEIGHT) -> None:
         self._embedder, self._vectors, self._clean, self._weight = embedder, vectors, clean, weight
-        self._asked: tuple[str, list[float] | ModelError] | None = None
+        self._embedded_query: tuple[str, list[float] | ModelError] | None = None
 
     @property
     def name(self) -> str:
-        """Of the model."""
+        """The name of the model."""
         return self._embedder.name
 
     def reorder_hits(self, store: Store, hits: Sequence[IndexHit], text: str) -> list[IndexHit] | None:
-        """The hits with the first of them re-ordered; None when there are no vectors of them, and nothing was sent.
+        """Return the hits with the first ones reordered; None if they have no vectors, and nothing was sent.
 
         Raises ModelError; the caller may then show the hits as they are.
         """
-        known = self._known(store, hits[:TOP])
+        known = self._find_vectors(store, hits[:TOP])
         return mix_meaning(hits, known, self._query_vector(text), self._weight) if known else None
 
     def _query_vector(self, text: str) -> list[float]:
-        """Of the question; asked for once, however many rings are looked at, also when there is no answer."""
-        if self._asked is None or self._asked[0] != text:
+        """Return the vector of the query; requested once for all rings, also if it fails."""
+        if self._embedded_query is None or self._embedded_query[0] != text:
             try:
-                self._asked = text, self._embedder.embed([self._clean(text)[:LONGEST]])[0]
+                self._embedded_query = text, self._embedder.embed([self._clean(text)[:LONGEST]])[0]
             except ModelError as error:
-                self._asked = text, error
-        found = self._asked[1]
+                self._embedded_query = text, error
+        found = self._embedded_query[1]
         if isinstance(found, ModelError):
             raise found
         return found
 
-    def _known(self, store: Store, hits: Sequence[IndexHit]) -> dict[Place, bytes]:
+    def _find_vectors(self, store: Store, hits: Sequence[IndexHit]) -> dict[MessageKey, bytes]:
         by_session: dict[int, list[int]] = {}
         for hit in hits:
             by_session.setdefault(hit.session, []).append(hit.seq)
-        found: dict[Place, bytes] = {}
+        found: dict[MessageKey, bytes] = {}
         for number, seqs in by_session.items():
             session = store.session(number)[0]
             current = generation(store.version(session.version), session, self._embedder)
@@ -280,28 +283,28 @@ class MeaningSearch:
 
 
 def mix_meaning(
-    hits: Sequence[IndexHit], vectors: Mapping[Place, bytes], query: Sequence[float], weight: float = WEIGHT
+    hits: Sequence[IndexHit], vectors: Mapping[MessageKey, bytes], query: Sequence[float], weight: float = WEIGHT
 ) -> list[IndexHit]:
-    """Order the first hits by the sum of both scores, each standardised; one without a vector counts as middling.
+    """Order the first hits by the sum of both standardised scores; one without a vector counts as average.
 
-    The scores that come back are those of the places: what stands first has the highest score there was, so that scores
-    still fall from hit to hit, also into those that were not looked at.
+    The scores stay with the positions: the first hit has the highest score, so scores still fall from hit to hit, also
+    into those that were not reordered.
     """
     head, rest = hits[:TOP], hits[TOP:]
     known = {(hit.session, hit.seq) for hit in head} & vectors.keys()
     if not known:
         return list(hits)
     length = sqrt(sum(map(mul, query, query)))
-    by_sense = _standardise_scores({place: _cosine(query, length, vectors[place]) for place in known})
+    by_meaning = _standardise_scores({key: _cosine(query, length, vectors[key]) for key in known})
     by_words = _standardise_scores({(hit.session, hit.seq): hit.score for hit in head})
-    mixed = {place: score + weight * by_sense.get(place, 0.0) for place, score in by_words.items()}
+    mixed = {key: score + weight * by_meaning.get(key, 0.0) for key, score in by_words.items()}
     ordered = sorted(head, key=lambda hit: -mixed[hit.session, hit.seq])  # stable: words decide between equals
     scores = sorted((hit.score for hit in head), reverse=True)
     return [*(replace(hit, score=score) for hit, score in zip(ordered, scores, strict=True)), *rest]
 
 
 def _cosine(query: Sequence[float], length: float, data: bytes) -> float:
-    """The cosine; 0 when one of them points nowhere, or they are of different kinds."""
+    """Return the cosine; 0 if a vector is null, or their dimensions differ."""
     numbers = memoryview(data).cast("b")
     if len(numbers) != len(query):
         return 0.0
@@ -309,8 +312,8 @@ def _cosine(query: Sequence[float], length: float, data: bytes) -> float:
     return sum(map(mul, query, numbers)) / both if both else 0.0
 
 
-def _standardise_scores(scores: Mapping[Place, float]) -> dict[Place, float]:
-    """Around 0, most within 1; all 0 when they are equal."""
+def _standardise_scores(scores: Mapping[MessageKey, float]) -> dict[MessageKey, float]:
+    """Return the scores with mean 0 and deviation 1; all 0 if they are equal."""
     middle = sum(scores.values()) / len(scores)
     spread = sqrt(sum((score - middle) ** 2 for score in scores.values()) / len(scores))
-    return {place: (score - middle) / spread if spread > 0 else 0.0 for place, score in scores.items()}
+    return {key: (score - middle) / spread if spread > 0 else 0.0 for key, score in scores.items()}

@@ -1,16 +1,15 @@
-"""What a person types into a search, taken apart: words, "phrases", -not, prefix*, OR, filters, a /pattern/.
+"""Parse a search query: words, "phrases", -not, prefix*, OR, filters, a /pattern/.
 
-    parse json              these words; messages that hold more of them come first
-    "parse json"            side by side, in this order; also what parse_json and parse.json mean
+    parse json              these words; messages with more of them come first
+    "parse json"            adjacent, in this order; also parse_json and parse.json
     parse -yaml             without that word; also -"a phrase"
     pars*                   everything that starts so; also "parse js"*
     json OR yaml toml       one of the first two, and the third
     tool:Bash -role:tool    only where that holds, or does not: `FILTERS` are the names; path:"my file" may be quoted
     /line \\d+/i             a regular expression, `i` for any case; a slash in it is written \\/
 
-Hardly anything that can be typed is an error: an open quote runs to the end, an OR beside nothing is ignored, and what
-looks like a filter but has no such name (`http://…`, `foo:bar`) is text. Whether the value of a filter means anything
-is for those to say who know the archive.
+Hardly any input is an error: an open quote runs to the end, an OR beside nothing is ignored, and what looks like a filter
+but has no such name (`http://…`, `foo:bar`) is text. `retrieval.scope` validates the values of filters.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ from everturn.text.terms import each_term
 
 Phrase = tuple[str, ...]
 
-#: More words than this are not looked at: a pasted page must not become a request that takes minutes.
+#: Words parsed: a pasted page must not become a query that takes minutes.
 MAX_WORDS = 64
 
-#: And a phrase ends here: no two texts that share so many words in a row are told apart by the next one.
+#: Words of a phrase: two texts that share so many in a row are not distinguished by the next one.
 MAX_PHRASE = 32
 
-#: What can be asked of a message besides its words. `in:` is another word for `field:`.
+#: Names of filters. `in:` is an alias of `field:`.
 FILTERS = (
     *("agent", "session", "workspace", "branch", "role", "tool", "path", "field"),
     *("since", "until", "turn", "error"),
 )
 _ALIASES = {"in": "field"}
 
-#: No word is longer: what is, is a hash or data, stands for itself and is taken as if it were quoted.
+#: A longer word is a hash or data, and treated as quoted.
 LONGEST_WORD = 40
 
 _PIECE = re.compile(
@@ -55,7 +54,7 @@ _QUOTES = str.maketrans("“”„‟", '""""')
 
 
 class QueryPhrase(Struct, frozen=True):
-    """A word or a phrase as it was typed. Pieces joined by OR have the same group number."""
+    """A word or a phrase as typed. Those joined by OR have the same group number."""
 
     text: str
     quoted: bool = False
@@ -73,20 +72,20 @@ class Filter(Struct, frozen=True):
 
 
 class SearchQuery(Struct, frozen=True):
-    """A request taken apart."""
+    """A parsed query."""
 
     pieces: tuple[QueryPhrase, ...] = ()
     filters: tuple[Filter, ...] = ()
-    regex: str = ""  # begins with `(?i)` when the case does not matter
+    regex: str = ""  # begins with `(?i)` if the case does not matter
 
     @property
     def wanted(self) -> tuple[QueryPhrase, ...]:
-        """What must or may be there, without what must not."""
+        """The phrases that are not negated."""
         return tuple(piece for piece in self.pieces if not piece.negated)
 
     @property
     def groups(self) -> tuple[tuple[Phrase, ...], ...]:
-        """The terms of what is wanted, one group for pieces joined by OR; pieces that are only signs have none."""
+        """The terms of these phrases, one group for those joined by OR; phrases of signs only have none."""
         found: dict[int, list[Phrase]] = {}
         for piece in self.wanted:
             if phrase := phrase_of(piece):
@@ -95,16 +94,16 @@ class SearchQuery(Struct, frozen=True):
 
     @property
     def without(self) -> tuple[Phrase, ...]:
-        """The terms of what is unwanted."""
+        """The terms of the negated phrases."""
         return tuple(phrase for piece in self.pieces if piece.negated and (phrase := phrase_of(piece)))
 
 
 def parse_query(words: str) -> SearchQuery:
-    """Take a request apart. Raises Usage for a second pattern only; asks for nothing when there is nothing in it."""
+    """Parse a query. Raises UsageError for a second pattern only; an empty text gives an empty query."""
     pieces: list[QueryPhrase] = []
     filters: list[Filter] = []
     regex = ""
-    joined = False  # an OR stands before this piece
+    joined = False  # by an OR to the phrase before
     for match in islice(_PIECE.finditer(words.translate(_QUOTES)), MAX_WORDS):
         if match["name"]:
             filters.append(_read_filter(match))
@@ -119,7 +118,7 @@ def parse_query(words: str) -> SearchQuery:
 
 
 def phrase_of(piece: QueryPhrase) -> Phrase:
-    """The terms of one piece; the last ends in `*` when its end is open."""
+    """Return the terms of a phrase; the last ends in `*` for a prefix."""
     found = list(islice(each_term(piece.text), MAX_PHRASE + 1))
     if len(found) > MAX_PHRASE:
         found.pop()
@@ -141,7 +140,7 @@ def _read_regex(match: re.Match[str], before: str) -> str:
 
 
 def _group_number(pieces: list[QueryPhrase], joined: bool) -> int:
-    """The number of the last wanted piece when an OR joins them, else the next one."""
+    """Return the group of the last positive phrase if an OR joins them, else a new one."""
     last = next((piece.group for piece in reversed(pieces) if not piece.negated), None) if joined else None
     if last is not None:
         return last
@@ -152,14 +151,14 @@ def _read_phrase(match: re.Match[str]) -> QueryPhrase:
     word = match["word"]
     if word is None:
         return QueryPhrase(match["quoted"].strip(), True, match["star"] == "*", match["minus"] == "-")
-    # `--flag` is something to look for, `-word` something to leave out.
+    # `--flag` is a word, `-word` an exclusion.
     negated = len(word) > 1 and word[0] == "-" and word[1] not in "->"
     text = word.removeprefix("-").rstrip("*") if negated else word.rstrip("*")
     return QueryPhrase(text, any(len(term) > LONGEST_WORD for term in each_term(text)), word[-1] == "*", negated)
 
 
 def _is_searchable(piece: QueryPhrase) -> bool:
-    """Whether it has a term, or is a sign worth looking for: `=>` and `🚀` are, a lone dash is not."""
+    """Whether it has a term, or is a searchable sign: `=>` and `🚀` are, a lone dash is not."""
     text = piece.text
     if any(True for _ in each_term(text)):
         return True

@@ -1,25 +1,22 @@
-"""The order of what was found: one way for every engine, all constants here (and, by field, in `store/index.py`).
+"""Rank candidates, in the same way for every engine. All constants are here (and, by field, in `store/index.py`).
 
-`rank(store, query, now)` gives hits, the best first. What a message is worth:
+`rank_candidates(store, query, now)` returns hits, best first. The score of a message:
 
-    its words       each by how rare it is in the archive and how much of it stands there: often, in a prompt rather than
-                    in output, in a short text rather than in a long one
-    + neighbours    a share of what the two messages before and behind it are worth: a question and its answer
-    + its session   a share of the best that the session has of every word, its title and summary included; the same of
-                    its best stretch, where the words stand near each other; and of its three best messages
-    + its time      when the question speaks of a time and the session was then, or soon after
+    its words       each by how rare it is in the archive and how well it matches: often, in a prompt rather than in
+                    output, in a short text rather than in a long one
+    + neighbours    a share of the scores of the two messages before and after it: a question and its answer
+    + its session   a share of the best match of every word in the session, title and summary included; the same of its
+                    best stretch, where the words are close together; and of its three best messages
+    + its time      if the query mentions a time and the session was then, or soon after
     × its age       a little more for the newest, so that of equals the newer one comes first
-    × its place     a little less for each after the fifth of one session, so that others are seen too
+    × its position  a little less for each after the fifth of one session, so that others are seen too
 
-The order depends on the archive, the query and the day of `now` alone, so that pages fit together. A word that stands
-nowhere is taken for a slip of the pen and its nearest known words are looked for instead; `Ranked.replaced` says so.
+The order depends only on the archive, the query and the day of `now`, so pages fit together. A word that is nowhere in the
+archive is taken for a typing error and replaced by its nearest known words; `RankedHits.replaced` says so.
 
-What a word that stands nowhere in the archive may have been meant for: the nearest words that do.
-
-One slip (a letter too many, too few, wrong, or two exchanged) for words of four letters and more, two for words of
-eight and more. Words one slip away are made up and looked up, a few hundred of them; words two slips away are taken
-from the vocabulary of the index as far as it has the same beginning. Where an engine cannot list its vocabulary, one
-slip is all that is mended.
+One slip (a letter too many, missing, wrong, or two swapped) is corrected in words of four letters and more, two in words of
+eight and more. Words one slip away are generated and looked up, a few hundred of them; words two slips away are taken
+from the vocabulary of the index with the same beginning. If an engine cannot list its vocabulary, only one slip is corrected.
 """
 
 from __future__ import annotations
@@ -32,19 +29,21 @@ from msgspec.structs import replace
 from everturn.store.contract import IndexCandidates, IndexHit, IndexQuery, Store
 from everturn.store.index import rareness, stem_word
 
+# --- spelling ---
+
 SHORTEST = 4
 LONG = 8
 TWO = 2  # slips in a long word
-MOST_SPELLINGS = 2  # words given
+MOST_SPELLINGS = 2  # words returned
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _SAME_START = 3  # letters
-_LISTED = 3000  # terms looked at
-_SHORTEST_STEM = 6  # that two slips are forgiven for
+_LISTED = 3000  # terms compared
+_SHORTEST_STEM = 6  # in which two slips are corrected
 _ENDINGS = frozenset("ation ations ion ions ing ings ed er ers ment ments ness ity ly able ive ance ence".split())
 
 
 def nearest_words(store: Store, word: str) -> list[str]:
-    """The most common of the nearest words; none for short words, numbers and ids. A stem is given open at the end."""
+    """Return the most common of the nearest words; none for short words, numbers and ids. A stem becomes a prefix."""
     if len(word) < SHORTEST or not (word.isascii() and word.isalpha()):
         return []
     root = stem_word(word)
@@ -60,14 +59,14 @@ def nearest_words(store: Store, word: str) -> list[str]:
 
 
 def _is_regular(made: str, near: str, word: str, root: str) -> bool:
-    """The archive holds stems: a made-up word must not be found because its end only looks like an ending."""
+    """Whether a generated word may be used. The index has stems, so its end must not only look like an ending."""
     if made.startswith(near) and made[len(near) :] in _ENDINGS:
         return True
     return (near == made and root == word) or count_slips(root, near) <= 1
 
 
 def count_slips(word: str, other: str) -> int:
-    """How many slips lie between two words; letters exchanged are one."""
+    """Count the slips between two words; two swapped letters are one."""
     older: list[int] = []
     above = list(range(len(other) + 1))
     for at, letter in enumerate(word, 1):
@@ -82,7 +81,7 @@ def count_slips(word: str, other: str) -> int:
 
 
 def words_one_slip_away(word: str) -> set[str]:
-    """Every word that is one slip away and begins with the same letter: nearly nobody gets that one wrong."""
+    """Return all words one slip away with the same first letter, which hardly anybody gets wrong."""
     halves = [(word[:at], word[at:]) for at in range(1, len(word) + 1)]
     made = {before + behind[1:] for before, behind in halves if behind}
     made |= {before + behind[1] + behind[0] + behind[2:] for before, behind in halves if len(behind) > 1}
@@ -91,54 +90,56 @@ def words_one_slip_away(word: str) -> set[str]:
     return made - {word}
 
 
+# --- ranking ---
+
 DAY = 86_400_000
 
 
 class Weights(Struct, frozen=True):
-    """The constants. Chosen together on dialogues and on transcripts of agents, none for one of them alone."""
+    """The constants, tuned together on dialogues and on transcripts of agents."""
 
-    beside: float = 0.25  # of the message before and behind
-    near: float = 0.2  # of the one before that and behind that
-    session: float = 0.7  # of the best the session has of every word
-    stretch: float = 0.3  # of the best one stretch of it has of every word
-    there: float = 0.1  # of every word the session has at all
+    beside: float = 0.25  # of the messages before and after
+    near: float = 0.2  # of the ones before and after those
+    session: float = 0.7  # of the best match of every word in the session
+    stretch: float = 0.3  # of the best match of every word in one stretch
+    there: float = 0.1  # of every word in the session
     top: float = 0.1  # of the three best messages of the session
-    time: float = 5.0  # of how rare it is to be of that time
-    soon: float = 0.8  # of that, for what came just after
+    time: float = 5.0  # of the rareness of that time
+    soon: float = 0.8  # of that, just after that time
     soon_days: int = 14  # until it is none
-    newest: float = 0.03  # for what was said just now
-    newest_days: float = 60.0  # half of it is left after so many days
+    newest: float = 0.03  # for the newest
+    newest_days: float = 60.0  # after which half of it is left
     kept: int = 5  # hits of one session that count in full
-    fading: float = 0.9  # what is left of each one after these, times that of the one before
-    corrected: float = 0.6  # of a word, for one that it may have been meant for
+    fading: float = 0.9  # factor for each further one
+    corrected: float = 0.6  # of a word, for its replacement
 
 
 WEIGHTS = Weights()
 
-#: Entries that are weighed, and hits that are given.
+#: Candidates ranked, and hits returned.
 LOOKED_AT = 800
 MOST = 500
-#: Messages in a stretch of a session; each is in two of them.
+#: Messages in a stretch of a session; stretches overlap by half.
 STRETCH = 8
-TOP = 3  # messages that speak for their session
-MENDED = 2  # words that are looked at for slips
+TOP = 3  # messages that count for their session
+MENDED = 2  # words checked for slips
 
 HeldPhrases = tuple[tuple[int, float], ...]
 OrderedHit = tuple[float, int, int]  # score and session, both negative, and seq
 
 
 class RankedHits(Struct, frozen=True):
-    """Hits, the best first."""
+    """Hits, best first."""
 
     hits: list[IndexHit]
-    replaced: dict[str, list[str]]  # words that stand nowhere, and what was looked for instead
-    complete: bool  # whether every message that fits was looked at
+    replaced: dict[str, list[str]]  # unknown words, and their replacements
+    complete: bool  # whether every matching message was ranked
 
 
 def rank_candidates(
     store: Store, query: IndexQuery, now: int = 0, weights: Weights = WEIGHTS, most: int = MOST
 ) -> RankedHits:
-    """The best hits for a query; `limit` and `offset` are not looked at. Without `now` age does not matter."""
+    """Return the best hits for a query; its `limit` and `offset` are ignored. Without `now` age does not matter."""
     found = store.candidates(query, LOOKED_AT)
     replaced = _find_unknown(store, query, found)
     if replaced:
@@ -150,7 +151,7 @@ def rank_candidates(
 def rank_hits(
     store: Store, found: IndexCandidates, query: IndexQuery, now: int, weights: Weights, most: int
 ) -> list[IndexHit]:
-    """The best of what was gathered, in order."""
+    """Return the best candidates, in order."""
     worth = [weight * rareness(count, found.total) for count, weight in zip(found.counts, found.weights, strict=True)]
     own: dict[int, dict[int, float]] = {}
     added: dict[int, float] = {}
@@ -159,7 +160,7 @@ def rank_hits(
         added[session] = _session_worth(entries, scores, worth, weights)
     if query.about:
         _add_times(store, query, added, weights)
-    # Negative, so that the natural order of tuples is the one wanted: it is sorted without a call for each.
+    # Negative, so that tuples sort in the right order without a key function.
     order = sorted(
         (-score - added[session], -session, seq)
         for session, scores in own.items()
@@ -172,7 +173,7 @@ def rank_hits(
 
 
 def _fade_hits(order: Sequence[OrderedHit], weights: Weights) -> list[OrderedHit]:
-    """With less and less for further hits of the same session, so that it does not fill the page."""
+    """Lower the scores of further hits of the same session, so that it does not fill the page."""
     seen: dict[int, int] = {}
     faded = []
     for one in order:
@@ -196,7 +197,7 @@ def _entries_by_session(found: IndexCandidates) -> dict[int, dict[int, HeldPhras
 
 
 def _own_worth(entries: dict[int, HeldPhrases], worth: Sequence[float]) -> dict[int, float]:
-    """What each entry of a session is worth by its own words."""
+    """Return the score of each entry of a session by its own words."""
     own: dict[int, float] = {}
     for seq, held in entries.items():
         score = 0.0
@@ -215,7 +216,7 @@ def _add_neighbours(own: dict[int, float], weights: Weights) -> Iterator[tuple[i
         if seq < 0:
             yield seq, score
             continue
-        # What the session says of itself has seq -1, which is no neighbour of the first message.
+        # Title and summary have seq -1, which is not a neighbour of the first message.
         before = of(seq - 1, 0.0) if seq else 0.0
         farther = of(seq - 2, 0.0) if seq > 1 else 0.0
         beside, near = before + of(seq + 1, 0.0), farther + of(seq + 2, 0.0)
@@ -225,7 +226,7 @@ def _add_neighbours(own: dict[int, float], weights: Weights) -> Iterator[tuple[i
 def _session_worth(
     entries: dict[int, HeldPhrases], own: dict[int, float], worth: Sequence[float], weights: Weights
 ) -> float:
-    """What a session is worth, whichever of its messages is looked at."""
+    """Return the score of a session, which is added to all of its messages."""
     if len(entries) == 1:
         [(seq, held)] = entries.items()
         whole = stretch = top = own[seq]
@@ -240,7 +241,7 @@ def _session_worth(
 
 
 def _best_stretch(entries: dict[int, HeldPhrases], worth: Sequence[float]) -> float:
-    """The best that some messages in a row have of every word together."""
+    """Return the score of the best stretch of messages."""
     stretches: dict[int, list[HeldPhrases]] = {}
     for seq, held in entries.items():
         number = seq // (STRETCH // 2)
@@ -254,7 +255,7 @@ def _best_stretch(entries: dict[int, HeldPhrases], worth: Sequence[float]) -> fl
 
 
 def _most_of_each(entries: Iterable[HeldPhrases]) -> dict[int, float]:
-    """Of each phrase the most that one of the entries holds."""
+    """Return the best match of each phrase among the entries."""
     best: dict[int, float] = {}
     for held in entries:
         for number, much in held:
@@ -264,7 +265,7 @@ def _most_of_each(entries: Iterable[HeldPhrases]) -> dict[int, float]:
 
 
 def _add_times(store: Store, query: IndexQuery, worth: dict[int, float], weights: Weights) -> None:
-    """To what sessions are worth: that they are of the time spoken of. The fewer are, the more it says."""
+    """Raise the scores of sessions of the mentioned times: the fewer there are, the more."""
     times = store.times(list(worth))
     for span in query.about:
         fit = {session: _time_fit(span, *times.get(session, (None, None)), weights) for session in worth}
@@ -284,7 +285,7 @@ def _time_fit(span: tuple[int, int], started: int | None, ended: int | None, wei
 
 
 def _favour_new(store: Store, order: Sequence[OrderedHit], now: int, weights: Weights) -> list[OrderedHit]:
-    """With a little more for what is new."""
+    """Raise the scores of new sessions a little."""
     times = store.times(list({-session for _, session, _ in order}))
     today = now // DAY
 
@@ -297,7 +298,7 @@ def _favour_new(store: Store, order: Sequence[OrderedHit], now: int, weights: We
 
 
 def _find_unknown(store: Store, query: IndexQuery, found: IndexCandidates) -> dict[str, list[str]]:
-    """Plain words that stand nowhere, and those that may have been meant."""
+    """Return the plain words that are nowhere in the archive, with their nearest known words."""
     counts = dict(zip(found.phrases, found.counts, strict=True))
     words = [
         phrase[0] for phrase, weight in zip(query.optional, query.weights, strict=False) if _is_plain(phrase, weight)

@@ -1,13 +1,11 @@
-"""Where a search looks, and how far it may widen.
+"""The scope of a search: its filters, typed filters, and how far it may widen.
 
-A search may be about one session, about all that hangs together with it (what it came from, what it started), about a
-folder, or about everything. `scope_rings` gives these from the narrowest to the widest that is allowed, each as filters with a
-word for it: the first that has an answer is the one that counts, and the answer says which it was.
+A search may cover one session, its lineage (what it came from, what it started), a folder, or everything. `scope_rings`
+yields these from the narrowest to the widest allowed, each as filters with a name: the first ring with hits counts, and
+the results say which it was.
 
-Filters that are typed into a search: `tool:Bash -role:tool since:7d`.
-
-A value that means nothing is a mistake, told with what would mean something; so is the same filter given twice where it
-can have one value only. `-name:` leaves out what the filter would keep, wherever that has a meaning.
+`apply_typed_filters` validates filters in a query such as `tool:Bash -role:tool since:7d`. An invalid value is an error that names
+the valid ones; so is a single-valued filter given twice. `-name:` excludes what the filter would keep, where that makes sense.
 """
 
 from __future__ import annotations
@@ -28,13 +26,13 @@ from everturn.sessions.lookup import resolve_session
 from everturn.store.contract import IndexQuery, SessionFilter, Store
 from everturn.text.times import parse_when
 
-#: What clients put in by themselves is not what people look for; these are the others.
+#: Origins searched by default: all but text that clients inserted.
 SAID = tuple(name for name in ORIGINS if name != "injected")
-_MOST_RELATIVES = 500
+_MAX_RELATIVES = 500
 
 
 class Exclusions(Struct, frozen=True):
-    """What a match must not have: parts of names, in lower case."""
+    """Properties that exclude a message: parts of names, in lower case."""
 
     agents: tuple[str, ...] = ()
     sessions: tuple[int, ...] = ()
@@ -46,7 +44,7 @@ class Exclusions(Struct, frozen=True):
 
 
 class SearchFilters(Struct, frozen=True):
-    """Where to look. Empty fields do not filter."""
+    """Filters of a search. Empty fields do not filter."""
 
     agent: str = ""
     workspace: str = ""  # part of the path, case-insensitive
@@ -55,8 +53,8 @@ class SearchFilters(Struct, frozen=True):
     until: int | None = None
     fields: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
-    lineage: bool = False  # with a session: also what it came from and what it started
-    widen: bool = False  # when there is no answer: its folder, then everything
+    lineage: bool = False  # with a session: also its ancestors and descendants
+    widen: bool = False  # without hits: its folder, then everything
     branch: str = ""
     tools: tuple[str, ...] = ()
     path: str = ""
@@ -67,7 +65,7 @@ class SearchFilters(Struct, frozen=True):
 
     @property
     def hides_injected(self) -> bool:
-        """Whether what clients put in is left out: unless one asks for it, by speaker or by field."""
+        """Whether text that clients inserted is left out: unless the origin or field is requested."""
         return not self.origins and "meta" not in self.fields
 
 
@@ -75,14 +73,14 @@ EVERYWHERE = SearchFilters()
 
 
 class Ring(Struct, frozen=True):
-    """One of the places looked at in turn."""
+    """One scope of those searched in turn."""
 
     name: str  # session | lineage | workspace | everything
     filters: SearchFilters
 
 
 def scope_rings(store: Store, filters: SearchFilters) -> Iterator[Ring]:
-    """The narrowest place first, then the wider ones that are allowed. Worked out one by one, as they are needed."""
+    """Yield the narrowest scope, then the wider ones that are allowed. Computed as needed."""
     session = filters.session
     if session is None:
         yield Ring("workspace" if filters.workspace else "everything", filters)
@@ -94,17 +92,17 @@ def scope_rings(store: Store, filters: SearchFilters) -> Iterator[Ring]:
     if filters.lineage:
         yield Ring("lineage", replace(filters, session=None, within=family_ids(store, session)))
     if filters.widen:
-        open_to_all = replace(filters, session=None, turns=None)
+        unlimited = replace(filters, session=None, turns=None)
         if workspace := store.session(session.id)[1].workspace:
-            yield Ring("workspace", replace(open_to_all, workspace=workspace))
-        yield Ring("everything", open_to_all)
+            yield Ring("workspace", replace(unlimited, workspace=workspace))
+        yield Ring("everything", unlimited)
 
 
 def _include_origins(store: Store, filters: SearchFilters, session: Session) -> SearchFilters:
-    """What went over into a session that everturn made is indexed in the sessions it was made from."""
+    """Add the sessions that a session was made from: inherited messages are indexed there."""
     origins: dict[int, None] = {}
     elder: Session | None = session if session.n_inherited and filters.turns is None else None
-    while elder is not None and elder.id not in origins and len(origins) < _MOST_RELATIVES:
+    while elder is not None and elder.id not in origins and len(origins) < _MAX_RELATIVES:
         origins[elder.id] = None
         descent = origin_of(store, elder)
         elder = find_session_by_id(store, descent.agent, descent.native_id) if descent is not None else None
@@ -112,13 +110,13 @@ def _include_origins(store: Store, filters: SearchFilters, session: Session) -> 
 
 
 def family_ids(store: Store, session: Session) -> tuple[int, ...]:
-    """Ids of a session, of what it came from and of what it and its subagents started."""
+    """Return the ids of a session, its ancestors, and the sessions it and its subagents started."""
     found = {session.id: None}
     for elder in lineage(store, session).ancestors:
         if elder.session:
             found[elder.session.id] = None
     todo = [session]
-    while todo and len(found) < _MOST_RELATIVES:
+    while todo and len(found) < _MAX_RELATIVES:
         for child in lineage(store, todo.pop()).children:
             if child.session and child.session.id not in found:
                 found[child.session.id] = None
@@ -127,8 +125,8 @@ def family_ids(store: Store, session: Session) -> tuple[int, ...]:
 
 
 def limit_to_scope(query: IndexQuery, filters: SearchFilters) -> IndexQuery:
-    """The query, limited to where one looks."""
-    # Superseded editions are looked at too: what was cut out of a file stands nowhere else.
+    """Return the query limited to the filters."""
+    # Superseded versions too: text that was cut out of a file is nowhere else.
     sessions = SessionFilter(
         agent=filters.agent,
         workspace=filters.workspace,
@@ -153,7 +151,7 @@ def limit_to_scope(query: IndexQuery, filters: SearchFilters) -> IndexQuery:
 
 
 def is_unwanted(store: Store, without: Exclusions, session: Session, text: SessionText, row: MessageRow | None) -> bool:
-    """Whether a match has what it must not have."""
+    """Whether a message is excluded."""
     if without == Exclusions():
         return False
     if session.agent.lower() in without.agents or session.id in without.sessions:
@@ -176,15 +174,17 @@ def _has_call(store: Store, without: Exclusions, row: MessageRow) -> bool:
     calls = [call for call in store.calls(row.session, row.turn) if row.seq in (call.seq, call.result_seq)]
     if any(call.name.lower() in without.tools for call in calls):
         return True
-    places = {(call.seq, call.idx) for call in calls} if without.paths else set()
-    return bool(places) and any(
-        (one.seq, one.idx) in places and _has_any_part(one.path, without.paths) for one in store.artifacts(row.session)
+    keys = {(call.seq, call.idx) for call in calls} if without.paths else set()
+    return bool(keys) and any(
+        (one.seq, one.idx) in keys and _has_any_part(one.path, without.paths) for one in store.artifacts(row.session)
     )
 
 
+# --- typed filters ---
+
 T = TypeVar("T")
 
-#: Who speaks, by the words people use for it.
+#: Origins by the words people use for them.
 SPEAKERS = {"user": ("human", "agent"), "assistant": ("model",), **{name: (name,) for name in ORIGINS}}
 _LAST_TURN = 1 << 30
 _TURNS = re.compile(r"([1-9][0-9]{0,8})(?:(-)([1-9][0-9]{0,8})?)?", re.ASCII)
@@ -192,7 +192,7 @@ _YES_NO = {"yes": True, "true": True, "no": False, "false": False}
 
 
 def apply_typed_filters(store: Store, filters: SearchFilters, typed: tuple[Filter, ...], now: int) -> SearchFilters:
-    """The filters with those that were typed. Raises Usage for a value that means nothing, and for a contradiction."""
+    """Add typed filters. Raises UsageError for an invalid value or a contradiction."""
     for one in typed:
         if not one.value:
             raise UsageError(f"{one.name}: has no value; write {one.name}:{_EXAMPLES[one.name]}, or leave it out")
@@ -212,7 +212,7 @@ _EXAMPLES = {
 
 
 class _TypedFilter(Struct, frozen=True):
-    """One filter and what is needed to understand it."""
+    """A typed filter with its context."""
 
     store: Store
     filters: SearchFilters
@@ -222,17 +222,17 @@ class _TypedFilter(Struct, frozen=True):
     def values(self) -> tuple[str, ...]:
         return tuple(part for part in self.filter.value.split(",") if part)
 
-    def must_not(self, name: str, *values: object) -> dict[str, object]:
+    def exclude(self, name: str, *values: object) -> dict[str, object]:
         unwanted = self.filters.unwanted
         return {"unwanted": replace(unwanted, **{name: (*getattr(unwanted, name), *values)})}
 
 
 def _narrow_part_of(name: str, unwanted: str) -> Callable[[_TypedFilter], dict[str, object]]:
-    """A part of a name, or parts that must not be in it."""
+    """Return a function that filters by part of a name, or excludes it."""
 
     def narrow(typed: _TypedFilter) -> dict[str, object]:
         if typed.filter.negated:
-            return typed.must_not(unwanted, typed.filter.value.lower())
+            return typed.exclude(unwanted, typed.filter.value.lower())
         return {name: typed.filter.value}
 
     return narrow
@@ -240,14 +240,14 @@ def _narrow_part_of(name: str, unwanted: str) -> Callable[[_TypedFilter], dict[s
 
 def _narrow_session(typed: _TypedFilter) -> dict[str, object]:
     session = resolve_session(typed.store, typed.filter.value)
-    return typed.must_not("sessions", session.id) if typed.filter.negated else {"session": session}
+    return typed.exclude("sessions", session.id) if typed.filter.negated else {"session": session}
 
 
 def _narrow_role(typed: _TypedFilter) -> dict[str, object]:
     named = [origin for name in typed.values() for origin in _one_of(typed, SPEAKERS, name)]
     if typed.filter.negated:
         left = typed.filters.origins or SAID
-        return {"origins": _check_left(typed, tuple(origin for origin in left if origin not in named))}
+        return {"origins": _check_not_empty(typed, tuple(origin for origin in left if origin not in named))}
     return {"origins": (*typed.filters.origins, *named)}
 
 
@@ -255,11 +255,11 @@ def _narrow_field(typed: _TypedFilter) -> dict[str, object]:
     named = [_one_of(typed, {name: name for name in FIELDS}, name) for name in typed.values()]
     if typed.filter.negated:
         left = typed.filters.fields or tuple(name for name in FIELDS if name != "meta")
-        return {"fields": _check_left(typed, tuple(field for field in left if field not in named))}
+        return {"fields": _check_not_empty(typed, tuple(field for field in left if field not in named))}
     return {"fields": (*typed.filters.fields, *named)}
 
 
-def _check_left(typed: _TypedFilter, some: tuple[str, ...]) -> tuple[str, ...]:
+def _check_not_empty(typed: _TypedFilter, some: tuple[str, ...]) -> tuple[str, ...]:
     if not some:
         raise UsageError(
             f"-{typed.filter.name}:{typed.filter.value} leaves nothing to look at; leave out one of the filters"
@@ -269,7 +269,7 @@ def _check_left(typed: _TypedFilter, some: tuple[str, ...]) -> tuple[str, ...]:
 
 def _narrow_tool(typed: _TypedFilter) -> dict[str, object]:
     if typed.filter.negated:
-        return typed.must_not("tools", *(name.lower() for name in typed.values()))
+        return typed.exclude("tools", *(name.lower() for name in typed.values()))
     return {"tools": (*typed.filters.tools, *typed.values())}
 
 
@@ -288,12 +288,12 @@ def _narrow_turn(typed: _TypedFilter) -> dict[str, object]:
         raise _filter_mistake(typed, "a number like 12 or a range like 3-7")
     first = int(found[1]) - 1
     last = first if not found[2] else int(found[3]) - 1 if found[3] else _LAST_TURN
-    return typed.must_not("turns", (first, last)) if typed.filter.negated else {"turns": (first, last)}
+    return typed.exclude("turns", (first, last)) if typed.filter.negated else {"turns": (first, last)}
 
 
 def _narrow_error(typed: _TypedFilter) -> dict[str, object]:
-    wanted = _one_of(typed, _YES_NO, typed.filter.value.lower())
-    return {"errors": wanted is not typed.filter.negated}
+    value = _one_of(typed, _YES_NO, typed.filter.value.lower())
+    return {"errors": value is not typed.filter.negated}
 
 
 def _one_of(typed: _TypedFilter, known: dict[str, T], name: str) -> T:
@@ -302,10 +302,10 @@ def _one_of(typed: _TypedFilter, known: dict[str, T], name: str) -> T:
     return known[name]
 
 
-def _filter_mistake(typed: _TypedFilter, wanted: str) -> UsageError:
+def _filter_mistake(typed: _TypedFilter, valid: str) -> UsageError:
     one = typed.filter
     return UsageError(
-        f'{one.name}:{one.value} means nothing; give {wanted}, or look for the words as "{one.name} {one.value}"'
+        f'{one.name}:{one.value} means nothing; give {valid}, or look for the words as "{one.name} {one.value}"'
     )
 
 

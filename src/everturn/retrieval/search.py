@@ -1,14 +1,13 @@
-"""Where words stand in the archive.
+"""Search the archive: a typed query in, a page of ranked hits with excerpts out.
 
-`search` takes what a person types (`derive.query`) and gives a page of matches, best first: those that hold more of the
-words, and hold them nearer to each other, above the others. What clients put in by themselves is left out while there
-is anything else. When the index has no answer the newest text is looked through for the characters themselves, as far
-as the work is bounded; a /pattern/ is looked for in what the index proposes and in the newest text. Whatever was done
-beyond the plain request, the page says in its notes. Filters without words list the newest that pass them. With a `meaning` (`recall.meaning`) the best by words are ordered by
-that too; one that cannot be asked is a note.
+`search` parses the query (`retrieval.query`) and returns hits, best first: messages with more of the words, and with the words
+closer together, rank higher. Text that clients inserted is left out as long as there is anything else. If the index has no
+answer, the newest text is scanned for the characters themselves, within a bound; a /pattern/ is tried on what the index
+proposes and on the newest text. The notes of a page say whatever was done beyond the plain query. Filters without words
+list the newest messages. With a `meaning` (`retrieval.meaning`) the best hits by words are reordered; if it fails, a note says so.
 
-A cursor names the last match that was shown and the time of the first page, not a count: the next page goes on behind
-it although new messages arrive.
+A cursor names the last hit shown and the time of the first page, not a count, so the next page continues there although
+new messages arrive.
 """
 
 from __future__ import annotations
@@ -49,14 +48,14 @@ _HitAndRow = tuple[IndexHit, MessageRow | None]
 
 
 class Results(ResultPage[SearchHit], frozen=True):
-    """A page of matches and where they come from."""
+    """A page of hits and the scope they come from."""
 
-    notes: tuple[str, ...] = ()  # what `note` says, one by one
-    scope: str = ""  # session | lineage | workspace | everything; "" when nothing was found
+    notes: tuple[str, ...] = ()  # the parts of `note`
+    scope: str = ""  # session | lineage | workspace | everything; "" without hits
 
 
 class SearchCursor(Struct, frozen=True):
-    """The last match of a page, the time of the first one, and the request they belong to."""
+    """The last hit of a page, the time of the first page, and a hash of the query."""
 
     mode: str
     ring: str
@@ -78,60 +77,60 @@ def search(  # noqa: PLR0913 -- one face for every surface; all but three have a
     now: int = 0,
     meaning: MeaningSearch | None = None,
 ) -> Results:
-    """A page of matches, best first.
+    """Return a page of hits, best first.
 
-    `now` is what `since:7d` counts from. Raises Usage when there is nothing to look for, when a filter or a pattern means
-    nothing, or when the cursor is another's; ModelError only when earlier pages were ordered by meaning.
+    `since:7d` counts from `now`. Raises UsageError for an empty query, an invalid filter or pattern, or a cursor of another
+    search; ModelError only if earlier pages were ordered by meaning.
     """
-    asked = parse_query(text)
-    if not asked.wanted and not asked.regex and (asked.pieces or not asked.filters):
+    query = parse_query(text)
+    if not query.wanted and not query.regex and (query.pieces or not query.filters):
         raise UsageError(f"there is no word to look for in {text!r}; give at least one word to find")
-    mark = _search_mark(asked, filters)
+    mark = _search_mark(query, filters)
     last = _read_cursor(cursor, mark, _mark_with_model(mark, meaning.name) if meaning else mark) if cursor else None
     now = last.now if last else now
     if last and last.mark == mark:
-        meaning = None  # the first page was ordered by words alone, and so are the others
-    filters = apply_typed_filters(store, filters, asked.filters, now)
-    request = SearchRequest(store, sources, asked, filters, now, meaning)
-    showing = HitBuilder(store, sources, HitOptions(filters.fields, clean or str, request.pattern))
-    place = replace(last, mark=mark) if last else SearchCursor("", "", now, 0, 0, 0, mark)
-    return _first_answer(request, showing, limit, place, is_first=last is None)
+        meaning = None  # the first page was ordered by words alone, so the others are too
+    filters = apply_typed_filters(store, filters, query.filters, now)
+    request = SearchRequest(store, sources, query, filters, now, meaning)
+    builder = HitBuilder(store, sources, HitOptions(filters.fields, clean or str, request.pattern))
+    after = replace(last, mark=mark) if last else SearchCursor("", "", now, 0, 0, 0, mark)
+    return _first_answer(request, builder, limit, after, is_first=last is None)
 
 
 def _first_answer(
-    request: SearchRequest, showing: HitBuilder, limit: int, place: SearchCursor, is_first: bool
+    request: SearchRequest, builder: HitBuilder, limit: int, after: SearchCursor, is_first: bool
 ) -> Results:
-    """The first attempt that has something to show."""
+    """Return the results of the first attempt with a hit to show."""
     partly: Results | None = None
-    looked: tuple[str, ...] = ()
-    for attempt in request.attempts(showing, None if is_first else (place.mode, place.ring)):
+    empty_notes: tuple[str, ...] = ()
+    for attempt in request.attempts(builder, None if is_first else (after.mode, after.ring)):
         if partly and attempt.mode != "words":
             break
-        hits = attempt.hits if is_first else _hits_after(attempt.hits, place)
-        chosen = _choose_hits(request.store, showing, attempt, hits, limit + 1)
+        hits = attempt.hits if is_first else _hits_after(attempt.hits, after)
+        chosen = _choose_hits(request.store, builder, attempt, hits, limit + 1)
         if not chosen:
-            # Where the index is not the one to say that there is nothing, an answer of nothing says how far it looked.
-            looked = () if request.asked.groups and not request.pattern else attempt.notes
+            # Unless the index itself says that there is nothing, an empty page says how far the search went.
+            empty_notes = () if request.query.groups and not request.pattern else attempt.notes
             continue
-        results = _make_results(showing, request, attempt, chosen[:limit], place, len(chosen) > limit)
-        # Some of the words stand almost anywhere: farther away there may be what holds all of them.
+        results = _make_results(builder, request, attempt, chosen[:limit], after, len(chosen) > limit)
+        # Some of the words are almost anywhere: a wider scope may have a message with all of them.
         if not is_first or not request.filters.widen or NOTES["any"] not in results.notes:
             return results
         partly = partly or results
-    return partly or Results([], note="; ".join(looked), notes=looked)
+    return partly or Results([], note="; ".join(empty_notes), notes=empty_notes)
 
 
 def _choose_hits(
-    store: Store, showing: HitBuilder, attempt: Attempt, hits: list[IndexHit], most: int
+    store: Store, builder: HitBuilder, attempt: Attempt, hits: list[IndexHit], most: int
 ) -> list[_HitAndRow]:
-    """The first of the hits, without those that are not to be shown."""
+    """Return the first hits with their rows, without those that must not be shown."""
     found: list[_HitAndRow] = []
     unwanted = attempt.ring.filters.unwanted
     for hit in hits:
         row = next(store.messages(hit.session, hit.seq, hit.seq), None) if hit.seq >= 0 else None
         if attempt.hides and row is not None and row.origin == "injected":
             continue
-        if is_unwanted(store, unwanted, *showing.session(hit.session), row):
+        if is_unwanted(store, unwanted, *builder.session(hit.session), row):
             continue
         found.append((hit, row))
         if len(found) == most:
@@ -140,7 +139,7 @@ def _choose_hits(
 
 
 def _hits_after(hits: list[IndexHit], last: SearchCursor) -> list[IndexHit]:
-    """The hits after the last one that was shown; when it is gone, those that are worth less."""
+    """Return the hits after the last one shown; if that is gone, those with a lower score."""
     for number, hit in enumerate(hits):
         if (hit.session, hit.seq) == (last.session, last.seq):
             return hits[number + 1 :]
@@ -148,25 +147,25 @@ def _hits_after(hits: list[IndexHit], last: SearchCursor) -> list[IndexHit]:
 
 
 def _make_results(
-    showing: HitBuilder,
+    builder: HitBuilder,
     request: SearchRequest,
     attempt: Attempt,
     chosen: list[_HitAndRow],
-    place: SearchCursor,
+    after: SearchCursor,
     is_more: bool,
 ) -> Results:
-    marks = _marked_words(request.asked, attempt.replaced)
-    showing.words, showing.held = [word for word, _ in marks], []
-    items = [showing.found(hit, row) for hit, row in chosen]
+    marks = _marked_words(request.query, attempt.replaced)
+    builder.words, builder.held = [word for word, _ in marks], []
+    items = [builder.build(hit, row) for hit, row in chosen]
     notes = list(attempt.notes)
-    if attempt.mode in ("words", "said") and not _holds_all([group for _, group in marks], showing.held):
+    if attempt.mode in ("words", "said") and not _contains_all([group for _, group in marks], builder.held):
         notes.append(NOTES["any"])
     if request.filters.widen and attempt.ring.name != _first_ring(request.filters):
         notes.append(_WIDENED[attempt.ring.name])
     hit = chosen[-1][0]
-    mark = _mark_with_model(place.mark, attempt.by_meaning) if attempt.by_meaning else place.mark
+    mark = _mark_with_model(after.mark, attempt.by_meaning) if attempt.by_meaning else after.mark
     last = SearchCursor(
-        attempt.mode, attempt.ring.name, place.now, _score_millionths(hit.score), hit.session, hit.seq, mark
+        attempt.mode, attempt.ring.name, after.now, _score_millionths(hit.score), hit.session, hit.seq, mark
     )
     return Results(items, _write_cursor(last) if is_more else "", "; ".join(notes), tuple(notes), attempt.ring.name)
 
@@ -177,36 +176,38 @@ def _first_ring(filters: SearchFilters) -> str:
     return "workspace" if filters.workspace else "everything"
 
 
-def _marked_words(asked: SearchQuery, replaced: dict[str, list[str]]) -> list[tuple[str, int]]:
-    """What is marked, and which of it is joined by OR: the words without those of grammar, and what they were taken for."""
-    meant = [piece for piece in asked.wanted if piece.quoted or piece.text.lower() not in STOP_WORDS]
-    found = []
-    for piece in meant or asked.wanted:
-        found.append((f"{piece.text}*" if piece.prefix else piece.text, piece.group))
-        found += [(other, piece.group) for word in phrase_of(piece) for other in replaced.get(word, ())]
-    return found
+def _marked_words(query: SearchQuery, replaced: dict[str, list[str]]) -> list[tuple[str, int]]:
+    """Return the words to mark with their OR groups: without stop words, but with corrected spellings."""
+    content = [phrase for phrase in query.wanted if phrase.quoted or phrase.text.lower() not in STOP_WORDS]
+    marks = []
+    for phrase in content or query.wanted:
+        marks.append((f"{phrase.text}*" if phrase.prefix else phrase.text, phrase.group))
+        marks += [(other, phrase.group) for word in phrase_of(phrase) for other in replaced.get(word, ())]
+    return marks
 
 
-def _holds_all(groups: list[int], held: list[set[int]]) -> bool:
-    """Whether one of the messages shown holds all the words, or one of each that are joined by OR."""
+def _contains_all(groups: list[int], held: list[set[int]]) -> bool:
+    """Whether one of the messages shown contains a word of every OR group."""
     return len(set(groups)) < 2 or any({groups[number] for number in one} == set(groups) for one in held)
 
 
-# the cursor -----------------------------------------------------------------------------------------------------------
-def _search_mark(asked: SearchQuery, filters: SearchFilters) -> str:
-    """The same for all pages of a search. `--since 7d` moves between two pages: times are not part of it."""
+# --- the cursor ---
+
+
+def _search_mark(query: SearchQuery, filters: SearchFilters) -> str:
+    """Return a hash that is equal for all pages of a search. Times are left out: `--since 7d` moves between two pages."""
     session = filters.session.id if filters.session else 0
-    told = repr((asked, session, replace(filters, session=None, since=None, until=None)))
-    return blake2b(told.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    parts = repr((query, session, replace(filters, session=None, since=None, until=None)))
+    return blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
 
 def _mark_with_model(mark: str, model: str) -> str:
-    """The mark of the same search when a model has a part in the order: its pages fit together only so."""
+    """Return the hash of a search that a model helped to order: its pages fit together only with each other."""
     return blake2b(f"{mark} {model}".encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
 
-def _write_cursor(place: SearchCursor) -> str:
-    return f"{place.mode}.{place.ring}.{place.now}.{place.score}.{place.session}.{place.seq}.{place.mark}"
+def _write_cursor(last: SearchCursor) -> str:
+    return f"{last.mode}.{last.ring}.{last.now}.{last.score}.{last.session}.{last.seq}.{last.mark}"
 
 
 def _read_cursor(cursor: str, *marks: str) -> SearchCursor:
