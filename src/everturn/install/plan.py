@@ -1,16 +1,16 @@
-"""Puts everturn into the settings of agents, and takes it out again.
+"""Installs everturn into the settings of agents, and uninstalls it again.
 
-Promises: nothing is written before it can be shown; what the user wrote stays, character for character; doing it twice
-changes nothing; what is taken out leaves each file as it was, byte for byte where nobody touched it since, else without our
-entries; what was there before is kept beside a record of what was done. A file that cannot be understood, or that holds
-something else in our place, is left alone, and the plan says so.
+Nothing is written before it can be shown. What the user wrote stays, character for character. Installing twice changes
+nothing. Uninstalling restores each file byte for byte if nobody has touched it since, and otherwise removes our entries.
+A record of each installation holds a copy of every changed file. A file that cannot be parsed, or that has something else
+in place of our entry, is left alone, and the plan says so.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -26,41 +26,41 @@ _RECORD, _LOCK = "record.json", "lock"
 
 
 class ChangedFile(msgspec.Struct, frozen=True):
-    """A file that was changed: its name, what it was before, what it became, and what of it is ours."""
+    """A file that was changed: its copy from before, its digest after, and our entries in it."""
 
     path: str
-    before: str | None  # name of the copy; None: there was none
+    before: str | None  # name of the copy; None: the file is new
     digest: str
     entries: tuple[SettingsEntry, ...] = ()
     own: bool = False
 
 
 class InstallRecord(msgspec.Struct, frozen=True):
-    """What was installed."""
+    """The record of an installation."""
 
     name: str
     at: int
     project: str = ""
     options: tuple[str, ...] = ()
     files: tuple[ChangedFile, ...] = ()
-    folders: tuple[str, ...] = ()  # that were made
-    stop: tuple[tuple[str, ...], ...] = ()  # commands that end what was started
+    folders: tuple[str, ...] = ()  # created for it
+    stop: tuple[tuple[str, ...], ...] = ()  # commands that stop its service
 
 
 @dataclass(frozen=True)
 class FileChange:
-    """One file before and after; None: there is none."""
+    """One file before and after the change; None: no file."""
 
     path: Path
     before: bytes | None
     after: bytes | None
-    base: bytes | None = None  # what taking it out again gives back
-    kept: ChangedFile | None = None  # without it nothing of ours is left in the file
+    base: bytes | None = None  # the content without our entries
+    kept: ChangedFile | None = None  # for the record; None if nothing of ours is in the file
 
 
 @dataclass
 class InstallPlan:
-    """What would be done. `refused` are (path, why) of files that are left alone, `remarks` what else to tell."""
+    """The changes to make. `refused` are (path, reason) of files that are left alone, `remarks` further notes."""
 
     changes: list[FileChange] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
@@ -68,24 +68,24 @@ class InstallPlan:
 
     @property
     def work(self) -> list[FileChange]:
-        """The files that would become others."""
+        """The changes that alter a file."""
         return [change for change in self.changes if change.before != change.after]
 
 
 def record_name(name: str, project: Path | None) -> str:
-    """The folder of a record: one for each agent, and one for each project it was installed in."""
+    """Return the folder name of a record: one per agent and per project."""
     mark = blake2b(os.fsencode(project), digest_size=6).hexdigest() if project else ""
     return f"{name}@{mark}" if mark else name
 
 
 def records(folder: Path) -> list[InstallRecord]:
-    """Everything that is installed, by name."""
-    found = (read_record(folder, path.parent.name) for path in sorted(folder.glob(f"*/{_RECORD}")))
-    return [record for record in found if record is not None]
+    """Return all installations, by name."""
+    loaded = (read_record(folder, path.parent.name) for path in sorted(folder.glob(f"*/{_RECORD}")))
+    return [record for record in loaded if record is not None]
 
 
 def read_record(folder: Path, name: str) -> InstallRecord | None:
-    """What was installed under that name."""
+    """Return the record of a name, or None."""
     try:
         return msgspec.json.decode((folder / name / _RECORD).read_bytes(), type=InstallRecord)
     except (OSError, msgspec.DecodeError):
@@ -95,28 +95,28 @@ def read_record(folder: Path, name: str) -> InstallRecord | None:
 def plan_install(
     edits: Sequence[Edit], earlier: InstallRecord | None, folder: Path, within: Path | None = None
 ) -> InstallPlan:
-    """What the edits would change. What an earlier installation wrote is replaced.
+    """Plan the edits. Entries of an earlier installation are replaced.
 
-    `within` is the project they are for: a link in it that leads out of it is not followed.
+    `within` is the project they are for: a link that leads out of it is not followed.
     """
     plan = InstallPlan()
     known = {kept.path: kept for kept in earlier.files} if earlier else {}
     by_path: dict[Path, list[Edit]] = {}
     for edit in edits:
         by_path.setdefault(edit.path, []).append(edit)
-    for path, wanted in by_path.items():
-        before = _bytes(path, plan) if _is_within(path, within) else _refuse_link_outside(path, plan)
+    for path, path_edits in by_path.items():
+        before = _read_bytes(path, plan) if _is_within(path, within) else _refuse_link_outside(path, plan)
         if before is not _UNREADABLE:
             kept = known.pop(str(path), None)
             base = _without_our_entries(path, before, kept, earlier, folder, plan)
-            plan.changes.append(_change(path, before, base, wanted, plan))
+            plan.changes.append(_plan_change(path, before, base, path_edits, plan))
     for kept in known.values():
         _plan_undo(plan, kept, earlier, folder)
     return plan
 
 
 def plan_uninstall(record: InstallRecord, folder: Path) -> InstallPlan:
-    """What taking it out would change."""
+    """Plan the removal of an installation."""
     plan = InstallPlan()
     for kept in record.files:
         _plan_undo(plan, kept, record, folder)
@@ -124,15 +124,15 @@ def plan_uninstall(record: InstallRecord, folder: Path) -> InstallPlan:
 
 
 def carry_out(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:
-    """Write the record with its copies, then the files: whatever happens in between can be undone. Raises OSError.
+    """Write the record with its copies, then the files, so that an interruption can be undone. Raises OSError.
 
-    Until all is written the record tells of what an earlier installation wrote too, since some files still have that.
+    Until everything is written, the record includes the entries of an earlier installation, since files may have them.
     """
     with _install_lock(folder, plan):
-        _carry_out(plan, record, folder)
+        _write_all(plan, record, folder)
 
 
-def _carry_out(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:
+def _write_all(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:
     home = folder / record.name
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     keeping = [change for change in plan.changes if change.kept is not None]
@@ -140,55 +140,53 @@ def _carry_out(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:
     folders = dict.fromkeys(
         (*(earlier.folders if earlier else ()), *_missing_folders(change.path for change in keeping))
     )
-    files = tuple(_keep_copy(home, change) for change in keeping)
+    files = tuple(_save_copy(home, change) for change in keeping)
     whole = msgspec.structs.replace(record, files=files, folders=tuple(folders))
     if earlier is not None:
-        _put_record(home, msgspec.structs.replace(whole, files=_join_changed_files(files, earlier.files)))
+        _write_record(home, msgspec.structs.replace(whole, files=_join_changed_files(files, earlier.files)))
     else:
-        _put_record(home, whole)
+        _write_record(home, whole)
     for change in plan.work:
-        _write(change)
+        _write_change(change)
     if earlier is not None:
-        _put_record(home, whole)
+        _write_record(home, whole)
 
 
 def take_out(plan: InstallPlan, record: InstallRecord, folder: Path) -> None:
-    """Do what `plan_uninstall` said, and forget the record. Raises OSError."""
+    """Carry out a plan of `plan_uninstall` and delete the record. Raises OSError."""
     with _install_lock(folder, plan):
         for change in plan.work:
-            _write(change)
+            _write_change(change)
         _remove_record(record, folder)
 
 
 def _remove_record(record: InstallRecord, folder: Path) -> None:
     for made in sorted(record.folders, key=len, reverse=True):
-        try:
+        with suppress(OSError):  # not empty
             os.rmdir(made)
-        except OSError:  # something else is in it
-            pass
     for path in (folder / record.name).iterdir():
         path.unlink()
     (folder / record.name).rmdir()
 
 
 def write_file(path: Path, data: bytes, mode: int | None = None) -> None:
-    """Beside it and renamed, so that a crash leaves the old file or the new one; a link stays a link. Raises OSError."""
+    """Write a file atomically: a crash leaves the old one or the new one, and a link stays a link. Raises OSError."""
     real = Path(os.path.realpath(path))
     real.parent.mkdir(parents=True, exist_ok=True)
-    beside = _part_path(real)
+    part = _part_path(real)
     try:
         mode = mode if mode is not None else os.stat(real).st_mode & 0o777
     except FileNotFoundError:
         mode = 0o644
     try:
-        beside.unlink(missing_ok=True)  # of a process that was killed
-        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        part.unlink(missing_ok=True)  # of a killed process
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, real)
+        os.replace(part, real)
     finally:
-        beside.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
 
 
 def _part_path(real: Path) -> Path:
@@ -197,24 +195,27 @@ def _part_path(real: Path) -> Path:
 
 @contextmanager
 def _install_lock(folder: Path, plan: InstallPlan) -> Iterator[None]:
-    """One process at a time, and no file may be another than the one the plan was made for. Raises OSError."""
+    """Allow one process at a time, and only if no file has changed since the plan. Raises OSError."""
     with process_lock(folder / _LOCK) as is_ours:
         if not is_ours:
             raise OSError(errno.EBUSY, "another process is installing; run this again", str(folder / _LOCK))
         _check_unchanged(plan.work)
-        for change in plan.changes:  # what a process that was killed has left
+        for change in plan.changes:  # leftovers of a killed process
             with suppress(OSError):
                 _part_path(Path(os.path.realpath(change.path))).unlink()
         yield
 
 
-# planning -------------------------------------------------------------------------------------------------------------
+# --- planning ---
+
 _UNREADABLE = b"\0unreadable"
 
 
-def _change(path: Path, before: bytes | None, base: bytes | None, wanted: list[Edit], plan: InstallPlan) -> FileChange:
-    """The file with our edits, or as it is where they cannot be made."""
-    own, entries = wanted[0], tuple[SettingsEntry, ...]()
+def _plan_change(
+    path: Path, before: bytes | None, base: bytes | None, edits: list[Edit], plan: InstallPlan
+) -> FileChange:
+    """Return the change with our edits, or no change where they cannot be made."""
+    own, entries = edits[0], tuple[SettingsEntry, ...]()
     if isinstance(own, OwnFile):
         if base is not None and base != own.text.encode():
             plan.refused.append((str(path), "there is another file of that name; it is left as it is"))
@@ -222,7 +223,7 @@ def _change(path: Path, before: bytes | None, base: bytes | None, wanted: list[E
         data = own.text.encode()
     else:
         try:
-            text, entries, left = apply_entries((base or b"").decode(), wanted)
+            text, entries, left = apply_entries((base or b"").decode(), edits)
         except (ValueError, UnicodeDecodeError) as error:
             plan.refused.append((str(path), f"it cannot be changed safely ({error}); it is left as it is"))
             return FileChange(path, before, before)
@@ -236,7 +237,7 @@ def _change(path: Path, before: bytes | None, base: bytes | None, wanted: list[E
 
 def _plan_undo(plan: InstallPlan, kept: ChangedFile, record: InstallRecord | None, folder: Path) -> None:
     path = Path(kept.path)
-    before = _bytes(path, plan)
+    before = _read_bytes(path, plan)
     if before is not _UNREADABLE:
         plan.changes.append(FileChange(path, before, _without_our_entries(path, before, kept, record, folder, plan)))
 
@@ -249,10 +250,10 @@ def _without_our_entries(
     folder: Path,
     plan: InstallPlan,
 ) -> bytes | None:
-    """The file without what is ours."""
+    """Return the content without our entries."""
     if kept is None or record is None or before is None:
         return before
-    copy = _copy(folder / record.name, kept)
+    copy = _read_copy(folder / record.name, kept)
     if _digest(before) == kept.digest or kept.own:
         if _digest(before) != kept.digest:
             plan.remarks.append((str(path), "it was changed since it was installed; it goes all the same"))
@@ -265,7 +266,7 @@ def _without_our_entries(
     return None if copy is None and text.strip() in ("", "{}") else text.encode()
 
 
-def _bytes(path: Path, plan: InstallPlan) -> bytes | None:
+def _read_bytes(path: Path, plan: InstallPlan) -> bytes | None:
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -288,8 +289,10 @@ def _digest(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()
 
 
-# carrying out ---------------------------------------------------------------------------------------------------------
-def _copy(home: Path, kept: ChangedFile) -> bytes | None:
+# --- writing ---
+
+
+def _read_copy(home: Path, kept: ChangedFile) -> bytes | None:
     if kept.before is None:
         return None
     try:
@@ -298,7 +301,7 @@ def _copy(home: Path, kept: ChangedFile) -> bytes | None:
         return None
 
 
-def _keep_copy(home: Path, change: FileChange) -> ChangedFile:
+def _save_copy(home: Path, change: FileChange) -> ChangedFile:
     assert change.kept is not None
     if change.base is None:
         return change.kept
@@ -307,22 +310,22 @@ def _keep_copy(home: Path, change: FileChange) -> ChangedFile:
     return msgspec.structs.replace(change.kept, before=name)
 
 
-def _put_record(home: Path, record: InstallRecord) -> None:
+def _write_record(home: Path, record: InstallRecord) -> None:
     write_file(home / _RECORD, msgspec.json.format(msgspec.json.encode(record), indent=1), 0o600)
 
 
 def _join_changed_files(files: Iterable[ChangedFile], earlier: Iterable[ChangedFile]) -> tuple[ChangedFile, ...]:
-    """Files of two installations; one of both may have the entries of either."""
-    found = {kept.path: kept for kept in earlier}
+    """Join the files of two installations; a file of both may have the entries of either."""
+    by_path = {kept.path: kept for kept in earlier}
     for kept in files:
-        old = found.get(kept.path)
+        old = by_path.get(kept.path)
         entries = (*old.entries, *kept.entries) if old is not None else kept.entries
-        found[kept.path] = msgspec.structs.replace(kept, entries=entries)
-    return tuple(found.values())
+        by_path[kept.path] = msgspec.structs.replace(kept, entries=entries)
+    return tuple(by_path.values())
 
 
 def _check_unchanged(changes: Iterable[FileChange]) -> None:
-    """The person may have thought about it for long, and the agent may have written meanwhile. Raises OSError."""
+    """Raise OSError if a file has changed since the plan: the agent may have written while the user decided."""
     for change in changes:
         try:
             now = change.path.read_bytes()
@@ -332,7 +335,7 @@ def _check_unchanged(changes: Iterable[FileChange]) -> None:
             raise OSError(errno.EBUSY, "it was changed meanwhile; run this again", str(change.path))
 
 
-def _write(change: FileChange) -> None:
+def _write_change(change: FileChange) -> None:
     _check_unchanged([change])
     if change.after is None:
         change.path.unlink(missing_ok=True)
@@ -341,6 +344,5 @@ def _write(change: FileChange) -> None:
 
 
 def _missing_folders(paths: Iterable[Path]) -> list[str]:
-    """Folders that will be made on the way."""
-    is_missing: Callable[[Path], bool] = lambda folder: not folder.exists()  # noqa: E731
-    return list(dict.fromkeys(str(folder) for path in paths for folder in path.parents if is_missing(folder)))
+    """Return the parent folders that do not exist yet."""
+    return list(dict.fromkeys(str(folder) for path in paths for folder in path.parents if not folder.exists()))

@@ -1,6 +1,6 @@
-"""Background sync as a service of the user's own session manager: which file it takes, how it is started and stopped.
+"""Background sync as a service of the user's session manager: its file, and the commands to start and stop it.
 
-One for each of systemd, launchd and the Task Scheduler. Nothing here writes or runs anything.
+For systemd, launchd and the Task Scheduler. Nothing here writes or runs anything.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LABEL = "org.everturn.sync"
 
 @dataclass(frozen=True)
 class Service:
-    """A file for the session manager, and the commands that make it take notice."""
+    """A file for the session manager, and the commands to start and stop it."""
 
     file: OwnFile
     start: tuple[tuple[str, ...], ...]
@@ -28,7 +28,7 @@ class Service:
 
 
 def service_for(places: SearchPlaces, everturn: Sequence[str], env: Mapping[str, str], state: Path) -> Service:
-    """The service of this platform: `everturn sync --watch`, started with the user's session and again when it fails."""
+    """Return the service of this platform: `everturn sync --watch`, started at login and restarted on failure."""
     words = (*everturn, "sync", "--watch")
     if places.platform == "darwin":
         return _launchd(places.home / "Library" / "LaunchAgents" / f"{_LABEL}.plist", words, env)
@@ -40,12 +40,12 @@ def service_for(places: SearchPlaces, everturn: Sequence[str], env: Mapping[str,
 
 
 def _systemd(path: Path, words: Sequence[str], env: Mapping[str, str]) -> Service:
-    # A specifier (%) and a variable ($) would be replaced; both are written twice to stand for themselves.
+    # systemd expands % and $; doubled, they are literal.
     command = " ".join(_quote_for_systemd(word) for word in words)
-    around = "".join(f"Environment={_quote_for_systemd(f'{name}={value}')}\n" for name, value in env.items())
+    environment = "".join(f"Environment={_quote_for_systemd(f'{name}={value}')}\n" for name, value in env.items())
     text = (
         "[Unit]\nDescription=everturn: keep the archive of agent sessions up to date\n\n"
-        f"[Service]\nExecStart={command}\n{around}Restart=on-failure\nRestartSec=30\nNice=10\nUMask=0077\n\n"
+        f"[Service]\nExecStart={command}\n{environment}Restart=on-failure\nRestartSec=30\nNice=10\nUMask=0077\n\n"
         "[Install]\nWantedBy=default.target\n"
     )
     unit, control = path.name, ("systemctl", "--user")
@@ -62,13 +62,13 @@ def _quote_for_systemd(word: str) -> str:
 
 def _launchd(path: Path, words: Sequence[str], env: Mapping[str, str]) -> Service:
     command = "".join(f"    <string>{escape(word)}</string>\n" for word in words)
-    around = "".join(f"    <key>{escape(k)}</key>\n    <string>{escape(v)}</string>\n" for k, v in env.items())
+    environment = "".join(f"    <key>{escape(k)}</key>\n    <string>{escape(v)}</string>\n" for k, v in env.items())
     text = (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">\n'
         f'<plist version="1.0">\n<dict>\n  <key>Label</key>\n  <string>{_LABEL}</string>\n'
         f"  <key>ProgramArguments</key>\n  <array>\n{command}  </array>\n"
-        f"  <key>EnvironmentVariables</key>\n  <dict>\n{around}  </dict>\n"
+        f"  <key>EnvironmentVariables</key>\n  <dict>\n{environment}  </dict>\n"
         "  <key>RunAtLoad</key>\n  <true/>\n"
         "  <key>KeepAlive</key>\n  <dict>\n    <key>SuccessfulExit</key>\n    <false/>\n  </dict>\n"
         "  <key>ProcessType</key>\n  <string>Background</string>\n  <key>Umask</key>\n  <integer>63</integer>\n"
@@ -80,7 +80,7 @@ def _launchd(path: Path, words: Sequence[str], env: Mapping[str, str]) -> Servic
 
 
 def _task(path: Path, words: Sequence[str]) -> Service:
-    """The scheduler passes no environment on; an archive elsewhere is named in the config file."""
+    """The scheduler passes no environment; an archive elsewhere has to be named in the config file."""
     text = (
         '<?xml version="1.0"?>\n<Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">\n'
         "  <Triggers><LogonTrigger><Enabled>true</Enabled></LogonTrigger></Triggers>\n"
@@ -99,5 +99,5 @@ def _task(path: Path, words: Sequence[str]) -> Service:
 
 
 def typed_command(command: Sequence[str]) -> str:
-    """A command as one would type it."""
+    """Return a command as a user would type it."""
     return shlex.join(command)

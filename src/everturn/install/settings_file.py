@@ -1,12 +1,10 @@
-"""The text of a settings file with our entries in it, and without them again. Every other character stays.
+"""Adds our entries to the text of a settings file, and removes them again. Every other character stays.
 
-Entries of JSON files are found again by their place and value, those of TOML files by the two comments around them.
+Entries of JSON files are identified by path and value, those of TOML files by the two comments around them.
 
-Changes a JSON file as a person would: one entry is put in or taken out, every other character stays as it is.
-
-Comments and commas before a closing bracket are understood, as many agents allow them in their settings. What is put in
-follows the indentation of its neighbours. Taking out what was just put in gives the old text again, except that a container
-which held nothing but blanks comes back as `{}` or `[]`. A text that is no JSON raises ValueError.
+Comments and trailing commas in JSON are accepted, as many agents allow them. New entries follow the indentation of their
+neighbours. Removing an entry restores the old text, except that a container of nothing but white space comes back as `{}`
+or `[]`. Text that is not JSON raises ValueError.
 """
 
 from __future__ import annotations
@@ -22,12 +20,12 @@ import msgspec
 
 from everturn.sources.contract import Edit, JsonSetting, TomlSection
 
-Path = Sequence[str]
+JsonPath = Sequence[str]
 
 
 @dataclass
 class _JsonNode:
-    """A value and where it stands. `inner` are the values of a container, `keys` where the key of each begins."""
+    """A value with its range in the text. `inner` are the values of a container, `keys` the starts of their keys."""
 
     value: Any
     start: int
@@ -37,87 +35,85 @@ class _JsonNode:
     keys: list[int] = field(default_factory=list)
 
     def at(self, name: str) -> _JsonNode | None:
-        """The last member of that name, which is the one that counts."""
+        """Return the last member of that name, which is the effective one."""
         return next((node for key, node in reversed([*zip(self.names, self.inner, strict=True)]) if key == name), None)
 
 
 def read_json_text(text: str) -> Any:
-    """What the text says."""
+    """Parse a JSON text."""
     return _parse_document(text).value
 
 
-def value_at(text: str, at: Path) -> Any:
-    """The value at a path of names; None where there is none."""
+def value_at(text: str, at: JsonPath) -> Any:
+    """Return the value at a path, or None."""
     node = _find_node(_parse_document(text), at)
     return node.value if node is not None else None
 
 
-def depth(text: str, at: Path) -> int:
-    """How many of the names of a path are there already."""
-    node, found = _parse_document(text), 0
+def depth(text: str, at: JsonPath) -> int:
+    """Return how many names of a path exist."""
+    node, known = _parse_document(text), 0
     for name in at:
         if not isinstance(node.value, dict) or (inner := node.at(name)) is None:
             break
-        node, found = inner, found + 1
-    return found
+        node, known = inner, known + 1
+    return known
 
 
-def put_entry(text: str, at: Path, value: Any) -> str:
-    """The text with a member at a path of names, in place of the one that is there; objects on the way are made."""
+def put_entry(text: str, at: JsonPath, value: Any) -> str:
+    """Return the text with a member at a path, replaced if it exists; missing objects are created."""
     root = _parse_document(text)
-    there = _find_node(root, at)
-    if there is not None:
-        shown = _format_value(value, _indent_at(text, there.start), _indent_step(text))
-        return text[: there.start] + shown + text[there.end :]
+    existing = _find_node(root, at)
+    if existing is not None:
+        formatted = _format_value(value, _indent_at(text, existing.start), _indent_step(text))
+        return text[: existing.start] + formatted + text[existing.end :]
     known = depth(text, at)
     for name in reversed(at[known + 1 :]):
         value = {name: value}
-    return _insert(text, _object_at(root, at[:known]), at[known], value)
+    return _insert_member(text, _object_at(root, at[:known]), at[known], value)
 
 
-def append_item(text: str, at: Path, value: Any) -> str:
-    """The text with one more item at the end of a list, which is made if there is none."""
+def append_item(text: str, at: JsonPath, value: Any) -> str:
+    """Return the text with an item appended to a list, created if missing."""
     node = _find_node(_parse_document(text), at)
     if node is None:
         return put_entry(text, at, [value])
     if not isinstance(node.value, list):
         raise ValueError(f"{'.'.join(at)} is not a list")
-    return _insert(text, node, None, value)
+    return _insert_member(text, node, None, value)
 
 
-def take_entry(text: str, at: Path) -> str:
-    """The text without the member at a path; the same text when there is none."""
+def take_entry(text: str, at: JsonPath) -> str:
+    """Return the text without the member at a path, if it exists."""
     holder = _find_node(_parse_document(text), at[:-1])
     if holder is None or not isinstance(holder.value, dict) or at[-1] not in holder.names:
         return text
-    return _remove(text, holder, len(holder.names) - 1 - holder.names[::-1].index(at[-1]))
+    return _remove_member(text, holder, len(holder.names) - 1 - holder.names[::-1].index(at[-1]))
 
 
-def take_items(text: str, at: Path, unwanted: Callable[[Any], bool]) -> str:
-    """The text without those items of a list."""
+def take_items(text: str, at: JsonPath, unwanted: Callable[[Any], bool]) -> str:
+    """Return the text without the unwanted items of a list."""
     while True:
         node = _find_node(_parse_document(text), at)
         if node is None or not isinstance(node.value, list):
             return text
-        found = next((place for place, item in enumerate(node.value) if unwanted(item)), None)
-        if found is None:
+        number = next((number for number, item in enumerate(node.value) if unwanted(item)), None)
+        if number is None:
             return text
-        text = _remove(text, node, found)
+        text = _remove_member(text, node, number)
 
 
-# putting in and taking out --------------------------------------------------------------------------------------------
-def _insert(text: str, holder: _JsonNode, name: str | None, value: Any) -> str:
+# --- changing JSON text ---
+
+
+def _insert_member(text: str, holder: _JsonNode, name: str | None, value: Any) -> str:
     indent, step = _indent_at(text, holder.start), _indent_step(text)
     key = "" if name is None else f"{json.dumps(name, ensure_ascii=False)}: "
     close = holder.end - 1
     if not holder.inner:
-        if _has_text(text, holder.start + 1, close):  # a comment
-            end = _blanks_start(text, close)
-            return (
-                f"{text[:end]}\n{indent}{step}{key}{_format_value(value, indent + step, step)}\n{indent}{text[close:]}"
-            )
-        shown = _format_value(value, indent + step, step)
-        return f"{text[: holder.start + 1]}\n{indent}{step}{key}{shown}\n{indent}{text[close:]}"
+        has_comment = _has_text(text, holder.start + 1, close)
+        end = _blanks_start(text, close) if has_comment else holder.start + 1
+        return f"{text[:end]}\n{indent}{step}{key}{_format_value(value, indent + step, step)}\n{indent}{text[close:]}"
     last = holder.inner[-1]
     comma = _find_comma(text, last.end, close)
     text, close = (text, close) if comma is not None else (text[: last.end] + "," + text[last.end :], close + 1)
@@ -128,8 +124,8 @@ def _insert(text: str, holder: _JsonNode, name: str | None, value: Any) -> str:
     return f"{text[:end]}\n{inner}{key}{_format_value(value, inner, step)}{text[end:]}"
 
 
-def _remove(text: str, holder: _JsonNode, place: int) -> str:
-    node, start = holder.inner[place], holder.keys[place]
+def _remove_member(text: str, holder: _JsonNode, number: int) -> str:
+    node, start = holder.inner[number], holder.keys[number]
     before = _blanks_start(text, start)
     close = holder.end - 1
     comma = _find_comma(text, node.end, close)
@@ -137,14 +133,14 @@ def _remove(text: str, holder: _JsonNode, place: int) -> str:
     if len(holder.inner) == 1:
         rest = text[holder.start + 1 : before] + text[end:close]
         return text[: holder.start + 1] + (rest if rest.strip() else "") + text[close:]
-    if place < len(holder.inner) - 1 or comma is not None:
+    if number < len(holder.inner) - 1 or comma is not None:
         return text[:before] + text[end:]
-    previous = _find_comma(text, holder.inner[place - 1].end, start)
+    previous = _find_comma(text, holder.inner[number - 1].end, start)
     assert previous is not None
     return text[:previous] + text[previous + 1 : before] + text[end:]
 
 
-def _find_node(node: _JsonNode, at: Path) -> _JsonNode | None:
+def _find_node(node: _JsonNode, at: JsonPath) -> _JsonNode | None:
     for name in at:
         if not isinstance(node.value, dict) or (inner := node.at(name)) is None:
             return None
@@ -152,7 +148,7 @@ def _find_node(node: _JsonNode, at: Path) -> _JsonNode | None:
     return node
 
 
-def _object_at(root: _JsonNode, at: Path) -> _JsonNode:
+def _object_at(root: _JsonNode, at: JsonPath) -> _JsonNode:
     node = _find_node(root, at)
     if node is None or not isinstance(node.value, dict):
         raise ValueError(f"{'.'.join(at) or 'the file'} is not an object")
@@ -164,7 +160,7 @@ def _format_value(value: Any, indent: str, step: str) -> str:
 
 
 def _indent_at(text: str, at: int) -> str:
-    """The blanks at the beginning of the line."""
+    """Return the indentation of a line."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
@@ -175,7 +171,7 @@ def _indent_step(text: str) -> str:
 
 
 def _blanks_start(text: str, at: int) -> int:
-    """Where the blanks before a place begin."""
+    """Return where the white space before a position begins."""
     return len(text[:at].rstrip(_BLANK))
 
 
@@ -188,7 +184,8 @@ def _find_comma(text: str, at: int, end: int) -> int | None:
     return at if at < end and text[at] == "," else None
 
 
-# reading --------------------------------------------------------------------------------------------------------------
+# --- parsing JSON with comments ---
+
 _BLANK = " \t\r\n\ufeff"
 _TRIVIA = re.compile(r"[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _PLAIN = re.compile(r'"(?:[^"\\\n]|\\.)*"|-?\d[\d.eE+-]*|true|false|null')
@@ -196,32 +193,32 @@ _DEEPEST = 100
 
 
 def _parse_document(text: str) -> _JsonNode:
-    node = _value(text, _skip_trivia(text, 0), 0)
+    node = _parse_value(text, _skip_trivia(text, 0), 0)
     if _skip_trivia(text, node.end) != len(text):
         raise ValueError(f"not JSON: more after its end, at character {node.end}")
     return node
 
 
-def _value(text: str, at: int, level: int) -> _JsonNode:
+def _parse_value(text: str, at: int, level: int) -> _JsonNode:
     if level > _DEEPEST:
         raise ValueError("not JSON we can read: nested too deep")
     if text[at : at + 1] in ("{", "["):
-        return _container(text, at, level)
+        return _parse_container(text, at, level)
     found = _PLAIN.match(text, at)
     if found is None:
         raise ValueError(f"not JSON at character {at}")
     return _JsonNode(json.loads(found[0]), at, found.end())
 
 
-def _container(text: str, start: int, level: int) -> _JsonNode:
+def _parse_container(text: str, start: int, level: int) -> _JsonNode:
     is_object = text[start] == "{"
     node = _JsonNode({} if is_object else [], start)
     at = _skip_trivia(text, start + 1)
     while text[at : at + 1] != ("}" if is_object else "]"):
         node.keys.append(at)
         if is_object:
-            at = _key(text, at, node)
-        inner = _value(text, at, level + 1)
+            at = _parse_key(text, at, node)
+        inner = _parse_value(text, at, level + 1)
         node.inner.append(inner)
         at = _skip_trivia(text, inner.end)
         if text[at : at + 1] == ",":
@@ -234,8 +231,8 @@ def _container(text: str, start: int, level: int) -> _JsonNode:
     return node
 
 
-def _key(text: str, at: int, node: _JsonNode) -> int:
-    key = _value(text, at, 0)
+def _parse_key(text: str, at: int, node: _JsonNode) -> int:
+    key = _parse_value(text, at, 0)
     colon = _skip_trivia(text, key.end)
     if not isinstance(key.value, str) or text[colon : colon + 1] != ":":
         raise ValueError(f"not JSON at character {at}")
@@ -244,7 +241,7 @@ def _key(text: str, at: int, node: _JsonNode) -> int:
 
 
 def _skip_trivia(text: str, at: int) -> int:
-    """The next place that is neither blank nor a comment."""
+    """Return the next position that is neither white space nor a comment."""
     while found := _TRIVIA.match(text, at):
         at = found.end()
     return at
@@ -256,7 +253,7 @@ _BLOCK = re.compile(rf"\n?{re.escape(_BEGIN)}\n.*?{re.escape(_END)}\n?", re.DOTA
 
 
 class SettingsEntry(msgspec.Struct, frozen=True):
-    """What was put into a file: of JSON its place and value, and how many of the names on the way were there before."""
+    """An entry in a file: for JSON its path and value, and how many names of the path existed before."""
 
     at: tuple[str, ...] = ()
     value: Any = None
@@ -266,7 +263,7 @@ class SettingsEntry(msgspec.Struct, frozen=True):
 
 
 def apply_entries(text: str, edits: Sequence[Edit]) -> tuple[str, tuple[SettingsEntry, ...], list[str]]:
-    """The text with the edits, what was put in, and why others were not. Raises ValueError where it is no such file."""
+    """Return the text with the edits, the new entries, and why others were left out. Raises ValueError for bad syntax."""
     entries: tuple[SettingsEntry, ...] = ()
     left: list[str] = []
     if "\r\n" in text and "\n" not in text.replace("\r\n", ""):
@@ -274,17 +271,17 @@ def apply_entries(text: str, edits: Sequence[Edit]) -> tuple[str, tuple[Settings
         return text.replace("\n", "\r\n"), entries, left
     for edit in edits:
         if isinstance(edit, JsonSetting):
-            text, entry, why = _with_setting(text, edit)
+            text, entry, why = _apply_setting(text, edit)
         else:
             assert isinstance(edit, TomlSection)
-            text, entry, why = _with_section(text, edit)
+            text, entry, why = _apply_section(text, edit)
         entries += (entry,) if entry else ()
         left += [why] if why else []
     return text, entries, left
 
 
 def undo_entries(text: str, entries: Sequence[SettingsEntry]) -> str:
-    """The text without what was put in, whatever else has happened to it. Raises ValueError where it is no such file."""
+    """Return the text without the entries, whatever else has changed in it. Raises ValueError for bad syntax."""
     for entry in reversed(entries):
         if entry.section:
             text = _BLOCK.sub("", text)
@@ -293,13 +290,13 @@ def undo_entries(text: str, entries: Sequence[SettingsEntry]) -> str:
     return text
 
 
-def _with_setting(text: str, edit: JsonSetting) -> tuple[str, SettingsEntry | None, str]:
+def _apply_setting(text: str, edit: JsonSetting) -> tuple[str, SettingsEntry | None, str]:
     if edit.only_new and text.strip():
         return text, None, ""
     text = text if text.strip() else "{}\n"
-    there = depth(text, edit.at)
+    existing = depth(text, edit.at)
     value = value_at(text, edit.at)
-    entry = SettingsEntry(edit.at, edit.value, edit.item, there)
+    entry = SettingsEntry(edit.at, edit.value, edit.item, existing)
     if edit.item:
         if isinstance(value, list) and edit.value in value:
             return text, None, ""
@@ -310,7 +307,7 @@ def _with_setting(text: str, edit: JsonSetting) -> tuple[str, SettingsEntry | No
     return put_entry(text, edit.at, edit.value), entry, ""
 
 
-def _with_section(text: str, edit: TomlSection) -> tuple[str, SettingsEntry | None, str]:
+def _apply_section(text: str, edit: TomlSection) -> tuple[str, SettingsEntry | None, str]:
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
     changed = f"{text}{gap}{_BEGIN}\n{edit.text}\n{_END}\n"
     tomllib.loads(text)
@@ -325,12 +322,12 @@ def _remove_entry(text: str, entry: SettingsEntry) -> str:
     if entry.item:
         unwanted: Callable[[Any], bool] = lambda item: item == entry.value  # noqa: E731
         text = take_items(text, entry.at, unwanted)
-        made = entry.at[entry.there :]
+        created = entry.at[entry.there :]
     else:
         text = take_entry(text, entry.at)
-        made = entry.at[entry.there : -1]
-    for level in range(len(made)):  # containers that were made for it go when nothing else came into them
-        at = entry.at[: entry.there + len(made) - level]
+        created = entry.at[entry.there : -1]
+    for level in range(len(created)):  # remove containers that were created for it and are empty
+        at = entry.at[: entry.there + len(created) - level]
         if value_at(text, at) in ({}, []):
             text = take_entry(text, at)
     return text

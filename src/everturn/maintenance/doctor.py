@@ -1,4 +1,4 @@
-"""Shows the state of things by doing them: writes, reads and searches; counts drift; warns of what is about to be lost."""
+"""Checks an archive by using it: writes, reads and searches; reports drift and what agents are about to delete."""
 
 from __future__ import annotations
 
@@ -14,26 +14,13 @@ from everturn.store.contract import Store
 
 _DAY = 86_400_000
 _SOON = 7 * _DAY
-_NETWORK = (
-    "nfs",
-    "nfs4",
-    "cifs",
-    "smbfs",
-    "smb3",
-    "sshfs",
-    "fuse.sshfs",
-    "9p",
-    "afs",
-    "fuse.rclone",
-    "davfs",
-    "webdav",
-)
+_NETWORK = tuple("nfs nfs4 cifs smbfs smb3 sshfs fuse.sshfs 9p afs fuse.rclone davfs webdav".split())
 _CLOUD = ("dropbox", "onedrive", "google drive", "googledrive", "icloud", "mobile documents", "nextcloud", "syncthing")
 
 
 @dataclass
 class HealthCheck:
-    """One thing looked at. `level` is ok, warn or bad; `advice` says what to do."""
+    """One check. `level` is ok, warn or bad; `advice` says what to do."""
 
     name: str
     level: str
@@ -43,7 +30,7 @@ class HealthCheck:
 
 @dataclass
 class HealthReport:
-    """Everything `doctor` found."""
+    """The result of `doctor`."""
 
     checks: list[HealthCheck] = field(default_factory=list)
 
@@ -53,22 +40,22 @@ class HealthReport:
 
     @property
     def worst(self) -> str:
-        """ok, warn or bad."""
+        """The worst level of all checks."""
         return max((check.level for check in self.checks), key=["ok", "warn", "bad"].index, default="ok")
 
 
 @dataclass
 class SourceRoot:
-    """A folder in which an agent keeps its sessions, and how much of it is safe."""
+    """A folder of an agent's sessions, and how much of it is archived."""
 
     title: str  # of the agent
     path: str
     files: int = 0
-    behind: int = 0  # not, or not fully, in the archive
-    leaving: int = 0  # that the agent itself will delete within a week
-    at_risk: int = 0  # of those, not in the archive
-    lost_first: int = 0  # when the first of what is not in the archive is deleted; 0 when nobody says
-    days: int = 0  # after which the agent deletes; 0 when it does not, or nobody says
+    behind: int = 0  # not fully archived
+    leaving: int = 0  # to be deleted by the agent within a week
+    at_risk: int = 0  # of those, not archived
+    lost_first: int = 0  # time of the first deletion of a file that is not archived; 0 if unknown
+    days: int = 0  # retention of the agent; 0 if unlimited or unknown
     said_by: str = ""
 
 
@@ -80,28 +67,28 @@ def examine_archive(
     folder: Path | None,
     clock: Callable[[], int],
 ) -> HealthReport:
-    """Look at everything. `folder` is where the archive lies, if it is a file."""
-    doctor = HealthReport()
+    """Run all checks. `folder` is that of the archive, if it is a file."""
+    report = HealthReport()
     health = store.check(quick=True)
     if health.problems:
-        doctor.note(
+        report.note(
             "database", "bad", "; ".join(health.problems), "restore a backup; `everturn verify` says what is hit"
         )
     else:
-        doctor.note("database", "ok", f"{health.engine}, schema {health.schema}, whole")
-    _prove_round_trip(doctor, store, sources, machine, clock())
+        report.note("database", "ok", f"{health.engine}, schema {health.schema}, whole")
+    _prove_round_trip(report, store, sources, machine, clock())
     if folder is not None:
         risk = risky_folder(folder)
         if risk:
-            doctor.note(
+            report.note(
                 "folder", "warn", risk, "move the archive to a local disk (EVERTURN_DB or `everturn config set db`)"
             )
     now = clock()
-    return look_at_roots(store, roots(store, sources, places, machine, now), now, doctor)
+    return look_at_roots(store, roots(store, sources, places, machine, now), now, report)
 
 
 def risky_folder(folder: Path) -> str:
-    """Why a database should not lie here, or ''."""
+    """Return why a folder is unsafe for a database, or ''."""
     text = str(folder).lower()
     for name in _CLOUD:
         if name in text:
@@ -113,7 +100,7 @@ def risky_folder(folder: Path) -> str:
 
 
 def _file_system(folder: Path) -> str:
-    """The type of the file system, where the system tells."""
+    """Return the type of the file system, or "" if unknown."""
     try:
         lines = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -128,7 +115,7 @@ def _file_system(folder: Path) -> str:
 
 
 def _prove_round_trip(
-    doctor: HealthReport, store: Store, sources: Mapping[str, Source], machine: str, now: int
+    report: HealthReport, store: Store, sources: Mapping[str, Source], machine: str, now: int
 ) -> None:
     """Write a tiny session, read it back, find it as `everturn search` does, and delete it again."""
     word = f"probe{now:x}"
@@ -149,29 +136,29 @@ def _prove_round_trip(
         with store.write():
             store.delete_file(file)
     if read and found:
-        doctor.note("proof", "ok", "wrote, read back and found a test message")
+        report.note("proof", "ok", "wrote, read back and found a test message")
     else:
         wrong = "could not be read back" if not read else "was not found by search"
-        doctor.note("proof", "bad", f"a test message {wrong}", "run `everturn verify`, then `everturn rebuild`")
+        report.note("proof", "bad", f"a test message {wrong}", "run `everturn verify`, then `everturn rebuild`")
 
 
-def look_at_roots(store: Store, found: list[SourceRoot], now: int, doctor: HealthReport | None = None) -> HealthReport:
-    """What can be told without writing anything: is all of it in the archive, what has no known type, what fails."""
-    doctor = doctor or HealthReport()
+def look_at_roots(store: Store, found: list[SourceRoot], now: int, report: HealthReport | None = None) -> HealthReport:
+    """Run the checks that write nothing: folders of agents, unknown record types, quarantine."""
+    report = report or HealthReport()
     for root in found:
-        _note_root(doctor, root, now)
+        _note_root(report, root, now)
     if not found:
         advice = "`everturn add PATH` takes in files from anywhere"
-        doctor.note("sources", "ok", "no agent history found on this machine", advice)
-    _note_drift(doctor, store)
-    _quarantine(doctor, store)
-    return doctor
+        report.note("sources", "ok", "no agent history found on this machine", advice)
+    _note_drift(report, store)
+    _note_quarantine(report, store)
+    return report
 
 
 def roots(
     store: Store, sources: Mapping[str, Source], places: SearchPlaces, machine: str, now: int
 ) -> list[SourceRoot]:
-    """Every folder in which agents keep their sessions on this machine."""
+    """Return every folder of agent sessions on this machine."""
     known = {file.path: (file, version) for file, version in store.files(machine)}
     return [_examine_root(source, root, known, now) for source in sources.values() for root in source.roots(places)]
 
@@ -183,7 +170,7 @@ def _examine_root(source: Source, path: Path, known: dict[str, tuple[SourceFile,
         root.days, root.said_by = keep.days, keep.said_by
     for found in source.find(path):
         root.files += 1
-        modified, complete = _state_of(found, known)
+        modified, complete = _archive_state(found, known)
         leaves = modified + keep.days * _DAY if keep is not None and modified else None
         is_leaving = leaves is not None and leaves - now < _SOON
         root.leaving += is_leaving
@@ -195,22 +182,22 @@ def _examine_root(source: Source, path: Path, known: dict[str, tuple[SourceFile,
     return root
 
 
-def _note_root(doctor: HealthReport, root: SourceRoot, now: int) -> None:
+def _note_root(report: HealthReport, root: SourceRoot, now: int) -> None:
     name = f"{root.title} in {root.path}"
     if not root.behind:
-        doctor.note(name, "ok", f"{root.files} files, all in the archive")
+        report.note(name, "ok", f"{root.files} files, all in the archive")
     elif root.at_risk:
         when = "now" if root.lost_first <= now else f"within {(root.lost_first - now) // _DAY + 1} days"
         text = f"{root.behind} of {root.files} files are not in the archive and {root.at_risk} will be deleted {when}"
         said = f"{root.said_by}: {root.days} days"
-        doctor.note(name, "bad", f"{text} by the agent itself ({said})", "run `everturn sync` now")
+        report.note(name, "bad", f"{text} by the agent itself ({said})", "run `everturn sync` now")
     else:
         text = f"{root.behind} of {root.files} files are not yet fully in the archive"
-        doctor.note(name, "warn", text, "run `everturn sync`")
+        report.note(name, "warn", text, "run `everturn sync`")
 
 
-def _state_of(found: SourceCandidate, known: dict[str, tuple[SourceFile, Version]]) -> tuple[int, bool]:
-    """When the file was last written, and whether all of it is in the archive."""
+def _archive_state(found: SourceCandidate, known: dict[str, tuple[SourceFile, Version]]) -> tuple[int, bool]:
+    """Return when the file was last written, and whether it is fully archived."""
     try:
         info = os.stat(found.path)
     except OSError:
@@ -222,28 +209,28 @@ def _state_of(found: SourceCandidate, known: dict[str, tuple[SourceFile, Version
     return info.st_mtime_ns // 1_000_000, complete
 
 
-def _note_drift(doctor: HealthReport, store: Store) -> None:
+def _note_drift(report: HealthReport, store: Store) -> None:
     odd = [row for row in store.census() if row.disposition == "unknown"]
     if not odd:
-        doctor.note("drift", "ok", "every record is of a known type")
+        report.note("drift", "ok", "every record is of a known type")
         return
     shown = ", ".join(
         f"{row.type} × {row.n} (client {row.client or '?'})" for row in sorted(odd, key=lambda r: -r.n)[:8]
     )
-    doctor.note(
+    report.note(
         "drift", "warn", f"{sum(row.n for row in odd)} records of unknown types: {shown}",
         "they are kept, shown and searchable; a newer everturn may know them",
     )  # fmt: skip
 
 
-def _quarantine(doctor: HealthReport, store: Store) -> None:
+def _note_quarantine(report: HealthReport, store: Store) -> None:
     bad = [file for file, _ in store.files() if file.fail_reason]
     for file in bad[:10]:
-        doctor.note(
+        report.note(
             "quarantine",
             "warn",
             f"{file.path}: {file.fail_reason} (tried {file.fail_count}×)",
             "`everturn sync --retry`",
         )
     if len(bad) > 10:
-        doctor.note("quarantine", "warn", f"{len(bad) - 10} more files in quarantine", "`everturn sources` lists them")
+        report.note("quarantine", "warn", f"{len(bad) - 10} more files in quarantine", "`everturn sources` lists them")

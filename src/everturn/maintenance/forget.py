@@ -1,4 +1,4 @@
-"""Really erases a session: bytes, rows, index, copies of its messages in forks, and keeps it from coming back."""
+"""Erases a session for good: bytes, rows, index and copies of its messages in forks. Tombstones keep it from returning."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from everturn.store.contract import Store
 if TYPE_CHECKING:  # most have none
     from everturn.store.vector_file import VectorFile
 
-#: Kinds of kept rows that tell a session again in other words.
+#: Kinds of kept rows that summarise a session.
 _SUMMARY_KINDS = ("summary", "turn_summary", "synthesis")
 
 
 @dataclass
 class ForgetReport:
-    """What was erased."""
+    """The result of `forget_session`."""
 
     sessions: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
@@ -33,19 +33,19 @@ class ForgetReport:
 
 
 def plan_forget(store: Store, session: Session) -> list[Session]:
-    """The session in every version, with its subagents and outputs: what `forget_session` would erase."""
-    found: dict[int, Session] = {}
+    """Return what `forget_session` would erase: the session in every version, its subagents and outputs."""
+    doomed: dict[int, Session] = {}
     waiting = list(store.sessions_of(session.agent, session.native_id))
     while waiting:
         one = waiting.pop()
-        if one.id in found:
+        if one.id in doomed:
             continue
-        found[one.id] = one
+        doomed[one.id] = one
         waiting += [other for other in store.sessions_in(one.version) if _is_attached(other, one)]
         for link in store.links_to(one.native_id):
             if link.relation in ("subagent_of", "output_of", "about"):
                 waiting.append(store.session(link.session)[0])
-    return sorted(found.values(), key=lambda row: row.id)
+    return sorted(doomed.values(), key=lambda row: row.id)
 
 
 def _is_attached(other: Session, one: Session) -> bool:
@@ -59,35 +59,35 @@ def forget_session(
     keep_forks: bool = False,
     vectors: VectorFile | None = None,
 ) -> ForgetReport:
-    """Erase a session for good, and what `vectors` holds of it."""
+    """Erase a session and its vectors for good."""
     store = writer.store
     doomed = plan_forget(store, session)
     made = find_made_from(store, doomed)
     forks = _fork_sessions(store, [*doomed, *made]) + made
-    touched = _affected_sessions(store, doomed, forks)
-    _erase_vectors(vectors, touched)  # first: if this is interrupted, there are too few of them rather than too many
-    done = ForgetReport(sorted({row.native_id for row in doomed}))
+    affected = _affected_sessions(store, doomed, forks)
+    _erase_vectors(vectors, affected)  # first: after an interruption there are rather too few than too many
+    report = ForgetReport(sorted({row.native_id for row in doomed}))
     with store.write():
         store.bury([Tombstone("session", row.agent, row.native_id, writer.now) for row in doomed])
         if keep_forks:
-            done.kept_in = [fork.native_id for fork in forks]
+            report.kept_in = [fork.native_id for fork in forks]
         else:
-            done.forked_messages = _erase_in_forks(store, doomed, forks, writer.now)
-        _make_own(store, made)
-        changed = {fork.version for fork in forks} | _erase_files(store, doomed, done)
+            report.forked_messages = _erase_in_forks(store, doomed, forks, writer.now)
+        _detach_from_origin(store, made)
+        changed = {fork.version for fork in forks} | _erase_files(store, doomed, report)
         _erase_kept(store, doomed, [] if keep_forks else forks)
-    for number in sorted(changed):  # their rows may quote what was forgotten, and they own now what they keep
+    for number in sorted(changed):  # their rows may quote forgotten messages, and they own more messages now
         version = store.version(number)
         file, _ = store.file_by_id(version.source)
         if file.format in sources:
             derive_pending(writer, sources[file.format], file, version)
     store.scrub()
-    _erase_vectors(vectors, touched)  # somebody may have made some meanwhile, not knowing
-    return done
+    _erase_vectors(vectors, affected)  # another process may have computed some meanwhile
+    return report
 
 
 def _affected_sessions(store: Store, doomed: list[Session], forks: list[Session]) -> set[int]:
-    """Sessions that go, and those that lose or gain messages by it: their vectors are made again."""
+    """Return the sessions that are erased, lose or gain messages: their vectors are computed again."""
     versions = {row.version for row in (*doomed, *forks)}
     return {row.id for row in doomed} | {one.id for version in versions for one in store.sessions_in(version)}
 
@@ -99,7 +99,7 @@ def _erase_vectors(vectors: VectorFile | None, sessions: set[int]) -> None:
 
 
 def _erase_kept(store: Store, doomed: list[Session], forks: list[Session]) -> None:
-    """What was kept about forgotten sessions, and what was written about forks while they held the same messages."""
+    """Delete kept rows about forgotten sessions, and summaries of forks that held the same messages."""
     store.drop_hooked([row.native_id for row in doomed])
     for row in doomed:
         store.drop_kept(row.agent, row.native_id)
@@ -107,16 +107,16 @@ def _erase_kept(store: Store, doomed: list[Session], forks: list[Session]) -> No
         store.drop_kept(fork.agent, fork.native_id, _SUMMARY_KINDS)
 
 
-def _erase_files(store: Store, doomed: list[Session], done: ForgetReport) -> set[int]:
-    """Delete the files of forgotten sessions; where others share a file, blank only what is forgotten.
+def _erase_files(store: Store, doomed: list[Session], report: ForgetReport) -> set[int]:
+    """Delete the files of forgotten sessions; in files with other sessions, blank the forgotten messages.
 
-    Returns the versions that were blanked.
+    Returns the blanked versions.
     """
     ids = {row.id for row in doomed}
     sources = {row.version: store.version(row.version).source for row in doomed}
     shared = {sources[row.version] for row in doomed if not ids.issuperset(_sessions_with_messages(store, row.version))}
     for source in sorted(_files_of(store, doomed)):
-        done.files.append(store.file_by_id(source)[0].path)
+        report.files.append(store.file_by_id(source)[0].path)
         if source not in shared:
             store.delete_file(source)
     blanked = {version for version, source in sources.items() if source in shared}
@@ -127,12 +127,12 @@ def _erase_files(store: Store, doomed: list[Session], done: ForgetReport) -> set
 
 
 def _sessions_with_messages(store: Store, version: int) -> set[int]:
-    """Sessions that have something to lose with a version."""
+    """Return the sessions of a version that have messages."""
     return {one.id for one in store.sessions_in(version) if one.n_messages}
 
 
 def _files_of(store: Store, doomed: list[Session]) -> set[int]:
-    """The source files the sessions were read from, and the containers those were taken out of."""
+    """Return the source files of the sessions, and the containers of these files."""
     files = {store.version(row.version).source for row in doomed}
     return files | {store.file_by_id(file)[0].container for file in files} - {0}
 
@@ -144,8 +144,8 @@ def _fork_sessions(store: Store, doomed: list[Session]) -> list[Session]:
     return [store.session(fork)[0] for fork in sorted(forks)]
 
 
-def _make_own(store: Store, made: list[Session]) -> None:
-    """What is left of sessions that were made out of forgotten ones is nobody else's any more."""
+def _detach_from_origin(store: Store, made: list[Session]) -> None:
+    """Let sessions that were made from forgotten ones own what is left of them."""
     for row in made:
         store.drop_kept(row.agent, row.native_id, (ORIGIN,))
         store.set_version(row.version, parser=0)
@@ -154,16 +154,16 @@ def _make_own(store: Store, made: list[Session]) -> None:
 def _erase_in_forks(store: Store, doomed: list[Session], forks: list[Session], now: int) -> int:
     marks = {row.fingerprint for one in doomed for row in store.messages(one.id)} - {None}
     handed = [row for one in forks for row in store.messages(one.id) if row.inherited == HANDED_OVER]
-    places = {(row.session, row.seq) for row in handed}
+    handed_keys = {(row.session, row.seq) for row in handed}
     marks |= {row.fingerprint for row in handed} - {None}
     erased: set[int] = set()
     n_erased = 0
     for version in sorted({fork.version for fork in forks}):
         rows = [row for one in store.sessions_in(version) for row in store.messages(one.id)]
         copies = {row.fingerprint for row in rows if row.inherited and row.fingerprint in marks}
-        gone = [row.fingerprint in copies or (row.session, row.seq) in places for row in rows]
+        gone = [row.fingerprint in copies or (row.session, row.seq) in handed_keys for row in rows]
         marks_here = [(row.start, is_gone) for row, is_gone in zip(rows, gone, strict=True)]
-        _blank_version(store, version, marks_here, _title_ranges(store, version, forks) if places else ())
+        _blank_version(store, version, marks_here, _title_ranges(store, version, forks) if handed_keys else ())
         erased |= {mark for mark in copies if mark is not None}
         n_erased += sum(gone)
     store.bury([Tombstone("message", doomed[0].agent, str(mark), now) for mark in sorted(erased)])
@@ -171,17 +171,15 @@ def _erase_in_forks(store: Store, doomed: list[Session], forks: list[Session], n
 
 
 def _title_ranges(store: Store, number: int, forks: list[Session]) -> list[tuple[int, int]]:
-    """Where the title stands that a session was given when it was made: it is the first words of its origin."""
+    """Return the byte ranges of titles that sessions were created with: the first words of their origin."""
     texts = [store.session(fork.id)[1].title for fork in forks if fork.version == number]
     data = store.read_raw(number, 0, store.version(number).size)
-    found = []
-    for title in {msgspec.json.encode(text)[1:-1] for text in texts if text}:
-        found += [(place.start(), place.end()) for place in re.finditer(re.escape(title), data)]
-    return found
+    titles = {msgspec.json.encode(text)[1:-1] for text in texts if text}
+    return [match.span() for title in titles for match in re.finditer(re.escape(title), data)]
 
 
 def _blank_version(store: Store, number: int, marks: list[Mark], more: Iterable[tuple[int, int]] = ()) -> None:
-    """Overwrite forgotten stretches with blanks; the rows are made again from what is left."""
+    """Overwrite forgotten ranges with blanks; the rows are derived again from what is left."""
     version = store.version(number)
     gone = [*forgotten_ranges(marks, version.size), *more]
     changed: list[tuple[int, bytes]] = []

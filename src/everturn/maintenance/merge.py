@@ -1,7 +1,7 @@
-"""Brings one archive into another, whatever engines they are on: bytes are copied, rows are derived again.
+"""Merges one archive into another, on any engines: bytes are copied, rows are derived again.
 
-What both have is stored once: a version that the other one continues is continued, a different one is added beside it.
-Content-free sessions have no bytes; their rows are copied. The archive that is read is not changed.
+What both have is stored once: a version that is the beginning of the other archive's is continued, a different one is
+added. Sessions without content have no bytes; their rows are copied. The other archive is not changed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ SLICE = 1 << 20
 
 @dataclass
 class MergeReport:
-    """What a merge did."""
+    """The result of a merge."""
 
     files: int = 0
     added: int = 0  # versions
     continued: int = 0
     same: int = 0
-    forgotten: int = 0  # left out because they were forgotten here
+    forgotten: int = 0  # left out: forgotten here
     kept: int = 0
     bytes: int = 0
 
@@ -35,37 +35,37 @@ class MergeReport:
 def merge_archive(
     writer: ArchiveWriter, other: Store, sources: Mapping[str, Source], progress: Callable[[int, int, str], None]
 ) -> MergeReport:
-    """Take everything `other` has into the archive of `writer`."""
-    done = MergeReport()
+    """Merge `other` into the archive of `writer`."""
+    report = MergeReport()
     files = other.files()
     for number, (file, _) in enumerate(files):
         progress(number, len(files), file.path)
-        done.files += 1
+        report.files += 1
         if {(file.format, file.native_id), (file.format, file.parent)} & writer.buried_sessions:
-            done.forgotten += 1
+            report.forgotten += 1
             continue
-        _merge_file(writer, other, file, sources.get(file.format), done)
-    _merge_kept(writer.store, other, done)
-    return done
+        _merge_file(writer, other, file, sources.get(file.format), report)
+    _merge_kept(writer.store, other, report)
+    return report
 
 
 def _merge_file(
-    writer: ArchiveWriter, other: Store, file: SourceFile, source: Source | None, done: MergeReport
+    writer: ArchiveWriter, other: Store, file: SourceFile, source: Source | None, report: MergeReport
 ) -> None:
     mine = writer.store.file(file.machine, file.path)
     versions = writer.store.versions(mine[0].id) if mine is not None else []
     for theirs in other.versions(file.id):
         match = next((own for own in versions if _is_same_beginning(writer.store, own, other, theirs)), None)
         if match is not None and match.size >= theirs.size:
-            done.same += 1
+            report.same += 1
         elif match is not None:
-            done.continued += 1
-            done.bytes += _append_bytes(writer, other, match, theirs)
+            report.continued += 1
+            report.bytes += _append_bytes(writer, other, match, theirs)
             if source is not None:
                 derive_version(writer, source, file, match)
         else:
-            done.added += 1
-            versions.append(_add_version(writer, other, file, theirs, source, done))
+            report.added += 1
+            versions.append(_add_version(writer, other, file, theirs, source, report))
 
 
 def _is_same_beginning(store: Store, own: Version, other: Store, theirs: Version) -> bool:
@@ -89,7 +89,7 @@ def _append_bytes(writer: ArchiveWriter, other: Store, own: Version, theirs: Ver
 
 
 def _add_version(
-    writer: ArchiveWriter, other: Store, file: SourceFile, theirs: Version, source: Source | None, done: MergeReport
+    writer: ArchiveWriter, other: Store, file: SourceFile, theirs: Version, source: Source | None, report: MergeReport
 ) -> Version:
     store = writer.store
     with store.write():
@@ -104,14 +104,14 @@ def _add_version(
             store.append_raw(version.id, at, other.read_raw(theirs.id, at, min(SLICE, theirs.size - at)))
         if theirs.mode == "structure":
             _copy_rows(store, other, theirs, version)
-    done.bytes += theirs.size
+    report.bytes += theirs.size
     if source is not None:
         derive_pending(writer, source, file, version)
     return version
 
 
 def _copy_rows(store: Store, other: Store, theirs: Version, mine: Version) -> None:
-    """The structure of content-free sessions."""
+    """Copy the structure of sessions without content."""
     for session in other.sessions_in(theirs.id):
         own = store.open_session(
             Session(
@@ -129,11 +129,11 @@ def _copy_rows(store: Store, other: Store, theirs: Version, mine: Version) -> No
     store.add_census([msgspec.structs.replace(row, version=mine.id) for row in other.census(theirs.id)])
 
 
-def _merge_kept(store: Store, other: Store, done: MergeReport) -> None:
+def _merge_kept(store: Store, other: Store, report: MergeReport) -> None:
     with store.write():
         for row in other.kept(""):
             store.keep(row)
-            done.kept += 1
+            report.kept += 1
         store.bury(other.tombstones())
         buried = {row.key for row in store.tombstones() if row.kind == "session"}
         store.add_hooked(msgspec.structs.replace(row, own=None) for row in other.hooked() if row.session not in buried)

@@ -1,6 +1,6 @@
-"""Proves that the archive is whole: every chunk re-hashed, every record accounted for, every live source compared.
+"""Verifies an archive: every chunk re-hashed, every record accounted for, every live source compared.
 
-Looks only; the one thing it writes is a mark that makes the next sync compare a differing file in full.
+Read-only, except for a mark that makes the next sync compare a differing file in full.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from everturn.store.contract import Store
 
 @dataclass
 class VerifyReport:
-    """What was looked at, and what is wrong with it. `differs` are sources a later sync takes in as a new version."""
+    """The result of a verification. `differs` are sources that a later sync takes in as a new version."""
 
     files: int = 0
     versions: int = 0
     chunks: int = 0
     bytes: int = 0
     compared: int = 0  # live sources compared byte by byte
-    grown: int = 0  # of those, have more than was taken in
+    grown: int = 0  # of those, longer than the stored version
     gone: int = 0
     records: int = 0
-    problems: int = 0  # records that could not be read, kept as they are
+    problems: int = 0  # records that could not be read; stored unchanged
     wrong: list[str] = field(default_factory=list)
     differs: list[str] = field(default_factory=list)
 
@@ -37,82 +37,82 @@ class VerifyReport:
 def verify_archive(
     store: Store, machine: str, progress: Callable[[int, int, str], None], live: bool = True
 ) -> VerifyReport:
-    """Check everything; `live` also compares with the sources of this machine."""
-    found = VerifyReport(wrong=[f"database: {problem}" for problem in store.check().problems])
+    """Verify everything; with `live`, also compare with the sources of this machine."""
+    report = VerifyReport(wrong=[f"database: {problem}" for problem in store.check().problems])
     files = store.files()
     for number, (file, _) in enumerate(files):
         progress(number, len(files), file.path)
-        found.files += 1
+        report.files += 1
         with store.reading():  # others may write meanwhile
-            differs = _check_file(store, file.id, machine if live else "", found)
+            differs = _check_file(store, file.id, machine if live else "", report)
         if differs:
             with store.write():
                 store.set_version(differs, inode=0, mtime_ns=0)
-    return found
+    return report
 
 
-def _check_file(store: Store, number: int, machine: str, found: VerifyReport) -> int:
-    """Look at one file; the version that its live source differs from, if it does."""
+def _check_file(store: Store, number: int, machine: str, report: VerifyReport) -> int:
+    """Verify one file; return the version that its live source differs from, or 0."""
     try:
         file, current = store.file_by_id(number)
     except NothingFound:  # forgotten meanwhile
         return 0
     for version in store.versions(file.id):
-        _check_version(store, file, version, found)
-    # Those in containers, and these, are copies of what is in use; journals are nowhere else.
+        _check_version(store, file, version, report)
+    # Containers and their members are stored as copies; journals exist in the archive only.
     is_file = not file.container and file.kind != "container" and is_place(file.path)
     if is_file and file.machine == machine and current.id and current.mode == "full":
-        return _compare(store, file, current, found)
+        return _compare_with_source(store, file, current, report)
     return 0
 
 
-def _check_version(store: Store, file: SourceFile, version: Version, found: VerifyReport) -> None:
-    found.versions += 1
+def _check_version(store: Store, file: SourceFile, version: Version, report: VerifyReport) -> None:
+    report.versions += 1
     where = f"{file.path} version {version.number}"
     if version.mode in ("full", "redacted"):
-        _check_chunks(store, version, where, found)
+        _check_chunks(store, version, where, report)
     if version.parser > 0:
-        _check_records(store, version, where, found)
+        _check_records(store, version, where, report)
 
 
-def _check_chunks(store: Store, version: Version, where: str, found: VerifyReport) -> None:
+def _check_chunks(store: Store, version: Version, where: str, report: VerifyReport) -> None:
     end = 0
     for chunk in store.chunks(version.id):
-        found.chunks += 1
+        report.chunks += 1
         if chunk.start != end:
-            found.wrong.append(f"{where}: bytes {end}–{chunk.start} are missing")
+            report.wrong.append(f"{where}: bytes {end}–{chunk.start} are missing")
         end = chunk.start + chunk.size
         try:
-            found.bytes += len(store.read_chunk(chunk.digest))
+            report.bytes += len(store.read_chunk(chunk.digest))
         except NotAnArchive as failure:
-            found.wrong.append(f"{where}: bytes {chunk.start}–{end}: {failure}")
+            report.wrong.append(f"{where}: bytes {chunk.start}–{end}: {failure}")
     if end != version.size:
-        found.wrong.append(f"{where}: {end} bytes are stored, {version.size} should be")
+        report.wrong.append(f"{where}: {end} bytes are stored, {version.size} should be")
 
 
-def _check_records(store: Store, version: Version, where: str, found: VerifyReport) -> None:
+def _check_records(store: Store, version: Version, where: str, report: VerifyReport) -> None:
     census = store.census(version.id)
     records = sum(row.n for row in census)
-    found.records += records
-    found.problems += sum(row.n for row in census if row.disposition == "problem")
+    report.records += records
+    report.problems += sum(row.n for row in census if row.disposition == "problem")
     if records != version.lines + version.glued:
-        found.wrong.append(f"{where}: {version.lines + version.glued} records were read, {records} are accounted for")
+        report.wrong.append(f"{where}: {version.lines + version.glued} records were read, {records} are accounted for")
 
 
-def _compare(store: Store, file: SourceFile, version: Version, found: VerifyReport) -> int:
+def _compare_with_source(store: Store, file: SourceFile, version: Version, report: VerifyReport) -> int:
     try:
         with Path(file.path).open("rb") as live:
             size = os.fstat(live.fileno()).st_size
             same = version.erased or common_bytes(store, version.id, live) == version.size
     except FileNotFoundError:
-        found.gone += 1
+        report.gone += 1
         return 0
     except OSError as failure:
-        found.differs.append(f"{file.path}: cannot be read ({failure.strerror})")
+        report.differs.append(f"{file.path}: cannot be read ({failure.strerror})")
         return 0
-    found.compared += 1
-    found.grown += size > version.offset
+    report.compared += 1
+    report.grown += size > version.offset
     if same:
         return 0
-    found.differs.append(f"{file.path}: differs from what was taken in; `everturn sync` keeps both versions")
+    report.differs.append(f"{file.path}: differs from what was taken in; `everturn sync` keeps both versions")
     return version.id
