@@ -1,4 +1,4 @@
-"""Messages of the archive as compact text for a model.
+"""Messages of the archive as compact text for a model, and the parts of an answer.
 
     [Turn 12] user:
       Can you add refresh tokens?
@@ -6,15 +6,13 @@
     [Turn 13] tool:read_file(path="src/auth.py")
       [245 lines — content truncated, use range action for full output]
 
-A line that starts in the first column is ours; every line of a transcript is indented by two blanks, so that none can
-pass for another message. An `AnswerEntry` holds one message, or one call with what it gave back, already without secrets and
-control characters, and not more of it than could ever be shown.
+A line that starts in the first column is ours; every line of a transcript is indented by two blanks, so that none can pass
+for another message. An `AnswerEntry` is one message, or one call with its result, already without secrets and control
+characters, and not more of it than could ever be shown.
 
-What is asked of the archive: in which session, for which part of a turn, and how to ask for the next one.
-
-`conversation_recall` has no argument for these, so they stand in its `query`: `session:3f2a9c1b` names a session by any
-beginning of its id, `message:7` or `message:7-12` messages of a turn by their numbers, `line:200-` lines of a message.
-An answer that could not show everything ends with such calls, ready to be made (`Asking.again`).
+`conversation_recall` has no arguments for the session and the part of a turn, so its `query` carries them: `session:3f2a9c1b`
+names a session by a prefix of its id, `message:7` or `message:7-12` messages of a turn, `line:200-` lines of a message. An
+answer that could not show everything ends with such calls, ready to be made (`RecallRequest.again`).
 """
 
 from __future__ import annotations
@@ -46,13 +44,13 @@ INDENT = "  "
 #: Characters kept of each end of a long text: no answer has room for more.
 _END = 20_000
 _LINE = 2000
-_SHORT = 120  # characters of an argument that stand in the line of the call
+_SHORT = 120  # characters of an argument shown in the line of the call
 _NAMES = {"prompt": "user", "answer": "assistant", "thinking": "assistant (thinking)", "interrupt": "user"}
 _MARKS = {"interrupt": "[interrupted]", "compaction": "[the context was compacted here]"}
 
 
 class AnswerEntry(Struct, frozen=True):
-    """One thing that was said or done. `turn` and `seq` are those of the archive, counted from 0."""
+    """One message or call. `turn` and `seq` are those of the archive, counted from 0."""
 
     session: int
     turn: int
@@ -60,13 +58,13 @@ class AnswerEntry(Struct, frozen=True):
     head: str  # `user:`, `tool:read_file(path="…")`
     text: str
     lines: int  # of the whole text
-    is_output: bool = False  # of a tool, or thoughts: what is cut first
+    is_output: bool = False  # of a tool, or thoughts: cut first
     is_cut: bool = False
     is_match: bool = False
 
 
 class TurnPart(Struct, frozen=True):
-    """Which messages of a turn are meant, and which of their lines; both counted from 1, both ends included."""
+    """A range of messages of a turn and of their lines; counted from 1, both ends included."""
 
     first: int = 1
     last: int | None = None
@@ -75,7 +73,7 @@ class TurnPart(Struct, frozen=True):
 
     @property
     def is_paged(self) -> bool:
-        """Whether one message is read piece by piece: then its lines are shown from the first, to go on from the last."""
+        """Whether one message is read page by page: its lines are then shown from the first."""
         return self.first == self.last or self.first_line > 1 or self.last_line is not None
 
 
@@ -86,19 +84,18 @@ def entries_of(
     store: Store, sources: Sources, session: Session, view: TurnView, clean: Clean, part: TurnPart = WHOLE, whole: bool = False,
     quiet: bool = False,
 ) -> Iterator[AnswerEntry]:  # fmt: skip
-    """What was said and done in a turn. `whole`: also the middle of very long texts; `quiet`: also what the client put
-    in by itself."""
+    """Yield the entries of a turn. `whole`: also the middle of very long texts; `quiet`: also what the client inserted."""
     rows = [row for row in view.rows if part.first <= row.seq + 1 <= (part.last or row.seq + 1)]
-    wanted = TurnView(view.turn, view.steps, view.calls, rows)
+    selected = TurnView(view.turn, view.steps, view.calls, rows)
     seq = rows[0].seq if rows else 0
-    for passage in passages(store, sources, session, wanted, results=True):
+    for passage in passages(store, sources, session, selected, results=True):
         seq = passage.row.seq if passage.row else seq
         if (quiet or not is_quiet(passage)) and (entry := entry_of(session, view.turn.idx, seq, passage, clean)):
             yield entry if whole else shorten_entry(entry, part)
 
 
 def entry_of(session: Session, turn: int, seq: int, passage: Passage, clean: Clean) -> AnswerEntry | None:
-    """The entry of a passage with all of its text; None when there is nothing to read in it."""
+    """Return the entry of a passage with all of its text; None if it is empty."""
     if passage.kind in ("call", "result"):
         head, text = _head_of_call(passage, clean), _text_of_call(passage, clean)
     else:
@@ -111,22 +108,22 @@ def entry_of(session: Session, turn: int, seq: int, passage: Passage, clean: Cle
 
 
 def show_entry(entry: AnswerEntry) -> str:
-    """The entry as text."""
+    """Return the entry as text."""
     return f"[Turn {entry.turn + 1}] {entry.head}\n{indent_text(entry.text)}".rstrip()
 
 
 def indent_text(text: str) -> str:
-    """Every line two blanks to the right; empty ones stay empty."""
+    """Indent every line by two blanks; empty ones stay empty."""
     return "\n".join(f"{INDENT}{line}" if line else "" for line in text.split("\n"))
 
 
 def cut_notice(lines: int) -> str:
-    """The line that stands for what was cut."""
+    """Return the line in place of text that was cut."""
     return TRUNCATED.format(f"{lines:,} line" + ("" if lines == 1 else "s"))
 
 
 def session_line(session: Session, text: SessionText, short: str, clean: Clean) -> str:
-    """The head of what is quoted from one session: the handle to go on with, and what it is."""
+    """Return the heading of a session in a quotation: its handle and its facts."""
     folder = "/".join([part for part in text.workspace.replace("\\", "/").split("/") if part][-2:])
     facts = [
         session.agent, iso(session.ended)[:10], safe_line(folder, clean, 60),
@@ -137,12 +134,12 @@ def session_line(session: Session, text: SessionText, short: str, clean: Clean) 
 
 
 def handle(name: str) -> str:
-    """An id of a foreign file, fit to stand in a line and in an argument of ours."""
+    """Return a foreign id in a form that is safe in our lines and arguments."""
     return one_line(name, 200).replace('"', "").replace(" ", "")
 
 
 def shorten_entry(entry: AnswerEntry, part: TurnPart = WHOLE) -> AnswerEntry:
-    """The lines asked for, and of a very long text its two ends."""
+    """Return the requested lines, and of a very long text its two ends."""
     if part.is_paged:
         return _page_lines(entry, part)
     if len(entry.text) <= 2 * _END + 200:
@@ -152,7 +149,7 @@ def shorten_entry(entry: AnswerEntry, part: TurnPart = WHOLE) -> AnswerEntry:
 
 
 def _page_lines(entry: AnswerEntry, part: TurnPart) -> AnswerEntry:
-    """Lines by number. Here a line ends after 2,000 characters at the latest, else there would be no next one to name."""
+    """Return lines by number. Lines are split after 2,000 characters, so that there is always a next one to name."""
     lines = [line[at : at + _LINE] for line in entry.text.split("\n") for at in range(0, max(len(line), 1), _LINE)]
     text = "\n".join(lines[part.first_line - 1 : part.last_line])
     entry = replace(entry, lines=len(lines), text=text)
@@ -162,18 +159,17 @@ def _page_lines(entry: AnswerEntry, part: TurnPart) -> AnswerEntry:
 
 
 class AnswerDraft(Struct, frozen=True):
-    """What an answer is made of, before it is known how much of it fits."""
+    """The parts of an answer before it is cut to its budget."""
 
-    lead: str  # our own words about it, above the quotation
+    lead: str  # our own text above the quotation
     entries: list[AnswerEntry] = []
     body: str = ""  # quoted text that is not made of entries
     status: str = "found"  # found | nothing | mistake
     heads: dict[int, str] = {}  # by session: the line above its entries
-    leave_first: list[int] | None = None  # indexes of entries in the order to leave them out; None: as they stand
-    from_start: bool = False  # what is cut keeps its beginning only
-    hints: Callable[[list[AnswerEntry], list[AnswerEntry]], list[str]] | None = (
-        None  # of what was cut and what left out
-    )
+    leave_first: list[int] | None = None  # indexes of entries in the order to leave them out; None: in order
+    from_start: bool = False  # cut entries keep their beginning only
+    #: Makes hints from the entries that were cut and those left out.
+    hints: Callable[[list[AnswerEntry], list[AnswerEntry]], list[str]] | None = None
 
 
 def _count_lines(text: str) -> int:
@@ -186,7 +182,7 @@ def _head_of_call(passage: Passage, clean: Clean) -> str:
 
 
 def _arguments(start: CallStart | None, clean: Clean) -> Iterator[str]:
-    """Short arguments as they are, of long ones the beginning."""
+    """Yield the arguments of a call, long ones cut."""
     if start is None or not isinstance(start.input, dict):
         if start is not None and start.input is not None:
             yield _argument_value(start.input, clean)
@@ -206,7 +202,7 @@ def _argument_value(value: Any, clean: Clean) -> str:
 
 
 def _clean_as_named(name: str, clean: Clean) -> Clean:
-    """Cleans a value as what it is called: some secrets are known by nothing but their name."""
+    """Return a cleaner that sees the name of a value: some secrets are recognised only by it."""
     head = f'{name}="'
 
     def cleaned(text: str) -> str:
@@ -227,11 +223,11 @@ def _value_text(value: Any) -> str:
 
 
 def _text_of_call(passage: Passage, clean: Clean) -> str:
-    """What is too long for the line of the call, how it ended, what it gave back."""
-    pieces = [*_long_arguments(passage.start, clean), _result_ending(passage.call)]
+    """Return the long arguments of a call, its status and its result."""
+    parts = [*_long_arguments(passage.start, clean), _failure_text(passage.call)]
     if passage.result is not None:
-        pieces.append(safe_text(passage.result.text, clean))
-    return "\n".join(filter(None, pieces))
+        parts.append(safe_text(passage.result.text, clean))
+    return "\n".join(filter(None, parts))
 
 
 def _long_arguments(start: CallStart | None, clean: Clean) -> Iterator[str]:
@@ -242,7 +238,7 @@ def _long_arguments(start: CallStart | None, clean: Clean) -> Iterator[str]:
             yield f"{safe_line(str(name), clean, 40)} =\n{indent_text(safe_text(text, _clean_as_named(str(name), clean)))}"
 
 
-def _result_ending(call: Call | None) -> str:
+def _failure_text(call: Call | None) -> str:
     if call is None or call.status in ("ok", "orphan"):
         return ""
     if call.status == "open":
@@ -251,6 +247,8 @@ def _result_ending(call: Call | None) -> str:
     return f"[failed: {why}]"
 
 
+# --- requests ---
+
 Spell = Callable[[dict[str, Any]], str]
 
 _POINTER = re.compile(r'(?<!\S)(session|message|line):("[^"]*"|[^\s"]+)(?!\S)')
@@ -258,7 +256,7 @@ _NUMBERS = re.compile(r"([1-9][0-9]{0,8})(?:(-)([1-9][0-9]{0,8})?)?")
 
 
 class NextPointers(Struct, frozen=True):
-    """What a query points to, and the words that are left of it."""
+    """The pointers of a query, and its remaining words."""
 
     words: str
     session: str = ""
@@ -267,7 +265,7 @@ class NextPointers(Struct, frozen=True):
 
 
 class RecallRequest(Struct, frozen=True):
-    """One request: where to look, as of when, how words leave, how much room there is."""
+    """One request with its context: archive, session, time, cleaner and budget."""
 
     store: Store
     sources: Sources
@@ -277,18 +275,18 @@ class RecallRequest(Struct, frozen=True):
     spell: Spell
     session: Session | None = None
     short: str = ""  # its handle
-    is_own: bool = True  # the session one is in: it needs no name
+    is_own: bool = True  # the current session, which needs no name
     meaning: MeaningSearch | None = None
 
     def again(self, action: str, part: str = "", **arguments: Any) -> str:
-        """The request that goes on from here, as it is to be written."""
+        """Return a follow-up request about this session, as the reader would write it."""
         named = "" if self.is_own or self.session is None else f"session:{self.short}"
         query = " ".join(filter(None, (named, part)))
         return self.spell({"action": action, **arguments, **({"query": query} if query else {})})
 
 
 def pointers(query: str, parts: bool) -> NextPointers:
-    """Take the pointers out of a query; `parts`: also those to messages and lines, which are words otherwise."""
+    """Extract the pointers of a query; `parts`: also those to messages and lines, which are words otherwise."""
     values: dict[str, str] = {}
 
     def take(found: re.Match[str]) -> str:
@@ -310,7 +308,7 @@ def pointers(query: str, parts: bool) -> NextPointers:
 
 
 def as_call(arguments: dict[str, Any]) -> str:
-    """A request as a call of the tool."""
+    """Format a request as a call of the tool."""
     shown = (
         f"{name}={value}" if isinstance(value, int) else f"{name}={_json_string(value)}"
         for name, value in arguments.items()

@@ -3,10 +3,10 @@
     tools = EvidenceSearchTools(log_text, workspace)        or        session_evidence(store, sources, session, workspace)
     tools.search_log("refresh.*token")     tools.read_file("src/auth.py", (10, 20))     tools.list_artifacts()
 
-The log is any text, or a session of the archive written out as a transcript whose lines know their turn and message. Each
-tool answers with text: what it found with line numbers, quoted (`framing`), without secrets, at most `RESULT_TOKENS`
-long, ending with what was cut. A mistake is a sentence, never an exception. Files are read below the workspace only
-(`workspace`), patterns are bounded in length and in work (`patterns`).
+The log is any text, or a session of the archive rendered as a transcript whose lines know their turn and message. Each tool
+answers with text: the results with line numbers, quoted (`quote_for_model`), without secrets, at most `RESULT_TOKENS` long,
+ending with what was cut. A mistake is a sentence, never an exception. Files are read below the workspace only
+(`recall.workspace`); patterns are bounded in length and in work (`text.regex`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from everturn.store.contract import Store
 from everturn.text.printable import Clean, plain_text, quote_for_model, safe_line
 from everturn.text.regex import EFFORT, Effort, LinearPattern, compile_pattern
 
-#: How often a model may ask before the evidence gathered so far must do. One round may hold several requests.
+#: Rounds a model may use. One round may contain several requests.
 MAX_EVIDENCE_SEARCHES = 8
 
 #: Lines shown before and after a match.
@@ -40,14 +40,14 @@ SEARCH_PATTERN_MAX_LENGTH = 200
 #: The longest answer of one tool.
 RESULT_TOKENS = 2000
 
-_MOST_MATCHES = 50
-_MOST_CONTEXT = 20
-_LONG_LINE = 400  # characters of a line that are shown
-_MOST_LOG = 64 * 1024 * 1024  # characters of a log that are held
+_MAX_MATCHES = 50
+_MAX_CONTEXT = 20
+_LONG_LINE = 400  # characters shown of a line
+_MAX_LOG = 64 * 1024 * 1024  # characters of a log in memory
 
 
 class LogFile(Struct, frozen=True):
-    """A file that the log is about. `turn` counts from 0; -1 where there are no turns."""
+    """A file that the log is about. `turn` counts from 0; -1 without turns."""
 
     path: str
     action: str
@@ -55,19 +55,19 @@ class LogFile(Struct, frozen=True):
 
 
 class SessionLog(Struct, frozen=True):
-    """What is searched, fit to be shown. `places`: from which line on (counted from 1) which place in the archive is told."""
+    """The searched text, safe to show. `places`: first line (counted from 1) and label of each message."""
 
     text: str
     places: tuple[tuple[int, str], ...] = ()
 
     def place(self, line: int) -> str:
-        """Where a line comes from, "" when nobody knows."""
+        """Return the label of the message of a line, "" if unknown."""
         at = bisect_right(self.places, line, key=lambda one: one[0]) - 1
         return self.places[at][1] if at >= 0 else ""
 
 
 class EvidenceSearchTools:
-    """The tools over one log. Secrets are taken out of everything they show."""
+    """The tools over one log. Secrets are masked in everything they show."""
 
     def __init__(
         self,
@@ -86,29 +86,30 @@ class EvidenceSearchTools:
         self.rounds = 0
         self.is_complete = False
 
-    # the five tools ---------------------------------------------------------------------------------------------------
+    # --- the tools ---
+
     def search_log(self, pattern: str, context_lines: int = SEARCH_CONTEXT_LINES) -> str:
-        """The lines of the log that match a regular expression, with the lines around them."""
+        """Return the lines of the log that match a regular expression, with the lines around them."""
         return self._search("search_log", self._log, pattern, context_lines, "the log")
 
     def search_file(self, file_path: str, pattern: str) -> str:
-        """The lines of one file that match, with the lines around them."""
+        """Return the lines of one file that match, with the lines around them."""
         try:
             file = read_inside(self._workspace, file_path)
         except FileRefused as refused:
-            return self._refused("search_file", refused)
+            return self._refusal_text("search_file", refused)
         name = safe_line(file_path, self._clean, 200)
         log = SessionLog(self._clean_for_model(file.text))
         return self._search("search_file", log, pattern, SEARCH_CONTEXT_LINES, name) + _unread_note(file)
 
     def read_file(self, file_path: str, line_range: tuple[int, int] | None = None) -> str:
-        """A file, or the lines from the first to the second number of it, both included, counted from 1."""
+        """Return a file, or a range of its lines, both ends included, counted from 1."""
         if line_range is not None and (wrong := _wrong_range(line_range)):
             return f"read_file: {wrong}."
         try:
             file = read_inside(self._workspace, file_path)
         except FileRefused as refused:
-            return self._refused("read_file", refused)
+            return self._refusal_text("read_file", refused)
         lines = self._clean_for_model(file.text).split("\n")
         first, last = line_range or (1, len(lines))
         name = safe_line(file_path, self._clean, 200)
@@ -117,7 +118,7 @@ class EvidenceSearchTools:
         return _numbered_lines(name, lines, first, min(last, len(lines))) + _unread_note(file)
 
     def list_artifacts(self) -> str:
-        """The files the log is about, with what was done to them."""
+        """List the files the log is about, with the actions on them."""
         actions: dict[str, dict[str, list[int]]] = {}
         for one in self._artifacts:
             path = safe_line(workspace_path(self._workspace, one.path), self._clean, 300)
@@ -131,7 +132,7 @@ class EvidenceSearchTools:
         return f"list_artifacts: {len(lines):,} file{'' if len(lines) == 1 else 's'}.\n{quote_for_model(body)}{more}"
 
     def should_continue_search(self) -> bool:
-        """Whether another round may be asked for."""
+        """Whether another round is allowed."""
         return not self.is_complete and self.rounds < self.max_searches
 
     def _search(self, tool: str, log: SessionLog, pattern: str, context: int, where: str) -> str:
@@ -139,17 +140,17 @@ class EvidenceSearchTools:
         if isinstance(prepared, str):
             return f"{tool}: {prepared}"
         effort = Effort(EFFORT)
-        found = [line.number for line in islice(prepared.search_lines(log.text, effort), _MOST_MATCHES + 1)]
+        found = [line.number for line in islice(prepared.search_lines(log.text, effort), _MAX_MATCHES + 1)]
         spent = " The search was stopped: it took too much work; use a literal word." if effort.spent else ""
         if not found:
             return f"{tool}: nothing in {where} matches {safe_line(pattern, self._clean, 200)!r}.{spent}"
-        return f"{tool}: {_matches_text(log, found, max(0, min(context, _MOST_CONTEXT)), where)}{spent}"
+        return f"{tool}: {_matches_text(log, found, max(0, min(context, _MAX_CONTEXT)), where)}{spent}"
 
     def _clean_for_model(self, text: str) -> str:
-        """Fit to be shown, with every line where it was."""
+        """Clean a text line by line."""
         return self._clean(plain_text(text)).removesuffix("\n")
 
-    def _refused(self, tool: str, refused: FileRefused) -> str:
+    def _refusal_text(self, tool: str, refused: FileRefused) -> str:
         return f"{tool}: {safe_line(str(refused), self._clean, 400)}."
 
 
@@ -157,32 +158,32 @@ def session_evidence(
     store: Store, sources: Sources, session: Session, workspace: str = "", clean: Clean = redact_text,
     max_searches: int = MAX_EVIDENCE_SEARCHES,
 ) -> EvidenceSearchTools:  # fmt: skip
-    """The tools over a session of the archive. Only what is given as `workspace` is read from disk."""
+    """Return the tools over a session of the archive. Only `workspace` is read from disk."""
     root = workspace or store.session(session.id)[1].workspace
     touched = [LogFile(workspace_path(root, one.path), one.action, one.turn) for one in store.artifacts(session.id)]
     return EvidenceSearchTools(session_log(store, sources, session, clean), workspace, touched, clean, max_searches)
 
 
 def session_log(store: Store, sources: Sources, session: Session, clean: Clean = redact_text) -> SessionLog:
-    """A session written out, every line of which can be traced to its turn and message."""
-    pieces: list[str] = []
+    """Render a session so that every line can be traced to its turn and message."""
+    parts: list[str] = []
     places: list[tuple[int, str]] = []
     line, size = 1, 0
     for view in read_turns(store, session):
         for entry in entries_of(store, sources, session, view, clean, whole=True):
-            if size > _MOST_LOG:
+            if size > _MAX_LOG:
                 places.append((line, "not read"))
-                pieces.append("[the rest of the session was not read]")
-                return SessionLog("\n".join(pieces), tuple(places))
-            piece = show_entry(entry) + "\n"
-            pieces.append(piece)
+                parts.append("[the rest of the session was not read]")
+                return SessionLog("\n".join(parts), tuple(places))
+            part = show_entry(entry) + "\n"
+            parts.append(part)
             places.append((line, f"turn {entry.turn + 1}, message {entry.seq + 1}"))
-            line, size = line + piece.count("\n") + 1, size + len(piece)
-    return SessionLog("\n".join(pieces), tuple(places))
+            line, size = line + part.count("\n") + 1, size + len(part)
+    return SessionLog("\n".join(parts), tuple(places))
 
 
 def _prepare_pattern(pattern: str) -> LinearPattern | str:
-    """The pattern, or what is wrong with it."""
+    """Return the compiled pattern, or what is wrong with it."""
     if not pattern:
         return "give a pattern to look for."
     if len(pattern) > SEARCH_PATTERN_MAX_LENGTH:
@@ -194,32 +195,32 @@ def _prepare_pattern(pattern: str) -> LinearPattern | str:
 
 
 def _matches_text(log: SessionLog, found: list[int], around: int, where: str) -> str:
-    """The matches with their neighbours, as far as there is room."""
+    """Return the matches with the lines around them, as many as fit."""
     lines = log.text.split("\n")
     matching = set(found)
-    told: list[str] = []
+    shown: list[str] = []
     n, room, before = 0, RESULT_TOKENS - 100, -1
     while (
         around and cost("\n".join(map(_shorten_line, lines[max(0, found[0] - around) : found[0] + around + 1]))) > room
     ):
         around //= 2
-    for match in found[:_MOST_MATCHES]:
+    for match in found[:_MAX_MATCHES]:
         numbers = range(max(match - around, before + 1), min(match + around + 1, len(lines)))
-        piece = list(_numbered_matches(log, lines, matching, numbers, before))
-        room -= cost("\n".join(piece)) + 1
+        part = list(_numbered_matches(log, lines, matching, numbers, before))
+        room -= cost("\n".join(part)) + 1
         if room < 0 and n:
             break
-        told, n, before = told + piece, n + 1, numbers[-1] if numbers else before
+        shown, n, before = shown + part, n + 1, numbers[-1] if numbers else before
     total = "1 match" if len(found) == 1 else f"{len(found)} matches"
-    total = total if len(found) <= _MOST_MATCHES else f"more than {_MOST_MATCHES} matches"
+    total = total if len(found) <= _MAX_MATCHES else f"more than {_MAX_MATCHES} matches"
     left = f"\nNot shown: matches after the first {n}; use a narrower pattern." if n < len(found) else ""
-    return f"{total} in {where}.\n{quote_for_model(chr(10).join(told))}{left}"
+    return f"{total} in {where}.\n{quote_for_model(chr(10).join(shown))}{left}"
 
 
 def _numbered_matches(
     log: SessionLog, lines: list[str], matching: set[int], numbers: range, before: int
 ) -> Iterator[str]:
-    """Lines counted from 1, a match with `:` behind its number; a rule where lines are left out or the place changes."""
+    """Yield numbered lines, matches with `:`; a separator where lines are left out or the message changes."""
     for number in numbers:
         place = log.place(number + 1)
         is_gap = before >= 0 and number > before + 1
@@ -245,7 +246,7 @@ def _numbered_lines(name: str, lines: list[str], first: int, last: int) -> str:
 
 
 def _fit_lines(lines: list[str]) -> tuple[str, int]:
-    """As many lines as there is room for, at least one."""
+    """Return as many lines as fit, at least one, and their number."""
     low, high = 1, len(lines)
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,11 +1,11 @@
-"""Evidence tools asked for in plain text, for models without tool calls, and the same tools as functions.
+"""Evidence tools requested in plain text, for models without tool calls, and the same tools as functions.
 
     [SEARCH_LOG: "pattern"]                  [READ_FILE: "path"]                   [LIST_ARTIFACTS]
     [SEARCH_FILE: "path" "pattern"]          [READ_FILE: "src/main.py" (10-20)]    [COMPLETE_EVIDENCE_SEARCH]
 
-`run_requests` finds the requests in what a model wrote, runs them in the order written and gives all results back as one text. A
-quote within quotes is written `\\"`; every other backslash is the pattern's own. What looks like a request and is not one
-is answered with the right form. What stands behind COMPLETE_EVIDENCE_SEARCH is not run.
+`run_requests` finds the requests in a text of a model, runs them in order and returns all results as one text. A quote
+within quotes is written `\\"`; every other backslash belongs to the pattern. A malformed request is answered with the right
+form. Requests after COMPLETE_EVIDENCE_SEARCH are not run.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ARGUMENTS = {
 
 
 class EvidenceRequest(Struct, frozen=True):
-    """One request as it was written; `arguments` is None when it is not of the right form."""
+    """One request as written; `arguments` is None if it is malformed."""
 
     name: str
     written: str
@@ -51,15 +51,15 @@ class EvidenceRequest(Struct, frozen=True):
 
 
 class EvidenceOutcome(Struct, frozen=True):
-    """What came of the requests in a text."""
+    """The results of the requests in a text."""
 
-    text: str  # the results, in order; "" when nothing was asked for
+    text: str  # the results, in order; "" without requests
     requests: int
     is_complete: bool
 
 
 def parse_requests(text: str) -> list[EvidenceRequest]:
-    """The requests of a text, in the order written."""
+    """Return the requests of a text, in order."""
     found = []
     at = 0
     while match := _NAME.search(text, at):
@@ -72,7 +72,7 @@ def parse_requests(text: str) -> list[EvidenceRequest]:
 
 
 def run_requests(tools: EvidenceSearchTools, text: str) -> EvidenceOutcome:
-    """Run what a model asked for: one round."""
+    """Run the requests of a text as one round."""
     tools.rounds += 1
     results = []
     requests = parse_requests(text)
@@ -101,16 +101,18 @@ def _run_request(tools: EvidenceSearchTools, request: EvidenceRequest) -> str:
 
 
 def _request_end(text: str, at: int) -> int:
-    ends = [place for sign in ("]", "\n") if (place := text.find(sign, at)) >= 0]
+    ends = [end for sign in ("]", "\n") if (end := text.find(sign, at)) >= 0]
     return min(ends) + 1 if ends else len(text)
 
 
 def _unescape_quotes(value: str | None) -> str | None:
-    """Only quotes are escaped: `\\d` is the pattern's own."""
+    """Unescape quotes only: `\\d` belongs to the pattern."""
     return None if value is None else re.sub(r'\\(["“”])', r"\1", value)
 
 
-# the same as functions ------------------------------------------------------------------------------------------------
+# --- the same as functions ---
+
+
 def _string_schema(description: str) -> dict[str, str]:
     return {"type": "string", "description": description}
 
@@ -166,12 +168,12 @@ FUNCTIONS = (
 
 
 def evidence_tools() -> tuple[Function, ...]:
-    """The tools as functions for models that call tools: `[one.openai() for one in evidence_tools()]`."""
+    """Return the tools as functions for models that call tools: `[one.openai() for one in evidence_tools()]`."""
     return FUNCTIONS
 
 
 def call_evidence_tool(tools: EvidenceSearchTools, name: str, arguments: Mapping[str, Any] | str) -> str:
-    """Run one tool call of a model. Whatever it passes, the answer is text."""
+    """Run one tool call of a model. The answer is text, whatever it passes."""
     function = next((one for one in FUNCTIONS if one.name == name), None)
     if function is None:
         return f"there is no tool {name!a:.100}; there are: {', '.join(one.name for one in FUNCTIONS)}."

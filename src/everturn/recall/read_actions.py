@@ -1,8 +1,7 @@
-"""Turns by number and calls by the name of their tool: the actions `range` and `tool_calls`.
+"""The actions `range`, `tool_calls` and `summary` of `conversation_recall`.
 
-A range is read from its end, and not further back than could be shown: cost follows the answer, not the range.
-
-A session at a glance: the action `summary`. Its state as YAML and its figures, from the records alone.
+A range is read from its end, and no further back than could be shown: cost follows the answer, not the range. A summary is
+the state of the session as YAML and its statistics, from the records alone.
 """
 
 from __future__ import annotations
@@ -39,143 +38,141 @@ from everturn.sessions.transcript import Passage
 from everturn.text.printable import Clean, safe_line, safe_text
 from everturn.text.times import iso
 
-_NAMED = 3  # cut outputs that are named one by one
+_NAMED = 3  # cut outputs with a hint of their own
 
 
 def answer_range(
-    asking: RecallRequest, session: Session, first: int | None, last: int | None, part: TurnPart
+    request: RecallRequest, session: Session, first: int | None, last: int | None, part: TurnPart
 ) -> AnswerDraft:
-    """The turns from `first` to `last`, counted from 1, both included, in order."""
+    """Answer with the turns from `first` to `last`, counted from 1, both included, in order."""
     first, last = last if first is None else first, first if last is None else last
     if first is None or last is None:
-        return AnswerDraft(f"range: give start_turn and end_turn; {_extent_text(asking, session)}.", status="mistake")
+        return AnswerDraft(f"range: give start_turn and end_turn; {_extent_text(request, session)}.", status="mistake")
     if first < 1 or last < first:
         right = f"start_turn={max(1, min(first, last))}, end_turn={max(1, first, last)}"
         return AnswerDraft(
             f"range: turns are counted from 1 and start_turn comes first, as in {right}.", status="mistake"
         )
     if first > session.n_turns:
-        return AnswerDraft(f"There is no turn {first}: {_extent_text(asking, session)}.", status="nothing")
+        return AnswerDraft(f"There is no turn {first}: {_extent_text(request, session)}.", status="nothing")
     if not has_words(session):
-        return AnswerDraft(f"{without_words(asking, session)} {_extent_text(asking, session)}.", status="nothing")
-    return _read_range(asking, session, first, min(last, session.n_turns), part)
+        return AnswerDraft(f"{without_words(request, session)} {_extent_text(request, session)}.", status="nothing")
+    return _read_range(request, session, first, min(last, session.n_turns), part)
 
 
-def _read_range(asking: RecallRequest, session: Session, first: int, last: int, part: TurnPart) -> AnswerDraft:
+def _read_range(request: RecallRequest, session: Session, first: int, last: int, part: TurnPart) -> AnswerDraft:
     found: list[list[AnswerEntry]] = []
     least, reached = 0, last + 1
-    while reached > first and least <= asking.budget:
+    while reached > first and least <= request.budget:
         reached -= 1
-        for view in read_turns(asking.store, session, reached - 1, reached - 1):
-            entries = list(entries_of(asking.store, asking.sources, session, view, asking.clean, part))
+        for view in read_turns(request.store, session, reached - 1, reached - 1):
+            entries = list(entries_of(request.store, request.sources, session, view, request.clean, part))
             found.append(entries)
             least += sum(_least_cost(entry) for entry in entries)
     entries = [entry for turn in reversed(found) for entry in turn]
     span = f"Turn {first}" if first == last else f"Turns {first} to {last}"
     if not entries:
         return AnswerDraft(
-            f"{span} of {_session_name(asking)}: nothing was said there{_part_text(part)}.", status="nothing"
+            f"{span} of {_session_name(request)}: nothing was said there{_part_text(part)}.", status="nothing"
         )
 
     def hints(cut: list[AnswerEntry], left_out: list[AnswerEntry]) -> list[str]:
-        return [*_earlier_hints(asking, first, reached, entries, left_out), *_cut_hints(asking, cut, part)]
+        return [*_earlier_hints(request, first, reached, entries, left_out), *_cut_hints(request, cut, part)]
 
-    lead = f"{span} of {session.n_turns:,} of {_session_name(asking)}{_part_text(part)}:"
+    lead = f"{span} of {session.n_turns:,} of {_session_name(request)}{_part_text(part)}:"
     return AnswerDraft(lead, entries, from_start=part.is_paged, hints=hints)
 
 
-def answer_tool_calls(asking: RecallRequest, session: Session, tool_name: str, limit: int) -> AnswerDraft:
-    """The newest calls of a tool, newest first; the name may also be the kind of tool (`shell`, `read`)."""
-    calls = [call for call in asking.store.calls(session.id) if call.status != "orphan"]
-    wanted = tool_name.strip().casefold()
-    matching = [call for call in calls if call.name.casefold() == wanted] or [
-        call for call in calls if call.kind == wanted
-    ]
+def answer_tool_calls(request: RecallRequest, session: Session, tool_name: str, limit: int) -> AnswerDraft:
+    """Answer with the newest calls of a tool, newest first; the name may also be a kind of tool (`shell`, `read`)."""
+    calls = [call for call in request.store.calls(session.id) if call.status != "orphan"]
+    name = tool_name.strip().casefold()
+    matching = [call for call in calls if call.name.casefold() == name] or [call for call in calls if call.kind == name]
     if not matching:
-        asked = f"no call of {handle(tool_name)!r}" if wanted else "tool_calls: give tool_name"
-        return AnswerDraft(
-            f"{asked[0].upper()}{asked[1:]}; {_tools_text(asking, calls)}.", status="nothing" if wanted else "mistake"
-        )
+        lead = f"No call of {handle(tool_name)!r}" if name else "Tool_calls: give tool_name"
+        return AnswerDraft(f"{lead}; {_tools_text(request, calls)}.", status="nothing" if name else "mistake")
     matching.sort(key=lambda call: (call.seq, call.idx), reverse=True)
     if not has_words(session):
-        return AnswerDraft(f"{without_words(asking, session)} {_call_turns_text(matching[:limit])}", status="nothing")
-    entries = [entry for call in matching[:limit] if (entry := _entry_of_call(asking, session, call))]
+        return AnswerDraft(f"{without_words(request, session)} {_call_turns_text(matching[:limit])}", status="nothing")
+    entries = [entry for call in matching[:limit] if (entry := _entry_of_call(request, session, call))]
 
     def hints(cut: list[AnswerEntry], left_out: list[AnswerEntry]) -> list[str]:
         more = len(matching) - limit
         older = [
-            f"{more:,} older calls: {asking.again('tool_calls', tool_name=handle(tool_name), limit=min(limit * 2, 50))}"
+            f"{more:,} older calls: {request.again('tool_calls', tool_name=handle(tool_name), limit=min(limit * 2, 50))}"
         ]
-        return [*_left_out_hint(asking, left_out), *_cut_hints(asking, cut, TurnPart()), *(older if more > 0 else [])]
+        return [*_left_out_hint(request, left_out), *_cut_hints(request, cut, TurnPart()), *(older if more > 0 else [])]
 
     shown_of = (
         f"{len(entries):,} of {len(matching):,} calls" if len(matching) > limit else _count_noun(len(matching), "call")
     )
-    lead = f"{shown_of} of {handle(matching[0].name)} in {_session_name(asking)}, newest first:"
+    lead = f"{shown_of} of {handle(matching[0].name)} in {_session_name(request)}, newest first:"
     return AnswerDraft(lead, entries, leave_first=list(reversed(range(len(entries)))), hints=hints)
 
 
-def without_words(asking: RecallRequest, session: Session) -> str:
-    """Why there is nothing to read in a session of which only the structure was kept."""
+def without_words(request: RecallRequest, session: Session) -> str:
+    """Return why a session of which only the structure was archived has no text."""
     return (
-        f"The words of {_session_name(asking)} were not kept: its workspace is archived in mode {session.mode}, which keeps names, "
-        f"order and counts only. {asking.again('summary')} tells these."
+        f"The words of {_session_name(request)} were not kept: its workspace is archived in mode {session.mode}, which keeps names, "
+        f"order and counts only. {request.again('summary')} tells these."
     )
 
 
-def _entry_of_call(asking: RecallRequest, session: Session, call: Call) -> AnswerEntry | None:
-    row = next(asking.store.messages(session.id, call.seq, call.seq), None)
+def _entry_of_call(request: RecallRequest, session: Session, call: Call) -> AnswerEntry | None:
+    row = next(request.store.messages(session.id, call.seq, call.seq), None)
     if row is None:
         return None
-    records = Records(asking.store, asking.sources, session, until=0)
+    records = Records(request.store, request.sources, session, until=0)
     blocks = records.message(row).blocks
     block = blocks[call.idx] if call.idx < len(blocks) else None
     start = block.call if block else None
     passage = Passage("call", "", row, block, call, start, records.result(call))
-    entry = entry_of(session, call.turn, call.seq, passage, asking.clean)
+    entry = entry_of(session, call.turn, call.seq, passage, request.clean)
     return shorten_entry(entry) if entry else None
 
 
-# what is said about it ------------------------------------------------------------------------------------------------
+# --- hints ---
+
+
 def _least_cost(entry: AnswerEntry) -> int:
-    """What an entry takes when it is cut as far as it may be; quick, as most are not shown in the end."""
+    """Return the cost of an entry cut as far as possible; quick, as most are not shown in the end."""
     return cost(f"[Turn 1] {entry.head}  {cut_notice(1)}") if entry.is_output else min(cost(show_entry(entry)), 4000)
 
 
 def _earlier_hints(
-    asking: RecallRequest, first: int, reached: int, entries: list[AnswerEntry], left_out: list[AnswerEntry]
+    request: RecallRequest, first: int, reached: int, entries: list[AnswerEntry], left_out: list[AnswerEntry]
 ) -> Iterable[str]:
-    """How to get at what came before the first message that is shown."""
+    """Yield the calls that get the messages before the first one shown."""
     if not left_out:
         if reached > first:
-            yield _turns_hint(asking, first, reached - 1)
+            yield _turns_hint(request, first, reached - 1)
         return
     gone = {(entry.turn, entry.seq) for entry in left_out}
     last = left_out[-1].turn
     partly = any(entry.turn == last and (entry.turn, entry.seq) not in gone for entry in entries)
     whole = last if partly else last + 1
     if whole >= first:
-        yield _turns_hint(asking, first, whole)
+        yield _turns_hint(request, first, whole)
     if partly:
         numbers = [entry.seq + 1 for entry in left_out if entry.turn == last]
         part = f"message:{numbers[0]}-{numbers[-1]}"
-        call = asking.again("range", part, start_turn=last + 1, end_turn=last + 1)
+        call = request.again("range", part, start_turn=last + 1, end_turn=last + 1)
         yield f"{_count_noun(len(set(numbers)), 'earlier message')} of turn {last + 1} left out: {call}"
 
 
-def _turns_hint(asking: RecallRequest, first: int, last: int) -> str:
+def _turns_hint(request: RecallRequest, first: int, last: int) -> str:
     names = f"turn {first}" if first == last else f"turns {first} to {last}"
-    return f"{names} left out: {asking.again('range', start_turn=first, end_turn=last)}"
+    return f"{names} left out: {request.again('range', start_turn=first, end_turn=last)}"
 
 
-def _cut_hints(asking: RecallRequest, cut: list[AnswerEntry], part: TurnPart) -> Iterable[str]:
-    """How to get at what was cut out of single messages."""
+def _cut_hints(request: RecallRequest, cut: list[AnswerEntry], part: TurnPart) -> Iterable[str]:
+    """Yield the calls that get the text cut out of single messages."""
     for entry in cut[-_NAMED:]:
         number = entry.seq + 1
-        place = f"message:{number}"
+        target = f"message:{number}"
         if part.is_paged:
-            place += f" line:{part.first_line + _lines_shown(entry)}-"
-        call = asking.again("range", place, start_turn=entry.turn + 1, end_turn=entry.turn + 1)
+            target += f" line:{part.first_line + _lines_shown(entry)}-"
+        call = request.again("range", target, start_turn=entry.turn + 1, end_turn=entry.turn + 1)
         yield f"cut in turn {entry.turn + 1}, message {number} ({_count_noun(entry.lines, 'line')}): {call}"
     if len(cut) > _NAMED:
         yield f"{len(cut) - _NAMED:,} more outputs cut: ask for fewer turns"
@@ -186,36 +183,36 @@ def _lines_shown(entry: AnswerEntry) -> int:
     return max(head.count("\n"), 1)
 
 
-def _left_out_hint(asking: RecallRequest, left_out: list[AnswerEntry]) -> Iterable[str]:
+def _left_out_hint(request: RecallRequest, left_out: list[AnswerEntry]) -> Iterable[str]:
     if left_out:
         turn = max(entry.turn for entry in left_out) + 1
-        yield f"{_count_noun(len(left_out), 'older call')} left out: {asking.again('range', start_turn=turn, end_turn=turn)}"
+        yield f"{_count_noun(len(left_out), 'older call')} left out: {request.again('range', start_turn=turn, end_turn=turn)}"
 
 
-def _tools_text(asking: RecallRequest, calls: list[Call]) -> str:
+def _tools_text(request: RecallRequest, calls: list[Call]) -> str:
     counts = Counter(call.name for call in calls)
     names = ", ".join(f"{handle(name)} ({n:,})" for name, n in counts.most_common(12))
-    return f"{_session_name(asking)} called {names}" if names else f"{_session_name(asking)} called no tools"
+    return f"{_session_name(request)} called {names}" if names else f"{_session_name(request)} called no tools"
 
 
 def _call_turns_text(calls: list[Call]) -> str:
     return "Calls: " + ", ".join(f"turn {call.turn + 1} {call.status}" for call in calls)
 
 
-def _session_name(asking: RecallRequest) -> str:
-    return "this session" if asking.is_own else f"session {asking.short}"
+def _session_name(request: RecallRequest) -> str:
+    return "this session" if request.is_own else f"session {request.short}"
 
 
-def _extent_text(asking: RecallRequest, session: Session) -> str:
-    return f"{_session_name(asking)} has {_count_noun(session.n_turns, 'turn')}"
+def _extent_text(request: RecallRequest, session: Session) -> str:
+    return f"{_session_name(request)} has {_count_noun(session.n_turns, 'turn')}"
 
 
 def _part_text(part: TurnPart) -> str:
-    said = [
+    spans = [
         _span_text("message", part.first, part.last) if part.first > 1 or part.last else "",
         _span_text("line", part.first_line, part.last_line) if part.first_line > 1 or part.last_line else "",
     ]
-    return "".join(f", {words}" for words in said if words)
+    return "".join(f", {words}" for words in spans if words)
 
 
 def _span_text(what: str, first: int, last: int | None) -> str:
@@ -228,27 +225,29 @@ def _count_noun(count: int, what: str) -> str:
     return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
-_TOOLS = 8  # tools that are named
+# --- the summary ---
+
+_TOOLS = 8  # tools named
 
 
-def answer_summary(asking: RecallRequest, session: Session) -> AnswerDraft:
-    """What a session is about and how big it is."""
-    text = asking.store.session(session.id)[1]
-    name = "this session" if asking.is_own else f"session {asking.short}"
+def answer_summary(request: RecallRequest, session: Session) -> AnswerDraft:
+    """Answer with the state and the statistics of a session."""
+    text = request.store.session(session.id)[1]
+    name = "this session" if request.is_own else f"session {request.short}"
     words = "" if has_words(session) else f" Its words were not kept (mode {session.mode}): there is structure only."
-    state = session_state(asking.store, _without_secrets(asking.sources, session.agent, asking.clean), session)
-    pieces = [
-        session_line(session, text, asking.short, asking.clean),
-        safe_text(as_yaml(prune_state(state)), asking.clean),
-        "\n".join(_statistics(asking, session, state)),
+    state = session_state(request.store, _without_secrets(request.sources, session.agent, request.clean), session)
+    parts = [
+        session_line(session, text, request.short, request.clean),
+        safe_text(as_yaml(prune_state(state)), request.clean),
+        "\n".join(_statistics(request, session, state)),
     ]
-    latest = asking.again("range", start_turn=max(1, session.n_turns - 2), end_turn=max(1, session.n_turns))
+    latest = request.again("range", start_turn=max(1, session.n_turns - 2), end_turn=max(1, session.n_turns))
     lead = f"Summary of {name}, from its records, without a model.{words} Its latest turns: {latest}"
-    return AnswerDraft(lead, body="\n\n".join(filter(None, pieces)))
+    return AnswerDraft(lead, body="\n\n".join(filter(None, parts)))
 
 
 def _without_secrets(sources: Sources, agent: str, clean: Clean) -> Sources:
-    """The source of the session, giving words without secrets: a state keeps excerpts, and half a secret is not known."""
+    """Return the source with text free of secrets: a state keeps excerpts, and half a secret is not recognised."""
     source = sources.get(agent)
     if source is None:
         return sources
@@ -273,7 +272,7 @@ def _clean_block(block: Block, clean: Clean) -> Block:
 
 
 def _clean_strings(value: Any, clean: Clean) -> Any:
-    """Every string in a value. What is nested deeper than any argument is left out."""
+    """Clean every string in a value. A value that is nested too deeply is left out."""
     try:
         return _clean_nested(value, clean)
     except RecursionError:
@@ -288,16 +287,16 @@ def _clean_nested(value: Any, clean: Clean) -> Any:
     return [_clean_nested(one, clean) for one in value] if isinstance(value, list) else value
 
 
-def _statistics(asking: RecallRequest, session: Session, state: SessionState) -> list[str]:
-    """Counts, one to a line."""
-    calls = [call for call in asking.store.calls(session.id) if call.status != "orphan"]
-    tools = Counter(safe_line(call.name, asking.clean, 60) for call in calls).most_common(_TOOLS)
+def _statistics(request: RecallRequest, session: Session, state: SessionState) -> list[str]:
+    """Return the statistics of a session, one per line."""
+    calls = [call for call in request.store.calls(session.id) if call.status != "orphan"]
+    tools = Counter(safe_line(call.name, request.clean, 60) for call in calls).most_common(_TOOLS)
     actions = Counter(one.action for one in state.files.values())
     unresolved = sum(one.outcome == "failed" and one.resolved_by is None for one in state.errors)
     tokens = (
         f"{session.tokens_in + session.tokens_cache_read + session.tokens_cache_write:,} in, {session.tokens_out:,} out"
     )
-    related = lineage(asking.store, session)
+    related = lineage(request.store, session)
     lines = {
         "turns": f"{session.n_turns:,}",
         "messages": f"{session.n_messages:,}" + (f" ({session.n_inherited:,} inherited)" if session.n_inherited else ""),

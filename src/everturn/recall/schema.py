@@ -1,12 +1,9 @@
-"""What a model is told about `conversation_recall`, word for word.
+"""The description and schema of `conversation_recall`, and functions offered to a model in general.
 
-A module of its own that imports nothing: a server lists its tools in the first moments of its life, long before one of
-them is called.
+The module imports little: a server lists its tools right after it starts, long before one of them is called.
 
-A function offered to a model: its name, what it is for, what it takes, in the form each kind of API wants.
-
-`given_arguments` checks what a model passes against the schema. A model's mistake is never an exception: it is a sentence that
-says what is wrong and what would be right, for the model to read.
+`given_arguments` validates the arguments of a model against the schema. A mistake is never an exception: it is a sentence
+for the model that says what is wrong and what would be right.
 """
 
 from __future__ import annotations
@@ -65,11 +62,11 @@ INSTRUCTION = (
 
 
 _TYPES = {"string": "a string", "integer": "a whole number"}
-_LONGEST = 100  # of a value repeated in a sentence
+_LONGEST = 100  # characters of a value repeated in a sentence
 
 
 class Function(Struct, frozen=True):
-    """What a model is told about a function. All of them only read: none needs to be approved."""
+    """A function as a model sees it. All of them only read: none needs approval."""
 
     name: str
     description: str
@@ -77,19 +74,19 @@ class Function(Struct, frozen=True):
     read_only: bool = True
 
     def openai(self) -> dict[str, Any]:
-        """As an entry of `tools` in the chat completions form."""
+        """Return it as an entry of `tools` in the chat completions format."""
         function = {"name": self.name, "description": self.description, "parameters": self.parameters}
         return {"type": "function", "function": function}
 
     def anthropic(self) -> dict[str, Any]:
-        """As an entry of `tools` in the messages form."""
+        """Return it as an entry of `tools` in the messages format."""
         return {"name": self.name, "description": self.description, "input_schema": self.parameters}
 
 
 def given_arguments(function: Function, arguments: object) -> dict[str, Any] | str:
-    """The arguments of a call that may be made, without those that are null; or a sentence on what is wrong with them.
+    """Return valid arguments without nulls, or a sentence on what is wrong with them.
 
-    Some APIs hand arguments over as the text of a JSON object: that is taken too.
+    Some APIs pass arguments as the text of a JSON object, which is accepted too.
     """
     if isinstance(arguments, str | bytes):
         try:
@@ -115,7 +112,7 @@ def _wrong_argument(function: Function, name: object, value: object) -> str:
 
 
 def _expected_value(schema: dict[str, Any], value: object) -> str:
-    """What the value should have been, "" when it is right."""
+    """Return what the value should be, "" if it is valid."""
     expected = schema["type"]
     if not _is_of_type(expected, value):
         return _TYPES[expected]

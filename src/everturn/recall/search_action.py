@@ -1,15 +1,12 @@
-"""Where words stand, with what stood around them: the action `search`.
+"""The action `search` of `conversation_recall`: hits with the messages around them.
 
-Asked from within a session, the session and its lineage are looked at first, then its workspace, then everything; the
-answer says which of them it comes from. What holds the very words asked for comes first, then other prompts and
-answers, then what holds them only in tool input, tool output or thoughts; within these in the order of the search
-core. Each match comes with the prompt and the answer of its turn and of the turns before and after it.
+From within a session, the session and its lineage are searched first, then its workspace, then everything; the answer says
+which of them it comes from. Hits with the exact words come first, then other prompts and answers, then hits only in tool
+input, tool output or thoughts; within these in the order of the search. Each hit is shown with the prompt and the last
+answer of its turn and of the turns before and after it. Only the messages that are shown are read, and of long ones the
+lines around the matching words.
 
-What the client put in by itself is left out, and so are earlier recalls: they hold the words because they were asked.
-
-What stood around a match: the prompt and the last answer of its turn, and of the turns before and after it.
-
-Only the messages that are shown are read, and of long ones the lines around the matching words.
+Text that the client inserted is left out, and so are earlier recalls: they contain the words because they were queries.
 """
 
 from __future__ import annotations
@@ -29,13 +26,13 @@ from everturn.sessions.lookup import short_ids
 from everturn.sessions.messages import TurnView, has_words
 from everturn.text.printable import one_line
 
-#: Characters of a match, and of the prompts and answers around it.
-_MATCH, _SAME_TURN, _BESIDE = 1200, 400, 240
-_LOOKED_AT = 8  # messages looked at for the last answer of a turn
+#: Characters of a hit, and of the prompts and answers around it.
+_MATCH, _SAME_TURN, _NEIGHBOUR_TURN = 1200, 400, 240
+_ANSWER_MESSAGES = 8  # read to find the last answer of a turn
 
 
 class MatchedTurn(Struct, frozen=True):
-    """A turn with matches in it; `turn` is -1 when the title of the session matches. `rank` counts from 0, the best."""
+    """A turn with hits; `turn` is -1 if the title of the session matches. `rank` 0 is the best."""
 
     session: Session
     text: SessionText
@@ -45,48 +42,48 @@ class MatchedTurn(Struct, frozen=True):
 
 
 def match_entries(
-    asking: RecallRequest, session: Session, places: list[MatchedTurn], quiet: bool
+    request: RecallRequest, session: Session, turns_found: list[MatchedTurn], quiet: bool
 ) -> Iterator[tuple[AnswerEntry, int]]:
-    """The entries of the matches in one session, each with its rank. Matches that are neighbours are told together."""
-    by_turn = {max(place.turn, 0): place for place in reversed(places)}
-    told: set[int] = set()
-    for place in places:
-        start = max(place.turn, 0)
-        if start in told:
+    """Yield the entries of the hits in one session, each with its rank. Neighbouring hits are shown together."""
+    by_turn = {max(matched.turn, 0): matched for matched in reversed(turns_found)}
+    shown: set[int] = set()
+    for matched in turns_found:
+        start = max(matched.turn, 0)
+        if start in shown:
             continue
         first, last = _last_touching(by_turn, start, -1), _last_touching(by_turn, start, 1)
-        for turn in asking.store.turns(session.id, max(first - 1, 0), last + 1):
-            if turn.idx in told:
+        for turn in request.store.turns(session.id, max(first - 1, 0), last + 1):
+            if turn.idx in shown:
                 continue
-            told.add(turn.idx)
+            shown.add(turn.idx)
             matching = by_turn.get(turn.idx)
-            for entry in _PartlyReadTurn(asking, session, turn, quiet).entries(matching):
-                yield entry, (matching or place).rank
+            for entry in _PartlyReadTurn(request, session, turn, quiet).entries(matching):
+                yield entry, (matching or matched).rank
 
 
 def _last_touching(turns: dict[int, MatchedTurn], at: int, step: int) -> int:
-    """The last of the matching turns, from `at` on, whose neighbours touch."""
+    """Return the last turn with hits, from `at` on, whose neighbours adjoin."""
     while at + 2 * step in turns or at + step in turns:
         at += 2 * step if at + 2 * step in turns else step
     return at
 
 
 class _PartlyReadTurn:
-    """One turn, of which only some messages are read."""
+    """A turn of which only some messages are read."""
 
-    def __init__(self, asking: RecallRequest, session: Session, turn: Turn, quiet: bool) -> None:
-        self._asking = asking
+    def __init__(self, request: RecallRequest, session: Session, turn: Turn, quiet: bool) -> None:
+        self._asking = request
         self._session = session
         self._turn = turn
         self._quiet = quiet
-        self._rows = list(asking.store.messages(session.id, turn.first_seq, turn.last_seq))
-        self._calls = asking.store.calls(session.id, turn.idx)
+        self._rows = list(request.store.messages(session.id, turn.first_seq, turn.last_seq))
+        self._calls = request.store.calls(session.id, turn.idx)
 
-    def entries(self, place: MatchedTurn | None) -> list[AnswerEntry]:
-        """The prompt, what matches, the last answer."""
-        size = _SAME_TURN if place else _BESIDE
+    def entries(self, matched: MatchedTurn | None) -> list[AnswerEntry]:
+        """Return the prompt, the hits and the last answer."""
+        size = _SAME_TURN if matched else _NEIGHBOUR_TURN
         found = {(one.seq, one.head): _cut_around(one, [], size) for one in (*self._prompt(), *self._answer())}
-        for match in place.found if place else ():
+        for match in matched.found if matched else ():
             needles = _matched_words(match)
             for entry in self._matching(match.row, needles):
                 found[entry.seq, entry.head] = replace(_cut_around(entry, needles, _MATCH), is_match=True)
@@ -98,14 +95,14 @@ class _PartlyReadTurn:
 
     def _answer(self) -> list[AnswerEntry]:
         spoken = [row for row in reversed(self._rows) if row.origin == "model"]
-        for row in spoken[:_LOOKED_AT]:
-            said = [entry for entry in self._read([row]) if not entry.is_output]
-            if said:
-                return said[-1:]
+        for row in spoken[:_ANSWER_MESSAGES]:
+            answers = [entry for entry in self._read([row]) if not entry.is_output]
+            if answers:
+                return answers[-1:]
         return []
 
     def _matching(self, row: MessageRow | None, needles: list[str]) -> list[AnswerEntry]:
-        """What matches in a message; a result is told with its call."""
+        """Return the matching entries of a message; a result is shown with its call."""
         if row is None:
             return []
         callers = {call.seq for call in self._calls if call.result_seq == row.seq}
@@ -114,9 +111,9 @@ class _PartlyReadTurn:
 
     def _read(self, rows: list[MessageRow]) -> list[AnswerEntry]:
         view = TurnView(self._turn, [], self._calls, rows)
-        asking = self._asking
-        told = entries_of(asking.store, asking.sources, self._session, view, asking.clean, quiet=self._quiet)
-        return [entry for entry in told if entry.head != "problem:"] if rows else []
+        request = self._asking
+        entries = entries_of(request.store, request.sources, self._session, view, request.clean, quiet=self._quiet)
+        return [entry for entry in entries if entry.head != "problem:"] if rows else []
 
 
 def _has_needle(entry: AnswerEntry, needles: list[str]) -> bool:
@@ -125,12 +122,12 @@ def _has_needle(entry: AnswerEntry, needles: list[str]) -> bool:
 
 
 def _matched_words(found: SearchHit) -> list[str]:
-    """The matching words as they stand there."""
+    """Return the matching words as they are in the text."""
     return list(dict.fromkeys(found.snippet[start:end].casefold() for start, end in found.spans if end > start))
 
 
 def _cut_around(entry: AnswerEntry, needles: list[str], size: int) -> AnswerEntry:
-    """The lines of the text around the words, or its beginning, when all of it is too long."""
+    """Cut a long text to the lines around the words, or to its beginning."""
     text = entry.text
     if len(text) <= size + size // 4:
         return entry
@@ -139,13 +136,13 @@ def _cut_around(entry: AnswerEntry, needles: list[str], size: int) -> AnswerEntr
     line_start = text.rfind("\n", max(0, start - 200), start) + 1 if start else 0
     start = line_start or start
     end = text.rfind("\n", start + size // 2, start + size)
-    piece = text[start : end if end > 0 else start + size].strip("\n")
+    part = text[start : end if end > 0 else start + size].strip("\n")
     before = "… " if start else ""
-    return replace(entry, text=f"{before}{piece}\n{cut_notice(entry.lines)}", is_cut=True)
+    return replace(entry, text=f"{before}{part}\n{cut_notice(entry.lines)}", is_cut=True)
 
 
 def _densest_position(text: str, needles: list[str], size: int) -> int:
-    """Where most of the words stand together."""
+    """Return the offset where most of the words are together."""
     spots = sorted(spot for needle in needles for spot in _find_spots(text, needle))
     best, most = 0, 0
     for number, (at, _) in enumerate(spots):
@@ -164,57 +161,60 @@ def _find_spots(text: str, needle: str) -> Iterator[tuple[int, str]]:
         at = text.find(needle, at + len(needle))
 
 
-_FETCHED = 3  # matches looked at for each one wanted: several may lie in one turn
-_FEWEST = 30  # matches looked at in any case: so that asking for few gives the first of what asking for more gives
+# --- the search ---
+
+_FETCHED = 3  # hits fetched for each turn: several may be in one turn
+_FEWEST = 30  # hits fetched in any case, so that a smaller limit gives the first of a larger one
 _SAID = ("prompt", "answer", "summary", "title")
-_NAMED = 10  # matches named above the quotation
-_MOST = 50  # matches that can be asked for
-_LONG = 300  # characters of a request that is not repeated
+_NAMED = 10  # turns named above the quotation
+_MOST = 50  # highest limit
+_LONG = 300  # characters of a query that is not repeated
 
 
-def answer_search(asking: RecallRequest, words: str, limit: int) -> AnswerDraft:
-    """The turns that match best."""
+def answer_search(request: RecallRequest, words: str, limit: int) -> AnswerDraft:
+    """Answer with the turns that match best."""
     if not words:
         return AnswerDraft("search: give query, the words to look for.", status="mistake")
-    asked = parse_query(words)
-    wanted = _SearchAction(
-        words, " ".join(piece.text for piece in asked.wanted).casefold(), limit, _asks_for_injected(asked)
-    )
+    query = parse_query(words)
+    plain = " ".join(phrase.text for phrase in query.wanted).casefold()
+    action = _SearchAction(words, plain, limit, _asks_for_injected(query))
     hidden = False
-    for ring in scope_rings(asking.store, _search_filters(asking)):
+    for ring in scope_rings(request.store, _search_filters(request)):
         filters = replace(ring.filters, widen=False, lineage=False)
         page = search(
-            asking.store, asking.sources, words, filters, max(limit * _FETCHED, _FEWEST), "", asking.clean, asking.now,
-            asking.meaning,
+            request.store, request.sources, words, filters, max(limit * _FETCHED, _FEWEST), "", request.clean, request.now,
+            request.meaning,
         )  # fmt: skip
-        places = _matched_turns(asking, wanted, page.items)
-        hidden = hidden or bool(page.items and not places)
-        if places:
-            where = _scope_text(asking, ring.name)
-            return _draft_answer(asking, wanted, where, places, bool(page.next), page.note)
-    return AnswerDraft(_nothing_found_text(asking, words, hidden), status="nothing")
+        turns_found = _matched_turns(request, action, page.items)
+        hidden = hidden or bool(page.items and not turns_found)
+        if turns_found:
+            where = _scope_text(request, ring.name)
+            return _draft_answer(request, action, where, turns_found, bool(page.next), page.note)
+    return AnswerDraft(_nothing_found_text(request, words, hidden), status="nothing")
 
 
 class _SearchAction(Struct, frozen=True):
-    """What is looked for."""
+    """The query of a search action."""
 
     words: str
     plain: str  # the words alone, in lower case
     limit: int
-    injected: bool  # also what the client put in by itself
+    injected: bool  # also text that the client inserted
 
 
-# where ----------------------------------------------------------------------------------------------------------------
-def _search_filters(asking: RecallRequest) -> SearchFilters:
-    """A session that was named is looked at with its lineage; the one that one is in, as the first of wider rings."""
-    return SearchFilters(session=asking.session, lineage=asking.session is not None, widen=asking.is_own)
+# --- scope ---
 
 
-def _scope_text(asking: RecallRequest, ring: str) -> str:
-    if asking.session is None:
+def _search_filters(request: RecallRequest) -> SearchFilters:
+    """Return the filters: a named session with its lineage; the current one widens to further rings."""
+    return SearchFilters(session=request.session, lineage=request.session is not None, widen=request.is_own)
+
+
+def _scope_text(request: RecallRequest, ring: str) -> str:
+    if request.session is None:
         return "the whole archive"
-    if not asking.is_own:
-        return f"session {asking.short} and its lineage"
+    if not request.is_own:
+        return f"session {request.short} and its lineage"
     nearer = " (nothing in this session)"
     return {
         "session": "this session",
@@ -223,15 +223,15 @@ def _scope_text(asking: RecallRequest, ring: str) -> str:
     }.get(ring, f"the whole archive{nearer}")
 
 
-def _asks_for_injected(asked: SearchQuery) -> bool:
-    return any(one.name in ("role", "field") and one.value in ("injected", "meta") for one in asked.filters)
+def _asks_for_injected(query: SearchQuery) -> bool:
+    return any(one.name in ("role", "field") and one.value in ("injected", "meta") for one in query.filters)
 
 
-def _matched_turns(asking: RecallRequest, wanted: _SearchAction, found: list[SearchHit]) -> list[MatchedTurn]:
-    """The turns of the matches, the best first."""
-    told = [one for one in found if wanted.injected or not _is_injected(one)]
+def _matched_turns(request: RecallRequest, action: _SearchAction, found: list[SearchHit]) -> list[MatchedTurn]:
+    """Group the hits by turn, best first."""
+    shown = [one for one in found if action.injected or not _is_injected(one)]
     ranked = sorted(
-        (one for one in told if not _is_recall(asking, one)), key=lambda one: _match_tier(wanted.plain, one)
+        (one for one in shown if not _is_recall(request, one)), key=lambda one: _match_tier(action.plain, one)
     )
     turns: dict[tuple[int, int], list[SearchHit]] = {}
     for one in ranked:
@@ -243,7 +243,7 @@ def _matched_turns(asking: RecallRequest, wanted: _SearchAction, found: list[Sea
 
 
 def _match_tier(plain: str, found: SearchHit) -> int:
-    """0: the very words stand there; 1: in what was said; 2: only in what tools were given or gave back, or thoughts."""
+    """Return 0 for the exact words, 1 for a hit in prompts and answers, 2 for tool input, tool output and thoughts."""
     if plain and plain in " ".join(found.snippet.split()).casefold():
         return 0
     return 1 if found.field in _SAID else 2
@@ -253,66 +253,71 @@ def _is_injected(found: SearchHit) -> bool:
     return found.row is not None and (found.row.origin == "injected" or found.field == "meta")
 
 
-def _is_recall(asking: RecallRequest, found: SearchHit) -> bool:
+def _is_recall(request: RecallRequest, found: SearchHit) -> bool:
     row = found.row
     if row is None or found.field not in ("tool_input", "tool_output"):
         return False
-    calls = asking.store.calls(found.session.id, row.turn)
+    calls = request.store.calls(found.session.id, row.turn)
     return any(call.kind == "recall" and row.seq in (call.seq, call.result_seq) for call in calls)
 
 
-# what -----------------------------------------------------------------------------------------------------------------
+# --- the draft ---
+
+
 def _draft_answer(
-    asking: RecallRequest, wanted: _SearchAction, where: str, places: list[MatchedTurn], is_more: bool, note: str
+    request: RecallRequest, action: _SearchAction, where: str, turns_found: list[MatchedTurn], is_more: bool, note: str
 ) -> AnswerDraft:
-    is_more = is_more or len(places) > wanted.limit
-    places = places[: wanted.limit]
+    is_more = is_more or len(turns_found) > action.limit
+    turns_found = turns_found[: action.limit]
     by_session: dict[int, list[MatchedTurn]] = {}
-    for place in places:
-        by_session.setdefault(place.session.id, []).append(place)
+    for matched in turns_found:
+        by_session.setdefault(matched.session.id, []).append(matched)
     shorts = {
-        number: handle(short) for number, short in short_ids((place.session for place in places), asking.store).items()
+        number: handle(short)
+        for number, short in short_ids((matched.session for matched in turns_found), request.store).items()
     }
     heads = {
-        session: session_line(group[0].session, group[0].text, shorts[session], asking.clean)
+        session: session_line(group[0].session, group[0].text, shorts[session], request.clean)
         for session, group in by_session.items()
-        if not _is_own_session(asking, group[0].session) or len(by_session) > 1
+        if not _is_own_session(request, group[0].session) or len(by_session) > 1
     }
-    told = [
+    shown = [
         pair
         for group in by_session.values()
-        for pair in match_entries(asking, group[0].session, group, wanted.injected)
+        for pair in match_entries(request, group[0].session, group, action.injected)
     ]
-    entries = [entry for entry, _ in told]
-    named = [_turn_name(place, shorts, heads) for place in places]
-    lead = f"{_count_text(len(places), is_more)} in {where}: {_list_names(named, asking.budget // 200)}" + (
+    entries = [entry for entry, _ in shown]
+    named = [_turn_name(matched, shorts, heads) for matched in turns_found]
+    lead = f"{_count_text(len(turns_found), is_more)} in {where}: {_list_names(named, request.budget // 200)}" + (
         f"\nNote: {note}." if note else ""
     )
-    hints = _search_hints(asking, wanted, places[0], shorts[places[0].session.id] if heads else "", is_more)
+    hints = _search_hints(request, action, turns_found[0], shorts[turns_found[0].session.id] if heads else "", is_more)
     return AnswerDraft(
-        lead, entries, heads=heads, leave_first=_leave_out_order(told), hints=lambda cut, left_out: hints,
+        lead, entries, heads=heads, leave_first=_leave_out_order(shown), hints=lambda cut, left_out: hints,
         body="" if entries else "\n".join(heads.values()),
     )  # fmt: skip
 
 
-def _is_own_session(asking: RecallRequest, session: Session) -> bool:
-    return asking.is_own and asking.session is not None and asking.session.id == session.id
+def _is_own_session(request: RecallRequest, session: Session) -> bool:
+    return request.is_own and request.session is not None and request.session.id == session.id
 
 
-def _leave_out_order(told: list[tuple[AnswerEntry, int]]) -> list[int]:
-    """What stands around matches goes before any match does, the oldest first; then the matches that rank last."""
-    keys = [(entry.is_match, -rank if entry.is_match else 0, number) for number, (entry, rank) in enumerate(told)]
+def _leave_out_order(shown: list[tuple[AnswerEntry, int]]) -> list[int]:
+    """Return the order to leave entries out: those around hits first, the oldest first; then the hits that rank last."""
+    keys = [(entry.is_match, -rank if entry.is_match else 0, number) for number, (entry, rank) in enumerate(shown)]
     return [number for _, _, number in sorted(keys)]
 
 
-# what is said about it ------------------------------------------------------------------------------------------------
+# --- lead and hints ---
+
+
 def _count_text(n: int, is_more: bool) -> str:
     return f"{n} matching turn{'' if n == 1 else 's'}{' of more' if is_more else ''}"
 
 
-def _turn_name(place: MatchedTurn, shorts: dict[int, str], heads: dict[int, str]) -> str:
-    turn = f"turn {place.turn + 1}" if place.turn >= 0 else "title or summary"
-    return f"session {shorts[place.session.id]} {turn}" if place.session.id in heads else turn
+def _turn_name(matched: MatchedTurn, shorts: dict[int, str], heads: dict[int, str]) -> str:
+    turn = f"turn {matched.turn + 1}" if matched.turn >= 0 else "title or summary"
+    return f"session {shorts[matched.session.id]} {turn}" if matched.session.id in heads else turn
 
 
 def _list_names(names: list[str], room: int) -> str:
@@ -321,25 +326,25 @@ def _list_names(names: list[str], room: int) -> str:
 
 
 def _search_hints(
-    asking: RecallRequest, wanted: _SearchAction, best: MatchedTurn, short: str, is_more: bool
+    request: RecallRequest, action: _SearchAction, best: MatchedTurn, short: str, is_more: bool
 ) -> list[str]:
     turn = max(best.turn, 0) + 1
     query = {"query": f"session:{short}"} if short else {}
-    whole = asking.spell({"action": "range", "start_turn": turn, "end_turn": turn, **query})
-    said = [f"these are excerpts; a whole turn, here the best one: {whole}"]
-    if is_more and wanted.limit < _MOST and len(wanted.words) <= _LONG:
-        named = f"session:{asking.short} {wanted.words}" if asking.session and not asking.is_own else wanted.words
-        more = {"action": "search", "query": named, "limit": min(wanted.limit * 2, _MOST)}
-        said.append(f"more matches: {asking.spell(more)}")
+    whole = request.spell({"action": "range", "start_turn": turn, "end_turn": turn, **query})
+    hints = [f"these are excerpts; a whole turn, here the best one: {whole}"]
+    if is_more and action.limit < _MOST and len(action.words) <= _LONG:
+        named = f"session:{request.short} {action.words}" if request.session and not request.is_own else action.words
+        more = {"action": "search", "query": named, "limit": min(action.limit * 2, _MOST)}
+        hints.append(f"more matches: {request.spell(more)}")
     elif is_more:
-        said.append("more matches: use rarer words, or filters such as since:7d, tool:NAME, turn:10-20, role:user")
-    return said
+        hints.append("more matches: use rarer words, or filters such as since:7d, tool:NAME, turn:10-20, role:user")
+    return hints
 
 
-def _nothing_found_text(asking: RecallRequest, words: str, hidden: bool) -> str:
-    where = f"session {asking.short}" if asking.session and not asking.is_own else "the archive"
-    if asking.session and not has_words(asking.session):
-        where += f" (the words of this session were not kept: mode {asking.session.mode})"
+def _nothing_found_text(request: RecallRequest, words: str, hidden: bool) -> str:
+    where = f"session {request.short}" if request.session and not request.is_own else "the archive"
+    if request.session and not has_words(request.session):
+        where += f" (the words of this session were not kept: mode {request.session.mode})"
     but = ", but for what clients put in by themselves (role:injected finds that) and earlier recalls" if hidden else ""
     return (
         f"Nothing in {where} matches {one_line(words, 80)!r}{but}. Try fewer or other words, or a beginning like pars*."

@@ -4,10 +4,10 @@
     recall(action="search", query="refresh token")          -> text
     recall.call({"action": "range", "start_turn": 5, "end_turn": 8})
 
-Four actions: `search` finds turns by words, `range` gives turns by number, `tool_calls` gives the calls of a tool,
-`summary` what the session is about, from its records alone. The answer is text: our own words first, then a quotation
-(`framing`) in compact form (`answers`), then what was cut and the very call that gets it. It is never longer than its
-budget, 8,000 tokens at most. Secrets are taken out before anything is cut. A model's mistake is answered, not raised.
+Four actions: `search` finds turns by words, `range` returns turns by number, `tool_calls` the calls of a tool, `summary` an
+overview of the session from its records alone. The answer is text: a lead of our own, then a quotation
+(`quote_for_model`) in compact form (`recall.answer`), then what was cut and the exact call that gets it. It never exceeds
+its budget, 8,000 tokens at most. Secrets are masked before anything is cut. A mistake of the model is answered, not raised.
 """
 
 from __future__ import annotations
@@ -69,26 +69,26 @@ FUNCTION = Function("conversation_recall", DESCRIPTION, SCHEMA)
 
 
 def openai_tool() -> dict[str, Any]:
-    """The tool as an entry of `tools` in the chat completions form."""
+    """Return the tool as an entry of `tools` in the chat completions format."""
     return FUNCTION.openai()
 
 
 def anthropic_tool() -> dict[str, Any]:
-    """The tool as an entry of `tools` in the messages form."""
+    """Return the tool as an entry of `tools` in the messages format."""
     return FUNCTION.anthropic()
 
 
 class RecallAnswer(Struct, frozen=True):
-    """What the tool says. `status`: found, nothing (a fine request without an answer) or mistake."""
+    """An answer of the tool. `status`: found, nothing (a valid request without a result) or mistake."""
 
     text: str
     status: str = "found"
-    entries: list[AnswerEntry] = []  # what is quoted, for those who want it in parts
+    entries: list[AnswerEntry] = []  # the quoted parts
     hints: list[str] = []
 
 
 class ConversationRecall:
-    """The tool, for one archive and the session one is in, if any. It only reads."""
+    """The tool for one archive and the current session, if any. It only reads."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class ConversationRecall:
         spell: Spell = as_call,
         meaning: MeaningSearch | None = None,
     ) -> None:
-        """`spell` writes a request down as those who read the answer would make it."""
+        """`spell` formats a follow-up request in the form the reader of the answer would use."""
         self._store = store
         self._sources = sources
         self._session = session
@@ -120,7 +120,7 @@ class ConversationRecall:
         end_turn: int | None = None,
         limit: int | None = DEFAULT_LIMIT,
     ) -> str:
-        """The answer to one request as text."""
+        """Answer one request as text."""
         values = {
             "query": query,
             "tool_name": tool_name,
@@ -131,46 +131,46 @@ class ConversationRecall:
         return self.answer({"action": action, **values}).text
 
     def call(self, arguments: Mapping[str, Any] | str) -> str:
-        """The answer to what a model passed, an object or the text of one."""
+        """Answer the arguments of a model, an object or the text of one."""
         return self.answer(arguments).text
 
     def answer(self, arguments: Mapping[str, Any] | str) -> RecallAnswer:
-        """The answer with its parts. Whatever is passed, nothing is raised but by the archive itself."""
-        asked = given_arguments(FUNCTION, arguments)
-        if isinstance(asked, str):
-            return RecallAnswer(asked, "mistake")
-        limit = asked.get("limit", DEFAULT_LIMIT)
+        """Answer with the parts of the answer. Only the archive itself raises, whatever is passed."""
+        values = given_arguments(FUNCTION, arguments)
+        if isinstance(values, str):
+            return RecallAnswer(values, "mistake")
+        limit = values.get("limit", DEFAULT_LIMIT)
         if not 1 <= limit <= MAX_LIMIT:
             return RecallAnswer(
                 f"conversation_recall: limit must be between 1 and {MAX_LIMIT}, not {limit}.", "mistake"
             )
         try:
             with self._store.reading():
-                return self._compose_answer(self._draft_answer(asked, limit))
+                return self._compose_answer(self._draft_answer(values, limit))
         except NothingFound as error:
             return RecallAnswer(f"conversation_recall: {error}.", "nothing")
         except UsageError as error:
             return RecallAnswer(f"conversation_recall: {error}.", "mistake")
 
-    def _draft_answer(self, asked: dict[str, Any], limit: int) -> AnswerDraft:
-        action = asked["action"]
-        pointed = pointers(asked.get("query", ""), parts=action != "search")
-        if pointed.mistake:
-            return AnswerDraft(f"{action}: {pointed.mistake}.", status="mistake")
-        asking = self._asking(pointed)
+    def _draft_answer(self, values: dict[str, Any], limit: int) -> AnswerDraft:
+        action = values["action"]
+        parsed = pointers(values.get("query", ""), parts=action != "search")
+        if parsed.mistake:
+            return AnswerDraft(f"{action}: {parsed.mistake}.", status="mistake")
+        request = self._build_request(parsed)
         if action == "search":
             from everturn.recall.search_action import answer_search
 
-            return answer_search(asking, pointed.words, limit)
-        if asking.session is None:
-            return _ask_which_session(asking, action)
-        return _answer_about_session(asking, asking.session, asked, pointed.part, limit)
+            return answer_search(request, parsed.words, limit)
+        if request.session is None:
+            return _ask_which_session(request, action)
+        return _answer_about_session(request, request.session, values, parsed.part, limit)
 
-    def _asking(self, pointed: NextPointers) -> RecallRequest:
+    def _build_request(self, parsed: NextPointers) -> RecallRequest:
         own = self._session and best_match(
             self._store.sessions_of(self._session.agent, self._session.native_id) or [self._session]
         )
-        session = resolve_session(self._store, pointed.session) if pointed.session else own
+        session = resolve_session(self._store, parsed.session) if parsed.session else own
         return RecallRequest(
             self._store, self._sources, self._clean, self._now if isinstance(self._now, int) else self._now(),
             self._budget, self._spell, session,
@@ -180,7 +180,7 @@ class ConversationRecall:
         )  # fmt: skip
 
     def _compose_answer(self, draft: AnswerDraft) -> RecallAnswer:
-        """The draft cut to the budget. The room for hints is known only when they are: a few tries find it."""
+        """Cut the draft to the budget. The size of the hints depends on the cut, so a few tries find it."""
         room = self._budget - cost(draft.lead) - 80
         for _ in range(8):
             answer = _write_answer(draft, max(room, 0), hints=max(1, self._budget // 250))
@@ -192,55 +192,50 @@ class ConversationRecall:
 
 
 def _answer_about_session(
-    asking: RecallRequest, session: Session, asked: dict[str, Any], part: TurnPart, limit: int
+    request: RecallRequest, session: Session, values: dict[str, Any], part: TurnPart, limit: int
 ) -> AnswerDraft:
-    """The answer about one session."""
-    if asked["action"] == "range":
-        from everturn.recall.read_actions import answer_range
+    from everturn.recall.read_actions import answer_range, answer_summary, answer_tool_calls
 
-        return answer_range(asking, session, asked.get("start_turn"), asked.get("end_turn"), part)
-    if asked["action"] == "tool_calls":
-        from everturn.recall.read_actions import answer_tool_calls
-
-        return answer_tool_calls(asking, session, asked.get("tool_name", ""), limit)
-    from everturn.recall.read_actions import answer_summary
-
-    return answer_summary(asking, session)
+    if values["action"] == "range":
+        return answer_range(request, session, values.get("start_turn"), values.get("end_turn"), part)
+    if values["action"] == "tool_calls":
+        return answer_tool_calls(request, session, values.get("tool_name", ""), limit)
+    return answer_summary(request, session)
 
 
-def _ask_which_session(asking: RecallRequest, action: str) -> AnswerDraft:
-    """Asked outside of any session: the newest ones to choose from."""
-    rows, _ = asking.store.sessions(SessionFilter(), 5)
+def _ask_which_session(request: RecallRequest, action: str) -> AnswerDraft:
+    """List the newest sessions to choose from, for a request outside of any session."""
+    rows, _ = request.store.sessions(SessionFilter(), 5)
     if not rows:
         return AnswerDraft("The archive holds no sessions yet.", status="nothing")
-    shorts = short_ids((session for session, _ in rows), asking.store)
-    lines = [session_line(session, text, shorts[session.id], asking.clean) for session, text in rows]
+    shorts = short_ids((session for session, _ in rows), request.store)
+    lines = [session_line(session, text, shorts[session.id], request.clean) for session, text in rows]
     lead = f"{action}: say in which session, with session:ID in query. The newest ones:"
     return AnswerDraft(lead, body="\n".join(lines), status="mistake")
 
 
 def _write_answer(draft: AnswerDraft, room: int, hints: int) -> RecallAnswer:
-    """The answer, with so many tokens of what was found and at most so many hints."""
+    """Return the answer with `room` tokens of entries and at most `hints` hints."""
     if not draft.entries:
         body = _cut_body(draft.body, room)
         return RecallAnswer(f"{draft.lead}\n{quote_for_model(body)}" if body else draft.lead, draft.status)
     fitted = fit_entries(draft.entries, room, draft.leave_first, draft.from_start)
     missing = draft.hints(fitted.cut, fitted.left_out)[:hints] if draft.hints else []
-    said = [draft.lead, quote_for_model(_answer_body(fitted.entries, draft.heads))]
+    parts = [draft.lead, quote_for_model(_answer_body(fitted.entries, draft.heads))]
     if missing:
-        said.append("Not shown here:\n" + "\n".join(f"- {hint}" for hint in missing))
-    return RecallAnswer("\n".join(said), draft.status, fitted.entries, missing)
+        parts.append("Not shown here:\n" + "\n".join(f"- {hint}" for hint in missing))
+    return RecallAnswer("\n".join(parts), draft.status, fitted.entries, missing)
 
 
 def _answer_body(entries: list[AnswerEntry], heads: dict[int, str]) -> str:
-    pieces = []
+    parts = []
     before = None
     for entry in entries:
         if entry.session != before and entry.session in heads:
-            pieces.append(heads[entry.session])
+            parts.append(heads[entry.session])
         before = entry.session
-        pieces.append(show_entry(entry))
-    return "\n\n".join(pieces)
+        parts.append(show_entry(entry))
+    return "\n\n".join(parts)
 
 
 def _cut_body(body: str, room: int) -> str:

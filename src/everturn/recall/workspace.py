@@ -1,15 +1,10 @@
-"""Files of a workspace, read by a path that a model wrote.
+"""Read, write and list files of a workspace by a path that a model wrote.
 
-`read_inside` promises that nothing outside of the folder is ever read: no absolute path, no `..`, and no symbolic link
-on the way or at its end. The folder is opened once and every part of the path is opened below the one before, without
-following links, so nobody can put a link in between a check and its use. Only ordinary files are read (opening a pipe or
-a device does not wait), up to a size. What is wrong is a `FileRefused` that says it in words.
-
-Files written and folders listed by a path that a model wrote, below the workspace only.
-
-The way of `recall.workspace`, for writing: the workspace is opened once, every folder on the way below the one before and
-without following links, so nobody can put a link between a check and its use. A file is written beside its place and then
-renamed: it is there as a whole or not at all. What is wrong is a `FileRefused` that says it in words.
+Nothing outside the folder is ever touched: no absolute path, no `..`, and no symbolic link on the way or at its end. The
+folder is opened once and every part of the path is opened below the one before, without following links, so no link can be
+inserted between a check and its use. Only regular files are read (opening a pipe or a device does not block), up to a
+size. A file is written next to its target and then renamed: it is there as a whole or not at all. Every error is a
+`FileRefused` with a sentence.
 """
 
 from __future__ import annotations
@@ -22,12 +17,11 @@ from contextlib import contextmanager
 
 from msgspec import Struct
 
-#: More of a file than this is not looked at.
+#: Bytes read of a file.
 MAX_FILE_BYTES = 8 * 1024 * 1024
 
-_NAMED = 200  # characters of a path that are repeated in a sentence
+_NAMED = 200  # characters of a path repeated in a sentence
 
-_READ_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FILE = (
     os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
     | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -35,11 +29,11 @@ _FILE = (
 
 
 class FileRefused(Exception):
-    """A file that is not read, and why."""
+    """A file that is not read or written, and why."""
 
 
 class FileText(Struct, frozen=True):
-    """The text of a file, and how many of its bytes that is."""
+    """The text of a file, the bytes read and the size of the file."""
 
     text: str
     read: int
@@ -47,7 +41,7 @@ class FileText(Struct, frozen=True):
 
 
 def read_inside(workspace: str, path: str, most: int = MAX_FILE_BYTES) -> FileText:
-    """The beginning of a file below the workspace. Raises Refused."""
+    """Read the beginning of a file below the workspace. Raises FileRefused."""
     parts = _split_path(workspace, path)
     path = path if len(path) <= _NAMED else f"{path[:_NAMED]}…"
     if os.open not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
@@ -65,7 +59,7 @@ def read_inside(workspace: str, path: str, most: int = MAX_FILE_BYTES) -> FileTe
 
 
 def workspace_path(workspace: str, path: str) -> str:
-    """A path as seen from the workspace, when it lies below it; else as it is."""
+    """Return a path below the workspace relative to it; any other as it is."""
     root = workspace.rstrip("/\\")
     if root and path.startswith(root) and path[len(root) : len(root) + 1] in ("/", "\\"):
         return path[len(root) + 1 :]
@@ -73,7 +67,7 @@ def workspace_path(workspace: str, path: str) -> str:
 
 
 def _split_path(workspace: str, path: str) -> list[str]:
-    """The names on the way to the file; none of them may lead upwards."""
+    """Return the names on the way to the file; none of them may lead upwards."""
     if not workspace:
         raise FileRefused("there is no workspace to read files from")
     if not path.strip() or "\0" in path:
@@ -91,16 +85,9 @@ def _split_path(workspace: str, path: str) -> list[str]:
 
 
 def _open_inside(workspace: str, parts: list[str]) -> int:
-    """A file descriptor of the file. The workspace itself may be reached by a link: it was chosen, not written by a model."""
-    folder = os.open(workspace, _READ_FOLDER & ~os.O_NOFOLLOW)
-    try:
-        for part in parts[:-1]:
-            below = os.open(part, _READ_FOLDER, dir_fd=folder)
-            os.close(folder)
-            folder = below
+    """Open the file. The workspace itself may be a link: a person chose it, not a model."""
+    with _open_folder(workspace, parts[:-1]) as folder:
         return os.open(parts[-1], _FILE, dir_fd=folder)
-    finally:
-        os.close(folder)
 
 
 def _read_text(opened: int, path: str, most: int) -> FileText:
@@ -117,7 +104,7 @@ def _read_text(opened: int, path: str, most: int) -> FileText:
 
 
 def _refusal_reason(path: str, error: OSError | ValueError) -> str:
-    """Why it could not be opened; a link shows as ELOOP, or as ENOTDIR on the way."""
+    """Return why it could not be opened; a link shows as ELOOP, or as ENOTDIR on the way."""
     number = getattr(error, "errno", 0)
     reasons = {
         "FileNotFoundError": "there is no such file in the workspace",
@@ -132,15 +119,15 @@ def _refusal_reason(path: str, error: OSError | ValueError) -> str:
 _FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
-#: Folders that hold nothing anybody wants to read here.
+#: Folders that are not listed.
 SKIPPED = frozenset((".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"))
 
-#: More entries than this are not looked at in one walk.
+#: Entries listed in one walk.
 MOST_ENTRIES = 20_000
 
 
 def path_names(workspace: str, path: str) -> list[str]:
-    """The names on the way to a path below the workspace, none of which leads upwards. Raises Refused."""
+    """Return the names on the way to a path below the workspace, none of which leads upwards. Raises FileRefused."""
     inside = workspace_path(workspace, path.strip())
     if "\0" in inside or os.path.isabs(inside) or inside.startswith("~") or inside[1:2] == ":":
         raise FileRefused(f"{path[:200]!r}: only paths below the workspace are allowed")
@@ -151,22 +138,21 @@ def path_names(workspace: str, path: str) -> list[str]:
 
 
 def write_inside(workspace: str, path: str, text: str) -> bool:
-    """Write a file, with the folders on the way to it; True when it is new. Raises Refused."""
+    """Write a file and the folders on the way to it; return whether it is new. Raises FileRefused."""
     parts = path_names(workspace, path)
     if not parts:
         raise FileRefused("give the path of a file")
     with _refuse_os_errors(path), _open_folder(workspace, parts[:-1], create=True) as folder:
-        there = _file_mode(folder, parts[-1])
-        if there is not None and not stat.S_ISREG(there):
+        mode = _file_mode(folder, parts[-1])
+        if mode is not None and not stat.S_ISREG(mode):
             raise FileRefused(f"{path[:200]}: not an ordinary file, or a symbolic link, which is not followed")
-        _replace_file(
-            folder, parts[-1], text.encode("utf-8", "replace"), stat.S_IMODE(there) if there is not None else 0o644
-        )
-        return there is None
+        permissions = stat.S_IMODE(mode) if mode is not None else 0o644
+        _replace_file(folder, parts[-1], text.encode("utf-8", "replace"), permissions)
+        return mode is None
 
 
 def walk_inside(workspace: str, path: str = "") -> Iterator[tuple[str, bool]]:
-    """Everything below a folder of the workspace, as (path from the workspace, is it a folder). Links are named, not followed."""
+    """Yield everything below a folder as (path from the workspace, is it a folder). Links are listed, not followed."""
     parts = path_names(workspace, path)
     with _refuse_os_errors(path or "."), _open_folder(workspace, parts) as folder:
         top = f"{'/'.join(parts)}/" if parts else ""
@@ -183,7 +169,7 @@ def walk_inside(workspace: str, path: str = "") -> Iterator[tuple[str, bool]]:
 
 @contextmanager
 def _open_folder(workspace: str, parts: list[str], create: bool = False) -> Iterator[int]:
-    """A descriptor of a folder below the workspace. The workspace itself was chosen by a person and may be a link."""
+    """Open a folder below the workspace. The workspace itself was chosen by a person and may be a link."""
     if not workspace:
         raise FileRefused("there is no workspace")
     folder = os.open(workspace, _FOLDER_FLAGS & ~getattr(os, "O_NOFOLLOW", 0))
@@ -210,16 +196,16 @@ def _file_mode(folder: int, name: str) -> int | None:
 
 
 def _replace_file(folder: int, name: str, data: bytes, mode: int) -> None:
-    beside = f".{name[:100]}.{os.getpid()}.new"
+    temporary = f".{name[:100]}.{os.getpid()}.new"
     try:
-        with open(os.open(beside, _NEW_FILE_FLAGS, mode, dir_fd=folder), "wb") as file:
+        with open(os.open(temporary, _NEW_FILE_FLAGS, mode, dir_fd=folder), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         try:
-            os.unlink(beside, dir_fd=folder)
+            os.unlink(temporary, dir_fd=folder)
         except OSError:
             pass
         raise
