@@ -1,21 +1,20 @@
-"""Texts become vectors: by an endpoint that speaks the common embeddings interface, or by a model on this machine.
+"""Embedders: texts become vectors, by an endpoint with the common embeddings interface or by a model on this machine.
 
     [meaning]
     kind = "endpoint"                     # or local
     base_url = "http://127.0.0.1:11434/v1"
-    model = "all-minilm"                  # local: a name that is on this machine already, or a folder
+    model = "all-minilm"                  # local: the name of a model on this machine, or a folder
     dimensions = 384
-    key_env = "EMBEDDINGS_KEY"            # where the key is, if it wants one
+    key_env = "EMBEDDINGS_KEY"            # environment variable with the key, if the server needs one
     weight = 0.5                          # of meaning, where words weigh 1
 
-What the section says is checked when it is used (`read_embedder_config`). Nothing is imported, sent or loaded before `embed` is
-called, and a model of kind `local` is never fetched from anywhere. Both raise `ModelError` and its kinds, never anything
-else that a server or a package can cause.
+The section is validated when it is used (`read_embedder_config`). Nothing is imported, sent or loaded before `embed` is
+called, and a `local` model is never downloaded. Requests follow the rules of `http_backend`: encrypted except to this
+machine, no redirects, no proxy, one retry of a transient failure. Both kinds raise only `ModelError` and its subclasses.
 """
 
 from __future__ import annotations
 
-import http.client
 import importlib
 import importlib.util
 import math
@@ -27,26 +26,26 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from everturn.errors import BadAnswer, BadConfig, ModelBusy, ModelRefused, ModelUnreachable
+from everturn.errors import BadAnswer, BadConfig, ModelBusy, ModelError, ModelRefused, ModelUnreachable
+from everturn.llm import http_answer, http_backend, protocol
 
-_MOST_BYTES = 64 << 20  # of one answer
 _TOO_MANY = 429
 
 
 class Embedder(Protocol):
-    """A model that gives each text a vector; texts of like meaning get like directions."""
+    """A model that gives each text a vector; similar meanings get similar directions."""
 
-    name: str  # of the model; vectors of different names are never compared
+    name: str  # vectors of different names are never compared
     dimensions: int
     where: str  # the address texts are sent to; "" when they stay on this machine
-    sent: int  # how many were
+    sent: int  # texts that were sent
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector for each text, in their order. Raises ModelError."""
+        """Return one vector per text, in order. Raise ModelError."""
 
 
 class EmbedderConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the section says."""
+    """The `[meaning]` section."""
 
     kind: Literal["endpoint", "local"]
     model: str
@@ -57,74 +56,73 @@ class EmbedderConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_embedder_config(section: Mapping[str, Any]) -> EmbedderConfig:
-    """The section, checked. Raises BadConfig, which names the key."""
+    """Validate the section. Raise BadConfig, which names the key."""
     known = EmbedderConfig.__struct_fields__
-    for stranger in sorted(set(section) - set(known)):
-        raise BadConfig(f"meaning.{stranger}", f"there is no such key, known are {', '.join(known)}")
+    for unknown in sorted(set(section) - set(known)):
+        raise BadConfig(f"meaning.{unknown}", f"there is no such key, known are {', '.join(known)}")
     try:
-        found = msgspec.convert(dict(section), EmbedderConfig, strict=True)
+        config = msgspec.convert(dict(section), EmbedderConfig, strict=True)
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$.")
         key = f"meaning.{where.rstrip('`')}" if where else "meaning"
         raise BadConfig(key, what[:1].lower() + what[1:].replace("`", "")) from None
-    for key, why in _config_mistakes(found):
+    for key, why in _config_mistakes(config):
         raise BadConfig(f"meaning.{key}", why)
-    return found
+    return config
 
 
-def open_embedder(wanted: EmbedderConfig, env: Mapping[str, str], timeout: float = 30.0) -> Embedder:
-    """The embedder of a section. Nothing is sent or loaded yet. Raises BadConfig."""
-    if wanted.kind == "local":
-        return LocalEmbedder(wanted.model, wanted.dimensions)
-    key = env.get(wanted.key_env, "") if wanted.key_env else ""
-    if wanted.key_env and not key.strip():
-        raise BadConfig("meaning.key_env", f"the environment has no {wanted.key_env}")
-    return EndpointEmbedder(wanted.base_url, wanted.model, wanted.dimensions, key, timeout)
+def open_embedder(config: EmbedderConfig, env: Mapping[str, str], timeout: float = 30.0) -> Embedder:
+    """Return the embedder of a section. Send and load nothing yet. Raise BadConfig."""
+    if config.kind == "local":
+        return LocalEmbedder(config.model, config.dimensions)
+    key = env.get(config.key_env, "") if config.key_env else ""
+    if config.key_env and not key.strip():
+        raise BadConfig("meaning.key_env", f"the environment has no {config.key_env}")
+    return EndpointEmbedder(config.base_url, config.model, config.dimensions, key, timeout)
 
 
 class EndpointEmbedder:
-    """`POST {base}/embeddings` of any server that speaks the common interface."""
+    """`POST {base}/embeddings` to any server with the common interface."""
 
     def __init__(self, base: str, name: str, dimensions: int, key: str = "", timeout: float = 30.0, batch: int = 64):
-        """`base` as in `https://host/v1`; raises ModelRefused when it is no such address."""
+        """Take a `base` such as `https://host/v1`. Raise ModelRefused for any other address."""
         self.name, self.dimensions, self.sent = name, dimensions, 0
-        self._key, self._timeout, self._batch = key, timeout, max(1, batch)
-        if not _is_address(base):
-            raise ModelRefused(name, f"{base!r} is no http or https address")
+        self._key, self._batch = key, max(1, batch)
+        self._patience = http_backend.Patience(timeout, timeout, 3 * timeout, tries=2, pause=0.2, longest_pause=5.0)
+        if fault := _address_fault(base):
+            raise ModelRefused(name, fault)
         parts = urlsplit(base)
-        self._secure, self._host, self._path = parts.scheme == "https", parts.netloc.rpartition("@")[2], parts.path
-        self.where = f"{parts.scheme}://{self._host}{self._path.rstrip('/')}"
+        self.where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """See `Embedder`."""
-        found: list[list[float]] = []
+        vectors: list[list[float]] = []
         for start in range(0, len(texts), self._batch):
-            some = list(texts[start : start + self._batch])
-            found += self._read_vectors(self._post({"model": self.name, "input": some}, len(some)), len(some))
-        return found
+            batch_texts = list(texts[start : start + self._batch])
+            vectors += self._read_vectors(
+                self._post({"model": self.name, "input": batch_texts}, len(batch_texts)), len(batch_texts)
+            )
+        return vectors
 
-    def _post(self, wanted: dict[str, Any], texts: int) -> bytes:
-        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
+    def _post(self, request: dict[str, Any], texts: int) -> bytes:
+        key = self._key.strip()
+        if not key.isascii() or not key.isprintable():
+            raise ModelRefused(self.name, "its key or its address has a character that cannot be sent")
+        headers = {"accept": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
+        body, url = _encode_request(request), f"{self.where}/embeddings"
+        self.sent += texts  # counted even if it fails or is interrupted: some of it may have arrived
         try:
-            connection = kind(self._host, timeout=self._timeout)
-            try:
-                connection.connect()
-                self.sent += texts  # whatever becomes of it from here on, some of it may have arrived
-                path = f"{self._path.rstrip('/')}/embeddings"
-                connection.request("POST", path, _encode_request(wanted), headers)
-                response = connection.getresponse()
-                return self._check_status(response.status, response.read(_MOST_BYTES))
-            finally:
-                connection.close()
-        except TimeoutError:
-            raise ModelUnreachable(self.name, f"no answer within {self._timeout:g} s") from None
-        except ValueError:  # whose words would show the key
-            raise ModelRefused(self.name, "its key or its address has a character that cannot be sent") from None
-        except (OSError, http.client.HTTPException) as failure:
-            raise ModelUnreachable(self.name, str(failure) or type(failure).__name__) from None
+            status, answer = http_backend.post(self.name, url, body, headers, self._patience)
+        except ModelError:  # raised before there was a connection
+            self.sent -= texts
+            raise
+        except http_answer.ConnectionLost as lost:
+            self.sent -= 0 if lost.was_open else texts
+            why = lost.why if lost.again else f"no answer within {self._patience.read:g} s"
+            raise ModelUnreachable(self.name, why) from None
+        except protocol.GarbledAnswer as garbled:
+            raise BadAnswer(self.name, f"the answer cannot be read: {garbled}") from None
+        return self._check_status(status, answer)
 
     def _check_status(self, status: int, body: bytes) -> bytes:
         if status == 200:
@@ -133,18 +131,18 @@ class EndpointEmbedder:
             raise ModelBusy(self.name, "the server asks to come back later")
         if status >= 500:
             raise ModelUnreachable(self.name, f"the server failed with status {status}")
-        raise ModelRefused(self.name, f"the server says {status}")  # not its words: they may repeat the texts
+        raise ModelRefused(self.name, f"the server says {status}")  # without its message, which may repeat the texts
 
-    def _read_vectors(self, body: bytes, wanted: int) -> list[list[float]]:
-        """The vectors in the order of the texts, however the server ordered them."""
+    def _read_vectors(self, body: bytes, count: int) -> list[list[float]]:
+        """Return the vectors in the order of the texts, however the server ordered them."""
         try:
             given = msgspec.json.decode(body, type=_Answer).data
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise BadAnswer(self.name, "the answer is no list of vectors") from None
         by_place = {one.index: one.embedding for one in given}
-        if len(given) != wanted or by_place.keys() != set(range(wanted)):
-            raise BadAnswer(self.name, f"{len(given)} vectors for {wanted} texts")
-        return _check_sizes(self.name, self.dimensions, [by_place[number] for number in range(wanted)])
+        if len(given) != count or by_place.keys() != set(range(count)):
+            raise BadAnswer(self.name, f"{len(given)} vectors for {count} texts")
+        return _check_sizes(self.name, self.dimensions, [by_place[number] for number in range(count)])
 
 
 Run = Callable[[list[str]], Iterable[Iterable[float]]]
@@ -160,7 +158,7 @@ def _sentence_transformers(package: Any, model: str) -> Run:
     return lambda texts: loaded.encode(texts, show_progress_bar=False)
 
 
-#: Packages that run models, in the order in which they are looked for.
+#: Packages that run models, in order of preference.
 RUNNERS: dict[str, Callable[[Any, str], Run]] = {
     "fastembed": _fastembed,
     "sentence_transformers": _sentence_transformers,
@@ -168,7 +166,7 @@ RUNNERS: dict[str, Callable[[Any, str], Run]] = {
 
 
 class LocalEmbedder:
-    """A model on this machine, run by the first of the packages that is installed."""
+    """A model on this machine, run by the first installed package."""
 
     where = ""
     sent = 0
@@ -215,32 +213,38 @@ class _Answer(Struct):
     data: list[_Vector]
 
 
-def _config_mistakes(wanted: EmbedderConfig) -> Iterator[tuple[str, str]]:
-    if not wanted.model:
+def _config_mistakes(config: EmbedderConfig) -> Iterator[tuple[str, str]]:
+    if not config.model:
         yield "model", "say which model"
-    if wanted.dimensions < 1:
+    if config.dimensions < 1:
         yield "dimensions", "say how many numbers a vector of this model has"
-    if not 0 <= wanted.weight <= 10:
+    if not 0 <= config.weight <= 10:
         yield "weight", "is a number from 0 to 10"
-    if wanted.kind == "endpoint" and not _is_address(wanted.base_url):
-        yield "base_url", f"{wanted.base_url!r} is no http or https address"
+    if config.kind == "endpoint" and (fault := _address_fault(config.base_url)):
+        yield "base_url", fault
 
 
-def _is_address(base: str) -> bool:
+def _address_fault(base: str) -> str:
+    """Return why texts may not be sent to an address, or "". The rule of models: https, or this machine."""
     try:
         parts = urlsplit(base)
+        host, _ = parts.hostname or "", parts.port
     except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
+        host = ""
+    if not host or parts.scheme not in ("http", "https"):
+        return f"{base!r} is no http or https address"
+    if parts.scheme == "http" and not http_backend.is_loopback(host):
+        return f"{host} is another machine, so the address must begin with https://"
+    return ""
 
 
-def _encode_request(wanted: dict[str, Any]) -> bytes:
-    """Half surrogates, which transcripts do have, become question marks."""
+def _encode_request(config: dict[str, Any]) -> bytes:
+    """Encode the request. Lone surrogates, which transcripts contain, become question marks."""
     try:
-        return msgspec.json.encode(wanted)
+        return msgspec.json.encode(config)
     except UnicodeEncodeError:
-        texts = [text.encode("utf-8", "replace").decode() for text in wanted["input"]]
-        return msgspec.json.encode({**wanted, "input": texts})
+        texts = [text.encode("utf-8", "replace").decode() for text in config["input"]]
+        return msgspec.json.encode({**config, "input": texts})
 
 
 def _check_sizes(name: str, dimensions: int, vectors: list[list[float]]) -> list[list[float]]:

@@ -48,10 +48,12 @@ class RetryableFailure(Exception):
 
 
 class ConnectionLost(Exception):
-    """The connection failed. `again`: a retry may help."""
+    """The connection failed. `again`: a retry may help; `was_open`: part of the request may have been sent."""
 
-    def __init__(self, why: str, again: bool = True, kind: type[ModelError] = ModelUnreachable) -> None:
-        self.why, self.again, self.kind = why, again, kind
+    def __init__(
+        self, why: str, again: bool = True, kind: type[ModelError] = ModelUnreachable, was_open: bool = True
+    ) -> None:
+        self.why, self.again, self.kind, self.was_open = why, again, kind, was_open
         super().__init__(why)
 
     def as_error(self, name: str) -> Exception:

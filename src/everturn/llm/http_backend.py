@@ -9,11 +9,13 @@ or password is refused, since addresses are shown and logged.
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import time
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from contextlib import contextmanager
+from functools import cache
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import SplitResult, urlsplit, urlunsplit
@@ -79,6 +81,7 @@ def is_loopback(host: str) -> bool:
 
 
 Key = Callable[[], str]
+_HEADERS = {"accept-encoding": "identity", "content-type": "application/json", "user-agent": "everturn"}
 
 
 class Patience(Struct, frozen=True):
@@ -159,7 +162,7 @@ class HttpBackend:
                     lost = reply.usage
                     raise RetryableFailure(ModelUnreachable(self.name, "the answer broke off"), cut=reply)
             except RetryableFailure as failed_try:
-                wait = self._wait(failed_try, number, ends)
+                wait = retry_wait(patience, failed_try.after, number, ends)
                 if wait is None:
                     yield from _give_up(failed_try, number)
                     return
@@ -167,15 +170,6 @@ class HttpBackend:
             except ModelError as error:
                 error.tries = number
                 raise
-
-    def _wait(self, failed_try: RetryableFailure, number: int, ends: float) -> float | None:
-        """Return the seconds until the next attempt; None if there is none or no time for it."""
-        patience = self._endpoint.patience
-        if number == patience.tries:
-            return None
-        grown = patience.pause * 2 ** (number - 1) * random.uniform(0.5, 1.0)
-        wait = min(grown, patience.longest_pause) if failed_try.after is None else failed_try.after
-        return wait if wait <= patience.longest_pause and time.monotonic() + wait < ends else None
 
     def _try_once(self, request: ModelRequest, ends: float) -> Iterator[Delta]:
         """Make one attempt. Raise `RetryableFailure` only if nothing was handed out."""
@@ -201,14 +195,12 @@ class HttpBackend:
             raise BadAnswer(self.name, f"the answer cannot be read: {garbled}") from None
 
     def _send(self, request: ModelRequest, assembly: ReplyAssembly, ends: float) -> Iterator[Delta]:
-        http = _library(self.name)
         sent = self.body(request)
         for broken in certain_violations(self._wire.WIRE, sent):
             raise ModelRefused(self.name, f"it would not take this request: {broken.where}: {broken.sentence}")
         body = json.dumps(sent, ensure_ascii=False).encode("utf-8", "replace")
         with (
-            _LossTranslation(http),
-            http.Client(**self._options(http, ends)) as client,
+            open_client(self.name, self._url, self._endpoint.patience, ends, self._endpoint.proxy) as client,
             client.stream("POST", self._url, content=body, headers=self._headers()) as response,
         ):
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -216,9 +208,17 @@ class HttpBackend:
                 self._raise_refusal(response, ends)
             check_answer(self.name, kind, response.headers.get("content-encoding", ""))
             if kind == "text/event-stream":
-                yield from self._events(self._chunks(response, ends), assembly)
+                yield from self._events(
+                    read_chunks(response, self._endpoint.most_bytes, self._endpoint.patience, ends), assembly
+                )
             else:
-                yield from reply_deltas(self._wire.read(decode_json(b"".join(self._chunks(response, ends)))))
+                yield from reply_deltas(
+                    self._wire.read(
+                        decode_json(
+                            b"".join(read_chunks(response, self._endpoint.most_bytes, self._endpoint.patience, ends))
+                        )
+                    )
+                )
 
     def _fill_request(self, request: ModelRequest) -> ModelRequest:
         most = min(request.max_tokens, self.max_tokens or request.max_tokens)
@@ -238,27 +238,17 @@ class HttpBackend:
                 raise ConnectionLost("the answer is empty", kind=BadAnswer)
         yield Delta("end", reply=assembly.reply())
 
-    def _chunks(self, response: Any, ends: float) -> Iterator[bytes]:
-        """Yield the bytes of an answer within its limits of size and time."""
-        size = 0
-        for chunk in response.iter_raw():
-            size += len(chunk)
-            if size > self._endpoint.most_bytes:
-                raise GarbledAnswer(f"it is longer than {self._endpoint.most_bytes} bytes")
-            if time.monotonic() > ends:
-                raise ConnectionLost(f"not done within {self._endpoint.patience.total:g} s", again=False)
-            yield chunk
-
     def _raise_refusal(self, response: Any, ends: float) -> None:
         """Raise the error of a status other than 200."""
         try:
-            failure = self._wire.failure(decode_json(b"".join(self._chunks(response, ends))))
+            failure = self._wire.failure(
+                decode_json(b"".join(read_chunks(response, self._endpoint.most_bytes, self._endpoint.patience, ends)))
+            )
         except (GarbledAnswer, ConnectionLost):
             failure = None
         status = response.status_code
         error = refusal_error(self.name, status, failure, self._key())
-        passes = status in (408, 429) or status >= 500
-        if passes and not isinstance(error, ModelRefused):
+        if is_transient(status) and not isinstance(error, ModelRefused):
             raise RetryableFailure(error, retry_pause(response.headers))
         raise error
 
@@ -267,42 +257,103 @@ class HttpBackend:
         key = self._key().strip()
         if not key.isascii() or not key.isprintable():
             raise ModelRefused(self.name, "its key has a character that cannot be sent")
-        fixed = {"accept": "text/event-stream, application/json", "accept-encoding": "identity"}
-        fixed |= {"content-type": "application/json", "user-agent": "everturn"}
-        return {**fixed, **self._wire.headers(key), **self._endpoint.headers}
+        accepted = {"accept": "text/event-stream, application/json"}
+        return {**accepted, **_HEADERS, **self._wire.headers(key), **self._endpoint.headers}
 
-    def _options(self, http: Any, ends: float) -> dict[str, Any]:
-        patience = self._endpoint.patience
-        left = max(0.001, ends - time.monotonic())
-        timeout = http.Timeout(min(patience.read, left), connect=min(patience.connect, left))
-        proxy = self._endpoint.proxy or None
-        return {"timeout": timeout, "trust_env": False, "proxy": proxy, "verify": self._trusted_certificates}
 
-    @cached_property
-    def _trusted_certificates(self) -> Any:
-        """Return the certificates this system trusts."""
-        import ssl
+# --- shared by every request over HTTP ---
 
-        return ssl.create_default_context() if self._url.startswith("https:") or self._endpoint.proxy else False
+
+def post(name: str, url: str, body: bytes, headers: dict[str, str], patience: Patience) -> tuple[int, bytes]:
+    """Post a body and return status and answer. Retry transient failures. Raise `ConnectionLost` or `GarbledAnswer`."""
+    ends, was_open = time.monotonic() + patience.total, False
+    for number in itertools.count(1):
+        try:
+            with (
+                open_client(name, url, patience, ends) as client,
+                client.stream("POST", url, content=body, headers={**_HEADERS, **headers}) as response,
+            ):
+                answer = b"".join(read_chunks(response, Endpoint("").most_bytes, patience, ends))
+            pause = retry_pause(response.headers)
+            wait = retry_wait(patience, pause, number, ends) if is_transient(response.status_code) else None
+            if wait is None:
+                return response.status_code, answer
+        except ConnectionLost as lost:
+            lost.was_open = was_open = was_open or lost.was_open
+            wait = retry_wait(patience, None, number, ends) if lost.again else None
+            if wait is None:
+                raise
+        time.sleep(wait)
+    raise AssertionError  # `count` has no end
+
+
+@contextmanager
+def open_client(name: str, url: str, patience: Patience, ends: float, proxy: str = "") -> Iterator[Any]:
+    """Yield a client of the HTTP library that uses no proxy but ours. Its connection errors become `ConnectionLost`."""
+    http = _library(name)
+    left = max(0.001, ends - time.monotonic())
+    timeout = http.Timeout(min(patience.read, left), connect=min(patience.connect, left))
+    verify = _trusted_certificates() if url.startswith("https:") or proxy else False
+    with (
+        _LossTranslation(http, name),
+        http.Client(timeout=timeout, trust_env=False, proxy=proxy or None, verify=verify) as client,
+    ):
+        yield client
+
+
+def read_chunks(response: Any, most_bytes: int, patience: Patience, ends: float) -> Iterator[bytes]:
+    """Yield the bytes of an answer within its limits of size and time."""
+    size = 0
+    for chunk in response.iter_raw():
+        size += len(chunk)
+        if size > most_bytes:
+            raise GarbledAnswer(f"it is longer than {most_bytes} bytes")
+        if time.monotonic() > ends:
+            raise ConnectionLost(f"not done within {patience.total:g} s", again=False)
+        yield chunk
+
+
+def retry_wait(patience: Patience, after: float | None, number: int, ends: float) -> float | None:
+    """Return the seconds until the next attempt; None if there is none or no time for it."""
+    if number == patience.tries:
+        return None
+    grown = patience.pause * 2 ** (number - 1) * random.uniform(0.5, 1.0)
+    wait = min(grown, patience.longest_pause) if after is None else after
+    return wait if wait <= patience.longest_pause and time.monotonic() + wait < ends else None
+
+
+def is_transient(status: int) -> bool:
+    """Whether a status may pass by itself."""
+    return status in (408, 429) or status >= 500
+
+
+@cache
+def _trusted_certificates() -> Any:
+    """Return the certificates this system trusts."""
+    import ssl
+
+    return ssl.create_default_context()
 
 
 class _LossTranslation:
     """Turns the library's connection errors into `ConnectionLost`: their own messages may name the address."""
 
-    def __init__(self, http: Any) -> None:
-        self._http = http
+    def __init__(self, http: Any, name: str) -> None:
+        self._http, self._name = http, name
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: Any) -> None:
         http = self._http
+        if isinstance(value, http.InvalidURL):
+            raise ModelRefused(self._name, "its address has a character that cannot be sent") from None
         if isinstance(value, http.ConnectTimeout):
-            raise ConnectionLost("no connection in time") from None
+            raise ConnectionLost("no connection in time", was_open=False) from None
         if isinstance(value, http.TimeoutException):
             raise ConnectionLost("no answer in time", again=False) from None
         if isinstance(value, http.ConnectError | http.ProxyError):
-            raise ConnectionLost("no connection") from None
+            raise ConnectionLost("no connection", was_open=False) from None
         if isinstance(value, http.TransportError):
             raise ConnectionLost("the connection was lost") from None
 
